@@ -36,7 +36,7 @@ from etude.workbench.harnesses.curves import CURVES
 from etude.workbench.harnesses.spec import read_harness
 from etude.workbench.policies.posterior import Posterior
 from etude.workbench.readings import reading
-from etude.workbench.rehearse import Place, rehearse
+from etude.workbench.rehearse import place_like, rehearse
 from etude.workbench.search import search, spent
 from etude.workbench.task import Answer, Offer, Task, Trial
 
@@ -146,7 +146,7 @@ def one(name: str, seconds: float, rehearsals: int) -> str:
     cost_s = spent(made)
     cells += [f"{ladder.cost_s:.0f} s", f"{cost_s:.0f} s"]
     if rehearsals:
-        rehearsed_s = rehearsed(task, made, rehearsals)
+        rehearsed_s = rehearsed(task, made, quiet.rate or peak, rehearsals)
         cells += [f"{rehearsed_s:.0f} s", f"{rehearsed_s / cost_s:.2f}"]
     return "| " + " | ".join(cells) + " |"
 
@@ -160,12 +160,10 @@ def told(answer: Answer, peak: float) -> tuple[str, str, str]:
     return f"{answer.rate:.4g} ({answer.low:.4g}–{answer.high:.4g})", f"{answer.rate / peak:.2f}", met
 
 
-def rehearsed(task: Task, made: Sequence[Trial], searches: int) -> float:
-    """Median bench time, s, with the fixed cost that trials had and the windows that they showed."""
-    place = Place(
-        statistics.median(trial.cost_s - trial.ran_s for trial in made),
-        statistics.median(window.duration_s for trial in made for window in trial.windows),
-    )
+def rehearsed(task: Task, made: Sequence[Trial], rate: float, searches: int) -> float:
+    """Median bench time, s, with the costs and the noise that trials had."""
+    place = place_like(task, made, rate)
+    print(f"  {place}", file=sys.stderr)
     curves = [CURVES[name] for name in ("mm1", "mmc", "knee", "ramp")]
     return 3600 * rehearse(Posterior(), task, curves, max(searches // 4, 1), 1, place=place).hours(0.5)
 

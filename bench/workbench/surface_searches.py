@@ -13,6 +13,7 @@ from pathlib import Path
 
 import mlrsearch_peer
 import numpy as np
+from held_out_surfaces import HELD_OUT
 from peak_searches import FIXED_COST_S, LIMIT_S, MLRSEARCH, TASK, Counted
 
 from etude.workbench.harnesses.simulated import SimulatedServer
@@ -144,7 +145,8 @@ def worked(job: Job) -> tuple[Job, dict[str, Found]]:
 def system_of(job: Job) -> SimulatedSurface:
     """By surface, seed and number alone: all mappers see the same."""
     drawn = np.random.default_rng([job.seed, zlib.crc32(job.surface.encode()), job.number])
-    return SimulatedSurface(SURFACES[job.surface], int(drawn.integers(2**31)))
+    law = {**SURFACES, **HELD_OUT}[job.surface]
+    return SimulatedSurface(law, int(drawn.integers(2**31)))
 
 
 def made(system: SimulatedSurface, space: Space, mapper: Mapper, job: Job) -> tuple[Found, list[Sample]]:

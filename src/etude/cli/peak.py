@@ -121,6 +121,11 @@ def _other_ways(group: argparse._ArgumentGroup) -> None:
         metavar="TIME",
         help="of --rehearse: a trial's, besides its run (default: 170 s; of a HARNESS, its warm-up and 1 s)",
     )
+    add(
+        "--like",
+        metavar="DIR",
+        help="of --rehearse: trials cost and vary as those of this search or calibration did",
+    )
     add("--searches", type=kinds.count, metavar="N", help="of --rehearse, on each curve (default 20)")
 
 
@@ -137,6 +142,7 @@ def run(options: argparse.Namespace) -> int:
 
     if options.speed is not None and options.simulate is None:
         raise UsageError("--speed is for --simulate")
+    only_with_rehearse(options, "like", "searches", "fixed_cost")
     if options.simulate is not None and options.harness:
         raise UsageError("--simulate takes the place of HARNESS: leave out one of them")
     short = short_harness(options)
@@ -165,6 +171,15 @@ def run(options: argparse.Namespace) -> int:
 
         return rehearse(options, source) if options.rehearse else calibrate(options, source)
     return _search(options, source)
+
+
+def only_with_rehearse(options: argparse.Namespace, *names: str) -> None:
+    """Raises UsageError for an option of --rehearse without it."""
+    from etude.errors import UsageError
+
+    given = [name for name in names if getattr(options, name) is not None]
+    if given and not options.rehearse:
+        raise UsageError(f"--{given[0].replace('_', '-')} is for --rehearse")
 
 
 def _source(options: argparse.Namespace, short: str) -> Source:

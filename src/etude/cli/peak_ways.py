@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +36,7 @@ def rehearse(options: argparse.Namespace, source: Source) -> int:
     from etude.workbench.sources import simulated_curves
 
     task = source.task
-    place = _place(options, source)
+    place = place_of(options, source)
     curves = [simulated_curves()[source.curve]] if source.curve else list(CURVES.values())
     screen = Terminal(sys.stderr)
 
@@ -55,22 +56,42 @@ def rehearse(options: argparse.Namespace, source: Source) -> int:
     if screen.obeys:
         screen.draw()
     if options.json:
-        _print_json({"rehearsal": _rehearsal_document(found, options, place)})
+        print_json({"rehearsal": _rehearsal_document(found, options, place)})
     else:
         _say_rehearsal(found, place)
     return 0
 
 
-def _place(options: argparse.Namespace, source: Source) -> Place:
+def place_of(options: argparse.Namespace, source: Source) -> Place:
     """The cost and the windows of a trial: as the options or the harness say, else as in the paper."""
     from etude.workbench.rehearse import Place
 
+    if options.like is not None:
+        return _like(Path(options.like), options.fixed_cost)
     usual = Place()
     besides_s = getattr(source.harness, "besides_s", usual.fixed_cost_s)
     return Place(
         besides_s if options.fixed_cost is None else options.fixed_cost,
         getattr(source.harness, "told_s", usual.window_s),
     )
+
+
+def _like(path: Path, fixed_cost_s: float | None) -> Place:
+    """As the trials of a stored search or calibration. Raises InputError: it is none, or ended without a rate."""
+    from etude.errors import InputError
+    from etude.workbench.kept import Kept
+    from etude.workbench.rehearse import place_like
+
+    kept = Kept(path)
+    answer = kept.answer
+    rate = kept.task.seed_load if answer is None else answer.rate
+    if rate is None:
+        raise InputError(f"--like {path}: no peak rate is known there: expected a search that ended with one")
+    try:
+        place = place_like(kept.task, kept.trials(), rate)
+    except InputError as error:
+        raise InputError(f"--like {path}: {error}") from None
+    return place if fixed_cost_s is None else replace(place, fixed_cost_s=fixed_cost_s)
 
 
 def _say_rehearsal(found: Rehearsal, place: Place) -> None:
@@ -168,7 +189,7 @@ def calibrate(options: argparse.Namespace, source: Source) -> int:
     figures = _figures(task, found)
     paths = {name: Path(options.figures or kept.directory) / f"{name}.{options.format}" for name in figures}
     if options.json:
-        _print_json({"calibration": _calibration_document(found), "results": str(kept.directory)})
+        print_json({"calibration": _calibration_document(found), "results": str(kept.directory)})
     else:
         _say_calibration(task, found)
         for name, path in paths.items():
@@ -306,7 +327,7 @@ def _calibration_document(found: Calibration) -> dict[str, Any]:
     }
 
 
-def _print_json(document: dict[str, Any]) -> None:
+def print_json(document: dict[str, Any]) -> None:
     from json import dumps
 
     print(dumps({"format": FORMAT, "version": VERSION} | document, indent=1, ensure_ascii=False))

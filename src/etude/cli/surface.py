@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from etude.cli import parser as kinds
 from etude.cli.io_options import FORMATS
 from etude.cli.one_thread import one_thread
-from etude.cli.peak import Ended, ending_by_signals
+from etude.cli.peak import Ended, ending_by_signals, only_with_rehearse
 from etude.cli.pool_options import add_pool, pool_of
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--figures", metavar="DIR", help="draw figures there: the surface, its map, the effects")
     add("--format", choices=FORMATS, default="pdf", help="of the figures (default pdf)")
     add_pool(parser)
+    _rehearsal(parser.add_argument_group("before the bench is booked"))
     add("--json", action="store_true", help="print the surface as JSON on standard output (docs/formats.md)")
     add("-q", "--quiet", action="store_true", help="nothing of single cells, only the surface")
 
@@ -72,10 +73,32 @@ def _sampling(group: argparse._ArgumentGroup) -> None:
     add("--retry", action="store_true", help="try cells again that failed in an earlier sitting")
 
 
+def _rehearsal(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add(
+        "--rehearse",
+        action="store_true",
+        help="map simulated surfaces only: what it will cost, and how often cells are right",
+    )
+    add(
+        "--like",
+        metavar="DIR",
+        help="of --rehearse: trials cost and vary as those of this search or calibration did",
+    )
+    add("--maps", type=kinds.count, metavar="N", help="of --rehearse (default 5)")
+    add(
+        "--fixed-cost",
+        type=kinds.seconds,
+        metavar="TIME",
+        help="of --rehearse: a trial's, besides its run (default: the harness's warm-up and 1 s)",
+    )
+
+
 def run(options: argparse.Namespace) -> int:
     """Map, or show a map again; returns the exit code."""
     from etude.errors import UsageError
 
+    only_with_rehearse(options, "like", "maps", "fixed_cost")
     if options.simulate is not None and options.spec is not None:
         raise UsageError("--simulate takes the place of SPEC: leave out one of them")
     if options.simulate is None and options.spec is None:
@@ -85,6 +108,10 @@ def run(options: argparse.Namespace) -> int:
 
         return _shown(KeptSurface(options.spec), options)
     one_thread()
+    if options.rehearse:
+        from etude.cli.surface_rehearse import rehearse
+
+        return rehearse(options)
     pool = pool_of(options)
     what, response, means = _asked(options)
     if pool is None:
@@ -110,7 +137,7 @@ def _asked(options: argparse.Namespace) -> tuple[Charted, Response, Means]:
     if options.simulate is not None:
         system, response = simulated_response(options.simulate)
         what = charted(
-            system.law.name, system.space, _rules(Rules(), options, system.space.size), response, ""
+            system.law.name, system.space, rules_of(Rules(), options, system.space.size), response, ""
         )
         return what, response, means
     from etude.workbench.surfaces.spec import read_spec
@@ -124,13 +151,13 @@ def _asked(options: argparse.Namespace) -> tuple[Charted, Response, Means]:
         means, resources=spec.resources, budget_s=options.budget or spec.budget_s, cell_s=spec.cell_s
     )
     return (
-        charted(spec.name, spec.space, _rules(spec.rules, options, spec.space.size), response, spec.text),
+        charted(spec.name, spec.space, rules_of(spec.rules, options, spec.space.size), response, spec.text),
         response,
         means,
     )
 
 
-def _rules(rules: Any, options: argparse.Namespace, size: int) -> Any:
+def rules_of(rules: Any, options: argparse.Namespace, size: int) -> Any:
     from etude.errors import UsageError
     from etude.workbench.surfaces.mapping import contradiction
 

@@ -6,31 +6,39 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from etude.workbench.harnesses.surfaces import SimulatedSurface
+    from etude.workbench.sources import Source
     from etude.workbench.surfaces.response import Response
-    from etude.workbench.surfaces.spec import Spec
+    from etude.workbench.surfaces.spec import PeakOf, Spec
 
 
 def response_of(spec: Spec, deadline: datetime | None) -> Response:
     """Of SPEC.toml; a search answers by the deadline. Raises InputError: its harness cannot be meant."""
     from etude.workbench.surfaces.spec import MetricOf
 
-    base = spec.path.parent
     if isinstance(spec.response, MetricOf):
         from etude.workbench.surfaces.metric import Metric
 
-        return Metric(spec.response, base)
-    from etude.workbench.sources import of_harness as source_of
+        return Metric(spec.response, spec.path.parent)
     from etude.workbench.surfaces.peaks import of_harness
 
-    word = spec.response.harness
-    source = source_of(word if ":" in word and not (base / word).exists() else str(base / word))
+    source = source_of(spec.response, spec.path.parent)
     rest = spec.response.policy, spec.space, spec.resources, str(spec.path)
     if deadline is None:
         return of_harness(source, *rest)
     from etude.cli.peak import punctual
 
     return of_harness(source, *rest, lambda policy: punctual(policy, deadline))
+
+
+def source_of(response: PeakOf, base: Path) -> Source:
+    """What is searched in each cell; a file is relative to `base`. Raises InputError: it cannot be meant."""
+    from etude.workbench.sources import of_harness
+
+    word = response.harness
+    return of_harness(word if ":" in word and not (base / word).exists() else str(base / word))
 
 
 def simulated_response(words: str) -> tuple[SimulatedSurface, Response]:

@@ -9,6 +9,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy.special import betaincinv
@@ -18,6 +19,7 @@ from etude.workbench.goal import Criterion, Goal
 from etude.workbench.harnesses.curves import LIMIT_MS, Curve
 from etude.workbench.harnesses.noise import NOISE, Noise
 from etude.workbench.harnesses.simulated import SimulatedServer
+from etude.workbench.policies.belief.evidence import batch_readings, between, gathered
 from etude.workbench.policies.policy import Policy
 from etude.workbench.search import search
 from etude.workbench.task import Answer, Kind, Offer, Task, Trial
@@ -36,6 +38,38 @@ class Place:
     fixed_cost_s: float = 170.0
     window_s: float = 10.0
     noise: Noise = NOISE
+
+
+LEAST_WINDOWS = 4
+"""Of a trial whose windows say how much they vary."""
+SETTLING = 2
+"""Windows at the start of a trial that do not, where there are more than that many others."""
+
+
+def place_like(task: Task, trials: Sequence[Trial], rate: float) -> Place:
+    """A place whose trials cost and vary as those of an earlier search or calibration did; `rate`: the peak that it
+    found. Windows vary by the median over trials, whole trials by what repeated loads tell (`evidence.between`).
+
+    Raises InputError where no trial has a window.
+    """
+    lengths = [window.duration_s for trial in trials for window in trial.windows]
+    if not lengths:
+        raise InputError("no trial has a window that says what trials cost and how they vary")
+    window_s = float(np.median(lengths))
+    usual = NOISE.stretched(of_means(task.goal).criteria[0].limit / (1e-3 * LIMIT_MS))
+    ratios = []
+    for trial in trials:
+        readings = batch_readings(task.goal, trial.windows)
+        settled = readings[SETTLING if len(readings) > 2 * SETTLING else 0 :]
+        rho = trial.load / rate
+        if len(settled) >= LEAST_WINDOWS and settled.mean() > 0 and rho <= 1.5:
+            batch_s = trial.ran_s / len(readings)
+            ratios.append(settled.var(ddof=1) / settled.mean() ** 2 * batch_s / usual.white_s(rho))
+    more = float(np.median(ratios)) if ratios else 1.0
+    trial_sd = math.sqrt(between(gathered(task, trials)))
+    noise = replace(NOISE, trial_sd=trial_sd, white=NOISE.white * more, white_most=NOISE.white_most * more)
+    besides_s = float(np.median([each.cost_s - each.ran_s for each in trials]))
+    return Place(max(besides_s, 0.0), window_s, noise)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +238,7 @@ def _jobs(task: Task, servers: Sequence[Curve], searches: int, seed: int) -> Ite
     low, high = math.log(task.lowest), math.log(task.highest)
     margin = min(math.log(MARGIN), (high - low) / 3)
     low, high = low + margin, high - margin
-    goal = _of_means(task.goal)
+    goal = of_means(task.goal)
     for row, curve in enumerate(servers):
         for place in range(searches):
             rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(row, place)))
@@ -215,7 +249,7 @@ def _jobs(task: Task, servers: Sequence[Curve], searches: int, seed: int) -> Ite
             yield _Job(curve, peak, of_server, replace(task, goal=goal, seed=of_policy, seed_load=seed_load))
 
 
-def _of_means(goal: Goal) -> Goal:
+def of_means(goal: Goal) -> Goal:
     """What can be simulated of a goal: its limit of the mean, else that of a percentile taken as one."""
     limits = {each.of: each.limit for each in reversed(goal.criteria)}
     limit_s = limits.get("mean", limits.get("percentile", 1e-3 * LIMIT_MS))
@@ -266,9 +300,18 @@ def _over(
     if processes <= 1:
         yield partial(map, partial(_rehearsed, policy, place))
         return
-    pool = ProcessPoolExecutor(processes, initializer=_begin, initargs=(policy, place))
-    try:
+    with executor(processes, _begin, (policy, place)) as pool:
         yield partial(pool.map, _rehearsed_there)
+
+
+@contextmanager
+def executor(
+    processes: int, begin: Callable[..., None] | None = None, given: tuple[Any, ...] = ()
+) -> Iterator[ProcessPoolExecutor]:
+    """Processes that each call `begin` first. Raises MachineRefuses where one is ended from outside."""
+    pool = ProcessPoolExecutor(processes, initializer=begin, initargs=given)
+    try:
+        yield pool
     except BrokenProcessPool as error:
         raise MachineRefuses(
             "a process of the rehearsal was ended from outside (memory?): rehearse in one process"

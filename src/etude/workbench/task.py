@@ -22,6 +22,9 @@ class Task:
     """Where to begin: the peak of a similar configuration. None: at the lowest load."""
     seed_spread: float | None = None
     """Standard deviation of log λ* around log `seed_load`, where that was predicted; of no meaning without."""
+    seed_trials: int = 0
+    """How many trials near the answer a predicted seed counts as: 1 where predictions of similar configurations came
+    true."""
     seed_shapes: tuple[tuple[str, float], ...] = ()
     """How likely curves of similar configurations are, by name (`policies/belief/curves.py`); empty: nobody can say."""
     promise: Literal["rate", "region"] = "rate"

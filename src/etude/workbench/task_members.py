@@ -46,8 +46,9 @@ def task_of(told: Any) -> Task:
     for name in ("whole", "closed"):
         if not isinstance(known.get(name, False), bool):
             raise ValueError(f"{name} is {known[name]!r}")
-    if isinstance(known.get("seed", 0), bool) or not isinstance(known.get("seed", 0), int):
-        raise ValueError(f"seed is {known['seed']!r}")
+    for name in ("seed", "seed_trials"):
+        if isinstance(known.get(name, 0), bool) or not isinstance(known.get(name, 0), int):
+            raise ValueError(f"{name} is {known[name]!r}")
     return Task(**known)
 
 

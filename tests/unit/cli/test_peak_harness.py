@@ -87,3 +87,17 @@ def test_a_rehearsal_of_a_harness_has_its_costs(
     ways = ("--warmup", "2s", "--rehearse", "--searches", "1", "--policy", "binsearch", "--json", *words)
     assert etude("peak", *RUN, *ways) == 0
     assert json.loads(capsys.readouterr().out)["rehearsal"]["fixed_cost_s"] == costs_s
+
+
+def test_a_rehearsal_may_cost_what_an_earlier_search_did(
+    etude: Etude, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert etude("peak", "--simulate", "mm1:300", "--policy", "binsearch", "-q", "-o", "before") == 0
+    capsys.readouterr()
+    ways = ("--rehearse", "--searches", "1", "--policy", "binsearch", "--json")
+    assert etude("peak", *RUN, *ways, "--like", "before") == 0
+    assert json.loads(capsys.readouterr().out)["rehearsal"]["fixed_cost_s"] == pytest.approx(170.0)
+    assert etude("peak", *RUN, *ways, "--like", "before", "--fixed-cost", "9") == 0
+    assert json.loads(capsys.readouterr().out)["rehearsal"]["fixed_cost_s"] == 9.0
+    assert etude("peak", *RUN, *ways, "--like", "nowhere") == 3
+    assert etude("peak", *RUN, "--like", "before") == 2

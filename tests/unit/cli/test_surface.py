@@ -74,6 +74,12 @@ WRONG = {
     "skip": (("--simulate", "DB_TP", "--plan", "in-order", "--skip"), 2, "--skip is not"),
     "count": (("--simulate", "DB_TP", "--count", "0"), 2, "--count"),
     "no harness": (("harness.toml",), 3, "none.toml: cannot be read"),
+    "a rehearsal of a metric": (("spec.toml", "--rehearse"), 2, "--rehearse is for surfaces of peak rates"),
+    "a rehearsal that is kept": (("harness.toml", "--rehearse", "-o", "r"), 2, "leave out -o"),
+    "a rehearsal of a simulation": (("--simulate", "Web", "--rehearse"), 2, "leave out --simulate"),
+    "a rehearsal without a harness": (("harness.toml", "--rehearse"), 3, "none.toml: cannot be read"),
+    "maps without a rehearsal": (("spec.toml", "--maps", "3"), 2, "--maps is for --rehearse"),
+    "like nothing": (("spec.toml", "--like", "r"), 2, "--like is for --rehearse"),
 }
 
 
@@ -90,6 +96,47 @@ def test_what_cannot_be_meant_is_one_line(
     assert shown.err.count("etude") >= 1
     assert "Traceback" not in shown.err
     assert not Path("etude-results").exists(), "nothing is left by it"
+
+
+PEAKS = """
+[response]
+peak = "server.toml"
+[factor.n]
+levels = [1, 2, 4]
+scale = "log"
+"""
+SERVER = """
+[goal]
+mean = "40 ms"
+[load]
+lowest = 50
+highest = 5000
+[commands]
+load = "serve {n} {load}"
+warmup = "4 s"
+[reader]
+kind = "windows"
+[factors]
+n = 1
+"""
+
+
+def test_a_rehearsal_says_what_a_map_costs_with_the_costs_of_its_harness(
+    etude: Etude, capsys: pytest.CaptureFixture[str], golden: Golden
+) -> None:
+    Path("peaks.toml").write_text(PEAKS)
+    Path("server.toml").write_text(SERVER)
+    words = ("surface", "peaks.toml", "--rehearse", "--maps", "2")
+    assert etude(*words, "--json") == 0
+    found = json.loads(capsys.readouterr().out)["rehearsal"]
+    assert (found["cells"], found["fixed_cost_s"], len(found["maps"])) == (3, 5.0, 2)
+    assert all(each["measured"] == 3 and each["bench_s"] > 5 * each["trials"] for each in found["maps"])
+    assert etude(*words, "--fixed-cost", "100", "--json") == 0
+    dear = json.loads(capsys.readouterr().out)["rehearsal"]
+    assert all(d["bench_s"] > c["bench_s"] for d, c in zip(dear["maps"], found["maps"], strict=True))
+    assert etude(*words) == 0
+    golden(capsys.readouterr().out)
+    assert not Path("etude-results").exists(), "nothing is kept"
 
 
 def test_a_surface_of_commands_is_measured_shown_and_shown_again(

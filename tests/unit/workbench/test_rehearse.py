@@ -11,10 +11,11 @@ from scipy import stats
 from etude.errors import InputError, MachineRefuses
 from etude.workbench.goal import Criterion, Goal
 from etude.workbench.harnesses.curves import CURVES, TROUBLED
-from etude.workbench.harnesses.noise import QUIET
+from etude.workbench.harnesses.noise import NOISE, QUIET
+from etude.workbench.harnesses.simulated import SimulatedServer
 from etude.workbench.readings import bracket, readings
-from etude.workbench.rehearse import Place, binomial_interval, rehearse
-from etude.workbench.task import Answer, Finding, Offer, Task
+from etude.workbench.rehearse import Place, binomial_interval, place_like, rehearse
+from etude.workbench.task import Answer, Finding, Offer, Task, Trial
 
 TASK = Task(Goal((Criterion("mean", 0.040),)), 50, 5000, runlength_s=60.0)
 SOME = [CURVES[name] for name in ("mm1", "ramp", "plateaus")]
@@ -216,3 +217,22 @@ def test_intervals_of_shares_are_the_exact_ones(hits, of):
         assert (low, high) == pytest.approx((exact.low, exact.high), abs=1e-9)
     else:
         assert (low, high) == (0, 1)
+
+
+@pytest.mark.parametrize("more", [1.0, 6.0], ids=["as the law", "six times"])
+def test_a_place_like_an_earlier_search_costs_and_varies_as_it_did(more):
+    noise = replace(NOISE, white=NOISE.white * more, white_most=NOISE.white_most * more, trial_sd=0.08)
+    server = SimulatedServer(CURVES["mm1"], 300.0, 5, fixed_cost_s=33.0, window_s=5.0, noise=noise)
+    trials = [
+        server.run(Offer(load, 180.0, ""), lambda windows: False) for load in 10 * (150.0, 200.0, 250.0)
+    ]
+    found = place_like(TASK, trials, 300.0)
+    assert found.fixed_cost_s == pytest.approx(33.0)
+    assert found.window_s == 5.0
+    assert found.noise.white == pytest.approx(noise.white, rel=0.35)
+    assert found.noise.trial_sd == pytest.approx(0.08, rel=0.4)
+
+
+def test_a_place_like_trials_without_windows_is_refused_in_one_line():
+    with pytest.raises(InputError, match=r"^[^\n]*window[^\n]*$"):
+        place_like(TASK, [Trial(100.0, 10.0, (), 12.0, "not-made")], 300.0)

@@ -62,6 +62,8 @@ STANDS = 0.6
 """Without a trial that it does not rest on, an answer has this probability still."""
 STANDS_TOO_MUCH = 0.9
 """The same of the load that is too much: trials that were all slow agree with each other."""
+TRIED = 0.01
+"""Log within which a load was tried already."""
 STALE, NARROWER = 20, 0.95
 """So many trials that leave the interval wider than this share of what it was end the search."""
 MOST_STALLED = 0.2
@@ -109,6 +111,7 @@ class Posterior:
             extra = look(task, known, now.rate, most) or shedding(task, trials, now.rate, most)
             return (
                 extra
+                or nearer(task, gathered(task, trials), now.rate, most)
                 or once_more(task, gathered(task, trials), now.rate)
                 or answer(task, trials, belief, now, "")
             )
@@ -189,7 +192,8 @@ def once_more(task: Task, known: Sequence[Evidence], rate: float) -> Offer | Non
     too_much = ends(left)[1]
     for load, why in unconfirmed(known):
         marked = load == too_much and after_overload(left, load)
-        if marked or rests_on(task, left, rate, load, STANDS_TOO_MUCH if load == too_much else STANDS):
+        strict = load == too_much and not task.seed_trials
+        if marked or rests_on(task, left, rate, load, STANDS_TOO_MUCH if strict else STANDS):
             return Offer(load, task.runlength_s, why)
     made = sum(each.load == too_much for each in left)
     if too_much is None or made >= DOUBTED:
@@ -197,6 +201,15 @@ def once_more(task: Task, known: Sequence[Evidence], rate: float) -> Offer | Non
     if slow_share(known) or (made < SURPRISED and surprising(task, left, too_much)):
         return Offer(too_much, task.runlength_s, "a slow mode may have made it too much")
     return None
+
+
+def nearer(task: Task, known: Sequence[Evidence], rate: float, most: float) -> Offer | None:
+    """A trial at the answer, where all were so far below the limit, or above it, that they give but a bound."""
+    load = float(round(rate)) if task.whole else rate
+    tried = any(abs(math.log(each.load / load)) < TRIED for each in known)
+    if unbracketed(task, known, rate) is None or load > most or tried:
+        return None
+    return Offer(load, task.runlength_s, "no load near the limit was tried yet")
 
 
 def after_overload(known: Sequence[Evidence], load: float) -> bool:
@@ -214,7 +227,7 @@ def surprising(task: Task, known: Sequence[Evidence], too_much: float) -> bool:
 def rests_on(task: Task, known: Sequence[Evidence], rate: float, load: float, stands: float) -> bool:
     """Whether an answer has a probability below `stands` without the trials of one load."""
     others = [each for each in known if each.load != load]
-    if not others:
+    if not others and not task.seed_trials:
         return True
     belief = believed(task, others)
     held_still = belief.below(rate / (1 - task.within)) - belief.below(rate / (1 + task.within))
@@ -233,8 +246,8 @@ def blind(last: Sequence[Trial], highest: float) -> int:
 
 def seen(task: Task, known: Sequence[Evidence], now: Evidence) -> bool:
     """Whether an answer would rest on enough windows to have shown stalls: more of one trial are cheap."""
-    if now.value >= CALM or calm_windows([*known, now]) >= SEEN:
-        return True
+    if task.seed_trials or now.value >= CALM or calm_windows([*known, now]) >= SEEN:
+        return True  # similar configurations would have shown stalls
     every = usable([*known, now])
     return not held(task, believed(task, every), every).met
 

@@ -69,7 +69,13 @@ def read_todo(place: Path) -> Todo:
         visit = found["visit"]
         deadline = found["deadline"]
         return Todo(
-            Visit(tuple(map(int, visit["cell"])), visit["expected"], visit["spread"], str(visit["why"])),
+            Visit(
+                tuple(map(int, visit["cell"])),
+                visit["expected"],
+                visit["spread"],
+                str(visit["why"]),
+                bool(visit.get("proven", False)),  # older versions knew none
+            ),
             str(found["spec"]),
             str(found["simulate"]),
             str(found["text"]),

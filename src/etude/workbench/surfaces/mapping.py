@@ -37,6 +37,8 @@ BELIEVED = 4.0
 """Predictions that count as having come as true as they said, before any was tried."""
 LEAST_WIDENING = 1.2
 """How much too small the spread is where it is smallest, which is where cells are left out."""
+CALIBRATED = 1.5
+"""Up to this widening a prediction counts as a trial of its cell."""
 EACH = 256
 """Samples up to which each is learnt from at once."""
 RECENT = 30
@@ -93,6 +95,8 @@ class Visit:
     spread: float | None
     """Standard deviation of its log; None where it is another cell's response."""
     why: str
+    proven: bool = False
+    """Whether predictions were as good as they said so far, so that this one counts as a trial."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,14 +180,16 @@ def _decided(
     fit = fitted(space, seen) if rules.plan != "in-order" else None
     if fit is not None and rules.plan == "adaptive" and (why := known_enough(fit, rules)):
         return Enough(why)
-    if fit is not None and rules.skip and proven(space, rules, seen):
-        told = predicted(space, seen, left, ahead)
-        if told is not None and all(sure(told, rules)):
+    skipping = fit is not None and rules.skip
+    if skipping and proven(space, rules, seen) and (told := predicted(space, seen, left, ahead)) is not None:
+        unsure = [cell for cell, known in zip(left, sure(told, rules), strict=True) if not known]
+        if not unsure:
             return Enough(f"the other {len(left)} cells are predicted well enough")
+        left = unsure
     cell = _longest(space, rules, left, samples, pending)
     if cell is None:
         cell = _next(space, rules, left, fit, seen, ahead, cost)
-    return _visit(space, cell, fit, seen)
+    return _visit(space, cell, fit, seen, skipping and calibrated(space, rules, seen))
 
 
 def planned(space: Space, rules: Rules) -> tuple[Cell, ...]:
@@ -248,6 +254,11 @@ def proven(space: Space, rules: Rules, samples: tuple[Sample, ...]) -> bool:
     """Whether the last predictions, each made before its cell was measured, came true."""
     tried = foretold(space, samples)
     return len(tried) >= rules.checks and all(each.came_true(rules) for each in tried[-rules.checks :])
+
+
+def calibrated(space: Space, rules: Rules, samples: tuple[Sample, ...]) -> bool:
+    """Whether predictions were about as far off as they said, so far."""
+    return len(foretold(space, samples)) >= rules.checks and widening(space, samples) <= CALIBRATED
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,7 +383,7 @@ def _next(
         data = _known(_Seen(tuple(samples)))
         measured = set(data.cells)
         tried = [sample.cell for sample in samples if sample.cell not in measured]
-        return plans.next_sample(space, fit, data, cost, pending, tried)
+        return plans.next_sample(space, fit, data, cost, pending, tried, left)
     if fit is None:
         return left[0]
     return left[int(plans.sd_after(fit, left, pending).argmax())]
@@ -384,13 +395,15 @@ def visit(space: Space, rules: Rules, cell: Cell, samples: Sequence[Sample]) -> 
     return _visit(space, cell, fit, samples)
 
 
-def _visit(space: Space, cell: Cell, fit: Choice | None, samples: Sequence[Sample]) -> Visit:
+def _visit(
+    space: Space, cell: Cell, fit: Choice | None, samples: Sequence[Sample], trusted: bool = False
+) -> Visit:
     if fit is not None:
         told = fit.predict([cell])
         if math.isfinite(float(told.sd[0])):
             spread = max(float(told.sd[0]), LEAST_SPREAD)
             why = f"{fit.name} says so, ± {100 * spread:.0f} %"
-            return Visit(cell, math.exp(float(told.log[0])), spread, why)
+            return Visit(cell, math.exp(float(told.log[0])), spread, why, trusted)
     near = nearest(space, cell, samples)
     return Visit(cell, near, None, "as the nearest sample" if near is not None else "the first")
 

@@ -45,7 +45,8 @@ def task_of(task: Task, visit: Visit, shapes: Shapes) -> Task:
     if task.whole:
         load = float(min(max(round(load), math.ceil(task.lowest)), math.floor(task.highest)))
     spread = visit.spread if task.lowest <= visit.expected <= task.highest else None
-    return replace(task, seed_load=load, seed_spread=spread, seed_shapes=shapes)
+    counts = int(visit.proven and spread is not None)
+    return replace(task, seed_load=load, seed_spread=spread, seed_trials=counts, seed_shapes=shapes)
 
 
 def shapes_after(task: Task, trials: Sequence[Trial]) -> Shapes:

@@ -5,7 +5,7 @@ Designs are made before anything is measured; `next_sample` sees what was.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Protocol, runtime_checkable
@@ -90,15 +90,16 @@ def next_sample(
     cost: Cost | None = None,
     pending: Sequence[Cell] = (),
     tried: Sequence[Cell] = (),
+    left: Iterable[Cell] | None = None,
 ) -> Cell:
-    """What to measure next: the cell that teaches most for its cost, those `pending` being measured already, and those
-    `tried` having given no value: their neighbours are not the first to be tried again.
+    """What to measure next: the cell of `left` (None: all) that teaches most for its cost, those `pending` being
+    measured already, and those `tried` having given no value: their neighbours are not the first to be tried again.
 
     The first are far from each other: without a fit, or with fewer than START samples. Raises ValueError where all
     cells are measured or pending.
     """
     taken = {*known.cells, *pending, *tried}
-    cells = [cell for cell in space if cell not in taken]
+    cells = [cell for cell in (space if left is None else left) if cell not in taken]
     if not cells:
         raise ValueError("all cells are measured")
     if fit is None or len(taken) < START:

@@ -444,6 +444,22 @@ def test_a_predicted_peak_takes_few_short_trials() -> None:
         assert len(server.made) <= 5
 
 
+def test_a_prediction_that_counts_as_a_trial_spares_some_and_does_not_mislead_where_it_is_wrong() -> None:
+    counted = not_counted = 0.0
+    for seed, peak in enumerate(peaks(6)):
+        seeded = task(seed_load=0.97 * peak, seed_spread=0.05)
+        for off, what in ((0.97, seeded), (1.3, replace(seeded, seed_load=1.3 * peak))):
+            server, other = Server(mm1, peak, seed), Server(mm1, peak, seed)
+            answer = searched(server, replace(what, seed_trials=1))
+            assert answer.kept
+            assert answer.rate is not None
+            assert abs(answer.rate / peak - 1) <= 0.1, off
+            searched(other, what)
+            if off < 1:
+                counted, not_counted = counted + spent(server.made), not_counted + spent(other.made)
+    assert counted < 0.8 * not_counted
+
+
 @pytest.mark.more
 def test_a_prediction_that_is_wrong_costs_time_and_not_the_answer() -> None:
     for seed, peak in enumerate(peaks(4)):

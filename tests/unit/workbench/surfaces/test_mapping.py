@@ -23,6 +23,7 @@ from etude.workbench.surfaces.mapping import (
     decide,
     fitted,
     predicted,
+    sure,
     widening,
 )
 from etude.workbench.surfaces.response import Asked, Tell
@@ -140,6 +141,24 @@ def mapped(rules: Rules, noise: float) -> list[Sample]:
 def test_cells_are_left_out_where_predictions_come_true_and_not_where_they_do_not() -> None:
     assert len(mapped(Rules(skip=True), 0.005)) < SPACE.size
     assert len({each.cell for each in mapped(Rules(skip=True), 0.3)}) == SPACE.size
+
+
+def test_what_is_sure_is_left_out_though_other_cells_are_not_and_one_agreeing_trial_does_for_those() -> None:
+    samples: list[Sample] = []
+    rng, trusted = np.random.default_rng(3), 0
+    rules = Rules(skip=True)
+    while isinstance(visit := decide(SPACE, rules, samples), Visit):
+        told = predicted(SPACE, tuple(samples), [visit.cell])
+        trusted += visit.proven
+        if visit.proven:
+            assert told is not None
+            assert not any(sure(told, rules)), visit
+        value = peak(visit.cell) * math.exp(0.03 * rng.standard_normal())
+        samples.append(foretold(sample(visit.cell, value, 0.03), visit))
+    assert trusted > 0
+    assert not any(
+        visit.proven for visit in [decide(SPACE, Rules(), samples[:10])] if isinstance(visit, Visit)
+    )
 
 
 def test_predictions_that_were_far_off_are_not_trusted_by_a_small_spread() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,9 @@ def test_a_search_begins_where_the_response_is_expected_within_the_loads_that_ma
 ) -> None:
     found = task_of(task, visit(expected), SHAPES)
     assert (found.seed_load, found.seed_spread, found.seed_shapes) == (load, spread, SHAPES)
+    assert found.seed_trials == 0
+    proven = task_of(task, replace(visit(expected), proven=True), SHAPES)
+    assert proven.seed_trials == (0 if spread is None else 1), "what cannot be offered proves nothing"
 
 
 @pytest.mark.parametrize(("answer", "state", "value"), [

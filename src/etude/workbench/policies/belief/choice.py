@@ -50,6 +50,9 @@ def next_load(
     """A load, at most `most`, and why."""
     if not known and task.seed_spread is None:
         return task.seed_load or task.lowest, "where it begins"
+    if not known and task.seed_trials and task.seed_load is not None and task.seed_spread is not None:
+        below = task.seed_load * math.exp(-min(task.seed_spread, task.within))
+        return max(min(below, most), task.lowest), "whether it is as predicted"
     fine = max((each.load for each in known if each.value < 0), default=0.0)
     too_much = min((each.load for each in known if each.value > 0), default=math.inf)
     highest = min(GROWTH * fine if fine else too_much / (1 + task.within), most) if known else most

@@ -46,7 +46,7 @@ def held(task: Task, belief: Belief, known: Sequence[Evidence]) -> Held:
         rate, confidence = _whole(task, belief, rate, confidence)
     near = sum(abs(math.log(each.load / rate)) <= max(NEAR * task.within, 1.01 / rate) for each in known)
     wanted = task.confidence if task.promise == "rate" else 1 - REGION_DOUBT * (1 - task.confidence)
-    return Held(rate, confidence, confidence >= wanted and near >= LEAST_TRIALS)
+    return Held(rate, confidence, confidence >= wanted and near + task.seed_trials >= LEAST_TRIALS)
 
 
 def answered(task: Task, belief: Belief, known: Sequence[Evidence]) -> Held:
@@ -91,10 +91,11 @@ def unbracketed(task: Task, known: Sequence[Evidence], rate: float) -> tuple[flo
     0 and the lowest that was too much. None where loads on both sides of it, or near it, were measured."""
     highest, lowest = max(each.load for each in known), min(each.load for each in known)
     more = max(1 + task.within, 1 + 1 / highest if task.whole else 0.0)
-    if rate > more * highest or all(each.value < -ABOUT for each in known):
+    near = bool(task.seed_trials)  # a prediction that counts as a trial is one near the limit
+    if rate > more * highest or (not near and all(each.value < -ABOUT for each in known)):
         fine = max((each.load for each in known if each.value <= 0), default=0.0)
         return fine, min((e.load for e in known if e.load > fine and e.value > 0), default=math.inf)
-    if rate < lowest / more or all(each.value > ABOUT for each in known):
+    if rate < lowest / more or (not near and all(each.value > ABOUT for each in known)):
         return 0.0, min((each.load for each in known if each.value > 0), default=math.inf)
     return None
 
