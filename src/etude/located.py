@@ -6,6 +6,7 @@ tomllib gives lines for errors of syntax only; for all others the key's line is 
 from __future__ import annotations
 
 import difflib
+import math
 import re
 import tomllib
 from collections.abc import Collection, Mapping
@@ -88,8 +89,10 @@ class Section:
         except QuantityError:
             self.fail(key, f'{self.named(key)} is {value!r}: expected a time with its unit, as "40 ms"')
 
-    def share(self, key: str, default: float | None = None) -> float | None:
-        """A share such as "5 %" or 0.05; above 0 and below 1."""
+    def share(
+        self, key: str, default: float | None = None, *, most: float = math.nextafter(1, 0)
+    ) -> float | None:
+        """A share such as "5 %" or 0.05; above 0, and below 1 unless `most` is 1."""
         value = self.values.get(key)
         if value is None:
             return default
@@ -97,7 +100,7 @@ class Section:
         if isinstance(value, str):
             with suppress(QuantityError):
                 found = share(value)
-        if isinstance(found, bool) or not isinstance(found, int | float) or not 0 < found < 1:
+        if isinstance(found, bool) or not isinstance(found, int | float) or not 0 < found <= most:
             self.fail(key, f'{self.named(key)} is {value!r}: expected a share, as "5 %" or 0.05')
         return float(found)
 

@@ -59,6 +59,9 @@ what is asked
       --populate       make the file set, and offer nothing
       --roll FILE      with --directory: the recorded calls of a program (docs/replay.md), at --rate calls per second
       --multiple M     with --roll, in place of --rate: M times as fast as it was recorded
+      --only DIR       with --roll: only calls on files below DIR of the roll, and what these need; may be given again; . is
+                       all but the directories of every machine (usr, lib, etc ...)
+      --own            with --roll: each pass has copies of its own of all files, also of those that it only reads
 
 how
       --seconds S      for so long

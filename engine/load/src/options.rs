@@ -1,6 +1,7 @@
 //! What `load` was asked, as plain data; each mistake is one line.
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use etude_clock::SECOND;
@@ -114,6 +115,8 @@ struct Words {
     files_seed: Option<u64>,
     roll: Option<PathBuf>,
     multiple: Option<f64>,
+    only: Vec<PathBuf>,
+    own: bool,
     way: Option<Way>,
     connections: Option<usize>,
     wait: Option<Wait>,
@@ -178,6 +181,8 @@ impl Words {
                 let good = |multiple| multiple > 0.0 && multiple <= 1e6;
                 self.multiple = Some(number(name, parser, "how many times as fast, above 0", good)?);
             }
+            "only" => self.only.push(path(name, parser)?),
+            "own" => self.own = true,
             "way" => self.way = Some(one_of(name, parser, &WAYS)?),
             "connections" => self.connections = Some(whole(name, parser, 1, 1024)?),
             "show" => self.show = true,
@@ -239,7 +244,8 @@ impl Words {
                 (Load::Open { rate, .. }, None) => Pace::Rate(*rate),
                 (_, multiple) => Pace::Multiple(multiple.unwrap_or(1.0)),
             };
-            Aim::Roll(RollAsked { roll, directory, pace })
+            let only = self.only.iter().map(|path| path.as_os_str().as_bytes().to_vec()).collect();
+            Aim::Roll(RollAsked { roll, directory, pace, only, own: self.own })
         } else {
             let workload = self.workload()?;
             match self.place()? {
@@ -296,6 +302,8 @@ impl Words {
             (self.populate && !files && !nfs, "--populate", "--directory or --nfs"),
             (roll && !files, "--roll", "--directory"),
             (self.multiple.is_some() && !roll, "--multiple", "--roll"),
+            (!self.only.is_empty() && !roll, "--only", "--roll"),
+            (self.own && !roll, "--own", "--roll"),
             (nfs && !knobs, "--nfs", "--preset or --workload"),
             (files && !knobs && !roll, "--directory", "--preset, --workload or --roll"),
         ] {

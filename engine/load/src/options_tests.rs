@@ -70,6 +70,8 @@ fn what_contradicts_itself_is_told_with_both_names() {
         ("--directory d --rate 1", "--directory needs --preset, --workload or --roll"),
         ("--nfs nfs://a/b --rate 1", "--nfs needs --preset or --workload"),
         ("--roll f --rate 1", "--roll needs --directory"),
+        ("--only usr --url http://a/ --rate 1", "--only needs --roll"),
+        ("--own --directory d --preset web --rate 1", "--own needs --roll"),
         ("--roll f --directory d --preset web", "--roll and --preset"),
         ("--roll f --directory d --clients 2", "--roll and --clients exclude"),
         ("--roll f --nfs nfs://a/b", "--roll and --nfs exclude"),
@@ -113,7 +115,15 @@ fn what_is_asked_becomes_plain_data() {
         (Way::IoUring, Source::File("f".into()), 4.0)
     );
     let words = "--directory d --roll r --rate 3 --seconds 1";
-    assert!(matches!(asked(words), Ok(Asked::Offer(Offer { aim: Aim::Roll(_), .. }))));
+    let Ok(Asked::Offer(Offer { aim: Aim::Roll(roll), .. })) = asked(words) else {
+        panic!("another meaning")
+    };
+    assert_eq!((roll.only, roll.own), (Vec::new(), false));
+    let words = format!("{words} --only usr/lib --only . --own");
+    let Ok(Asked::Offer(Offer { aim: Aim::Roll(roll), .. })) = asked(&words) else {
+        panic!("another meaning")
+    };
+    assert_eq!((roll.only, roll.own), (vec![b"usr/lib".to_vec(), b".".to_vec()], true));
     assert!(matches!(asked("--show --preset web"), Ok(Asked::Show(_))));
     let words = "--populate --directory d --preset mail --sized-for 200 --files-seed 3";
     let Ok(Asked::Populate(Populate { place: Place::Files(_), workload })) = asked(words) else {
@@ -133,7 +143,9 @@ proptest! {
     }
 }
 
-const WORDS: [&str; 30] = [
+const WORDS: [&str; 32] = [
+    "--only",
+    "--own",
     "--url",
     "http://a/",
     "--directory",

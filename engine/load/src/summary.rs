@@ -44,8 +44,23 @@ pub(crate) struct RollAbout {
     /// Directories in which it was played, and how long making them took.
     pub places: u64,
     pub prepared_s: f64,
+    /// Of the files of each place, those that it has for itself, and those that all have in common.
+    pub own_bytes: u64,
+    pub shared_files: u64,
+    pub shared_bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<LeftOut>,
     /// Calls that could not be made: they count nowhere else.
     pub not_played: u64,
+}
+
+/// What `--only` has left out of a roll.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(crate) struct LeftOut {
+    /// Of one pass.
+    pub calls: u64,
+    pub files: u64,
+    pub bytes: u64,
 }
 
 /// Counts are sums over windows and what was drained; times are in seconds.

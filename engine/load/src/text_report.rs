@@ -6,7 +6,7 @@ use std::sync::mpsc::Receiver;
 use etude_replay::screen::Screen;
 use etude_replay::time_text as time;
 
-use crate::summary::Summary;
+use crate::summary::{LeftOut, Summary};
 use crate::tally::{Line, Tally};
 
 /// Quantiles of the response times.
@@ -88,6 +88,14 @@ fn report(summary: &Summary, whole: &Tally, lateness_p99_s: Option<f64>, screen:
     line("load", &load(summary));
     if let Some(place) = &summary.about.file_set {
         line("files", &format!("{place} stays, for the next run"));
+    }
+    if let Some(left) = summary.about.roll.and_then(|roll| roll.left_out) {
+        let LeftOut { calls, files, bytes } = left;
+        line("left out", &format!("{calls} calls of a pass, {files} files of {bytes} bytes (--only)"));
+    }
+    if let Some(roll) = summary.about.roll.filter(|roll| roll.shared_files > 0) {
+        let (files, bytes) = (roll.shared_files, roll.shared_bytes);
+        line("shared", &format!("{files} files of {bytes} bytes by all passes: only read"));
     }
     if summary.ended == "early" {
         line("ended", "early, by a signal");

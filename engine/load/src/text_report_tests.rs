@@ -3,7 +3,7 @@ use std::sync::mpsc::channel;
 use super::*;
 use crate::law::Process;
 use crate::plan::{Load, Plan, Wait};
-use crate::summary::{About, Summary};
+use crate::summary::{About, LeftOut, RollAbout, Summary};
 use crate::target::Failure;
 
 fn summary(load: Load) -> Summary {
@@ -166,4 +166,34 @@ fn a_closed_loop_names_its_clients() {
         load(&summary(closed)),
         "files, web: 4 clients for 2.000 s (closed loop, think time 10.00 ms)"
     );
+}
+
+#[test]
+fn what_passes_of_a_roll_share_and_leave_out_is_said() {
+    let of = |shared_files, left_out| RollAbout {
+        natural_rate: 100.0,
+        multiple: 2.0,
+        run_s: 1.0,
+        calls: 100,
+        passes: 40,
+        places: 40,
+        prepared_s: 0.1,
+        own_bytes: 1_000_000,
+        shared_files,
+        shared_bytes: 85_000_000_000,
+        left_out,
+        not_played: 0,
+    };
+    let names = |roll: RollAbout| -> Vec<String> {
+        let fields = reported(1000, |summary, _| summary.about.roll = Some(roll));
+        fields
+            .into_iter()
+            .map(|(name, _)| name)
+            .filter(|name| name == "shared" || name == "left out")
+            .collect()
+    };
+    assert_eq!(names(of(0, None)), [""; 0]);
+    assert_eq!(names(of(1234, None)), ["shared"]);
+    let left_out = LeftOut { calls: 123_456, files: 9876, bytes: 85_000_000_000 };
+    assert_eq!(names(of(1234, Some(left_out))), ["left out", "shared"]);
 }

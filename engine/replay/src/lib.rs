@@ -32,6 +32,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod unplayed;
+mod unrolled;
 mod watch;
 mod windows;
 
@@ -44,3 +45,4 @@ pub use roll::{Reading, Roll};
 pub use score::{Changes, Score};
 pub use shared::Sums;
 pub use show::time as time_text;
+pub use unrolled::{only_below, untouched};

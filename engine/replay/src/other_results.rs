@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
-use etude_calls::Kind;
 use etude_script::{Action, Called, Step, step_text};
-use etude_trace::{Event, Text, words};
+use etude_trace::Event;
 use serde::Serialize;
 
 use crate::roll::{Reading, Roll};
 use crate::shared::Shared;
+use crate::unrolled::called;
 
 /// A call with another result. Results are those of the kernel: an error is negative.
 #[derive(Debug, PartialEq, Serialize)]
@@ -51,33 +51,7 @@ pub fn other_results(roll: &Roll, shared: &Shared) -> Vec<OtherResult> {
 
 /// The call as the text of a script has it.
 fn line(roll: &Roll, event: &Event) -> String {
-    let mut called = Called {
-        call: event.call,
-        arguments: event.arguments,
-        texts: Default::default(),
-        result: event.result,
-        duration_ns: None,
-    };
-    let name = |number: u64| roll.names.get(usize::try_from(number).ok()?.checked_sub(1)?);
-    for index in 0..event.call.row().arguments.len() {
-        let value = event.arguments[index];
-        let bytes = match event.call.kind(&event.arguments, index) {
-            Kind::Path | Kind::Name => name(value).map(|name| name.as_bytes().into()),
-            Kind::Pair => Some(value.to_le_bytes()[..].into()),
-            Kind::Range => name(value)
-                .and_then(|name| words::range_from(name.as_bytes()))
-                .map(|range| range.bytes()[..].into()),
-            // The number of a connection, and of the thread that accepts it, which no script has.
-            Kind::Socket => {
-                called.arguments[2] = 0;
-                (value > 0).then(|| value.to_string().into_bytes().into())
-            }
-            Kind::OffsetAt => value.checked_sub(1).map(|offset| offset.to_le_bytes()[..].into()),
-            _ => continue,
-        };
-        called.arguments[index] = 0;
-        called.texts.extend(bytes.map(|bytes| Text { argument: index as u8, bytes }));
-    }
+    let called = Called { duration_ns: None, ..called(roll, event) };
     let mut text = String::new();
     step_text(&mut text, &Step { thread: 0, action: Action::Call(called) });
     text

@@ -206,11 +206,16 @@ const HARMLESS: &[&str] = &[
     "umask",
 ];
 
-/// Whether a call may leave files other than they were; what is not known to be harmless may.
+/// Whether a call may leave files other than they were.
 fn changes(event: &Event) -> bool {
+    (event.result >= 0 || event.result == UNKNOWN) && may_change(event)
+}
+
+/// The same whatever comes of it; what is not known to be harmless may.
+pub fn may_change(event: &Event) -> bool {
     const WRITES: u64 = (libc::O_ACCMODE | libc::O_CREAT | libc::O_TRUNC) as u64 | TEMPORARY;
     const TEMPORARY: u64 = 0o20_000_000;
-    if is_never_played(event) || is_between(event) || event.result < 0 && event.result != UNKNOWN {
+    if is_never_played(event) || is_between(event) {
         return false;
     }
     let (name, row) = (event.call.name(), event.call.row());

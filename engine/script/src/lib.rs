@@ -16,6 +16,7 @@ mod prepare;
 mod snapshot;
 mod text;
 mod times;
+mod untouched;
 mod world;
 mod wrong;
 
@@ -29,7 +30,11 @@ pub use model::{Action, Called, Dropped, Needed, Script, Step, UNCOUNTED, UNKNOW
 pub use names::{Substitution, Why};
 pub use parse::{Parsed, parse};
 pub use playable::MOST_MOVED;
-pub use prepare::{PREPARED, Preparation, Prepared, Refused, main as prepare_main, planted_link, prepare};
+pub use prepare::{
+    PREPARED, Preparation, Prepared, Refused, Shared, main as prepare_main, planted_link, prepare,
+    prepare_sharing, room_of,
+};
 pub use snapshot::{Limits, snapshot};
 pub use text::{step as step_text, write};
+pub use untouched::Untouched;
 pub use wrong::Wrong;

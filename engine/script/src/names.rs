@@ -8,6 +8,12 @@ use crate::hash::Hasher;
 
 /// Directories that are alike on all machines: they keep their names.
 const STANDARD: [&str; 10] = ["usr", "lib", "etc", "proc", "dev", "sys", "bin", "sbin", "opt", "var"];
+
+/// Whether the name of a directory at the top is that of one on all machines.
+pub(crate) fn is_standard(name: &[u8]) -> bool {
+    STANDARD.iter().any(|standard| standard.as_bytes() == name)
+}
+
 const CREATED: &[u8] = b"etude_tmp";
 
 /// Why a file has another name.
@@ -107,7 +113,7 @@ impl<'a> Names<'a> {
             return (Vec::new(), Why::Stripped, false);
         }
         let own = &path[directory.len().max(1) + usize::from(directory.len() > 1)..];
-        if directory == b"/" && STANDARD.iter().any(|name| name.as_bytes() == own) {
+        if directory == b"/" && is_standard(own) {
             return (own.to_vec(), Why::Stripped, false);
         }
         let created = !self.keep && self.created.contains(path) && !self.moves_along(path);
@@ -127,7 +133,7 @@ impl<'a> Names<'a> {
     fn placed(&self, directory: &[u8]) -> bool {
         let mut at = Some(directory);
         while let Some(path) = at.filter(|path| path.len() > 1) {
-            let standard = || STANDARD.iter().any(|name| name.as_bytes() == &path[1..]);
+            let standard = || is_standard(&path[1..]);
             let mapped = || self.maps.iter().any(|(from, _)| from == path);
             if *path == *self.cwd || self.used.contains(path) || standard() || mapped() {
                 return true;

@@ -20,7 +20,7 @@ pub use cut::cut;
 pub use glob::Glob;
 pub use repeat::{Rounds, repeat};
 pub use scale::{Sizes, scale_gaps, scale_sizes};
-pub use select::{Class, filter, only_files};
+pub use select::{Class, filter, only_below, only_files};
 pub use side::{clone, merge};
 
 use crate::model::Script;

@@ -10,6 +10,7 @@ mod plan;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -66,21 +67,55 @@ impl Refused {
 /// The signal that ended the work early; 0 for none.
 static ENDED: AtomicI32 = AtomicI32::new(0);
 
+/// Files that a place has in common with another one of the same file system.
+#[derive(Clone, Copy, Debug)]
+pub struct Shared<'a> {
+    /// Where all that is needed has been built.
+    pub place: &'a Path,
+    /// Paths from the root: no replay in either place changes these files.
+    pub files: &'a HashSet<Vec<u8>>,
+}
+
 /// Builds what is needed in a directory, which has to be empty, or not there. Fails without a trace of it.
 ///
 /// # Errors
 /// What is needed contradicts itself or lies outside (3), or the machine does not allow it (5).
 pub fn prepare(needed: &[Needed], directory: &Path, how: Preparation) -> Result<Prepared, Refused> {
-    let plan = plan::plan(needed).map_err(|wrong| Refused::input(wrong.to_string()))?;
+    prepare_sharing(needed, directory, how, None)
+}
+
+/// The same with names (hard links) of another place's files. One that has as many names as a file can have is copied.
+///
+/// # Errors
+/// As [`prepare`].
+pub fn prepare_sharing(
+    needed: &[Needed],
+    directory: &Path,
+    how: Preparation,
+    shared: Option<Shared>,
+) -> Result<Prepared, Refused> {
+    let mut plan = plan::plan(needed).map_err(|wrong| Refused::input(wrong.to_string()))?;
+    shared.iter().for_each(|shared| plan.share(shared.files));
+    let other = shared.map(|shared| opened(shared.place)).transpose()?;
     let made_here = claim(directory)?;
     let done = opened(directory).and_then(|root| {
         room(directory, &root, &plan)?;
-        build::build(&plan, &root, directory, how)
+        build::build(&plan, &root, other.as_ref(), directory, how)
     });
     if done.is_err() && made_here {
         let _ = fs::remove_dir(directory);
     }
     done
+}
+
+/// Bytes on disk and files that a place needs, without what it shares.
+///
+/// # Errors
+/// What is needed contradicts itself or lies outside (3).
+pub fn room_of(needed: &[Needed], shared: &HashSet<Vec<u8>>) -> Result<(u64, u64), Refused> {
+    let mut plan = plan::plan(needed).map_err(|wrong| Refused::input(wrong.to_string()))?;
+    plan.share(shared);
+    Ok((plan.room, plan.entries as u64))
 }
 
 /// The link on the way to a directory that another user has put into a sticky one, such as `/tmp`. The kernel follows

@@ -58,7 +58,12 @@ def add_harness_options(group: argparse._ArgumentGroup) -> None:
     )
     add("--clients", action="store_true", help="{load} is a number of clients, not a rate")
     add("--runlength", type=kinds.seconds, metavar="TIME", help="of the longest trial (default 10s)")
-    add("--warmup", type=kinds.seconds, metavar="TIME", help="load before the first window that counts")
+    add(
+        "--warmup",
+        type=kinds.seconds,
+        metavar="TIME",
+        help="half of the load before each trial, which counts nowhere",
+    )
     add(
         "--pieces",
         type=kinds.count,

@@ -55,6 +55,38 @@ def roll(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place / "run.roll"
 
 
+INTERPRETED = "import email, http.client, json, xml.dom.minidom; open('out', 'wb').write(bytes(10**6))"
+
+
+@pytest.fixture(scope="module")
+def interpreted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of a program that reads some megabytes of an interpreter's library, and writes one."""
+    place = tmp_path_factory.mktemp("interpreted")
+    command = [engine_path(), "record", "-q", "-o", "run.trace", "--", sys.executable, "-Sc", INTERPRETED]
+    subprocess.run(command, cwd=place, check=True, capture_output=True)
+    script = script_of(place / "run.trace", "--map", f"{place}=work").path
+    subprocess.run([engine_path(), "compile", "-q", script, "-o", place / "much.roll"], check=True)
+    return place / "much.roll"
+
+
+def prepared(roll: Path, place: Path, *words: str) -> tuple[Document, int, int]:
+    """What a run says of its roll, and as it was prepared: its places, and the bytes in them on disk."""
+    words = ("--multiple", "1", "--seconds", "3", *words)
+    running = subprocess.Popen(
+        command(roll, place, *words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert running.stderr is not None
+    assert "prepared in" in running.stderr.readline()
+    (root,) = place.iterdir()
+    found = [path.stat(follow_symlinks=False) for path in root.rglob("*") if path.is_file()]
+    data = {each.st_ino: each.st_blocks * 512 for each in found if each.st_size > 0}
+    places = len(list(root.glob("pass-*")))
+    out, errors = running.communicate(timeout=120)
+    assert running.returncode == 0, errors
+    assert list(place.iterdir()) == []
+    return json.loads(out.splitlines()[-1])["summary"], places, sum(data.values())
+
+
 def command(roll: Path, place: Path, *words: str) -> list[str]:
     return [engine_path(), "load", "--roll", str(roll), "--directory", str(place), *words]
 
@@ -167,6 +199,38 @@ def test_a_stall_is_charged_to_all_calls_that_were_due_in_it(roll: Path, tmp_pat
     # Those that were due first waited all of it; two calls are due each 4 ms of it, and most wait for a third of it.
     assert longest >= 0.85 * stalled_s
     assert late >= 0.4 * stalled_s / GAP_S
+
+
+def test_files_that_are_only_read_are_there_once(interpreted: Path, tmp_path: Path) -> None:
+    whole, places, on_disk = prepared(interpreted, tmp_path)
+    played = whole["roll"]
+    assert (whole["ended"], whole["failed"], played["not_played"]) == ("whole", 0, 0)
+    assert (played["places"], played["own_bytes"]) == (places, 0)
+    assert played["shared_bytes"] > 2_000_000
+    assert played["shared_bytes"] <= on_disk < 2 * played["shared_bytes"]
+    own, places, on_disk = prepared(interpreted, tmp_path, "--own")
+    assert (own["failed"], own["roll"]["shared_files"]) == (0, 0)
+    assert own["roll"]["own_bytes"] == played["shared_bytes"]
+    assert on_disk >= places * played["shared_bytes"]
+
+
+def test_calls_outside_of_the_directories_are_left_out_with_their_files(
+    interpreted: Path, tmp_path: Path
+) -> None:
+    words = ("--multiple", "1", "--seconds", "2")
+    _, all_of_it = load(interpreted, tmp_path, *words)
+    windows, part = load(interpreted, tmp_path, *words, "--only", "work")
+    (whole, played), before = (part["summary"], part["summary"]["roll"]), all_of_it["summary"]["roll"]
+    left = played["left_out"]
+    assert (whole["ended"], whole["failed"], played["not_played"]) == ("whole", 0, 0)
+    assert left["calls"] == before["calls"] - played["calls"] > 100
+    assert left["files"] > 50
+    assert left["bytes"] > 2_000_000
+    assert (before.get("left_out"), played["run_s"]) == (None, pytest.approx(before["run_s"], rel=0.05))
+    written = sum(window["by"]["write"]["completed"] for window in windows)
+    assert written >= played["passes"] - 2 > 0
+    at, none = ("--roll", str(interpreted), "--directory", str(tmp_path)), "there/is/none"
+    assert none in refused(2, *at, "--rate", "9", "--seconds", "1", "--only", none)
 
 
 def test_a_signal_ends_it_with_a_summary_and_leaves_nothing(roll: Path, tmp_path: Path) -> None:

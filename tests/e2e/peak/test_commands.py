@@ -87,15 +87,76 @@ def test_a_trial_in_pieces_is_several_runs_and_ends_between_them(tmp_path: Path)
     ran = [tuple(map(int, line.split())) for line in (tmp_path / "log").read_text().splitlines()]
     # The warm-up, of which no window is kept, then a quarter of a second each, which is made one.
     assert [(length, load) for length, _, load in ran] == [
-        (2, 100),
+        (2, 50),
         *[(1, 100)] * 4,
-        (2, 200),
+        (2, 100),
         *[(1, 200)] * 2,
     ]
-    assert len({seed for _, seed, load in ran if load == 100}) == 5
+    assert len({seed for _, seed, _ in ran[:5]}) == 5
     assert (whole.ended, len(whole.windows)) == ("whole", 4)
     assert (early.ended, len(early.windows)) == ("early", 2)
     assert whole.machine is not None
+
+
+WARM = (
+    'warmup = "2 s"\nready = "echo ready >> {here}/log"\ndrain = "echo drained >> {here}/log"\n'
+    f'load = "echo {{runlength}} {{load}} {{seed}} >> {{here}}/log; for i in 1 2 3; do {GOOD}; done"\n'
+)
+
+
+def lines(tmp_path: Path) -> list[str]:
+    return (tmp_path / "log").read_text().splitlines()
+
+
+def test_a_warm_up_is_a_run_at_half_the_load_whose_backlog_is_gone_before_the_trial(tmp_path: Path) -> None:
+    (trial,) = trials(toml(tmp_path, WARM), tmp_path)
+    ready, *ran = lines(tmp_path)
+    assert (ready, [line.split()[:2] for line in ran]) == (
+        "ready",
+        [["2", "50"], ["drained"], ["ready"], ["1", "100"], ["drained"], ["ready"]],
+    )
+    assert ran[3].split()[2] == "1", "the seed of the trial is the same without a warm-up"
+    assert (trial.ended, len(trial.windows)) == ("whole", 3)
+    assert re.findall(r"\b([\d.]+)/s", trial.note) == ["100", "100", "100"]  # asked, sent, completed
+
+
+def test_a_warm_up_at_the_whole_load_is_the_beginning_of_the_trial(tmp_path: Path) -> None:
+    for load in (WARM + "warmup_load = 1.0", WARM.replace("{runlength}", "3")):
+        (tmp_path / "log").unlink(missing_ok=True)
+        (trial,) = trials(toml(tmp_path, load), tmp_path)
+        assert [line.split()[:2] for line in lines(tmp_path)] == [
+            ["ready"],
+            ["3", "100"],
+            ["drained"],
+            ["ready"],
+        ]
+        # Windows of a tenth of a second, of which two seconds are left out.
+        assert trial.windows == ()
+
+
+def test_clients_of_a_warm_up_are_whole_and_one_at_least(tmp_path: Path) -> None:
+    path = toml(tmp_path, WARM)
+    path.write_text(path.read_text().replace("[load]\n", '[load]\nunit = "clients"\n'))
+    for clients, expected in ((1.0, "1"), (5.0, "2")):
+        (tmp_path / "log").unlink(missing_ok=True)
+        trials(path, tmp_path, load=clients)
+        assert [line.split()[1] for line in lines(tmp_path) if " " in line] == [expected, f"{clients:g}"]
+
+
+def test_a_system_that_does_not_recover_from_its_warm_up_is_started_anew(tmp_path: Path) -> None:
+    drain = 'drain = "test $(wc -l < {here}/log) -ne 2"'
+    commands = WARM.replace('drain = "echo drained >> {here}/log"', drain)
+    first, second = trials(toml(tmp_path, commands), tmp_path, 2)
+    # ready, warm-up, drain in vain; ready, warm-up, ready, trial, ready.
+    assert (first.ended, first.windows, second.ended) == ("died", (), "whole")
+    assert "did not recover from the warm-up at 50" in first.note
+
+
+def test_a_warm_up_whose_load_command_fails_makes_no_trial(tmp_path: Path) -> None:
+    commands = WARM.replace('load = "', 'load = "test {load} -ne 50 || exit 7; ')
+    assert trials(toml(tmp_path, commands), tmp_path, load=300)[0].ended == "whole"
+    with pytest.raises(CommandFailed, match="warm-up: the load command ended with 7"):
+        trials(toml(tmp_path, commands), tmp_path, load=1.0)
 
 
 def test_a_trial_is_ended_early_by_its_windows_with_all_that_it_started(tmp_path: Path) -> None:

@@ -95,6 +95,10 @@ impl<'a> Course<'a> {
             passes: self.started,
             places: self.places.many,
             prepared_s: self.places.prepared_s,
+            own_bytes: self.places.own.bytes,
+            shared_files: self.places.shared.many,
+            shared_bytes: self.places.shared.bytes,
+            left_out: self.piece.left_out,
             not_played: played.unplayed,
         };
         let whole = Whole { ended, duration_ns, cpu, cpu_ns, drained_ns };

@@ -14,10 +14,11 @@ use std::sync::Arc;
 use etude_replay::{Changes, Roll, Score};
 
 use self::course::Course;
-use self::places::Places;
+use self::places::{Files, Places};
 use crate::command::{self, Wrong};
 use crate::options::Format;
 use crate::plan::Plan;
+use crate::summary::LeftOut;
 
 /// What is to be played, where, and how fast.
 #[derive(Debug, Clone)]
@@ -25,6 +26,10 @@ pub(crate) struct RollAsked {
     pub roll: PathBuf,
     pub directory: PathBuf,
     pub pace: Pace,
+    /// Directories of the roll outside of which calls are left out; empty: none are.
+    pub only: Vec<Vec<u8>>,
+    /// Each pass has copies of all files.
+    pub own: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -47,6 +52,7 @@ pub(crate) struct Piece {
     pub run_s: f64,
     pub natural_rate: f64,
     pub multiple: f64,
+    pub left_out: Option<LeftOut>,
 }
 
 /// Plays it and tells of windows on standard output.
@@ -88,13 +94,26 @@ fn whole_passes(plan: &Plan, pass_ns: u64) -> Plan {
 fn piece(asked: &RollAsked) -> Result<Piece, Wrong> {
     let shown = asked.roll.display().to_string();
     let input = |what: String| (format!("{shown}: {what}"), 3);
-    let roll = Roll::open(&asked.roll).map_err(input)?;
+    let mut roll = Roll::open(&asked.roll).map_err(input)?;
     if !roll.head.original.timed {
         let what =
             "its script does not say how long calls took, so that its schedule is not known: record it anew";
         return Err(input(what.to_owned()));
     }
-    let natural = Score::of(&roll, 1.0).map_err(input)?;
+    let mut natural = Score::of(&roll, 1.0).map_err(input)?;
+    let mut left_out = None;
+    if !asked.only.is_empty() {
+        let refused = |(what, code): (String, u8)| {
+            (if code == 2 { format!("--only {what}") } else { format!("{shown}: {what}") }, code)
+        };
+        let part = etude_replay::only_below(&roll, &asked.only).map_err(refused)?;
+        let score = Score::of(&part, 1.0).map_err(input)?;
+        let less = |all: u64, part: u64| all.saturating_sub(part);
+        let (all, kept) = (Files::of(&roll.needed, |_| true), Files::of(&part.needed, |_| true));
+        let (files, bytes) = (less(all.many, kept.many), less(all.bytes, kept.bytes));
+        left_out = Some(LeftOut { calls: less(natural.requests, score.requests), files, bytes });
+        (roll, natural) = (part, score);
+    }
     if natural.requests == 0 || natural.length_ns == 0 {
         return Err(input("has no calls that could be a load: record a program that uses files".to_owned()));
     }
@@ -112,7 +131,7 @@ fn piece(asked: &RollAsked) -> Result<Piece, Wrong> {
     }
     let name =
         asked.roll.file_stem().map_or_else(|| "roll".into(), |stem| stem.to_string_lossy().into_owned());
-    Ok(Piece { name, roll: Arc::new(roll), score, run_s, natural_rate, multiple })
+    Ok(Piece { name, roll: Arc::new(roll), score, run_s, natural_rate, multiple, left_out })
 }
 
 #[cfg(test)]

@@ -1,5 +1,8 @@
 //! Where a roll is played: directories with the files that it needs, one a pass if it changes them.
+//!
+//! Files that it only reads are there once: each further place has another name (a hard link) of them.
 
+use std::collections::HashSet;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
@@ -9,17 +12,19 @@ use std::path::{Path, PathBuf};
 
 use etude_clock::monotonic_ns;
 use etude_launch::sys;
-use etude_replay::Changes;
-use etude_script::{Needed, Preparation, What, prepare};
+use etude_replay::{Changes, untouched};
+use etude_script::{Needed, Preparation, Refused, Shared, What, prepare_sharing, room_of};
 
 use super::{Piece, RollAsked};
 use crate::command::Wrong;
 
 /// Says whose a directory is, and which roll's files are in it.
 const MARKER: &str = ".etude-load-roll";
+/// A name for it, to see whether it can have two.
+const ANOTHER: &str = ".etude-load-roll-too";
 const PASS: &str = "pass-";
-/// A file or directory takes so much, beside its bytes, at least.
-const BLOCK: u64 = 4096;
+/// Names that a file can have on ext4, which allows the fewest of the usual file systems; with more there are more copies.
+const MOST_NAMES: u64 = 65_000;
 
 /// Directories of passes.
 pub(super) struct Places {
@@ -29,6 +34,32 @@ pub(super) struct Places {
     pub prepared_s: f64,
     /// A signal came while they were made.
     pub interrupted: bool,
+    /// Of one place: what it has for itself, and what all have in common.
+    pub own: Files,
+    pub shared: Files,
+}
+
+/// Files, and their lengths together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Files {
+    pub many: u64,
+    pub bytes: u64,
+}
+
+impl Files {
+    /// Of what a roll needs, those with such paths.
+    pub fn of(needed: &[Needed], which: impl Fn(&[u8]) -> bool) -> Files {
+        let mut files = Files::default();
+        for each in needed {
+            if let What::File { bytes, .. } = each.what
+                && which(&each.path)
+            {
+                files.many += 1;
+                files.bytes = files.bytes.saturating_add(bytes);
+            }
+        }
+        files
+    }
 }
 
 impl Places {
@@ -40,7 +71,8 @@ impl Places {
         let begun = monotonic_ns();
         let root = asked.directory.join(format!("etude-load-roll-{}", plain(&piece.name)));
         check_directory(&asked.directory)?;
-        let mut places = Places { root, many, prepared_s: 0.0, interrupted: false };
+        let (own, shared) = (Files::of(&piece.roll.needed, |_| true), Files::default());
+        let mut places = Places { root, many, prepared_s: 0.0, interrupted: false, own, shared };
         // Only one that nobody changes may be used again.
         let mark = if piece.score.changes == Changes::Nothing {
             format!("{:016x}\n", fingerprint(&piece.roll.needed))
@@ -58,11 +90,18 @@ impl Places {
         done?;
         places.write_marker(&mark)?;
         places.prepared_s = (monotonic_ns() - begun) as f64 / 1e9;
+        let shared = match places.shared {
+            Files { many: 0, .. } => String::new(),
+            Files { many, bytes } => {
+                format!(", and {many} files of {bytes} bytes that all of them only read")
+            }
+        };
         eprintln!(
-            "etude load: {}: {many} {} prepared in {:.1} s",
+            "etude load: {}: {many} {} prepared in {:.1} s: {} bytes of files each{shared}",
             places.root.display(),
             if many == 1 { "place" } else { "places, one a pass," },
-            places.prepared_s
+            places.prepared_s,
+            places.own.bytes,
         );
         Ok(places)
     }
@@ -113,6 +152,7 @@ impl Places {
     }
 
     fn remove_passes(&self) -> Result<(), Wrong> {
+        let _ = fs::remove_file(self.root.join(ANOTHER));
         let entries = fs::read_dir(&self.root).map_err(|error| refused(&self.root, &error.to_string()))?;
         for entry in entries.flatten() {
             let name = entry.file_name();
@@ -125,21 +165,76 @@ impl Places {
         Ok(())
     }
 
+    /// Whether a file can have two names here.
+    fn can_share(&self) -> bool {
+        let name = self.root.join(ANOTHER);
+        let can = fs::hard_link(self.root.join(MARKER), &name).and_then(|()| fs::remove_file(name)).is_ok();
+        if !can {
+            let root = self.root.display();
+            eprintln!("etude load: {root}: no hard links here: each place has copies of all files");
+        }
+        can
+    }
+
+    /// Whether all places will fit, as far as what they begin with: bytes and files of one that shares nothing, and of one
+    /// that shares what it can.
+    fn room(&self, whole: (u64, u64), further: (u64, u64)) -> Result<(), Wrong> {
+        let (root, many) = (&self.root, self.many);
+        let wholes = many.div_ceil(MOST_NAMES);
+        let bytes = in_all((whole.0, further.0), wholes, many);
+        let entries = in_all((whole.1, further.1), wholes, many);
+        let file = fs::File::open(root).map_err(|error| refused(root, &error.to_string()))?;
+        // SAFETY: all zeros are a value of this structure.
+        let mut found: libc::statvfs = unsafe { std::mem::zeroed() };
+        // SAFETY: an open descriptor, and a place for the answer.
+        if unsafe { libc::fstatvfs(file.as_raw_fd(), &mut found) } != 0 {
+            return Ok(());
+        }
+        let free = found.f_bavail.saturating_mul(found.f_frsize);
+        let short = "a shorter run, a lower load, --only, or a larger file system";
+        if bytes > free {
+            let what = format!(
+                "{many} passes, each in a place of its own, need {bytes} bytes, and {free} are free; {short}"
+            );
+            return Err(refused(root, &what));
+        }
+        if found.f_files > 0 && entries > found.f_favail {
+            let what = format!(
+                "{many} passes need {entries} files, and there is room for {}; {short}",
+                found.f_favail
+            );
+            return Err(refused(root, &what));
+        }
+        Ok(())
+    }
+
     fn fill(&mut self, asked: &RollAsked, piece: &Piece, signals: &OwnedFd) -> Result<(), Wrong> {
         let needed = &piece.roll.needed;
-        room(&self.root, needed, self.many)?;
+        let of_roll = |refused: Refused| {
+            let line = match refused.code {
+                3 => format!("{}: {}", asked.roll.display(), refused.line),
+                _ => refused.line,
+            };
+            (line, refused.code)
+        };
+        let files = if self.many > 1 && !asked.own && self.can_share() {
+            untouched(&piece.roll).map_err(|what| (format!("{}: {what}", asked.roll.display()), 3))?
+        } else {
+            HashSet::new()
+        };
+        self.shared = Files::of(needed, |path| files.contains(path));
+        self.own = Files::of(needed, |path| !files.contains(path));
+        let (whole, further) =
+            (room_of(needed, &HashSet::new()).map_err(of_roll)?, room_of(needed, &files).map_err(of_roll)?);
+        self.room(whole, further)?;
         for pass in 0..self.many {
             if sys::take_signal(signals).is_some() {
                 self.interrupted = true;
                 return Ok(());
             }
-            prepare(needed, &self.of(pass), Preparation::default()).map_err(|refused| {
-                let line = match refused.code {
-                    3 => format!("{}: {}", asked.roll.display(), refused.line),
-                    _ => refused.line,
-                };
-                (line, refused.code)
-            })?;
+            let before = pass.checked_sub(1).map(|before| self.of(before));
+            let shared = before.as_ref().map(|place| Shared { place, files: &files });
+            prepare_sharing(needed, &self.of(pass), Preparation::default(), shared).map_err(of_roll)?;
         }
         // What is to be written to disk now would be part of what is measured.
         let root = fs::File::open(&self.root).map_err(|error| refused(&self.root, &error.to_string()))?;
@@ -151,6 +246,11 @@ impl Places {
     }
 }
 
+/// How many times each number is needed.
+fn in_all((first, further): (u64, u64), wholes: u64, many: u64) -> u64 {
+    first.saturating_mul(wholes).saturating_add(further.saturating_mul(many - wholes))
+}
+
 fn check_directory(directory: &Path) -> Result<(), Wrong> {
     match fs::metadata(directory) {
         Ok(found) if found.is_dir() => Ok(()),
@@ -159,37 +259,6 @@ fn check_directory(directory: &Path) -> Result<(), Wrong> {
             Err(refused(directory, &format!("{error}; make it first, or name another with --directory")))
         }
     }
-}
-
-/// Whether all places will fit, as far as what they begin with.
-fn room(root: &Path, needed: &[Needed], many: u64) -> Result<(), Wrong> {
-    let sizes = needed.iter().map(|each| match each.what {
-        What::File { bytes, .. } => bytes.next_multiple_of(BLOCK) + BLOCK,
-        _ => BLOCK,
-    });
-    let bytes = sizes.fold(0_u64, u64::saturating_add).saturating_mul(many);
-    let entries = (needed.len() as u64).saturating_mul(many);
-    let file = fs::File::open(root).map_err(|error| refused(root, &error.to_string()))?;
-    // SAFETY: all zeros are a value of this structure.
-    let mut found: libc::statvfs = unsafe { std::mem::zeroed() };
-    // SAFETY: an open descriptor, and a place for the answer.
-    if unsafe { libc::fstatvfs(file.as_raw_fd(), &mut found) } != 0 {
-        return Ok(());
-    }
-    let free = found.f_bavail.saturating_mul(found.f_frsize);
-    let short = "a shorter run, a lower load or a larger file system";
-    if bytes > free {
-        let what = format!(
-            "{many} passes, each in a place of its own, need {bytes} bytes, and {free} are free; {short}"
-        );
-        return Err(refused(root, &what));
-    }
-    if found.f_files > 0 && entries > found.f_favail {
-        let what =
-            format!("{many} passes need {entries} files, and there is room for {}; {short}", found.f_favail);
-        return Err(refused(root, &what));
-    }
-    Ok(())
 }
 
 fn refused(path: &Path, what: &str) -> Wrong {

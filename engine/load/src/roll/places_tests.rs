@@ -37,11 +37,13 @@ fn piece(calls: &str, bytes: u64) -> Piece {
         run_s: 1.0,
         natural_rate: 1.0,
         multiple: 1.0,
+        left_out: None,
     }
 }
 
 fn asked(directory: &Directory) -> RollAsked {
-    RollAsked { roll: "some.roll".into(), directory: directory.0.clone(), pace: Pace::Multiple(1.0) }
+    let (directory, pace) = (directory.0.clone(), Pace::Multiple(1.0));
+    RollAsked { roll: "some.roll".into(), directory, pace, only: Vec::new(), own: false }
 }
 
 fn make(directory: &Directory, piece: &Piece, many: u64) -> Result<Places, Wrong> {
@@ -73,6 +75,27 @@ fn a_place_that_is_only_read_is_used_again_by_the_same_roll_alone() {
     assert!(places.of(0).join("trace").exists());
     make(&directory, &piece(READS, 2000), 1).unwrap();
     assert!(!places.of(0).join("trace").exists());
+}
+
+#[test]
+fn passes_share_what_they_only_read_unless_each_is_to_have_its_own() {
+    let directory = Directory::new("shared");
+    let calls = format!("{WRITES}openat(AT_FDCWD, \"b\", O_RDONLY) = 4 <0.000001>\n");
+    let mut piece = piece(&calls, 1000);
+    let b = Needed { path: b"b"[..].into(), what: What::File { bytes: 50_000, allocated: None, seen: true } };
+    Arc::get_mut(&mut piece.roll).unwrap().needed.push(b);
+    let inode = |places: &Places, pass, name| fs::metadata(places.of(pass).join(name)).unwrap().ino();
+    let places = make(&directory, &piece, 3).unwrap();
+    assert_eq!(
+        (places.own, places.shared),
+        (Files { many: 1, bytes: 1000 }, Files { many: 1, bytes: 50_000 })
+    );
+    assert_eq!(inode(&places, 0, "b"), inode(&places, 2, "b"));
+    assert_ne!(inode(&places, 0, "a"), inode(&places, 2, "a"));
+    let own = RollAsked { own: true, ..asked(&directory) };
+    let places = Places::make(&own, &piece, 3, &sys::signalfd(&[]).unwrap()).unwrap();
+    assert_eq!((places.own.bytes, places.shared.many), (51_000, 0));
+    assert_ne!(inode(&places, 0, "b"), inode(&places, 2, "b"));
 }
 
 #[test]

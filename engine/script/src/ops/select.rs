@@ -1,6 +1,7 @@
 //! A part of the calls, with what it needs.
 
-use std::collections::HashSet;
+use std::cell::Cell;
+use std::collections::{BTreeSet, HashSet};
 
 use etude_calls::{Call, Kind, Moves, Role};
 
@@ -11,6 +12,7 @@ use super::positions::Positions;
 use super::prune::prune;
 use super::{Made, Refused};
 use crate::model::{Action, Script};
+use crate::names::is_standard;
 use crate::world::{Effect, World, key};
 
 /// What a call is for.
@@ -61,7 +63,7 @@ pub fn filter(script: &Script, calls: &[Call], classes: &[Class]) -> Made {
     if calls.is_empty() && classes.is_empty() {
         return Err(Refused("nothing is to be kept: expected names of calls, or classes".into()));
     }
-    let (effects, _) = effects(script, &[]);
+    let (effects, _) = effects(script, &|_| false);
     let wanted = script.steps.iter().map(|step| match &step.action {
         Action::Call(called) => calls.contains(&called.call) || classes.contains(&Class::of(called.call)),
         _ => true,
@@ -75,21 +77,68 @@ pub fn only_files(script: &Script, patterns: &[Glob]) -> Made {
     if patterns.is_empty() {
         return Err(Refused("nothing is to be kept: expected a pattern".into()));
     }
-    let (effects, fitting) = effects(script, patterns);
-    let fits = |effect: &Effect| {
+    Ok(only(script, &|path| patterns.iter().any(|glob| glob.fits(path))))
+}
+
+/// The same of files that have, at any time, a name below one of these directories, or that name itself. `.` is all but
+/// the directories that all machines have.
+pub fn only_below(script: &Script, directories: &[Vec<u8>]) -> Made {
+    let directories: Vec<Vec<u8>> = directories.iter().map(|directory| key(directory)).collect();
+    let met: Vec<Cell<bool>> = directories.iter().map(|_| Cell::new(false)).collect();
+    let part = only(script, &|path| {
+        let fitting = directories.iter().zip(&met).filter(|(directory, _)| is_below(path, directory));
+        fitting.fold(false, |_, (_, met)| {
+            met.set(true);
+            true
+        })
+    });
+    match met.iter().position(|met| !met.get()) {
+        None => Ok(part),
+        Some(missed) => {
+            let name = String::from_utf8_lossy(&directories[missed]).into_owned();
+            let name = if name.is_empty() { ".".into() } else { name };
+            Err(Refused(format!("{name}: no call is about a file below it: expected {}", tops(script))))
+        }
+    }
+}
+
+fn is_below(path: &[u8], directory: &[u8]) -> bool {
+    let first = path.split(|byte| *byte == b'/').next().unwrap_or(path);
+    match path.strip_prefix(directory) {
+        Some(_) if directory.is_empty() => !first.is_empty() && !is_standard(first),
+        Some(rest) => rest.is_empty() || rest.starts_with(b"/"),
+        None => false,
+    }
+}
+
+/// Directories that can be chosen, as words.
+fn tops(script: &Script) -> String {
+    const MOST: usize = 12;
+    let paths = script.needed.iter().map(|needed| key(&needed.path));
+    let top = |path: Vec<u8>| {
+        let end = path.iter().position(|byte| *byte == b'/')?;
+        Some(String::from_utf8_lossy(&path[..end]).into_owned())
+    };
+    let tops: BTreeSet<String> = paths.filter_map(top).collect();
+    let some: Vec<String> = [".".to_owned()].into_iter().chain(tops).take(MOST).collect();
+    format!("{}, or what is below one", some.join(", "))
+}
+
+fn only(script: &Script, fits: &dyn Fn(&[u8]) -> bool) -> Script {
+    let (effects, fitting) = effects(script, fits);
+    let is_wanted = |effect: &Effect| {
         effect.nodes.iter().any(|node| fitting.get(*node as usize) == Some(&true))
-            || effect.paths.iter().any(|path| patterns.iter().any(|glob| glob.fits(path)))
+            || effect.paths.iter().any(|path| fits(path))
     };
     let wanted = script.steps.iter().zip(&effects);
-    let wanted = wanted.map(|(step, effect)| !matches!(step.action, Action::Call(_)) || fits(effect));
-    Ok(select(script, &effects, wanted.collect()))
+    let wanted = wanted.map(|(step, effect)| !matches!(step.action, Action::Call(_)) || is_wanted(effect));
+    select(script, &effects, wanted.collect())
 }
 
 /// What each step met, with the directories above that steps made; and which nodes have a name that fits.
-fn effects(script: &Script, patterns: &[Glob]) -> (Vec<Effect>, Vec<bool>) {
+fn effects(script: &Script, fits: &dyn Fn(&[u8]) -> bool) -> (Vec<Effect>, Vec<bool>) {
     let mut world = World::new(script);
     let mut fitting = Vec::new();
-    let fits = |path: &[u8]| patterns.iter().any(|glob| glob.fits(path));
     let mut mark = |world: &World, path: &[u8]| {
         if let Some(node) = world.names.find(path).filter(|_| fits(path)) {
             fitting.resize(fitting.len().max(node as usize + 1), false);

@@ -1,6 +1,6 @@
 //! Makes files, directories and links below a descriptor, and takes them away again if not all can be made.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -16,15 +16,17 @@ const PIECE: usize = 1 << 20;
 /// How often it is said how far it is, and after what time first.
 const EVERY: Duration = Duration::from_secs(1);
 
+/// `other`: the place that has the files which are shared.
 pub(crate) fn build(
     plan: &Plan,
     root: &File,
+    other: Option<&File>,
     directory: &Path,
     how: Preparation,
 ) -> Result<Prepared, Refused> {
     let mut builder = Builder {
-        root,
-        inside: None,
+        root: Tree { root, inside: None },
+        other: Tree { root: other.unwrap_or(root), inside: None },
         made: Vec::new(),
         done: Prepared::default(),
         buffer: vec![0; PIECE],
@@ -52,9 +54,8 @@ pub(crate) fn build(
 type Failed = (Vec<u8>, io::Error);
 
 struct Builder<'a> {
-    root: &'a File,
-    /// The directory that was last used.
-    inside: Option<(Vec<u8>, OwnedFd)>,
+    root: Tree<'a>,
+    other: Tree<'a>,
     /// What is there by now, and whether it is a directory.
     made: Vec<(Vec<u8>, bool)>,
     done: Prepared,
@@ -84,13 +85,24 @@ impl Builder<'_> {
         }
         let (directory, name) = split(path);
         let name = CString::new(name)?;
-        let at = self.directory(directory)?;
+        let at = self.root.directory(directory)?;
         match entry {
             Entry::Directory => {
                 // SAFETY: an open descriptor and a text that ends with a zero byte.
                 checked(unsafe { libc::mkdirat(at, name.as_ptr(), 0o755) })?;
                 self.made.push((path.to_vec(), true));
                 self.done.directories += 1;
+            }
+            Entry::Shared { bytes, data, seen } => {
+                match link(self.other.directory(directory)?, &name, at, &name) {
+                    // The next place has the copy that is made here.
+                    Err(error) if error.raw_os_error() == Some(libc::EMLINK) => {
+                        return self.entry(path, &Entry::File { bytes: *bytes, data: *data, seen: *seen });
+                    }
+                    linked => linked?,
+                }
+                self.made.push((path.to_vec(), false));
+                self.done.links += 1;
             }
             Entry::File { bytes, data, seen } => {
                 /// Programs look whether others can be executed (`access` with X_OK); nothing here is.
@@ -119,11 +131,8 @@ impl Builder<'_> {
             }
             Entry::HardLink(other) => {
                 let (directory, old) = split(other);
-                let from = open_directory(self.root, directory)?;
-                let old = CString::new(old)?;
-                let at = self.directory(split(path).0)?;
-                // SAFETY: as above; without flags a link is not followed.
-                checked(unsafe { libc::linkat(from.as_raw_fd(), old.as_ptr(), at, name.as_ptr(), 0) })?;
+                let from = open_directory(self.root.root, directory)?;
+                link(from.as_raw_fd(), &CString::new(old)?, at, &name)?;
                 self.made.push((path.to_vec(), false));
                 self.done.links += 1;
             }
@@ -136,7 +145,7 @@ impl Builder<'_> {
         let name = CString::new(PREPARED)?;
         const FLAGS: i32 = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW | libc::O_CLOEXEC;
         // SAFETY: an open descriptor and a text that ends with a zero byte.
-        match checked(unsafe { libc::openat(self.root.as_raw_fd(), name.as_ptr(), FLAGS, 0o644) }) {
+        match checked(unsafe { libc::openat(self.root.root.as_raw_fd(), name.as_ptr(), FLAGS, 0o644) }) {
             // SAFETY: it was just opened, and nobody else has it.
             Ok(file) => drop(unsafe { OwnedFd::from_raw_fd(file) }),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
@@ -162,26 +171,17 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// The descriptor of a directory below the root.
-    fn directory(&mut self, path: &[u8]) -> io::Result<i32> {
-        if path.is_empty() {
-            return Ok(self.root.as_raw_fd());
-        }
-        if self.inside.as_ref().is_none_or(|(inside, _)| inside != path) {
-            self.inside = Some((path.to_vec(), open_directory(self.root, path)?));
-        }
-        Ok(self.inside.as_ref().map_or(-1, |(_, descriptor)| descriptor.as_raw_fd()))
-    }
-
     fn sync(&self) -> Result<(), Failed> {
         // SAFETY: an open descriptor.
-        checked(unsafe { libc::syncfs(self.root.as_raw_fd()) }).map(drop).map_err(|error| (Vec::new(), error))
+        checked(unsafe { libc::syncfs(self.root.root.as_raw_fd()) })
+            .map(drop)
+            .map_err(|error| (Vec::new(), error))
     }
 
     fn remove(&mut self) {
         for (path, directory) in std::mem::take(&mut self.made).into_iter().rev() {
             let (above, name) = split(&path);
-            let (Ok(at), Ok(name)) = (self.directory(above), CString::new(name)) else { continue };
+            let (Ok(at), Ok(name)) = (self.root.directory(above), CString::new(name)) else { continue };
             let flags = if directory { libc::AT_REMOVEDIR } else { 0 };
             // SAFETY: an open descriptor and a text that ends with a zero byte.
             unsafe { libc::unlinkat(at, name.as_ptr(), flags) };
@@ -202,6 +202,32 @@ impl Builder<'_> {
             eprint!("\r\x1b[K");
         }
     }
+}
+
+/// A directory and what is below it.
+struct Tree<'a> {
+    root: &'a File,
+    /// The directory that was last used.
+    inside: Option<(Vec<u8>, OwnedFd)>,
+}
+
+impl Tree<'_> {
+    /// The descriptor of a directory below the root.
+    fn directory(&mut self, path: &[u8]) -> io::Result<i32> {
+        if path.is_empty() {
+            return Ok(self.root.as_raw_fd());
+        }
+        if self.inside.as_ref().is_none_or(|(inside, _)| inside != path) {
+            self.inside = Some((path.to_vec(), open_directory(self.root, path)?));
+        }
+        Ok(self.inside.as_ref().map_or(-1, |(_, descriptor)| descriptor.as_raw_fd()))
+    }
+}
+
+/// Gives a file one more name; a link is not followed.
+fn link(from: i32, old: &CStr, to: i32, new: &CStr) -> io::Result<()> {
+    // SAFETY: open descriptors and texts that end with a zero byte.
+    checked(unsafe { libc::linkat(from, old.as_ptr(), to, new.as_ptr(), 0) }).map(drop)
 }
 
 fn split(path: &[u8]) -> (&[u8], &[u8]) {

@@ -1,6 +1,6 @@
 //! Everything that is to be made, checked before any of it is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
 use crate::model::{Needed, What};
@@ -23,6 +23,12 @@ pub(crate) struct Plan {
 pub(crate) enum Entry {
     Directory,
     File {
+        bytes: u64,
+        data: u64,
+        seen: bool,
+    },
+    /// A file that another place has: one more name of that.
+    Shared {
         bytes: u64,
         data: u64,
         seen: bool,
@@ -71,15 +77,34 @@ pub(crate) fn plan(needed: &[Needed]) -> Result<Plan, Misplaced> {
     directories(&mut plan)?;
     hard_links(&plan)?;
     links(&plan)?;
-    plan.entries = plan.entries_by_path.len();
-    plan.room = plan.entries_by_path.values().fold(0, |sum: u64, entry| {
-        sum.saturating_add(match entry {
-            Entry::File { data, .. } => data.div_ceil(BLOCK).saturating_mul(BLOCK),
-            Entry::Directory => BLOCK,
-            Entry::Link(_) | Entry::HardLink(_) => 0,
-        })
-    });
+    plan.measure();
     Ok(plan)
+}
+
+impl Plan {
+    /// Takes these files, by their paths from the root, from another place.
+    pub fn share(&mut self, files: &HashSet<Vec<u8>>) {
+        for (path, entry) in &mut self.entries_by_path {
+            if let Entry::File { bytes, data, seen } = *entry
+                && files.contains(path)
+            {
+                *entry = Entry::Shared { bytes, data, seen };
+            }
+        }
+        self.measure();
+    }
+
+    fn measure(&mut self) {
+        let entries = self.entries_by_path.values();
+        self.entries = entries.clone().filter(|entry| !matches!(entry, Entry::Shared { .. })).count();
+        self.room = entries.fold(0, |sum: u64, entry| {
+            sum.saturating_add(match entry {
+                Entry::File { data, .. } => data.div_ceil(BLOCK).saturating_mul(BLOCK),
+                Entry::Directory => BLOCK,
+                Entry::Shared { .. } | Entry::Link(_) | Entry::HardLink(_) => 0,
+            })
+        });
+    }
 }
 
 /// All directories on the way: what is there but none cannot hold anything.

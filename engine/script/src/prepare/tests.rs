@@ -8,7 +8,9 @@ use proptest::prelude::*;
 use crate::model::{Needed, What};
 use crate::prepare::content::Content;
 use crate::prepare::plan::plan;
-use crate::prepare::{Preparation, Prepared, Refused, planted_link, prepare};
+use crate::prepare::{
+    Preparation, Prepared, Refused, Shared, planted_link, prepare, prepare_sharing, room_of,
+};
 
 struct Scratch(PathBuf);
 
@@ -135,11 +137,11 @@ fn a_link_that_is_put_there_meanwhile_is_not_gone_through() {
     symlink(&outside, root.join("d")).unwrap();
     let plan = plan(&[need("d", What::Directory), need("d/x", file(1, None))]).unwrap();
     let open = fs::File::open(&root).unwrap();
-    let built = super::build::build(&plan, &open, &root, Preparation::default());
+    let built = super::build::build(&plan, &open, None, &root, Preparation::default());
     assert_eq!(built.unwrap_err().code, 5);
     let mut one = plan;
     one.entries_by_path.remove(&b"d"[..]);
-    assert!(super::build::build(&one, &open, &root, Preparation::default()).is_err());
+    assert!(super::build::build(&one, &open, None, &root, Preparation::default()).is_err());
     assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
     assert!(root.join("d").is_symlink(), "it is not ours to remove");
 }
@@ -187,6 +189,49 @@ fn what_was_made_goes_again_if_not_all_can_be() {
     if unsafe { libc::geteuid() } != 0 {
         assert_eq!(made(&[need("a", What::Directory)], &scratch.0.join("shut")).unwrap_err().code, 5);
     }
+}
+
+#[test]
+fn a_place_has_names_of_the_files_that_it_shares_and_the_rest_of_its_own() {
+    let scratch = Scratch::new();
+    let needed = [
+        need("d/e/own", file(5000, None)),
+        need("d/e/read", file(100_000, None)),
+        need("d/other", What::HardLink(b"d/e/read"[..].into())),
+        need("l", link("d/e/read")),
+    ];
+    let files = [b"d/e/read".to_vec()].into();
+    let places: Vec<PathBuf> = (0..3).map(|number| scratch.0.join(number.to_string())).collect();
+    for (number, place) in places.iter().enumerate() {
+        let shared = number.checked_sub(1).map(|before| Shared { place: &places[before], files: &files });
+        let done = prepare_sharing(&needed, place, Preparation::default(), shared).unwrap();
+        assert_eq!(done.bytes, if number == 0 { 105_000 } else { 5000 });
+    }
+    let inode = |place: &Path, name: &str| fs::metadata(place.join(name)).unwrap().ino();
+    for name in ["d/e/read", "d/other", "l"] {
+        assert_eq!(inode(&places[2], name), inode(&places[0], "d/e/read"), "{name}");
+    }
+    assert_ne!(inode(&places[2], "d/e/own"), inode(&places[0], "d/e/own"));
+    assert_eq!(fs::read(places[2].join("d/e/own")).unwrap(), fs::read(places[0].join("d/e/own")).unwrap());
+    // Two blocks of the own file, and two directories.
+    assert_eq!(room_of(&needed, &files).unwrap(), (4 * 4096, 5));
+    assert_eq!(room_of(&needed, &Default::default()).unwrap(), (4 * 4096 + 102_400, 6));
+}
+
+#[test]
+fn a_file_that_has_all_the_names_that_it_can_have_is_copied() {
+    let scratch = Scratch::new();
+    let needed = [need("a", file(10, None))];
+    let (files, first) = ([b"a".to_vec()].into(), scratch.0.join("first"));
+    prepare(&needed, &first, Preparation::default()).unwrap();
+    // Few file systems have so low a bound that a test can reach it.
+    let full =
+        (0..70_000).any(|number| fs::hard_link(first.join("a"), scratch.0.join(number.to_string())).is_err());
+    let second = scratch.0.join("second");
+    let shared = Some(Shared { place: &first, files: &files });
+    prepare_sharing(&needed, &second, Preparation::default(), shared).unwrap();
+    let same = fs::metadata(second.join("a")).unwrap().ino() == fs::metadata(first.join("a")).unwrap().ino();
+    assert_eq!(same, !full);
 }
 
 #[test]

@@ -8,7 +8,7 @@ import shlex
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import NoReturn
@@ -57,15 +57,28 @@ class Commands:
     grace_s: float = 2.0
     """Between SIGTERM and SIGKILL."""
     warmup_s: float = 0.0
-    """Load that is offered before what counts: the first windows are left out."""
+    """Load that is offered before what counts."""
+    warmup_load: float = 0.5
+    """Share of a trial's load that its warm-up offers. Below 1 the warm-up is a run of its own, whose backlog is gone
+    before the trial: else an overload is measured with the queue that its warm-up has built up."""
     pieces: int = 1
-    """So many runs of the load command are one trial; of several, the warm-up is a run of its own."""
+    """So many runs of the load command are one trial."""
     fresh: bool = False
     """Start the system anew for each trial."""
     apart: bool = False
     """The system has a node of its own, where there is a second one."""
     text: str = ""
     """Of the file, for the lines of errors."""
+
+    @property
+    def warms_up_apart(self) -> bool:
+        """Whether the warm-up is a run of its own at a part of the load: only a command that is told its length can."""
+        return self.warmup_s > 0 and self.warmup_load < 1 and tells_length(self.load)
+
+
+def tells_length(load: str) -> bool:
+    """Whether a load command is told how long it runs, or how many requests it makes."""
+    return "{runlength}" in load or "{requests}" in load
 
 
 @dataclass
@@ -78,6 +91,8 @@ class Watched:
     """Why it is no whole run; empty if it is one."""
     failed: bool = False
     """It ended with a status other than 0."""
+    lost: bool = False
+    """The system did not recover from the warm-up."""
     oom_killed: int = 0
     """Processes of the system that the OOM killer ended."""
     lasted_s: float = 0.0
@@ -85,12 +100,26 @@ class Watched:
     machine: MachineState | None = None
 
 
-def _runs(commands: Commands, runlength_s: float) -> list[tuple[float, float]]:
-    """How long each run of the load command of a trial is, and how much of its start is left out, s."""
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One run of the load command within a trial."""
+
+    load: float
+    length_s: float
+    left_out_s: float = 0.0
+    """So much of its start counts nowhere."""
+    number: int = 0
+    """Its seed is that of the trial and so many."""
+
+
+def _runs(commands: Commands, offer: Offer) -> list[_Run]:
+    """The runs of a trial, after a warm-up that is apart."""
+    within_s = 0.0 if commands.warms_up_apart else commands.warmup_s
     if commands.pieces == 1:
-        return [(runlength_s + commands.warmup_s, commands.warmup_s)]
-    warm_up = [(commands.warmup_s, math.inf)] if commands.warmup_s else []
-    return [*warm_up, *[(runlength_s / commands.pieces, 0.0)] * commands.pieces]
+        return [_Run(offer.load, offer.runlength_s + within_s, within_s)]
+    warm_up = [_Run(offer.load, within_s, math.inf)] if within_s else []
+    pieces = [_Run(offer.load, offer.runlength_s / commands.pieces)] * commands.pieces
+    return [replace(run, number=number) for number, run in enumerate([*warm_up, *pieces])]
 
 
 class CommandBench:
@@ -147,8 +176,8 @@ class CommandBench:
         killed_before = oom_kills(self.groups)
         watched = self._offer(offer, enough)
         watched.oom_killed = oom_kills(self.groups) - killed_before
-        # Ready again means that it has recovered; a system that does not is started anew for the next trial.
-        alive = self._alive() and self._drained() and self._ready(self.commands.ready_timeout_s)
+        # A system that does not recover is started anew for the next trial.
+        alive = not watched.lost and self._recovered()
         hopeless = offer.load <= self.task.lowest or not watched.failed
         if watched.wrong and not watched.told and alive and not self.worked and hopeless:
             self._fail("load", f"{watched.wrong}; the system was ready all the time")
@@ -210,30 +239,43 @@ class CommandBench:
 
     def _offer(self, offer: Offer, enough: Enough) -> Watched:
         """Run the load command once, or in pieces, until the policy has seen enough."""
+        if self.commands.warms_up_apart and (warm_up := self._warm_up(offer)).wrong:
+            return warm_up
         watched, machine_before = Watched([]), counters()
-        for number, (length_s, skipped_s) in enumerate(_runs(self.commands, offer.runlength_s)):
+        for run in _runs(self.commands, offer):
             if watched.told and enough([each.window for each in watched.told]):
                 watched.early = True
                 break
-            self._run_load(offer, number, length_s, skipped_s, enough, watched)
+            self._run_load(run, enough, watched)
             if watched.wrong or watched.early:
                 break
         watched.machine = between(machine_before, counters())
         return watched
 
-    def _run_load(
-        self, offer: Offer, number: int, length_s: float, warmup_s: float, enough: Enough, watched: Watched
-    ) -> None:
-        """Run the load command, reading what it tells, until it ends, is told to, or hangs; `number`: of the piece."""
-        runlength_s = math.ceil(length_s)
+    def _warm_up(self, offer: Offer) -> Watched:
+        """Offer a part of the load, of which nothing counts, and wait until the system has recovered from that."""
+        commands, watched = self.commands, Watched([])
+        load = commands.warmup_load * offer.load
+        load = max(round(load), 1) if self.task.whole else load
+        number = commands.pieces  # the trial's own runs have the seeds that they have without a warm-up
+        self._run_load(_Run(load, commands.warmup_s, math.inf, number), lambda _: False, watched)
+        if watched.wrong:
+            watched.wrong = f"warm-up: {watched.wrong}"
+        elif not self._recovered():
+            watched.lost, watched.wrong = True, f"the system did not recover from the warm-up at {load:g}"
+        return watched
+
+    def _run_load(self, part: _Run, enough: Enough, watched: Watched) -> None:
+        """Run the load command, reading what it tells, until it ends, is told to, or hangs."""
+        runlength_s = math.ceil(part.length_s)
         log = self.place / f"load-{self.made}"
         for old in self.place.glob("load-*"):  # logs of trials whose windows are kept
             with suppress(OSError):
                 old.unlink()
-        run = Run(offer.load, self.closed, float(runlength_s), self.window_s, str(log))
+        run = Run(part.load, self.closed, float(runlength_s), self.window_s, str(log))
         reader, before = self.reader(run), _used_by_children_s()
         errors = self.place / "load.err"
-        command = processes.begin(self._load_line(offer, run, number), self.place, errors)
+        command = processes.begin(self._load_line(run, part.number), self.place, errors)
         until = command.began_s + runlength_s + self.commands.load_timeout_s
         skipped_s = 0.0
         try:
@@ -248,7 +290,7 @@ class CommandBench:
                     found += [] if status else reader.end()
                 for each in found:
                     # A window that is within it for the most part: they are not cut to the millisecond.
-                    if skipped_s + each.window.duration_s / 2 < warmup_s:
+                    if skipped_s + each.window.duration_s / 2 < part.left_out_s:
                         skipped_s += each.window.duration_s
                     else:
                         watched.told.append(each)
@@ -273,13 +315,13 @@ class CommandBench:
         command.used_s = max(command.used_s, _used_by_children_s() - before)
         watched.cpu_s += command.cpu_s
 
-    def _load_line(self, offer: Offer, run: Run, piece: int) -> str:
-        whole = self.task.whole or float(offer.load).is_integer()
+    def _load_line(self, run: Run, number: int) -> str:
+        whole = self.task.whole or float(run.load).is_integer()
         values = {
-            "load": str(round(offer.load)) if whole else f"{offer.load:.6g}",
+            "load": str(round(run.load)) if whole else f"{run.load:.6g}",
             "runlength": str(math.ceil(run.runlength_s)),
-            "seed": str(self.task.seed * 1000 + self.made + piece * PIECES_APART),
-            "requests": str(max(math.ceil(offer.load * run.runlength_s), 1)),
+            "seed": str(self.task.seed * 1000 + self.made + number * PIECES_APART),
+            "requests": str(max(math.ceil(run.load * run.runlength_s), 1)),
             "log": shlex.quote(run.log),
             "checkpoints": checkpoints(run),
         }
@@ -321,6 +363,10 @@ class CommandBench:
                 return False
             time.sleep(_POLL_S)
         return False
+
+    def _recovered(self) -> bool:
+        """Whether it lives, has emptied its queues and is ready again."""
+        return self._alive() and self._drained() and self._ready(self.commands.ready_timeout_s)
 
     def _alive(self) -> bool:
         """A start command that has ended well has left its system running by itself."""

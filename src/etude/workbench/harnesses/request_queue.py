@@ -1,7 +1,7 @@
 """A server simulated request by request: one queue, Poisson arrivals, and the troubles that servers in the field have.
 
 Each response is a wait by Lindley's recursion and a service. The speed of a trial depends on its start (a warm-up that
-nobody declared), on chance (disturbed trials, two modes) and on the trials before (hysteresis).
+nobody declared, or that is declared), on chance (disturbed trials, two modes) and on the trials before (hysteresis).
 """
 
 from __future__ import annotations
@@ -40,6 +40,11 @@ class Trouble:
     warm_up_s: float = 0.0
     """A trial begins at `cold` of the speed, and gains the rest over this time."""
     cold: float = 0.6
+    declared: bool = False
+    """Whether the harness declares that warm-up."""
+    warm_up_load: float = 0.5
+    """Of a declared one, the share of the trial's load (`Commands.warmup_load`): 1 is the beginning of the trial, less
+    is a run of its own, after which the queue is waited for."""
     slow_share: float = 0.0
     """Of trials, at random, those at `slow` of the speed."""
     slow: float = 1.0
@@ -53,6 +58,8 @@ TROUBLES = {
     for each in (
         Trouble("plain"),
         Trouble("warm-up", warm_up_s=60.0),
+        Trouble("warm-up-declared", warm_up_s=60.0, declared=True),
+        Trouble("warm-up-whole", warm_up_s=60.0, declared=True, warm_up_load=1.0),
         Trouble("two-modes", slow_share=0.3, slow=0.7),
         Trouble("hysteresis", marked=3, mark=0.8),
         Trouble("disturbed-0.5", slow_share=0.1, slow=0.5),
@@ -88,7 +95,7 @@ class RequestQueue:
 
     def run(self, offer: Offer, enough: Enough) -> Trial:
         """Offer a load, until its time is over or `enough` says so."""
-        windows = self._windows(offer)
+        windows, warm_up_s = self._windows(offer)
         count = next((n for n in range(1, len(windows)) if enough(windows[:n])), len(windows))
         seen = windows[:count]
         self._marked = self.trouble.marked if offer.load > OVERLOAD * self.peak else max(self._marked - 1, 0)
@@ -97,20 +104,39 @@ class RequestQueue:
             offer.load,
             offer.runlength_s,
             seen,
-            self._fixed_cost_s + sum(w.duration_s for w in seen),
+            self._fixed_cost_s + warm_up_s + sum(w.duration_s for w in seen),
             "whole" if count == len(windows) else "early",
             "server" if completed < BEHIND * due else None,
         )
 
-    def _windows(self, offer: Offer) -> tuple[Window, ...]:
-        """All that the trial would have. A window's answers are of the requests that were due in it."""
-        rng, runlength_s = self._rng, offer.runlength_s
-        due = np.cumsum(rng.exponential(1 / offer.load, int(1.2 * offer.load * runlength_s) + 50))
-        due = due[due < runlength_s]
-        services = self._drawn(rng, len(due)) / self._speed(rng, due)
-        responses = _waits(due, services) + services
-        answered = due + responses < runlength_s
-        ends = np.arange(self._window_s, runlength_s + 1e-9, self._window_s)
+    def _windows(self, offer: Offer) -> tuple[tuple[Window, ...], float]:
+        """All that the trial would have, and what its declared warm-up takes, s. A window's answers are of the requests
+        that were due in it."""
+        trouble, runlength_s = self.trouble, offer.runlength_s
+        if not trouble.declared:
+            due, responses = self._responses(offer.load, runlength_s)
+            return self._told(due, responses, runlength_s), 0.0
+        if trouble.warm_up_load == 1:
+            from_s = trouble.warm_up_s
+            due, responses = self._responses(offer.load, from_s + runlength_s)
+            counts = due >= from_s
+            return self._told(due[counts] - from_s, responses[counts], runlength_s), from_s
+        due, responses = self._responses(trouble.warm_up_load * offer.load, trouble.warm_up_s)
+        idle_s = float(max((due + responses).max(initial=0.0), trouble.warm_up_s))
+        due, responses = self._responses(offer.load, runlength_s, warm_s=idle_s)
+        return self._told(due, responses, runlength_s), idle_s
+
+    def _responses(self, load: float, length_s: float, warm_s: float = 0.0) -> tuple[Floats, Floats]:
+        """When requests are due, and how long each takes, where the system has run for `warm_s` before."""
+        rng = self._rng
+        due = np.cumsum(rng.exponential(1 / load, int(1.2 * load * length_s) + 50))
+        due = due[due < length_s]
+        services = self._drawn(rng, len(due)) / (self._mode() * self._warmth(due + warm_s))
+        return due, _waits(due, services) + services
+
+    def _told(self, due: Floats, responses: Floats, length_s: float) -> tuple[Window, ...]:
+        answered = due + responses < length_s
+        ends = np.arange(self._window_s, length_s + 1e-9, self._window_s)
         places = np.searchsorted(ends, due)
         return tuple(self._window(responses[here := places == n], answered[here]) for n in range(len(ends)))
 
@@ -120,14 +146,18 @@ class RequestQueue:
         latency: Counted | None = counted(done * 1e9) if self.trouble.percent is not None else None
         return Window(self._window_s, len(responses), len(done), 0, mean_s, latency)
 
-    def _speed(self, rng: np.random.Generator, due: Floats) -> Floats:
+    def _mode(self) -> float:
+        """The speed of a run, once it is warm."""
         trouble = self.trouble
-        speed = trouble.slow if rng.random() < trouble.slow_share else 1.0
-        speed *= trouble.mark if self._marked else 1.0
+        speed = trouble.slow if self._rng.random() < trouble.slow_share else 1.0
+        return speed * (trouble.mark if self._marked else 1.0)
+
+    def _warmth(self, since_s: Floats) -> Floats:
+        trouble = self.trouble
         if not trouble.warm_up_s:
-            return np.full_like(due, speed)
-        warm = np.minimum(due / trouble.warm_up_s, 1.0)
-        return np.asarray(speed * (trouble.cold + (1 - trouble.cold) * warm))
+            return np.ones_like(since_s)
+        warm = np.minimum(since_s / trouble.warm_up_s, 1.0)
+        return np.asarray(trouble.cold + (1 - trouble.cold) * warm)
 
     def _drawn(self, rng: np.random.Generator, count: int) -> Floats:
         if self.trouble.law == "exponential":

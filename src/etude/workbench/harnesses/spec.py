@@ -6,6 +6,7 @@ docs/workbench.md describes the file. Every error in it is one line: FILE:LINE: 
 from __future__ import annotations
 
 import difflib
+import math
 import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -23,7 +24,7 @@ from etude.results.units import ONE, PER_SECOND, TIME, Unit
 from etude.workbench.bench import Bench
 from etude.workbench.generator import Generator
 from etude.workbench.goal import Criterion, Goal
-from etude.workbench.harnesses.command import CommandBench, Commands
+from etude.workbench.harnesses.command import CommandBench, Commands, tells_length
 from etude.workbench.harnesses.readers import (
     FIGURES,
     PRINTED,
@@ -44,8 +45,12 @@ GIVEN = ("load", "runlength", "seed", "requests", "place", "here", "server", "lo
 OF_LOAD = ("load", "runlength", "seed", "requests", "log", "checkpoints")
 SUMMARIES = ("json", "regex", "httperf", "hey")
 """Readers of what is printed at the end."""
+FIRST_OWN = ("fio",)
+"""Readers of tools whose first window is their own, so that a warm-up is the beginning of the trial: fio does not say
+when it took its first report."""
 SET_UP_S = 1.0
-"""The least time that a trial costs besides its warm-up and run: to begin a command, to wait after it."""
+"""The least time that a trial costs besides its warm-up and run, to begin a command and to wait after it; as much again
+where the warm-up is a run of its own."""
 WORDS = ("start", "ready", "load", "drain", "stop")
 _BRACES = re.compile(r"(?<!\$)\{([A-Za-z_][A-Za-z0-9_-]*)\}")
 _RATES = {"1/s": PER_SECOND, "requests/s": PER_SECOND, "": ONE, "1": ONE}
@@ -74,7 +79,8 @@ class Harness:
     @property
     def besides_s(self) -> float:
         """The time that a trial costs besides its run, as far as the file says, s."""
-        return self.commands.warmup_s + SET_UP_S
+        warmup_s = self.commands.warmup_s
+        return (math.ceil(warmup_s) + SET_UP_S if self.commands.warms_up_apart else warmup_s) + SET_UP_S
 
     @property
     def told_s(self) -> float:
@@ -149,6 +155,10 @@ def _harness(whole: Section) -> Harness:
     reader, spins = _reader(whole.section("reader"), whole.section("commands"), commands)
     load = whole.section("load")
     _judged(whole, commands)
+    generator = _generator(whole.section("generator"), spins)
+    own = generator.serves or whole.section("reader").text_at("kind") in FIRST_OWN
+    if own and "warmup_load" not in whole.section("commands").values:
+        commands = replace(commands, warmup_load=1.0)
     return Harness(
         whole.path,
         whole.text_at("name", whole.path.stem),
@@ -157,7 +167,7 @@ def _harness(whole: Section) -> Harness:
         load.one_of("unit", ("requests/s", "clients"), "requests/s"),
         commands,
         reader,
-        _generator(whole.section("generator"), spins),
+        generator,
         factors,
         _positive(whole.section("reader"), "window", 1.0),
         whole.section("reader").text_at("kind") in SUMMARIES,
@@ -242,7 +252,7 @@ def _goal(goal: Section) -> Goal:
 
 def _commands(section: Section, factors: Collection[str]) -> Commands:
     times = ("ready_timeout", "load_timeout", "drain_timeout", "stop_timeout", "grace", "warmup")
-    section.only((*WORDS, *times, "fresh", "apart", "pieces"))
+    section.only((*WORDS, *times, "warmup_load", "fresh", "apart", "pieces"))
     if not section.text_at("load"):
         section.fail(
             None, "[commands] load is missing: expected the command that offers {load} for {runlength} s"
@@ -267,10 +277,23 @@ def _commands(section: Section, factors: Collection[str]) -> Commands:
     pieces = section.number("pieces", 1.0) or 1.0
     if pieces != round(pieces):
         section.fail("pieces", f"[commands] pieces is {pieces:g}: expected a whole number, such as 6")
+    given |= _warmup_load(section)
     read = Commands(
         start, ready, load, drain, stop, fresh=fresh, apart=apart, text=section.text, pieces=round(pieces)
     )
     return replace(read, **given)
+
+
+def _warmup_load(section: Section) -> dict[str, float]:
+    key = "warmup_load"
+    if key not in section.values:
+        return {}
+    if not section.seconds("warmup"):
+        section.fail(key, '[commands] warmup_load is of a warm-up: expected warmup = "10 s" beside it')
+    if not tells_length(section.text_at("load")):
+        what = "load is not told for how long it runs, so that its warm-up has the trial's load"
+        section.fail(key, f"[commands] {what}: expected {{runlength}} in load, or no warmup_load")
+    return {key: section.share(key, most=1.0) or 1.0}
 
 
 def _reader(section: Section, commands: Section, given: Commands) -> tuple[ReaderOf, bool]:

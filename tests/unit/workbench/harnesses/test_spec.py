@@ -76,7 +76,12 @@ def test_a_file_is_a_task_and_commands(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_the_examples_are_harnesses(path: Path) -> None:
-    assert read_harness(path).task.budget_s == 240
+    harness = read_harness(path)
+    assert harness.task.budget_s == 240
+    # What is measured is the tool itself, or its first report is not known in time.
+    assert harness.commands.warms_up_apart == (
+        harness.commands.warmup_s > 0 and path.stem not in ("fio", "sysbench")
+    )
 
 
 WRONG = [
@@ -101,6 +106,15 @@ WRONG = [
     ('kind = "windows"', 'kind = "json"\nvalues.mean = {at = "$.m"}', 27, "printed"),
     ("disks = 4", "load = 4", 32, "'load'"),
     ("[promise]", "[promise", 14, "TOML"),
+    ('ready_timeout = "3 s"', "warmup_load = 0.5", 23, "warmup_load warmup"),
+    ('ready_timeout = "3 s"', 'warmup = "3 s"\nwarmup_load = 1.5', 24, "warmup_load 1.5"),
+    ('ready_timeout = "3 s"', 'warmup = "3 s"\nwarmup_load = true', 24, "warmup_load True"),
+    (
+        '{runlength} {seed} {disks} ${HOME} {print $1}"\nready_timeout = "3 s"',
+        '{seed}"\nwarmup = "3 s"\nwarmup_load = 0.4',
+        24,
+        "warmup_load {runlength}",
+    ),
 ]
 
 
@@ -190,3 +204,27 @@ def test_how_much_of_a_trial_is_told_at_once(tmp_path: Path, lines: str, told_s:
     start = '[goal]\nmean = "1 s"\n[load]\nlowest = 1\nhighest = 9\nrunlength = "12 s"\n[commands]\n'
     harness = read_harness(written(tmp_path, start + lines))
     assert harness.told_s == told_s
+
+
+OWN = 'load = "x {load} {runlength}"\nwarmup = "9.5 s"\n[generator]\nserves = true'
+
+
+@pytest.mark.parametrize(
+    ("lines", "apart", "besides_s"),
+    [
+        ('load = "x {load} {runlength}"', False, 1.0),
+        ('load = "x {load} {runlength}"\nwarmup = "9.5 s"', True, 12.0),
+        ('load = "x {requests}"\nwarmup = "9.5 s"', True, 12.0),
+        ('load = "x {load}"\nwarmup = "9.5 s"', False, 10.5),
+        ('load = "x {load} {runlength}"\nwarmup = "9.5 s"\nwarmup_load = "100 %"', False, 10.5),
+        (OWN, False, 10.5),
+        (OWN.replace("[gen", "warmup_load = 0.5\n[gen"), True, 12.0),
+    ],
+    ids=("none", "apart", "requests", "not told", "whole", "serves", "serves and apart"),
+)
+def test_what_a_trial_costs_besides_its_run_is_known_with_the_warm_up(
+    tmp_path: Path, lines: str, apart: bool, besides_s: float
+) -> None:
+    start = '[goal]\nmean = "1 s"\n[load]\nlowest = 1\nhighest = 9\n[reader]\nkind = "windows"\n[commands]\n'
+    harness = read_harness(written(tmp_path, start + lines))
+    assert (harness.commands.warms_up_apart, harness.besides_s) == (apart, besides_s)

@@ -37,6 +37,34 @@ def test_a_warm_up_that_nobody_declared_is_found() -> None:
         assert "not-steady" in {each.kind for each in answer.findings}
 
 
+def test_a_trial_whose_warm_up_is_declared_has_none_of_its_backlog() -> None:
+    """At 1.5 times the speed of the cold server: a warm-up at the whole load leaves a queue, one at half of it none."""
+    offer, peak = Offer(270.0, 30.0, ""), 300.0
+    apart, within, warm = (
+        RequestQueue(TROUBLES[case], peak, 1).run(offer, lambda _: False)
+        for case in ("warm-up-declared", "warm-up-whole", "plain")
+    )
+    assert [len(each.windows) for each in (apart, within, warm)] == [3, 3, 3]
+    first = [each.windows[0].mean_s or 0.0 for each in (apart, within, warm)]
+    assert first[0] < 2 * first[2] < 10 * first[0]
+    assert first[1] > 20 * first[2]
+    assert within.cost_s == warm.cost_s + 60
+    assert warm.cost_s + 60 <= apart.cost_s < warm.cost_s + 70
+    # What is far too much already in the warm-up is waited for, and paid for.
+    over = RequestQueue(TROUBLES["warm-up-declared"], peak, 1).run(Offer(900.0, 30.0, ""), lambda _: False)
+    assert over.cost_s > warm.cost_s + 70
+
+
+@pytest.mark.more
+def test_searches_of_a_server_whose_warm_up_is_declared_are_right() -> None:
+    for seed in range(20):
+        peak = 100.0 * 1.2**seed
+        answer, off, _ = searched("warm-up-declared", peak, seed)
+        assert answer.kept
+        assert abs(off) <= 0.1
+        assert "not-steady" not in {each.kind for each in answer.findings}
+
+
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_server_without_trouble_has_no_finding(seed: int) -> None:
     answer, off, _ = searched("plain", 300.0, seed)
