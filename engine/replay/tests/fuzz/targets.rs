@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use etude_calls::Call;
-use etude_replay::{Reading, Roll, compile};
+use etude_replay::{Reading, Roll, compile, only_below, untouched};
 use etude_script::ops::{Class, Glob, Rounds, Sizes};
 use etude_script::{
     Action, Kept, Needed, Options, Script, What, check, from_trace, import, iolog, ops, parse,
@@ -254,6 +254,13 @@ fn roll(random: &mut Random, seeds: &Seeds, place: &Place) -> Came {
         Err(line) => return refused(&line),
     };
     let whole = decoded(&roll);
+    if let Ok(files) = untouched(&roll) {
+        assert!(files.len() <= roll.needed.len());
+    }
+    match only_below(&roll, &[b".".to_vec()]) {
+        Ok(part) => assert!(part.head.threads.len() <= roll.head.threads.len()),
+        Err((line, _)) => drop(refused(&line)),
+    }
     if played {
         return Came::Played(play(&bytes, place.directory));
     }

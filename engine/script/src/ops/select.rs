@@ -95,8 +95,10 @@ pub fn only_below(script: &Script, directories: &[Vec<u8>]) -> Made {
     match met.iter().position(|met| !met.get()) {
         None => Ok(part),
         Some(missed) => {
-            let name = String::from_utf8_lossy(&directories[missed]).into_owned();
-            let name = if name.is_empty() { ".".into() } else { name };
+            let name = match &directories[missed][..] {
+                b"" => ".".to_owned(),
+                name => name.escape_ascii().to_string(),
+            };
             Err(Refused(format!("{name}: no call is about a file below it: expected {}", tops(script))))
         }
     }
@@ -114,10 +116,11 @@ fn is_below(path: &[u8], directory: &[u8]) -> bool {
 /// Directories that can be chosen, as words.
 fn tops(script: &Script) -> String {
     const MOST: usize = 12;
+    const LONGEST: usize = 64;
     let paths = script.needed.iter().map(|needed| key(&needed.path));
     let top = |path: Vec<u8>| {
-        let end = path.iter().position(|byte| *byte == b'/')?;
-        Some(String::from_utf8_lossy(&path[..end]).into_owned())
+        let end = path.iter().position(|byte| *byte == b'/').filter(|end| *end <= LONGEST)?;
+        Some(path[..end].escape_ascii().to_string())
     };
     let tops: BTreeSet<String> = paths.filter_map(top).collect();
     let some: Vec<String> = [".".to_owned()].into_iter().chain(tops).take(MOST).collect();
