@@ -11,7 +11,7 @@ import pytest
 from etude.cli.main import verb_parser
 from etude.workbench.policies.registry import POLICIES
 from etude.workbench.task import Kind
-from support.places import DOCS
+from support.places import DOCS, EXAMPLES
 
 TEXT = (DOCS / "workbench.md").read_text()
 
@@ -33,6 +33,11 @@ def test_the_harness_of_the_page_is_one(tmp_path: Path) -> None:
 def test_all_policies_and_findings_are_named() -> None:
     for name in (*POLICIES, *get_args(Kind)):
         assert f"`{name}`" in TEXT, name
+
+
+def test_all_shipped_harnesses_are_in_the_table() -> None:
+    shipped = {path.name for path in (EXAMPLES / "peak").glob("*.toml")}
+    assert set(re.findall(r"`etude peak ([a-z-]+\.toml)` \|$", TEXT, re.MULTILINE)) == shipped
 
 
 def test_all_options_that_are_named_are_options() -> None:
