@@ -71,6 +71,8 @@ class GeneratorPart:
     busy: float | None = None
     """Share of its cores that its load generator kept busy."""
     lateness_p99_s: float | None = None
+    began_s: float | None = None
+    """How long after the first host it began, s."""
 
 
 @dataclass(frozen=True, slots=True)

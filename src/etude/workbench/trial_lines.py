@@ -22,6 +22,7 @@ DIGITS = (3, 4, 5)
 """Significant digits of a histogram that are tried."""
 
 OF_GENERATOR = ("generator_busy", "lateness_p99_s")
+OF_PART = ("busy", "lateness_p99_s", "began_s")
 LIMITS = {None, *get_args(Limited)}
 
 
@@ -47,11 +48,8 @@ def peak_member(offer: Offer, trial: Trial) -> dict[str, Any]:
 
 def part_member(part: GeneratorPart) -> dict[str, Any]:
     """One host's part in a trial's load; what is not known is left out."""
-    known = {
-        "busy": None if part.busy is None else finite(part.busy),
-        "lateness_p99_s": None if part.lateness_p99_s is None else finite(part.lateness_p99_s),
-    }
-    return {"host": part.host, "limited": part.limited} | {k: v for k, v in known.items() if v is not None}
+    known = {name: finite(value) for name in OF_PART if (value := getattr(part, name)) is not None}
+    return {"host": part.host, "limited": part.limited} | known
 
 
 def window_lines(windows: Sequence[Window]) -> list[dict[str, Any]]:
@@ -89,10 +87,8 @@ def from_line(line: Mapping[str, Any]) -> Trial:
 
 
 def _part(member: Mapping[str, Any]) -> GeneratorPart:
-    busy, late_s = (
-        None if member.get(name) is None else float(member[name]) for name in ("busy", "lateness_p99_s")
-    )
-    return GeneratorPart(str(member["host"]), member["limited"], busy, late_s)
+    known = {name: float(member[name]) for name in OF_PART if member.get(name) is not None}
+    return GeneratorPart(str(member["host"]), member["limited"], **known)
 
 
 def finite(value: float) -> float | str:

@@ -76,6 +76,7 @@ trials = st.builds(
             st.sampled_from([None, "server", "generator"]),
             st.none() | times,
             st.none() | times,
+            st.none() | times,
         ),
         max_size=3,
     ).map(tuple),

@@ -209,6 +209,7 @@ class CommandBench:
             limited(self.generator, effort) if watched.told else None,
             busy_share(self.generator, effort),
             max(late, default=None),
+            _after_first_s(watched.used, index),
         )
 
     def _shares(self, offer: Offer) -> list[Share]:
@@ -414,6 +415,13 @@ class CommandBench:
 def _told_by(watched: Watched, index: int) -> list[Told]:
     """What one generator reported, of one or several."""
     return [each.parts[index] if each.parts else each for each in watched.told]
+
+
+def _after_first_s(runs: Sequence[Sequence[Used]], index: int) -> float | None:
+    """How long after the first a generator began, s: the longest of several runs; None where that is not known."""
+    began_s = [[each.began_s for each in run] for run in runs if index < len(run)]
+    known = [each for each in began_s if all(map(math.isfinite, each))]
+    return max((each[index] - min(each) for each in known), default=None)
 
 
 def _noted(generator: Generator, share: Share, effort: Effort) -> str:

@@ -356,5 +356,6 @@ def _used(part: Part) -> Used:
             row["metrics"].get(name, (None,))[0] for name in ("user", "system", "elapsed")
         )
         if None not in (user, system, elapsed):
-            return Used(user + system, elapsed)
-    return Used(math.nan, math.nan)
+            began_s = math.nan if row["start_ns"] is None else part.offset.ours(row["start_ns"]) / 1e9
+            return Used(user + system, elapsed, began_s)
+    return Used(math.nan, math.nan, math.nan)

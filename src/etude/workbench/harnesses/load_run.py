@@ -28,10 +28,13 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """CPU time that a run of a load command had, and waited for where that is known; how long it lasted, s."""
+    """What a run of a load command took, s; NaN where that is not known."""
 
     cpu_s: float
+    """CPU time that it had, and waited for where that is known."""
     lasted_s: float
+    began_s: float
+    """On this machine's monotonic clock."""
 
 
 class LoadRun(Protocol):
@@ -92,7 +95,7 @@ class LocalRun:
         processes.end(self._command, grace_s)
         command = self._command
         command.used_s = max(command.used_s, _used_by_children_s() - self._before_s)
-        self._used = [Used(command.cpu_s, lasted_s)]
+        self._used = [Used(command.cpu_s, lasted_s, self.began_s)]
 
     def used(self) -> Sequence[Used]:
         """Of the one generator."""
