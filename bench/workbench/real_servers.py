@@ -2,11 +2,12 @@
 
 python bench/workbench/real_servers.py [--servers NAME,…] [--seconds S] [--rehearsals N]
 
-Of each server in turn (`servers/`, each held to a tenth of a CPU): by doubling, a load that is fine and twice it, which
-is too much; a ladder of 8 loads between them, in random order; a search; the ladder; a search beside a busy loop that
-takes turns with the server's CPU time at random instants; the ladder. So a ladder has 3 repetitions, and meets what
-else the machine does as searches do. A row a server: the ladder's peak and what single repetitions give, both searches
-with their ratio to it, and bench time. With --rehearsals, the median bench time of so many rehearsed searches, too.
+Of each server in turn (by harnesses of examples/peak, each held to a tenth of a CPU): by doubling, a load that is fine
+and twice it, which is too much; a ladder of 8 loads between them, in random order; a search; the ladder; a search
+beside a busy loop that takes turns with the server's CPU time at random instants; the ladder. So a ladder has 3
+repetitions, and meets what else the machine does as searches do. A row a server: the ladder's peak and what single
+repetitions give, both searches with their ratio to it, and bench time. With --rehearsals, the median bench time of so
+many rehearsed searches, too.
 
 As root. Needs the Debian packages nginx-light, wrk, redis-server, redis-tools, postgresql, mariadb-server, sysbench
 and curl.
@@ -17,7 +18,6 @@ from __future__ import annotations
 import argparse
 import math
 import random
-import signal
 import statistics
 import subprocess
 import sys
@@ -40,12 +40,20 @@ from etude.workbench.rehearse import place_like, rehearse
 from etude.workbench.search import search, spent
 from etude.workbench.task import Answer, Offer, Task, Trial
 
-SERVERS = Path(__file__).resolve().parent / "servers"
-NAMES = ("nginx", "redis", "postgres", "http", "mariadb")
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+HELD = {"cpu": "10", "client_cpu": "60"}
+SERVERS: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "nginx": ("nginx", {}),
+    "redis": ("redis", {"requests_per_s": "5000"}),
+    "postgres": ("pgbench", {"mix": "select-only", "scale": "1"}),
+    "http": ("http", {}),
+    "mariadb": ("mariadb", {"workload": "oltp_point_select", "rows": "10000"}),
+}
+"""Harness and factors, beside `HELD`, by name."""
 LOADS, REPETITIONS = 8, 3
 GAP_S, LASTS_S = 60.0, (3.0, 8.0)
 """Between two disturbances, on average; and how long one lasts."""
-BUSY = ("held.sh", "server", "10", sys.executable, "-c", "while True: pass")
+BUSY = (EXAMPLES / "lib" / "peak-held.sh", "server", HELD["cpu"], sys.executable, "-c", "while True: pass")
 HEADING = ("server", "ladder", "by repetition", "search", "ratio", "met", "disturbed search", "ratio", "met")
 HEADING_COST = ("ladder's bench time", "search's", "rehearsed", "rehearsed / search's")
 
@@ -102,9 +110,9 @@ def disturbing(rng: random.Random) -> Iterator[None]:
 
     def disturb() -> None:
         while not over.wait(rng.expovariate(1 / GAP_S)):
-            with subprocess.Popen([SERVERS / BUSY[0], *BUSY[1:]]) as busy:
+            with subprocess.Popen(BUSY) as busy:
                 over.wait(rng.uniform(*LASTS_S))
-                busy.send_signal(signal.SIGKILL)
+                busy.terminate()
 
     thread = threading.Thread(target=disturb)
     thread.start()
@@ -127,11 +135,12 @@ def searched(task: Task, bench: Bench) -> tuple[Answer, list[Trial]]:
 
 def one(name: str, seconds: float, rehearsals: int) -> str:
     """A row."""
-    harness = read_harness(SERVERS / f"{name}.toml")
+    file, factors = SERVERS[name]
+    harness = read_harness(EXAMPLES / "peak" / f"{file}.toml")
     task, rng = harness.task, random.Random(name)
     with (
         tempfile.TemporaryDirectory(prefix="real-", dir="/tmp") as place,
-        harness.bench({}, Path(place)) as bench,
+        harness.bench({**HELD, **factors}, Path(place)) as bench,
     ):
         ladder = begun(task, bench, seconds)
         climb(task, bench, ladder, seconds, rng)
@@ -173,7 +182,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--servers", default=",".join(NAMES), help="by commas (default: all five)")
+    parser.add_argument("--servers", default=",".join(SERVERS), help="by commas (default: all five)")
     parser.add_argument(
         "--seconds", type=float, default=4.0, help="of a ladder's trial (default %(default)g)"
     )

@@ -166,6 +166,10 @@ def run(options: argparse.Namespace) -> int:
     if spec is not None and (options.rehearse or options.calibrate):
         raise UsageError("--pool is for a search: leave it out with --rehearse and --calibrate")
     source = _source(options, short)
+    if spec is not None and source.load_hosts:
+        raise UsageError(
+            "--pool: its jobs would offer load from the same hosts ([generator] hosts): leave out one of them"
+        )
     if options.rehearse or options.calibrate:
         from etude.cli.peak_ways import calibrate, rehearse
 

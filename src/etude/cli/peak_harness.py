@@ -71,6 +71,11 @@ def add_harness_options(group: argparse._ArgumentGroup) -> None:
         help="of --run: so many runs of the command are one trial, which may end after any of them (default: 5 with "
         "--read REGEX and a CMD with {runlength}, else 1)",
     )
+    add(
+        "--hosts",
+        metavar="FILE",
+        help="offer the load from all hosts of this file at once, each its share (docs/remote.md)",
+    )
     add("--start", metavar="CMD", help="start the system, which is ended after the search")
     add(
         "--ready",
@@ -106,6 +111,7 @@ def short_harness(options: argparse.Namespace) -> str:
         "runlength_s": options.runlength,
         "warmup_s": options.warmup,
         "pieces": options.pieces,
+        "hosts": options.hosts,
         "start": options.start,
         "ready": options.ready,
     }
@@ -130,6 +136,8 @@ def short_harness(options: argparse.Namespace) -> str:
 
     reads = [read_value(text) for text in given.pop("read", ())]
     where = _directory(options.save)
+    if where != "{here}" and options.hosts is not None:
+        given["hosts"] = str(Path(options.hosts).absolute())
     return harness_text(
         HarnessOptions(options.url, options.load_command, limits, reads=reads, directory=where, **given)
     )
@@ -142,13 +150,19 @@ def _directory(save: str | None) -> str:
 
 
 def parsed(path: Path, text: str) -> Source:
-    """What a harness of options says. Raises UsageError with the line in question: nobody sees the file."""
+    """What a harness of options says.
+
+    Raises:
+        UsageError: with the line in question, since nobody sees the file; InputError: in a file that it names.
+    """
     from etude.errors import InputError, UsageError
     from etude.workbench.sources import of_text
 
     try:
         return of_text(path, text)
     except InputError as error:
+        if not str(error).startswith(f"{path}:"):  # of a hosts file
+            raise
         what = str(error).removeprefix(str(path))
         place = re.match(r":(\d+): ", what)
         line = f"the line `{text.splitlines()[int(place[1]) - 1].strip()}`" if place else "a harness"

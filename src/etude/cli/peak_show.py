@@ -24,6 +24,7 @@ from etude.workbench.readings import reading
 from etude.workbench.search import spent
 from etude.workbench.sources import of_simulation
 from etude.workbench.task import Answer, Task, Trial
+from etude.workbench.trial_lines import part_member
 from etude.workbench.window import together
 
 FORMAT, VERSION = "etude-peak", 1
@@ -204,4 +205,5 @@ def _trial(task: Task, trial: Trial) -> dict[str, Any]:
         "limited": trial.limited,
         "note": trial.note,
         **load_members(trial),
+        **({"generators": list(map(part_member, trial.generators))} if trial.generators else {}),
     }

@@ -49,7 +49,12 @@ def _check(pool: PoolSpec, response: Response, means: Means) -> None:
     """Raises UsageError for what the nodes of this pool cannot do."""
     from etude.errors import UsageError
     from etude.workbench.surfaces.metric import Metric
+    from etude.workbench.surfaces.peaks import PeakRate
 
+    if isinstance(response, PeakRate) and response.load_hosts:
+        raise UsageError(
+            "--pool: its jobs would offer load from the same hosts ([generator] hosts): leave out one of them"
+        )
     resource = next(iter(means.resources), None)
     if pool.etude == "copied":
         what = (

@@ -7,7 +7,7 @@ trials that were repeated, are a finding, `DOUBT` of them are worth another look
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,7 +18,7 @@ from etude.workbench.policies.belief.confirmation import disturbed
 from etude.workbench.policies.belief.curves import CAP, FLOOR, Floats
 from etude.workbench.policies.belief.evidence import Evidence, between, gathered
 from etude.workbench.policies.belief.modes import parted
-from etude.workbench.task import Finding, Task, Trial
+from etude.workbench.task import Finding, GeneratorPart, Task, Trial
 from etude.workbench.window import Window, together
 
 SURE, DOUBT = 2.8, 1.6
@@ -356,14 +356,26 @@ def _failing_at_lowest(task: Task, of_server: Sequence[Trial]) -> Finding | None
 
 def of_generator(trials: Sequence[Trial]) -> Finding | None:
     """The load generator did not offer what was asked of it."""
-    short = [trial.load for trial in trials if trial.limited == "generator"]
+    short = [trial for trial in trials if trial.limited == "generator"]
     if not short:
         return None
+    lowest = min(trial.load for trial in short)
+    where = _on({part.host for part in _parts(short) if part.limited == "generator"})
     return Finding(
         "generator-limited",
-        f"{len(short)} of {len(trials)} trials, from {min(short):g} on, tell nothing of the server: "
-        "it takes a stronger load generator",
+        f"{len(short)} of {len(trials)} trials, from {lowest:g} on, tell nothing of the server: "
+        f"it takes a stronger load generator{where}",
     )
+
+
+def _parts(trials: Sequence[Trial]) -> Iterator[GeneratorPart]:
+    """Of the hosts that offered the load of these trials."""
+    return (part for trial in trials for part in trial.generators)
+
+
+def _on(hosts: Collection[str]) -> str:
+    """Hosts as the end of a clause; empty where one machine offered the load."""
+    return f" on {', '.join(sorted(hosts))}" if hosts else ""
 
 
 def generator_late(task: Task, trials: Sequence[Trial]) -> Finding | None:
@@ -371,7 +383,8 @@ def generator_late(task: Task, trials: Sequence[Trial]) -> Finding | None:
     for load, late, over in _too_much(task, trials, lambda trial: _sent_late(task, trial)):
         late_s = min(trial.lateness_p99_s or 0.0 for trial in late)
         text = f"{len(late)} of {over} trials at {load:g} that were too much"
-        what = f"in {text}, 1 % of the requests were sent {1e3 * late_s:.3g} ms late or later"
+        where = _on({part.host for part in _parts(late) if (part.lateness_p99_s or 0.0) >= late_s})
+        what = f"in {text}, 1 % of the requests{where} were sent {1e3 * late_s:.3g} ms late or later"
         return Finding("generator-late", f"{what}: response times are partly the generator's")
     return None
 
@@ -380,9 +393,10 @@ def generator_saturated(task: Task, trials: Sequence[Trial]) -> Finding | None:
     """At least half of the trials of a load that was too much were so with a generator that had no time to spare."""
     for load, full, over in _too_much(task, trials, _saturated):
         text = f"{len(full)} of {over} trials at {load:g} that were too much"
+        where = _on({part.host for part in _parts(full) if (part.busy or 0.0) >= BUSY})
         return Finding(
             "generator-saturated",
-            f"in {text}, the generator had no CPU time to spare: the limit may be its own, not the server's",
+            f"in {text}, the generator{where} had no CPU time to spare: the limit may be its own, not the server's",
         )
     return None
 

@@ -61,6 +61,11 @@ class Source:
         """So many nodes of a pool a search of it wants."""
         return getattr(self.harness, "nodes", 1)
 
+    @property
+    def load_hosts(self) -> int:
+        """From so many other hosts its load is offered; 0: from where the search runs."""
+        return len(getattr(self.harness, "hosts", ()))
+
     @contextmanager
     def bench(
         self, factors: Mapping[str, str], place: Path, before: Sequence[Trial], seed: int

@@ -64,6 +64,21 @@ Ended = Literal["whole", "early", "died", "not-made"]
 
 
 @dataclass(frozen=True, slots=True)
+class GeneratorPart:
+    """One host's part in the load of a trial that several hosts offered."""
+
+    host: str
+    """As in the hosts file."""
+    limited: Limited | None = None
+    """As of the trial, for what this host was to offer."""
+    busy: float | None = None
+    """Share of its cores that its load generator kept busy."""
+    lateness_p99_s: float | None = None
+    began_s: float | None = None
+    """How long after the first host it began, s."""
+
+
+@dataclass(frozen=True, slots=True)
 class Trial:
     """One that was made."""
 
@@ -81,11 +96,14 @@ class Trial:
     """Where less was offered or completed than asked for: whose fault that was."""
     note: str = ""
     generator_busy: float | None = None
-    """Share of its cores that the load generator kept busy; None where that is unknown, or says nothing (it spins)."""
+    """Share of its cores that the load generator (of several hosts the busiest) kept busy; None where that is unknown,
+    or says nothing (it spins)."""
     lateness_p99_s: float | None = None
     """99 % of each window's requests were sent at most so long after they were due; None where that is unknown."""
     machine: MachineState | None = None
-    """Of the machine that offers the load, while it did; None where nobody looked."""
+    """Of the machine at which Étude runs, while load was offered; None where nobody looked."""
+    generators: tuple[GeneratorPart, ...] = ()
+    """Of each host, where several offered the load; empty where one machine did."""
 
     @property
     def ran_s(self) -> float:

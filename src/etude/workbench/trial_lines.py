@@ -15,13 +15,15 @@ import numpy as np
 
 from etude.results.histograms import BadHistogram, Counted, decode, encode
 from etude.workbench.machine_state import machine_member, machine_of
-from etude.workbench.task import Ended, Offer, Trial
+from etude.workbench.task import Ended, GeneratorPart, Limited, Offer, Trial
 from etude.workbench.window import Window
 
 DIGITS = (3, 4, 5)
 """Significant digits of a histogram that are tried."""
 
 OF_GENERATOR = ("generator_busy", "lateness_p99_s")
+OF_PART = ("busy", "lateness_p99_s", "began_s")
+LIMITS = {None, *get_args(Limited)}
 
 
 class BadTrial(ValueError):
@@ -40,7 +42,14 @@ def peak_member(offer: Offer, trial: Trial) -> dict[str, Any]:
         "why": offer.why,
         **{name: finite(value) for name in OF_GENERATOR if (value := getattr(trial, name)) is not None},
         **({} if trial.machine is None else {"machine": machine_member(trial.machine)}),
+        **({"generators": list(map(part_member, trial.generators))} if trial.generators else {}),
     }
+
+
+def part_member(part: GeneratorPart) -> dict[str, Any]:
+    """One host's part in a trial's load; what is not known is left out."""
+    known = {name: finite(value) for name in OF_PART if (value := getattr(part, name)) is not None}
+    return {"host": part.host, "limited": part.limited} | known
 
 
 def window_lines(windows: Sequence[Window]) -> list[dict[str, Any]]:
@@ -57,10 +66,10 @@ def from_line(line: Mapping[str, Any]) -> Trial:
     peak = line.get("peak")
     if not isinstance(peak, Mapping):
         raise BadTrial("it lacks `peak`")
-    if peak["ended"] not in get_args(Ended) or peak["limited"] not in (
-        None,
-        "server",
-        "generator",
+    parts = peak.get("generators") or ()
+    if (
+        peak["ended"] not in get_args(Ended)
+        or not {peak["limited"], *(p["limited"] for p in parts)} <= LIMITS
     ):
         raise BadTrial("how it ended cannot be meant")
     return Trial(
@@ -73,7 +82,13 @@ def from_line(line: Mapping[str, Any]) -> Trial:
         str(peak["note"]),
         **{name: None if peak.get(name) is None else float(peak[name]) for name in OF_GENERATOR},
         machine=None if peak.get("machine") is None else machine_of(peak["machine"]),
+        generators=tuple(map(_part, parts)),
     )
+
+
+def _part(member: Mapping[str, Any]) -> GeneratorPart:
+    known = {name: float(member[name]) for name in OF_PART if member.get(name) is not None}
+    return GeneratorPart(str(member["host"]), member["limited"], **known)
 
 
 def finite(value: float) -> float | str:

@@ -18,7 +18,7 @@ pytestmark = [
     pytest.mark.needs_program("curl"),
 ]
 LIMIT_PER_S = 200.0
-"""The rate in examples/peak/nginx.conf."""
+"""The rate to which nginx is held."""
 
 HARNESS = f"""
 [goal]
@@ -35,7 +35,7 @@ within = "30 %"
 confidence = "90 %"
 budget = "40 s"
 [commands]
-start = "exec {EXAMPLES}/lib/peak-nginx.sh {{place}} {EXAMPLES}/peak/nginx.conf {{port}}"
+start = "exec {EXAMPLES}/lib/peak-nginx.sh {{place}} {{port}} {LIMIT_PER_S:.0f}"
 ready = "curl --silent --fail --max-time 2 --output /dev/null http://127.0.0.1:{{port}}/alive"
 load = "exec {engine_path()} load --url http://127.0.0.1:{{port}} --rate {{load}} --seconds {{runlength}} --window 0.1"
 drain = "sleep 1"

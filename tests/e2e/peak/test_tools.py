@@ -1,4 +1,5 @@
-"""The tools whose reports are understood, each against the real program on a real system: the examples' own harnesses.
+"""The tools whose reports are understood, each against the real program on a real system: the examples' own harnesses,
+of PostgreSQL with transactions that take a known time.
 
 Loads are far below and far above the peak, so that what is said does not depend on the machine.
 """
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from etude.workbench.bench import Bench, Enough
-from etude.workbench.harnesses.spec import read_harness
+from etude.workbench.harnesses.spec import parse_harness, read_harness
 from etude.workbench.readings import reading
 from etude.workbench.task import Offer, Trial
 from etude.workbench.window import Window, together
@@ -21,7 +22,27 @@ from support.places import EXAMPLES
 from support.real import processes_with
 
 pytestmark = [pytest.mark.serial]
-EXAMPLES = EXAMPLES / "peak"
+PGBENCH = f"""
+[goal]
+mean = "60 ms"
+[load]
+lowest = 50
+highest = 1000
+runlength = "6 s"
+[commands]
+start = "exec {EXAMPLES}/lib/peak-postgres.sh start {{place}}"
+ready = "{EXAMPLES}/lib/peak-postgres.sh ready {{place}}"
+load = '''
+echo 'SELECT pg_sleep(0.02);' >wait.sql
+exec {EXAMPLES}/lib/peak-postgres.sh pgbench {{place}} --no-vacuum --file=wait.sql --client=8 --jobs=1 --rate={{load}} \
+    --time={{runlength}} --random-seed={{seed}} --log --log-prefix={{log}}'''
+warmup = "1 s"
+[reader]
+kind = "pgbench"
+[generator]
+outstanding = 8
+"""
+"""Eight connections, each busy for 20 ms with a transaction: near 400 of them a second, whatever the processor."""
 POSTGRES = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
 
 
@@ -36,7 +57,7 @@ def trials(
     factors: Mapping[str, str] | None = None,
     enough: Enough = never,
 ) -> list[Trial]:
-    harness = read_harness(EXAMPLES / f"{name}.toml")
+    harness = read_harness(EXAMPLES / "peak" / f"{name}.toml")
     place = tmp_path / "place"
     with harness.bench(factors or {}, place) as bench:
         found = [bench.run(Offer(load, 2.0, "test"), enough) for load in loads]
@@ -50,7 +71,7 @@ def trials(
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     """One for all tests: to make a database takes longer than to load it."""
     place = tmp_path_factory.mktemp("postgres")
-    with read_harness(EXAMPLES / "pgbench.toml").bench({}, place) as bench:
+    with parse_harness(place / "pgbench.toml", PGBENCH).bench({}, place) as bench:
         yield bench
     assert not processes_with(str(place)), "nothing is left running"
     assert not list(Path("/tmp").glob("etude-postgres.*/data/postmaster.pid"))
@@ -87,7 +108,7 @@ def test_httperf_tells_one_window_with_a_histogram(tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    low, high = trials("nginx", tmp_path, [60, 500], {"port": str(port)})
+    low, high = trials("nginx-httperf", tmp_path, [60, 500], {"port": str(port)})
     assert len(low.windows) == 1
     assert low.windows[0].completed == 120
     assert low.limited is None, low.note

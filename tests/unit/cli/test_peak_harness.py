@@ -25,12 +25,13 @@ RUN = ("--run", "./tool {load}", "--p95", "2ms", "--read", "([0-9]+ms)")
         (("h.toml", "--p95", "2ms"), "--p95"),
         (("h.toml", "--read", "x"), "--read"),
         (("h.toml", "--save", "x"), "--save"),
+        (("h.toml", "--hosts", "x"), "--hosts"),
         ((*RUN, "--factor", "a=1"), "--factor"),
         ((*RUN, "--pool", "local"), "--save"),
         ((*RUN, "--loads", "5..1"), "--loads"),
         ((), "--url"),
     ],
-    ids=range(11),
+    ids=range(12),
 )
 def test_options_that_do_not_go_together_are_refused(
     etude: Etude, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], named: str
@@ -52,6 +53,27 @@ def test_a_harness_that_has_no_meaning_is_refused_with_its_line_and_not_saved(
 
 def test_a_harness_that_cannot_be_written_is_the_machines_refusal(etude: Etude) -> None:
     assert etude("peak", *RUN, "--save", "nowhere/tool.toml") == 5
+
+
+def test_an_error_in_a_hosts_file_is_that_files(etude: Etude, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("hosts.toml").write_text('[hosts.a]\nadress = "x"\n')
+    assert etude("peak", "--url", "http://a/", "--mean", "1ms", "--hosts", "hosts.toml") == 3
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "hosts.toml:2: [hosts.a] adress" in line
+
+
+def test_jobs_of_a_pool_do_not_offer_load_from_the_same_hosts(
+    etude: Etude, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("hosts.toml").write_text('[hosts.a]\naddress = "10.0.0.1"\n')
+    Path("h.toml").write_text(
+        '[goal]\nmean = "1 ms"\n[load]\nlowest = 1\nhighest = 2\n[commands]\nload = "x {load}"\n'
+        '[reader]\nkind = "windows"\n[generator]\nhosts = "hosts.toml"\n'
+    )
+    assert etude("peak", "h.toml", "--pool", "local") == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "--pool" in line
+    assert "hosts" in line
 
 
 def test_a_run_length_of_nothing_is_refused(etude: Etude, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from etude.workbench.anomalies import collapsing, findings, hysteretic, overloads
 from etude.workbench.goal import Criterion, Goal
 from etude.workbench.policies.belief.evidence import Evidence
-from etude.workbench.task import Trial
+from etude.workbench.task import GeneratorPart, Trial
 from etude.workbench.window import Window
 from support.golden import Golden
 from support.policy_simulator import LIMIT_S, task, trial
@@ -178,6 +178,19 @@ def test_requests_that_fail_at_the_lowest_load_are_failing_where_their_times_are
 
 def late(load: float, level: float, late_s: float | None) -> Trial:
     return replace(calm(load, level), lateness_p99_s=late_s)
+
+
+def test_of_several_hosts_the_one_whose_generator_was_the_limit_is_named() -> None:
+    def by(**member: object) -> tuple[GeneratorPart, GeneratorPart]:
+        return GeneratorPart("near"), GeneratorPart("far", **member)  # type: ignore[arg-type]
+
+    short = trial(900, [0.2] * 6, limited="generator", generators=by(limited="generator"))
+    slow = [replace(late(100, 1.5, 0.05), generators=by(lateness_p99_s=0.05)) for _ in range(2)]
+    full = [replace(busy(100, 1.5, 0.9), generators=by(busy=0.9)) for _ in range(2)]
+    for made in ([short], slow, full):
+        (found,) = findings(task(), [calm(50, 0.1), *made])
+        assert "far" in found.what
+        assert "near" not in found.what
 
 
 def test_loads_that_are_too_much_by_a_generator_that_sent_late_are_told() -> None:

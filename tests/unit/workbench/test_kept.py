@@ -25,7 +25,7 @@ from etude.workbench.kept import Kept, Sought, keeping
 from etude.workbench.machine_state import MachineState
 from etude.workbench.policies.registry import policy
 from etude.workbench.readings import readings
-from etude.workbench.task import Answer, Finding, Offer, Task, Trial
+from etude.workbench.task import Answer, Finding, GeneratorPart, Offer, Task, Trial
 from etude.workbench.trial_lines import from_line, peak_member, window_lines
 from etude.workbench.window import Window
 from support.builders import still_machine
@@ -69,6 +69,17 @@ trials = st.builds(
     generator_busy=st.none() | times,
     lateness_p99_s=st.none() | times,
     machine=st.none() | st.builds(MachineState, st.none() | times, st.none() | times),
+    generators=st.lists(
+        st.builds(
+            GeneratorPart,
+            st.text(st.characters(codec="utf-8"), max_size=5),
+            st.sampled_from([None, "server", "generator"]),
+            st.none() | times,
+            st.none() | times,
+            st.none() | times,
+        ),
+        max_size=3,
+    ).map(tuple),
 )
 
 

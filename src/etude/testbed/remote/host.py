@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shlex
+import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -175,6 +176,10 @@ class Host:
             MachineRefuses: it fails, or takes longer than `within_s`, s.
         """
         return self._connected().run(line, within_s=within_s)
+
+    def follow(self, pipe: str) -> subprocess.Popen[bytes]:
+        """A process here that prints what is written into a named pipe in our directory there (Link.follow)."""
+        return self._connected().follow(pipe)
 
     def variables(self) -> dict[str, str]:
         """Of the environment of what is started there."""

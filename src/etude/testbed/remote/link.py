@@ -27,6 +27,15 @@ TRANSFER_BYTES_PER_S = 100_000
 """A copy that is slower than this on the whole is given up."""
 END_S = 5.0
 _LAST_LINES = 4096
+_FOLLOW = r"""
+cd "$1" && mkfifo "$2" && echo || exit
+cat "$2" & reading=$!
+exec 3<&0
+{ cat <&3; kill "$reading"; } >/dev/null 2>&1 &
+wait "$reading"
+rm -f "$2"
+"""
+"""Ends with its input, too: a pipe into which nobody writes would be waited for for ever."""
 
 
 class Link:
@@ -85,6 +94,28 @@ class Link:
         within_s = within_s or self.entry.connect_timeout_s + SLACK_S
         with open(data or os.devnull, "rb") as file:
             return self._done(self._session(line), file, within_s)
+
+    def follow(self, pipe: str) -> subprocess.Popen[bytes]:
+        """Make a named pipe in our directory there; the process prints an empty line once it is there, then what is
+        written into it. The end of its input ends it, and removes the pipe.
+
+        Raises:
+            MachineRefuses: the program of the connection cannot be run.
+        """
+        words = ["/bin/sh", "-c", _FOLLOW, "follow", self.facts.directory, pipe]
+        session = self._session(f"exec {shlex.join(words)}")
+        try:
+            return subprocess.Popen(
+                tool_words(session),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                process_group=0,
+            )
+        except OSError as error:
+            raise MachineRefuses(
+                f"{session[0]}: cannot be run: {error.strerror}; install {self.package}"
+            ) from None
 
     def copy(self, sources: Sequence[str], target: str, *, within_s: float) -> None:
         """Copy by scp: of both sides, one has paths of the host, as `there` gives them.

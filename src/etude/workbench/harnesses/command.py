@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import resource
 import shlex
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import NoReturn
@@ -20,24 +19,24 @@ from etude.testbed.resources.oom import oom_kills
 from etude.workbench.bench import Enough
 from etude.workbench.generator import Effort, Generator, busy_share, limited, told
 from etude.workbench.harnesses import processes
+from etude.workbench.harnesses.load_hosts import LoadHosts
+from etude.workbench.harnesses.load_run import LoadRun, LocalRun, Share, Used
 from etude.workbench.harnesses.processes import Command
 from etude.workbench.harnesses.readers import ReaderOf
 from etude.workbench.harnesses.reading import Run, Told, Unreadable
 from etude.workbench.harnesses.tools.sysbench import checkpoints
 from etude.workbench.machine_state import MachineState, between, counters
 from etude.workbench.pool.allocation import Node
-from etude.workbench.task import Ended, Offer, Task, Trial
+from etude.workbench.task import Ended, GeneratorPart, Offer, Task, Trial
 
 _LOOK_S = 0.05
 """Between looks at the load command: a wake-up costs 0.1 ms, and a window is ten times as long."""
-_CPU_S = 0.25
-"""Between looks at the processes of the load command."""
 _POLL_S = 0.1
 """Between asking whether the system is ready."""
 _SWEEP_S = 30.0
 """What another node may take to be asked."""
-PIECES_APART = 1_000_000
-"""Between the seeds of pieces of one trial."""
+PIECES_APART, HOSTS_APART = 1_000_000, 100_000_000
+"""Between the seeds of pieces of one trial, and between those of hosts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +94,8 @@ class Watched:
     """The system did not recover from the warm-up."""
     oom_killed: int = 0
     """Processes of the system that the OOM killer ended."""
-    lasted_s: float = 0.0
-    cpu_s: float = 0.0
+    used: list[Sequence[Used]] = field(default_factory=list)
+    """Of each run, of each generator."""
     machine: MachineState | None = None
 
 
@@ -140,32 +139,43 @@ class CommandBench:
         within: Sequence[str] = (),
         groups: Sequence[str] = (),
         node: Node | None = None,
+        hosts: LoadHosts | None = None,
     ) -> None:
         """`within`: words before the command that starts the system, which confine it, `groups`: the
         cgroups that it is in then. `node`: where the system is;
-        None: here."""
+        None: here. `hosts`: where the load command runs; None: here."""
         self.path, self.commands, self.filled, self.reader = path, commands, filled, reader
         self.generator, self.task, self.place = generator, task, place
         self.closed, self.window_s, self.within = closed, window_s, tuple(within)
         self.groups = tuple(groups)
-        self.node = node
+        self.node, self.hosts = node, hosts
         self.made = 0
         self.worked = False
         """Whether a load command has told something: then what fails later is the system's doing."""
         self._system: Command | None = None
         self._up = False
-        self._heard = _said(None)
+        self._heard = processes.last_line(None)
         """The last line of the last command but start and load."""
 
     def __enter__(self) -> CommandBench:
         # What a search that was killed left running in this directory.
         self._sweep()
+        if self.hosts is not None:
+            try:
+                self.hosts.open()
+            except BaseException:
+                self.hosts.close()
+                raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._end_system()
+        try:
+            if self.hosts is not None:
+                self.hosts.close()
+        finally:
+            self._end_system()
 
     def run(self, offer: Offer, enough: Enough) -> Trial:
         """One trial. Raises CommandFailed where the system never gets ready, or the load command cannot work."""
@@ -188,9 +198,15 @@ class CommandBench:
 
     def _trial(self, offer: Offer, watched: Watched, alive: bool, cost_s: float) -> Trial:
         windows = tuple(each.window for each in watched.told)
-        effort = self._effort(offer, watched)
-        whose = limited(self.generator, effort) if windows else None
-        note = told(self.generator, effort)
+        shares = self._shares(offer.load)
+        efforts = [self._effort(share, watched, index) for index, share in enumerate(shares)]
+        parts = [
+            self._part(share.host, effort, watched, index)
+            for index, (share, effort) in enumerate(zip(shares, efforts, strict=True))
+        ]
+        limits = {part.limited for part in parts} if windows else set()
+        whose = next((limit for limit in ("generator", "server") if limit in limits), None)
+        note = "; ".join(_noted(self.generator, *each) for each in zip(shares, efforts, strict=True))
         ended: Ended = "early" if watched.early else "whole"
         if watched.wrong:
             note = f"{watched.wrong}; {note}"
@@ -209,32 +225,44 @@ class CommandBench:
             ended,
             whose,
             note,
-            busy_share(self.generator, effort),
-            max(
-                (each.lateness_p99_s for each in watched.told if each.lateness_p99_s is not None),
-                default=None,
-            ),
+            max((part.busy for part in parts if part.busy is not None), default=None),
+            max((part.lateness_p99_s for part in parts if part.lateness_p99_s is not None), default=None),
             watched.machine,
+            tuple(parts) if self.hosts is not None else (),
         )
 
-    def _effort(self, offer: Offer, watched: Watched) -> Effort:
-        all_told = watched.told
+    def _part(self, host: str, effort: Effort, watched: Watched, index: int) -> GeneratorPart:
+        late = [each.lateness_p99_s for each in _told_by(watched, index) if each.lateness_p99_s is not None]
+        return GeneratorPart(
+            host,
+            limited(self.generator, effort) if watched.told else None,
+            busy_share(self.generator, effort),
+            max(late, default=None),
+            _after_first_s(watched.used, index),
+        )
+
+    def _shares(self, load: float) -> list[Share]:
+        """What each load generator is to offer."""
+        if self.hosts is None:
+            return [Share("", load)]
+        return self.hosts.shares(load, whole=self.task.whole)
+
+    def _effort(self, share: Share, watched: Watched, index: int) -> Effort:
+        all_told = _told_by(watched, index)
         ran_s = sum(each.window.duration_s for each in all_told)
         known = [each.sent for each in all_told if each.sent is not None]
-        waited_s = sum(
-            each.busy_s if each.busy_s is not None else (each.window.mean_s or 0.0) * each.window.completed
-            for each in all_told
-        )
+        used = [run[index] for run in watched.used if index < len(run)]
+        lasted_s = sum(each.lasted_s for each in used)
         return Effort(
-            None if self.closed else offer.load,
+            None if self.closed else share.load,
             ran_s,
             sum(known) if len(known) == len(all_told) and known else None,
             sum(each.window.completed for each in all_told),
             sum(each.window.failed for each in all_told),
-            watched.cpu_s / watched.lasted_s if watched.lasted_s else None,
-            waited_s / ran_s if ran_s else None,
+            sum(each.cpu_s for each in used) / lasted_s if lasted_s > 0 else None,
+            sum(each.waited_s for each in all_told) / ran_s if ran_s else None,
             sum(each.refused for each in all_told),
-            offer.load if self.closed else None,
+            share.load if self.closed else None,
         )
 
     def _offer(self, offer: Offer, enough: Enough) -> Watched:
@@ -267,37 +295,20 @@ class CommandBench:
 
     def _run_load(self, part: _Run, enough: Enough, watched: Watched) -> None:
         """Run the load command, reading what it tells, until it ends, is told to, or hangs."""
-        runlength_s = math.ceil(part.length_s)
-        log = self.place / f"load-{self.made}"
-        for old in self.place.glob("load-*"):  # logs of trials whose windows are kept
-            with suppress(OSError):
-                old.unlink()
-        run = Run(part.load, self.closed, float(runlength_s), self.window_s, str(log))
-        reader, before = self.reader(run), _used_by_children_s()
-        errors = self.place / "load.err"
-        command = processes.begin(self._load_line(run, part.number), self.place, errors)
-        until = command.began_s + runlength_s + self.commands.load_timeout_s
+        load = self._begin_load(part)
+        until = load.began_s + math.ceil(part.length_s) + self.commands.load_timeout_s
         skipped_s = 0.0
         try:
             while True:
-                chunk = b"".join(processes.said(command, _LOOK_S))
-                command.look(_CPU_S)
+                found = load.hear(_LOOK_S)
                 self._listen()
-                status = command.process.poll()
-                found = reader.feed(chunk.decode("utf-8", "replace"))
-                if status is not None:
-                    found += reader.feed(b"".join(processes.said(command, 0.0)).decode("utf-8", "replace"))
-                    found += [] if status else reader.end()
                 for each in found:
                     # A window that is within it for the most part: they are not cut to the millisecond.
                     if skipped_s + each.window.duration_s / 2 < part.left_out_s:
                         skipped_s += each.window.duration_s
                     else:
                         watched.told.append(each)
-                if status is not None:
-                    watched.failed = bool(status)
-                    if status:
-                        watched.wrong = f"the load command ended with {status}: {_message(command, errors)}"
+                if load.ended:
                     break
                 if time.monotonic() > until:
                     watched.wrong = (
@@ -310,21 +321,42 @@ class CommandBench:
         except Unreadable as error:
             watched.wrong = str(error)
         finally:
-            watched.lasted_s += time.monotonic() - command.began_s
-            processes.end(command, self.commands.grace_s)
-        command.used_s = max(command.used_s, _used_by_children_s() - before)
-        watched.cpu_s += command.cpu_s
+            load.end(self.commands.grace_s)
+        watched.used.append(load.used())
+        watched.failed = load.failed
+        watched.wrong = watched.wrong or load.wrong
 
-    def _load_line(self, run: Run, number: int) -> str:
-        whole = self.task.whole or float(run.load).is_integer()
+    def _begin_load(self, part: _Run) -> LoadRun:
+        runlength_s = math.ceil(part.length_s)
+        log = self.place / f"load-{self.made}"
+        for old in self.place.glob("load-*"):  # logs of trials whose windows are kept
+            with suppress(OSError):
+                old.unlink()
+        shares = self._shares(part.load)
+        runs = [Run(each.load, self.closed, float(runlength_s), self.window_s, str(log)) for each in shares]
+        lines = [
+            self._load_line(share, run, part.number, index)
+            for index, (share, run) in enumerate(zip(shares, runs, strict=True))
+        ]
+        readers = [self.reader(run) for run in runs]
+        if self.hosts is None:
+            return LocalRun(lines[0], self.place, readers[0])
+        most_s = runlength_s + self.commands.load_timeout_s
+        return self.hosts.begin(lines, readers, runlength_s, most_s, self.commands.grace_s)
+
+    def _load_line(self, share: Share, run: Run, number: int, index: int) -> str:
+        whole = self.task.whole or float(share.load).is_integer()
+        seed = self.task.seed * 1000 + self.made + number * PIECES_APART + index * HOSTS_APART
         values = {
-            "load": str(round(run.load)) if whole else f"{run.load:.6g}",
+            "load": str(round(share.load)) if whole else f"{share.load:.6g}",
             "runlength": str(math.ceil(run.runlength_s)),
-            "seed": str(self.task.seed * 1000 + self.made + number * PIECES_APART),
-            "requests": str(max(math.ceil(run.load * run.runlength_s), 1)),
+            "seed": str(seed),
+            "requests": str(max(math.ceil(share.load * run.runlength_s), 1)),
             "log": shlex.quote(run.log),
             "checkpoints": checkpoints(run),
         }
+        if self.hosts is not None and self.node is None:
+            values["server"] = shlex.quote(self.hosts.address(share.host))
         line = self.commands.load
         for name, value in values.items():
             line = line.replace(f"{{{name}}}", value)
@@ -344,7 +376,7 @@ class CommandBench:
             return
         system = self._system
         status = system.process.poll() if system else None
-        said = _said(system) if system else self._heard
+        said = processes.last_line(system) if system else self._heard
         self._end_system()
         if status:
             self._fail("start", f"the system ended with {status} before it was ready: {said}")
@@ -397,7 +429,7 @@ class CommandBench:
             while command.process.poll() is None and time.monotonic() < until:
                 for _ in processes.said(command, 0.02):
                     pass
-            self._heard = _said(command)
+            self._heard = processes.last_line(command)
             return command.process.poll()
         finally:
             processes.end(command, self.commands.grace_s)
@@ -427,24 +459,18 @@ class CommandBench:
         raise CommandFailed(f"{self.path}:{line}: [commands] {word}: {what}")
 
 
-def _message(command: Command, errors: Path) -> str:
-    """All that a command that failed wrote to the file of its errors, in one line; else the last that it printed."""
-    with suppress(OSError):
-        lines = errors.read_bytes()[-processes.TAIL :].decode("utf-8", "replace").splitlines()
-        if message := "; ".join(line.strip() for line in lines if line.strip()):
-            return message
-    return _said(command)
+def _told_by(watched: Watched, index: int) -> list[Told]:
+    """What one generator reported, of one or several."""
+    return [each.parts[index] if each.parts else each for each in watched.told]
 
 
-def _said(command: Command | None) -> str:
-    """The last line that a command printed."""
-    if command is None:
-        return "it said nothing"
-    for _ in processes.said(command, 0.05) if not command.process.stdout.closed else ():  # type: ignore[union-attr]
-        pass
-    return processes.tail(command.output)
+def _after_first_s(runs: Sequence[Sequence[Used]], index: int) -> float | None:
+    """How long after the first a generator began, s: the longest of several runs; None where that is not known."""
+    began_s = [[each.began_s for each in run] for run in runs if index < len(run)]
+    known = [each for each in began_s if all(map(math.isfinite, each))]
+    return max((each[index] - min(each) for each in known), default=None)
 
 
-def _used_by_children_s() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+def _noted(generator: Generator, share: Share, effort: Effort) -> str:
+    """A generator's effort in a line, with the host where there are several."""
+    return f"{share.host}: {told(generator, effort)}" if share.host else told(generator, effort)

@@ -60,6 +60,8 @@ class HarnessOptions:
     """None: `PIECES` where values are read and the command says for how long it runs, else 1."""
     start: str = ""
     ready: str = ""
+    hosts: str = ""
+    """A hosts file, relative to the harness: the load command runs there."""
     directory: str = "{here}"
     """Where the commands are run, quoted for the shell."""
 
@@ -90,7 +92,7 @@ def harness_text(options: HarnessOptions) -> str:
     commands: dict[str, str | float] = {
         "start": _within(options, options.start),
         "ready": _within(options, options.ready) or (_answers(options.url) if options.url else ""),
-        "load": _requests(options) if options.url else _within(options, options.command or ""),
+        "load": _load(options),
         "ready_timeout": "" if options.start else f"{READY_S:g} s",
         "warmup": f"{options.warmup_s:.12g} s" if options.warmup_s else "",
         "pieces": pieces if (pieces := _pieces(options)) > 1 else "",
@@ -102,8 +104,12 @@ def harness_text(options: HarnessOptions) -> str:
         _table("commands", {key: value for key, value in commands.items() if value}),
         *_reader(options),
     ]
-    if options.url and not options.clients:
-        parts.append(_table("generator", {"outstanding": OUTSTANDING}))
+    generator: dict[str, str | float] = (
+        {"outstanding": OUTSTANDING} if options.url and not options.clients else {}
+    )
+    generator |= {"hosts": options.hosts} if options.hosts else {}
+    if generator:
+        parts.append(_table("generator", generator))
     text = "\n\n".join(parts) + "\n"
     try:
         text.encode()
@@ -126,6 +132,13 @@ def _pieces(options: HarnessOptions) -> int:
         return options.pieces
     summary = any(isinstance(each, Value) for each in options.reads)
     return PIECES if summary and "{runlength}" in (options.command or "") else 1
+
+
+def _load(options: HarnessOptions) -> str:
+    """On other hosts it is run in a directory that is made there."""
+    if options.url:
+        return _requests(options)
+    return (options.command or "") if options.hosts else _within(options, options.command or "")
 
 
 def _within(options: HarnessOptions, command: str) -> str:

@@ -11,12 +11,10 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from etude.errors import MachineRefuses
 from etude.limits import limit_reached
 from etude.program import engine_path
-from etude.results.histograms import Counted, decode
+from etude.results.histograms import decode, joined
 from etude.workbench.bench import Enough
 from etude.workbench.goal import Criterion
 from etude.workbench.harnesses.queues import Known, Queue
@@ -235,16 +233,9 @@ def with_drained(windows: Sequence[Window], drained: Mapping[str, Any] | None) -
     last, late = windows[-1], window(drained)
     both = together((last, late))
     found = [each.latency for each in (last, late) if each.latency is not None]
-    latency = _added(found) if found else None
+    latency = joined(found) if found else None
     whole = replace(last, completed=both.completed, failed=both.failed, mean_s=both.mean_s, latency=latency)
     return (*windows[:-1], whole)
-
-
-def _added(histograms: Sequence[Counted]) -> Counted:
-    values, place = np.unique(np.concatenate([each.values for each in histograms]), return_inverse=True)
-    counts = np.zeros(len(values), dtype=np.int64)
-    np.add.at(counts, place, np.concatenate([each.counts for each in histograms]))
-    return Counted(values, counts)
 
 
 def _note(end: Mapping[str, Any], idle: bool) -> str:

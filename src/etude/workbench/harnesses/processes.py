@@ -131,6 +131,15 @@ def _waited_s(pid: int) -> float:
     return total * 1e-9
 
 
+def last_line(command: Command | None) -> str:
+    """The last line that a command printed."""
+    if command is None:
+        return "it said nothing"
+    for _ in said(command, 0.05) if not command.process.stdout.closed else ():  # type: ignore[union-attr]
+        pass
+    return tail(command.output)
+
+
 def tail(output: bytes | bytearray) -> str:
     """The last line that says something."""
     kept = [line.strip() for line in output.decode("utf-8", "replace").splitlines() if line.strip()]

@@ -46,6 +46,15 @@ class Told:
     refused: int = 0
     lateness_p99_s: float | None = None
     """99 % of the requests that could be sent were sent at most so long after they were due; None: not reported."""
+    parts: tuple[Told, ...] = ()
+    """What each of several generators reported of it; empty of one."""
+
+    @property
+    def waited_s(self) -> float:
+        """Summed time of requests under way, s: as reported, else as the mean response says."""
+        if self.busy_s is not None:
+            return self.busy_s
+        return (self.window.mean_s or 0.0) * self.window.completed
 
 
 class Reader(Protocol):

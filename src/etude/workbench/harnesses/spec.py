@@ -21,10 +21,12 @@ from etude.experiment.there import only_here
 from etude.located import Section, document, parsed
 from etude.patterns import PatternError, compile_pattern
 from etude.results.units import ONE, PER_SECOND, TIME, Unit
+from etude.testbed.remote.hosts import Entry, read_hosts
 from etude.workbench.bench import Bench
 from etude.workbench.generator import Generator
 from etude.workbench.goal import Criterion, Goal
 from etude.workbench.harnesses.command import CommandBench, Commands, tells_length
+from etude.workbench.harnesses.load_hosts import LoadHosts
 from etude.workbench.harnesses.readers import (
     FIGURES,
     PRINTED,
@@ -73,6 +75,8 @@ class Harness:
     """With their usual values."""
     window_s: float = 1.0
     """Of readers that cut windows themselves."""
+    hosts: tuple[Entry, ...] = ()
+    """On which the load command runs; empty: on this machine."""
     summary: bool = False
     """Whether a run of the load command tells nothing before its end."""
 
@@ -132,7 +136,7 @@ class Harness:
         bench = CommandBench(
             self.path, self.commands, filled, self.reader, self.generator, self.task, place.resolve(),
             closed=self.unit == "clients", window_s=self.window_s, within=within, groups=groups,
-            node=node,
+            node=node, hosts=LoadHosts(self.hosts) if self.hosts else None,
         )  # fmt: skip
         with bench:
             yield bench
@@ -170,6 +174,7 @@ def _harness(whole: Section) -> Harness:
         generator,
         factors,
         _positive(whole.section("reader"), "window", 1.0),
+        _hosts(whole.section("generator"), whole.section("commands"), commands),
         whole.section("reader").text_at("kind") in SUMMARIES,
     )
 
@@ -367,10 +372,30 @@ def _judged(whole: Section, given: Commands) -> None:
 
 
 def _generator(section: Section, spins: bool) -> Generator:
-    section.only(("cores", "outstanding", "spins", "serves"))
+    section.only(("cores", "outstanding", "spins", "serves", "hosts"))
     return Generator(
         section.number("cores", 1.0) or 1.0,
         section.number("outstanding"),
         section.flag("spins", spins),
         section.flag("serves"),
     )
+
+
+def _hosts(section: Section, commands: Section, given: Commands) -> tuple[Entry, ...]:
+    """The hosts of a hosts file, which stands relative to the harness."""
+    name = section.text_at("hosts")
+    if not name:
+        if "hosts" in section.values:
+            section.fail(
+                "hosts", "[generator] hosts is empty: expected the name of a hosts file (docs/remote.md)"
+            )
+        return ()
+    if "{log}" in given.load:
+        commands.fail(
+            "load",
+            "[commands] load has {log}: files on other hosts are not read; leave out [generator] hosts, or take a load "
+            "command that prints what it measures",
+        )
+    if section.flag("serves"):
+        section.fail("hosts", "[generator] hosts: a generator that serves runs here; leave out one of them")
+    return tuple(read_hosts(section.path.parent / Path(name).expanduser()).values())

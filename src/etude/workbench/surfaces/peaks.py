@@ -92,6 +92,8 @@ class PeakRate:
     shapes: Shapes = ()
     """What the cells so far have taught of the curve."""
     nodes: int = 1
+    load_hosts: int = 0
+    """As of its source."""
 
     def learn(self, place: Path) -> None:
         """From the trials of a cell."""
@@ -183,7 +185,15 @@ def of_harness(
 
     unit = "clients" if source.task.closed else "1/s"
     return PeakRate(
-        source.name, source.task, policy_name, source.text, opened, unit, punctual, nodes=source.nodes
+        source.name,
+        source.task,
+        policy_name,
+        source.text,
+        opened,
+        unit,
+        punctual,
+        nodes=source.nodes,
+        load_hosts=source.load_hosts,
     )
 
 

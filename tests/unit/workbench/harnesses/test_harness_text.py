@@ -37,6 +37,20 @@ def test_a_url_is_offered_requests_by_our_generator_and_its_errors_are_limited()
     assert "/dev/tcp/localhost/8000" in found.commands.ready
 
 
+def test_hosts_of_the_load_are_of_the_generator_and_a_command_is_run_in_a_directory_of_theirs(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "hosts.toml").write_text('[hosts.a]\naddress = "10.0.0.1"\n')
+    options: dict[str, Any] = {"limits_s": P95, "hosts": str(tmp_path / "hosts.toml")}
+    by_url = harness(url=URL, **options)
+    assert [entry.name for entry in by_url.hosts] == ["a"]
+    assert by_url.generator.outstanding == 1000
+    by_command = harness(command="./bench {load}", reads=["windows"], start="./serve", **options)
+    assert [entry.name for entry in by_command.hosts] == ["a"]
+    assert by_command.commands.load == "./bench {load}"
+    assert by_command.commands.start == "cd {here} && ./serve"
+
+
 def test_a_command_is_run_where_it_was_given_and_its_output_read_by_expressions() -> None:
     found = harness(
         command="./bench -r {load}",

@@ -132,6 +132,39 @@ def test_a_mistake_is_one_line_with_its_place(
     assert "\n" not in message
 
 
+HOSTS = '[hosts.a]\naddress = "10.0.0.1"\n[hosts.b]\naddress = "10.0.0.2"\n'
+
+
+def test_the_hosts_of_the_load_stand_in_a_file_beside_the_harness(tmp_path: Path) -> None:
+    (tmp_path / "hosts.toml").write_text(HOSTS)
+    path = written(tmp_path, TEXT.replace("[generator]", '[generator]\nhosts = "hosts.toml"'))
+    assert [entry.name for entry in read_harness(path).hosts] == ["a", "b"]
+    assert read_harness(written(tmp_path, TEXT)).hosts == ()
+
+
+@pytest.mark.parametrize(
+    ("key", "load", "hosts", "said"),
+    [
+        ('hosts = "none.toml"', "", HOSTS, "none.toml: cannot be read"),
+        ('hosts = ""', "", HOSTS, "[generator] hosts is empty"),
+        ("hosts = 3", "", HOSTS, "[generator] hosts is 3"),
+        ('hosts = "hosts.toml"', "{log} ", HOSTS, "[commands] load has {log}"),
+        ('serves = true\nhosts = "hosts.toml"', "", HOSTS, "[generator] hosts"),
+        ('hosts = "hosts.toml"', "", "[hosts.a]\n", "hosts.toml:1: [hosts.a] address"),
+        ('hosts = "hosts.toml"', "", "", "hosts.toml:1: names no host"),
+    ],
+)
+def test_hosts_that_cannot_offer_the_load_are_refused_in_one_line(
+    tmp_path: Path, key: str, load: str, hosts: str, said: str
+) -> None:
+    (tmp_path / "hosts.toml").write_text(hosts)
+    text = TEXT.replace("[generator]", f"[generator]\n{key}").replace("offer {load}", f"offer {load}{{load}}")
+    with pytest.raises(InputError) as caught:
+        read_harness(written(tmp_path, text))
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
 def test_a_goal_that_the_reader_cannot_judge_is_refused(tmp_path: Path) -> None:
     values = 'kind = "regex"\n[reader.values]\ncompleted = {find = "done ([0-9]+)"}\n'
     text = TEXT.replace('kind = "windows"\n', values)
