@@ -223,7 +223,7 @@ def test_a_load_command_that_fails_on_one_host_is_named_with_its_message(lab: La
     done = called("peak", "h.toml", "-o", "failing", "--quiet", cwd=lab.directory, check=4)
     message = one_line(done.stderr)
     assert "host client2" in message
-    assert "ended with 3: no room" in message
+    assert "3: no room" in message
     nothing_left(lab)
 
 
