@@ -3,11 +3,11 @@
 python bench/workbench/real_servers.py [--servers NAME,…] [--seconds S] [--rehearsals N]
 
 Of each server in turn (by harnesses of examples/peak, each held to a tenth of a CPU): by doubling, a load that is fine
-and twice it, which is too much; a ladder of 8 loads between them, in random order; a search; the ladder; a search
-beside a busy loop that takes turns with the server's CPU time at random instants; the ladder. So a ladder has 3
-repetitions, and meets what else the machine does as searches do. A row a server: the ladder's peak and what single
-repetitions give, both searches with their ratio to it, and bench time. With --rehearsals, the median bench time of so
-many rehearsed searches, too.
+and twice it, which is too much; a ladder of 8 loads from 0.7 times the first to the second, in random order; a search;
+the ladder; a search beside a busy loop that takes turns with the server's CPU time at random instants; the ladder. So a
+ladder has 3 repetitions, and meets what else the machine does as searches do. A row a server: the ladder's peak and
+what single repetitions give, both searches with their ratio to it, and bench time. With --rehearsals, the median bench
+time of so many rehearsed searches, too, whose trials cost and vary as those of the first search did.
 
 As root. Needs the Debian packages nginx-light, wrk, redis-server, redis-tools, postgresql, mariadb-server, sysbench
 and curl.
@@ -50,7 +50,7 @@ SERVERS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "mariadb": ("mariadb", {"workload": "oltp_point_select", "rows": "10000"}),
 }
 """Harness and factors, beside `HELD`, by name."""
-LOADS, REPETITIONS = 8, 3
+LOADS, REPETITIONS, LOWEST = 8, 3, 0.7
 GAP_S, LASTS_S = 60.0, (3.0, 8.0)
 """Between two disturbances, on average; and how long one lasts."""
 BUSY = (EXAMPLES / "lib" / "peak-held.sh", "server", HELD["cpu"], sys.executable, "-c", "while True: pass")
@@ -86,11 +86,11 @@ def tried(task: Task, bench: Bench, load: float, seconds: float) -> tuple[float,
 
 
 def begun(task: Task, bench: Bench, seconds: float) -> Ladder:
-    """Between a load that is fine and twice it."""
+    """From 0.7 times a load that is fine to twice it: one trial of it may have been lucky."""
     load = task.lowest
     while tried(task, bench, 2 * load, seconds)[0] <= 1:
         load *= 2
-    loads = [load * (1 + k / (LOADS - 1)) for k in range(LOADS)]
+    loads = [load * LOWEST * (2 / LOWEST) ** (k / (LOADS - 1)) for k in range(LOADS)]
     return Ladder([float(round(each)) for each in loads] if task.whole else loads)
 
 
