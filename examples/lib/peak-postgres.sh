@@ -54,7 +54,8 @@ start() {
     scratch=$(mktemp -d "${TMPDIR:-/tmp}/etude-postgres.XXXXXX")
     ln -s "$scratch" "$place/pg"
     trap 'rm -rf -- "$scratch" "$place/pg"' EXIT
-    trap 'kill "$server" 2>/dev/null; wait "$server" || true; exit 0' TERM INT HUP
+    # A second signal must not end the wait: what the server still writes would not be removed.
+    trap 'trap "" TERM INT HUP; kill "$server" 2>/dev/null; wait "$server" || true; exit 0' TERM INT HUP
     if ((EUID == 0)); then chown postgres: "$scratch"; fi
     cd "$scratch"
     as_owner "$bin/initdb" --pgdata=data --auth=trust --username="$(owner)" --no-sync >/dev/null

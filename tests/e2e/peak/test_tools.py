@@ -37,6 +37,7 @@ echo 'SELECT pg_sleep(0.02);' >wait.sql
 exec {EXAMPLES}/lib/peak-postgres.sh pgbench {{place}} --no-vacuum --file=wait.sql --client=8 --jobs=1 --rate={{load}} \
     --time={{runlength}} --random-seed={{seed}} --log --log-prefix={{log}}'''
 warmup = "1 s"
+grace = "20 s"
 [reader]
 kind = "pgbench"
 [generator]
