@@ -44,7 +44,7 @@ pub(crate) struct RollAbout {
     /// Directories in which it was played, and how long making them took.
     pub places: u64,
     pub prepared_s: f64,
-    /// Of the files of each place, those that it has for itself, and those that all have in common.
+    /// Files of each place: bytes of its own, and those that all places have in common.
     pub own_bytes: u64,
     pub shared_files: u64,
     pub shared_bytes: u64,
@@ -54,10 +54,10 @@ pub(crate) struct RollAbout {
     pub not_played: u64,
 }
 
-/// What `--only` has left out of a roll.
+/// The part of a roll that `--only` has left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(crate) struct LeftOut {
-    /// Of one pass.
+    /// Calls of one pass.
     pub calls: u64,
     pub files: u64,
     pub bytes: u64,

@@ -145,7 +145,7 @@ struct Lane {
     marks: VecDeque<Mark>,
     /// Calls so far.
     done: u64,
-    /// Where it stands on the original's schedule, ns.
+    /// Its time on the original's schedule, ns.
     clock: u64,
     /// When its last call ended, in the roll's own time, ns.
     recorded: u64,
@@ -164,7 +164,7 @@ impl Lane {
         Ok(Lane { reading, events: VecDeque::new(), marks, done: 0, clock: 0, recorded: 0 })
     }
 
-    /// What it does next; None behind its end.
+    /// Its next step; None behind its end.
     fn peek(&mut self, roll: &Roll) -> Result<Option<Next>, String> {
         if let Some(mark) = self.marks.front().filter(|mark| mark.at <= self.done) {
             return Ok(Some(Next::Mark(*mark)));

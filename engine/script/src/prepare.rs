@@ -111,7 +111,7 @@ pub fn prepare_sharing(
 /// Bytes on disk and files that a place needs, without what it shares.
 ///
 /// # Errors
-/// What is needed contradicts itself or lies outside (3).
+/// Refused: what is needed contradicts itself or lies outside (3).
 pub fn room_of(needed: &[Needed], shared: &HashSet<Vec<u8>>) -> Result<(u64, u64), Refused> {
     let mut plan = plan::plan(needed).map_err(|wrong| Refused::input(wrong.to_string()))?;
     plan.share(shared);

@@ -121,11 +121,7 @@ def _other_ways(group: argparse._ArgumentGroup) -> None:
         metavar="TIME",
         help="of --rehearse: a trial's, besides its run (default: 170 s; of a HARNESS, its warm-up and 1 s)",
     )
-    add(
-        "--like",
-        metavar="DIR",
-        help="of --rehearse: trials cost and vary as those of this search or calibration did",
-    )
+    add_like(group)
     add("--searches", type=kinds.count, metavar="N", help="of --rehearse, on each curve (default 20)")
 
 
@@ -175,6 +171,15 @@ def run(options: argparse.Namespace) -> int:
 
         return rehearse(options, source) if options.rehearse else calibrate(options, source)
     return _search(options, source)
+
+
+def add_like(group: argparse._ArgumentGroup) -> None:
+    """Declare --like, of a rehearsal."""
+    group.add_argument(
+        "--like",
+        metavar="DIR",
+        help="of --rehearse: trials cost and vary as those of this search or calibration did",
+    )
 
 
 def only_with_rehearse(options: argparse.Namespace, *names: str) -> None:

@@ -150,7 +150,7 @@ def _directory(save: str | None) -> str:
 
 
 def parsed(path: Path, text: str) -> Source:
-    """What a harness of options says.
+    """The source that a harness of options describes.
 
     Raises:
         UsageError: with the line in question, since nobody sees the file; InputError: in a file that it names.

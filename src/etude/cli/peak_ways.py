@@ -56,7 +56,7 @@ def rehearse(options: argparse.Namespace, source: Source) -> int:
     if screen.obeys:
         screen.draw()
     if options.json:
-        print_json({"rehearsal": _rehearsal_document(found, options, place)})
+        _print_json({"rehearsal": _rehearsal_document(found, options, place)})
     else:
         _say_rehearsal(found, place)
     return 0
@@ -189,7 +189,7 @@ def calibrate(options: argparse.Namespace, source: Source) -> int:
     figures = _figures(task, found)
     paths = {name: Path(options.figures or kept.directory) / f"{name}.{options.format}" for name in figures}
     if options.json:
-        print_json({"calibration": _calibration_document(found), "results": str(kept.directory)})
+        _print_json({"calibration": _calibration_document(found), "results": str(kept.directory)})
     else:
         _say_calibration(task, found)
         for name, path in paths.items():
@@ -327,7 +327,7 @@ def _calibration_document(found: Calibration) -> dict[str, Any]:
     }
 
 
-def print_json(document: dict[str, Any]) -> None:
+def _print_json(document: dict[str, Any]) -> None:
     from json import dumps
 
     print(dumps({"format": FORMAT, "version": VERSION} | document, indent=1, ensure_ascii=False))

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from etude.cli import parser as kinds
 from etude.cli.io_options import FORMATS
 from etude.cli.one_thread import one_thread
-from etude.cli.peak import Ended, ending_by_signals, only_with_rehearse
+from etude.cli.peak import Ended, add_like, ending_by_signals, only_with_rehearse
 from etude.cli.pool_options import add_pool, pool_of
 
 if TYPE_CHECKING:
@@ -80,11 +80,7 @@ def _rehearsal(group: argparse._ArgumentGroup) -> None:
         action="store_true",
         help="map simulated surfaces only: what it will cost, and how often cells are right",
     )
-    add(
-        "--like",
-        metavar="DIR",
-        help="of --rehearse: trials cost and vary as those of this search or calibration did",
-    )
+    add_like(group)
     add("--maps", type=kinds.count, metavar="N", help="of --rehearse (default 5)")
     add(
         "--fixed-cost",

@@ -34,7 +34,7 @@ def response_of(spec: Spec, deadline: datetime | None) -> Response:
 
 
 def source_of(response: PeakOf, base: Path) -> Source:
-    """What is searched in each cell; a file is relative to `base`. Raises InputError: it cannot be meant."""
+    """The source that is searched in each cell; a file is relative to `base`. Raises InputError: it cannot be meant."""
     from etude.workbench.sources import of_harness
 
     word = response.harness

@@ -369,7 +369,7 @@ def of_generator(trials: Sequence[Trial]) -> Finding | None:
 
 
 def _parts(trials: Sequence[Trial]) -> Iterator[GeneratorPart]:
-    """Of the hosts that offered the load of these trials."""
+    """The parts of all hosts that offered the load of these trials."""
     return (part for trial in trials for part in trial.generators)
 
 

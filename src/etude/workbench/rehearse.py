@@ -39,6 +39,18 @@ class Place:
     window_s: float = 10.0
     noise: Noise = NOISE
 
+    def server(self, curve: Curve, peak: float, seed: int, limit_s: float) -> SimulatedServer:
+        """A simulated server whose trials cost and vary so; `limit_s`: its mean response at the peak."""
+        return SimulatedServer(
+            curve,
+            peak,
+            seed,
+            limit_s=limit_s,
+            fixed_cost_s=self.fixed_cost_s,
+            window_s=self.window_s,
+            noise=self.noise,
+        )
+
 
 LEAST_WINDOWS = 4
 """Of a trial whose windows say how much they vary."""
@@ -258,15 +270,7 @@ def of_means(goal: Goal) -> Goal:
 
 def _rehearsed(policy: Policy, place: Place, job: _Job) -> Outcome:
     limit_s = job.task.goal.criteria[0].limit
-    server = SimulatedServer(
-        job.curve,
-        job.peak,
-        job.seed,
-        limit_s=limit_s,
-        fixed_cost_s=place.fixed_cost_s,
-        window_s=place.window_s,
-        noise=place.noise,
-    )
+    server = place.server(job.curve, job.peak, job.seed, limit_s)
     made: list[Trial] = []
 
     def keep(offer: Offer, trial: Trial) -> None:

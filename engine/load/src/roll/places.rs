@@ -34,7 +34,7 @@ pub(super) struct Places {
     pub prepared_s: f64,
     /// A signal came while they were made.
     pub interrupted: bool,
-    /// Of one place: what it has for itself, and what all have in common.
+    /// Files of one place: its own, and those that all places have in common.
     pub own: Files,
     pub shared: Files,
 }
@@ -47,7 +47,7 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// Of what a roll needs, those with such paths.
+    /// The files that a roll needs whose paths are `which`.
     pub fn of(needed: &[Needed], which: impl Fn(&[u8]) -> bool) -> Files {
         let mut files = Files::default();
         for each in needed {

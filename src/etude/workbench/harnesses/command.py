@@ -61,7 +61,7 @@ class Commands:
     """Share of a trial's load that its warm-up offers. Below 1 the warm-up is a run of its own, whose backlog is gone
     before the trial: else an overload is measured with the queue that its warm-up has built up."""
     pieces: int = 1
-    """So many runs of the load command are one trial."""
+    """Runs of the load command in one trial."""
     fresh: bool = False
     """Start the system anew for each trial."""
     apart: bool = False

@@ -81,8 +81,7 @@ def rehearse_maps(
     progress: Callable[[int], None] = lambda done: None,
 ) -> tuple[RehearsedMap, ...]:
     """`maps` of them, each of another surface. What comes out follows from the arguments alone. `progress` is told how
-    many are done. Raises InputError for a space that is too large, MachineRefuses where a
-    process is killed."""
+    many are done. Raises InputError for a space that is too large, MachineRefuses where a process is killed."""
     if space.size > MOST_CELLS and not (rules.count and rules.count <= MOST_CELLS):
         raise InputError(
             f"nothing rehearsed: the surface has {space.size} cells; expected {MOST_CELLS} at most, or a count"
@@ -109,19 +108,11 @@ def _rehearsed(job: _Job, number: int) -> RehearsedMap:
     curve = list(CURVES.values())[number % len(CURVES)]
     cells = list(job.space)
     peaks = dict(zip(cells, drawn_surface(job.space, cells, job.task, drawn).tolist(), strict=True))
-    limit_s, place = job.task.goal.criteria[0].limit, job.place
+    limit_s = job.task.goal.criteria[0].limit
 
     def server(cell: Cell) -> SimulatedServer:
         seed = int(np.random.default_rng([job.task.seed, number, *cell]).integers(2**31))
-        return SimulatedServer(
-            curve,
-            peaks[cell],
-            seed,
-            limit_s=limit_s,
-            fixed_cost_s=place.fixed_cost_s,
-            window_s=place.window_s,
-            noise=place.noise,
-        )
+        return job.place.server(curve, peaks[cell], seed, limit_s)
 
     samples = simulated_map(job.space, job.rules, job.task, job.policy, server, job.bounds)
     every = (*samples, *as_predicted(job.space, samples, job.task.confidence))
