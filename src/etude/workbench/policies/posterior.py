@@ -327,6 +327,7 @@ def answer(task: Task, trials: Sequence[Trial], belief: Belief, now: Held, why: 
     low, high = belief.quantile(tail), belief.quantile(1 - tail)
     # The rate that keeps the promise most surely may lie on one side of a lopsided belief.
     rate = now.rate if task.whole else min(max(now.rate, low), high)
+    low, high = min(low, rate), max(high, rate)
     ends = unbracketed(task, gathered(task, trials), rate)
     if ends is not None:
         fine, too_much = ends

@@ -26,6 +26,7 @@ from etude.workbench.policies.posterior import (
     Posterior,
     stands,
 )
+from etude.workbench.policies.posterior import answer as answer_of
 from etude.workbench.search import search, spent
 from etude.workbench.task import Answer, Offer, Task, Trial
 from etude.workbench.window import Window
@@ -481,6 +482,18 @@ def test_shapes_of_similar_configurations_save_trials() -> None:
         searched(told, replace(seeded, seed_shapes=known))
         spared += spent(without.made) - spent(told.made)
     assert spared > 0
+
+
+def test_a_whole_rate_below_the_interval_of_the_belief_is_in_its_own() -> None:
+    what = task(whole=True, closed=True, lowest=1.0, highest=800.0)
+    made = [
+        trial(load, [reading] * 8) for load, reading in ((60.0, 0.8), (60.0, 0.8), (75.0, 1.4), (75.0, 1.4))
+    ]
+    belief = believed(what, gathered(what, made))
+    low = belief.quantile(0.05)
+    answer = answer_of(what, made, belief, Held(math.floor(low) - 1.0, 0.9, True), "")
+    assert answer.rate is not None
+    assert answer.low <= answer.rate <= answer.high
 
 
 def test_the_rate_is_in_its_interval() -> None:
