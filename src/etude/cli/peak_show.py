@@ -198,7 +198,7 @@ def _trial(task: Task, trial: Trial) -> dict[str, Any]:
     return {
         "load": trial.load,
         "reading": None if math.isnan(share) else share,
-        "response_s": together(trial.windows).mean_s,
+        "response_s": together(trial.windows).mean_so_far_s,
         "ran_s": trial.ran_s,
         "cost_s": trial.cost_s,
         "ended": trial.ended,

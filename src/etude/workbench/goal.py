@@ -29,7 +29,7 @@ class Criterion:
         if self.of == "errors":
             ended = whole.completed + whole.failed
             return min(whole.failed_share / self.limit, WORST) if ended else None
-        value = whole.mean_s if self.percent is None else whole.percentile_s(self.percent)
+        value = whole.mean_so_far_s if self.percent is None else whole.percentile_s(self.percent)
         if value is None:
             # Nothing came back although something was asked for.
             return WORST if whole.offered and not whole.completed else None

@@ -34,6 +34,9 @@ class LoadFigures:
 def load_figures(trials: Sequence[Trial]) -> LoadFigures:
     """The figures of trials at the same load; at least one has a window."""
     whole = together([window for trial in trials for window in trial.windows])
+    each = [together(trial.windows) for trial in trials if trial.windows]
+    times = [(one.mean_so_far_s, one.completed + one.stuck) for one in each if one.mean_so_far_s is not None]
+    known = sum(count for _, count in times)
     busy = [trial.generator_busy for trial in trials if trial.generator_busy is not None]
     late = [trial.lateness_p99_s for trial in trials if trial.lateness_p99_s is not None]
     return LoadFigures(
@@ -41,9 +44,9 @@ def load_figures(trials: Sequence[Trial]) -> LoadFigures:
         whole.offered / whole.duration_s,
         whole.completed / whole.duration_s,
         whole.failed_share,
-        whole.mean_s,
+        sum((mean_s or 0.0) * count for mean_s, count in times) / known if known else None,
         {
-            name: whole.percentile_s(percent) if whole.completed * (100 - percent) >= 99.9 else None
+            name: whole.answered.percentile_s(percent) if whole.completed * (100 - percent) >= 99.9 else None
             for name, percent in QUANTILES.items()
         },
         max(late, default=None),

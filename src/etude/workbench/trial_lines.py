@@ -106,7 +106,7 @@ def _window_line(window: Window) -> dict[str, Any]:
     }
     if window.latency is not None:
         line |= _latency(window.latency)
-    return line
+    return line if window.under_way is None else line | {"under_way": window.under_way}
 
 
 def _latency(counted: Counted) -> dict[str, Any]:
@@ -127,6 +127,7 @@ def _window(line: Mapping[str, Any]) -> Window:
         int(line["failed"]),
         None if mean is None else float(mean),
         _counted(line),
+        None if line.get("under_way") is None else int(line["under_way"]),
     )
 
 

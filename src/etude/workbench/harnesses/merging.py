@@ -71,7 +71,9 @@ def in_sequence(reports: Sequence[Told]) -> Told:
     """Windows of one generator, one after the other, as one."""
     if len(reports) == 1:
         return reports[0]
-    return _added(reports, math.fsum(each.window.duration_s for each in reports))
+    return _added(
+        reports, math.fsum(each.window.duration_s for each in reports), reports[-1].window.under_way
+    )
 
 
 def side_by_side(reports: Sequence[Told]) -> Told:
@@ -79,10 +81,12 @@ def side_by_side(reports: Sequence[Told]) -> Told:
     durations_s = [each.window.duration_s for each in reports]
     alike = min(durations_s) == max(durations_s)
     duration_s = durations_s[0] if alike else math.fsum(durations_s) / len(durations_s)
-    return replace(_added(reports, duration_s), parts=tuple(reports))
+    at_end = [each.window.under_way for each in reports if each.window.under_way is not None]
+    under_way = sum(at_end) if len(at_end) == len(reports) else None
+    return replace(_added(reports, duration_s, under_way), parts=tuple(reports))
 
 
-def _added(reports: Sequence[Told], duration_s: float) -> Told:
+def _added(reports: Sequence[Told], duration_s: float, under_way: int | None) -> Told:
     windows = [each.window for each in reports]
     whole = together(windows)
     answering = [window for window in windows if window.completed]
@@ -92,7 +96,7 @@ def _added(reports: Sequence[Told], duration_s: float) -> Told:
     sent = [each.sent for each in reports if each.sent is not None]
     late_s = [each.lateness_p99_s for each in reports if each.lateness_p99_s is not None]
     return Told(
-        Window(duration_s, whole.offered, whole.completed, whole.failed, mean_s, latency),
+        Window(duration_s, whole.offered, whole.completed, whole.failed, mean_s, latency, under_way),
         sum(sent) if len(sent) == len(reports) else None,
         math.fsum(each.waited_s for each in reports),
         sum(each.refused for each in reports),

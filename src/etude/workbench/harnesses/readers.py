@@ -78,6 +78,7 @@ def told(line: str) -> Told:
         duration_s = float(document["duration_s"])
         completed, failed = _count(document, "completed", 0), _count(document, "failed", 0)
         started, under_way = _count(document, "started", None), _count(document, "outstanding", None)
+        unsent = _count(document, "waiting", 0)
         offered = _count(document, "offered", started if started is not None else completed + failed)
         mean_s = None if document.get("mean_s") is None else float(document["mean_s"])
         latency = decode(document["latency"]) if document.get("latency") else None
@@ -93,7 +94,15 @@ def told(line: str) -> Told:
         mean_s = float(np.average(latency.values, weights=latency.counts)) * 1e-9
     busy_s = None if under_way is None else under_way * duration_s
     return Told(
-        Window(duration_s, offered, completed, failed, mean_s, latency),
+        Window(
+            duration_s,
+            offered,
+            completed,
+            failed,
+            mean_s,
+            latency,
+            None if under_way is None else under_way + unsent,
+        ),
         started,
         busy_s,
         lateness_p99_s=late_s,

@@ -78,7 +78,7 @@ def test_requests_under_way_and_the_summary_of_windows_are_understood() -> None:
     }
     lines = [window, {"summary": {"ended": "whole", "duration_s": 0.5}, "outstanding": 40}]
     (told,) = Windows(run()).feed("".join(json.dumps(line) + "\n" for line in lines))
-    assert (told.sent, told.busy_s) == (7, 20.0)
+    assert (told.sent, told.busy_s, told.window.under_way) == (7, 20.0, 42)
 
 
 @pytest.mark.parametrize("kind", ["windows", *TOOLS])
