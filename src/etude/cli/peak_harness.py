@@ -22,7 +22,11 @@ def add_harness_options(group: argparse._ArgumentGroup) -> None:
     """Declare them."""
     add = group.add_argument
     one = group.add_mutually_exclusive_group()
-    one.add_argument("--url", metavar="URL", help="offer requests to a server of HTTP, by etude load")
+    one.add_argument(
+        "--url",
+        metavar="URL",
+        help="a server of HTTP: GET by etude load, each request on a connection of its own",
+    )
     one.add_argument(
         "--run",
         dest="load_command",

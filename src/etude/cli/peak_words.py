@@ -82,6 +82,8 @@ def reading_texts(task: Task, trial: Trial) -> tuple[str, str]:
         return "–", "not made"
     if trial.ended == "died":
         return measured or "–", "died"
+    if trial.limited == "server":
+        return measured or "–", "behind"
     if measured is None or math.isnan(share):
         return "–", "–"
     return measured, share_text(share)
