@@ -23,11 +23,9 @@ from etude.experiment.sweep import parse_parameter
 from etude.io.lab import begun
 from etude.patterns import PatternError, compile_pattern
 from etude.probes.executables import parse_output
-from etude.quantities import QuantityError, bandwidth, duration, rate, share, size
 from etude.report.failing import parse_bound
 from etude.report.predicated import read_predicate
 from etude.results.histograms import encode
-from etude.results.units import MILLISECOND, ONE
 from etude.results.windows import parse_window
 from etude.script.expand import ExpansionError, compile_text
 from etude.script.parse import parse_text
@@ -35,6 +33,7 @@ from etude.stats.expression import ExpressionError, compile_expression
 from etude.store.content import read_content
 from etude.testbed.remote.hosts import read_hosts
 from etude.testbed.resources import ledger
+from etude.units.parsing import MILLISECOND, ONE, QuantityError, bandwidth, duration, rate, share, size
 from etude.workbench.harnesses.harness_text import read_value
 from etude.workbench.harnesses.readers import TOOLS, Figures, Place, Windows, by_expression, by_path
 from etude.workbench.harnesses.reading import Run, Unreadable

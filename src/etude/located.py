@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from etude.errors import InputError
-from etude.quantities import QuantityError, duration, share
 from etude.trust import open_for_root
+from etude.units.parsing import QuantityError, duration, share
 
 
 @dataclass(frozen=True, slots=True)

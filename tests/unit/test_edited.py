@@ -15,10 +15,10 @@ from etude.experiment import shell_syntax as shells
 from etude.history import kept as backtests
 from etude.io.lab import begun
 from etude.report.extension import lasted_s
-from etude.results.units import ONE
 from etude.store.content import read_content
 from etude.store.database import Store, open_store
 from etude.testbed.remote.hosts import read_hosts
+from etude.units.parsing import ONE
 from etude.workbench.harnesses.readers import Place, by_path, told
 from etude.workbench.harnesses.reading import Unreadable
 from etude.workbench.harnesses.tools import k6

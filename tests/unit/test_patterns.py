@@ -4,8 +4,8 @@ import pytest
 
 from etude.experiment.printed import printed_metric
 from etude.patterns import PatternError, compile_pattern
-from etude.results.units import ONE
 from etude.stats.expression import compile_expression
+from etude.units.parsing import ONE
 from etude.workbench.harnesses.readers import Place, Unreadable, by_expression
 
 BACKTRACKS = "(x+x+)+y"

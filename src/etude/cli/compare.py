@@ -90,8 +90,8 @@ def _show(base: str, other: str, found: Sequence[Compared]) -> None:
     from etude.cli.terminal import Terminal
     from etude.report.history_text import named
     from etude.report.notes import MOST as MOST_NOTES
-    from etude.report.text import counted, span
     from etude.stats.sittings import Refused, overall_ratio
+    from etude.units.formatting import counted, span
 
     screen = Terminal()
     tests = [each.test if each.metric == "elapsed" else f"{each.test} {each.metric}" for each in found]
@@ -135,8 +135,9 @@ def _show(base: str, other: str, found: Sequence[Compared]) -> None:
 
 def _answer(base: str, other: str, found: Sequence[Compared], names: Sequence[str]) -> str:
     """The result of all comparisons, in one line."""
-    from etude.report.text import counted, takes
+    from etude.report.text import takes
     from etude.stats.sittings import Refused
+    from etude.units.formatting import counted
 
     judged = [
         (name, each.metric, each.found)
@@ -173,8 +174,8 @@ def _ratio(each: Compared) -> str:
 
 
 def _interval(each: Compared) -> str:
-    from etude.report.text import span
     from etude.stats.sittings import Refused
+    from etude.units.formatting import span
 
     return "–" if isinstance(each.found, Refused) else span(each.found.low, each.found.high)
 

@@ -96,7 +96,7 @@ def _words(done: Cooled) -> list[str]:
 
 
 def _seen(seen: Residency) -> str:
-    from etude.report.text import quantity
+    from etude.units.formatting import quantity
 
     names = "" if seen.names_cached is None else f", {seen.names_cached} of {seen.files} names"
     names += "" if seen.inodes_cached is None else f", {seen.inodes_cached} inodes"

@@ -62,7 +62,7 @@ class Display:
 
     def _first(self, ledger: Ledger) -> None:
         """The first mean at once, before the libraries for anything more are loaded."""
-        from etude.report.text import quantity
+        from etude.units.formatting import quantity
 
         test = next(test for test in self._tests if ledger.kept(test.name))
         values = ledger.sample(test.name, "elapsed")
@@ -121,7 +121,7 @@ class Display:
     def _state(self, ledger: Ledger, test: Named, event: Event) -> str:
         """Trials done and the mean so far of the metric that is judged; with its interval, unless the stop rule says
         how well it is known."""
-        from etude.report.text import counted
+        from etude.units.formatting import counted
 
         count = event.done if event.what == "progress" else ledger.count(test.name, self._metric)
         if ledger.count(test.name, self._metric) < 2:
@@ -141,7 +141,7 @@ def time_left(tests: tuple[Named, ...], ledger: Ledger, minimum: int) -> str:
     done = {test.name: ledger.kept(test.name) for test in tests}
     if not min(done.values(), default=0) or min(done.values()) >= minimum:
         return ""
-    from etude.report.text import duration
+    from etude.units.formatting import duration
 
     each_s = ledger.spent_s(list(done)) / sum(len(ledger.trials(name)) for name in done)
     left = sum(max(0, minimum - count) for count in done.values()) * each_s

@@ -93,7 +93,7 @@ def _backtest_lines(found: Backtest, course: Course) -> list[str]:
 
 def _rate(rate: Rate) -> str:
     """`4 of 100 (4.0 %, 95 %: 1.1 % to 9.9 %)`."""
-    from etude.report.text import percent
+    from etude.units.formatting import percent
 
     ends = rate.interval
     return f"{rate.count} of {rate.of} ({percent(rate.share)}, 95 %: {percent(ends.low)} to {percent(ends.high)})"

@@ -9,7 +9,7 @@ from etude.cli.fitting import Column
 from etude.cli.terminal import Terminal
 from etude.io.landmarks import size_text
 from etude.io.points import Points, Swept
-from etude.report.text import percent, quantity
+from etude.units.formatting import percent, quantity
 
 if TYPE_CHECKING:
     from etude.io.lab import Studied

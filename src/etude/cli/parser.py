@@ -12,13 +12,13 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import NoReturn
 
-from etude import quantities
 from etude.cli.entry import complain
 from etude.experiment.monitoring import LONGEST_S, MOST_TOP, SHORTEST_S, USUAL, Monitoring
 from etude.experiment.printed import check_place
 from etude.experiment.test import MetricPattern
 from etude.patterns import PatternError, compile_pattern
 from etude.results.joining import JOINS, is_join
+from etude.units import parsing
 
 MOST_CPUS = 65536
 
@@ -90,7 +90,7 @@ def closest(word: str, known: Iterable[str]) -> str | None:
 
 def share(text: str) -> float:
     """`0.02` or `2%`: above 0; from 1 on only with the sign, since 2 would be 200 %."""
-    value = _read(quantities.share, text)
+    value = _read(parsing.share, text)
     if value == 0.0:
         raise argparse.ArgumentTypeError(f"{text!r}: expected a share above 0 such as 2% or 0.02")
     if value >= 1.0 and text.strip()[-1].isdigit():
@@ -110,13 +110,13 @@ def share_below_half(text: str) -> float:
 
 def seconds(text: str) -> float:
     """A duration: `30`, `1.5s`, `4 min` or `1h`."""
-    return _read(quantities.duration, text)
+    return _read(parsing.duration, text)
 
 
 def _read(kind: Callable[[str], float], text: str) -> float:
     try:
         return kind(text)
-    except quantities.QuantityError as error:
+    except parsing.QuantityError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
@@ -239,7 +239,7 @@ def percent_between(text: str) -> float:
 
 def percent(text: str) -> float:
     """`5` or `5 %`: percent, as a fraction."""
-    return _read(partial(quantities.share, bare="%"), text)
+    return _read(partial(parsing.share, bare="%"), text)
 
 
 def percentile_list(text: str) -> tuple[float, ...]:

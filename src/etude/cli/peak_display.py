@@ -9,7 +9,7 @@ from typing import TextIO
 
 from etude.cli.peak_words import load_text, ran_text, reading_texts, share_text, span_text
 from etude.cli.terminal import Terminal
-from etude.report.text import duration, level_text
+from etude.units.formatting import duration, level_text
 from etude.workbench.policies.policy import Policy
 from etude.workbench.search import spent
 from etude.workbench.task import Offer, Task, Trial

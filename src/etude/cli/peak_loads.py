@@ -7,7 +7,7 @@ from typing import Any
 
 from etude.cli.fitting import Column
 from etude.cli.peak_words import load_text, neighbours
-from etude.report.text import digits, percent, quantity
+from etude.units.formatting import digits, percent, quantity
 from etude.workbench.load_figures import QUANTILES, load_figures
 from etude.workbench.task import Answer, Task, Trial
 

@@ -11,7 +11,7 @@ from etude.figures.data import Figure, Mark
 from etude.figures.peak import Varying, readings_over_load
 from etude.report.page.part import Paragraphs, Part, Picture
 from etude.report.page.tables import Table, number, words
-from etude.report.text import duration
+from etude.units.formatting import duration
 from etude.workbench.readings import reading
 from etude.workbench.task import Answer, Task, Trial
 

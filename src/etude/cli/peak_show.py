@@ -18,7 +18,7 @@ from etude.figures.data import Figure
 from etude.figures.peak import Course, load_factors, time_at_loads
 from etude.report.notes import MOST
 from etude.report.status_words import as_line
-from etude.report.text import counted, percent
+from etude.units.formatting import counted, percent
 from etude.workbench.kept import Kept
 from etude.workbench.readings import reading
 from etude.workbench.search import spent

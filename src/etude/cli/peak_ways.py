@@ -13,7 +13,7 @@ from etude.cli.fitting import Column
 from etude.cli.peak_show import FORMAT, VERSION, save_figures
 from etude.cli.peak_words import goal_text, load_text, target_text
 from etude.cli.terminal import Terminal
-from etude.report.text import duration, percent
+from etude.units.formatting import duration, percent
 
 if TYPE_CHECKING:
     from etude.figures.data import Figure

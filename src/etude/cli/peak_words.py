@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from etude.report.text import counted, digits, duration, percent, quantity
+from etude.units.formatting import counted, digits, duration, percent, quantity
 from etude.workbench.goal import WORST, Criterion
 from etude.workbench.readings import Reading, reading, readings
 from etude.workbench.search import spent

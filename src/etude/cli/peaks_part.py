@@ -14,7 +14,7 @@ from etude.figures.data import Figure
 from etude.figures.searches import Searched, searches_over_load
 from etude.report.page.part import Paragraphs, Part, Picture
 from etude.report.page.tables import Table, number, words
-from etude.report.text import counted, duration, percent, span
+from etude.units.formatting import counted, duration, percent, span
 from etude.workbench.beside import Ratio, differences, ratio
 from etude.workbench.goal import Criterion
 from etude.workbench.kept import Kept

@@ -8,8 +8,8 @@ from etude.cli.fitting import Column
 from etude.cli.profile_display import further
 from etude.cli.terminal import Terminal
 from etude.iotrace.beside import Beside, FileBeside, Quantity, ratio
-from etude.report.text import digits, quantity
 from etude.results.words import join_words
+from etude.units.formatting import digits, quantity
 
 RATIO = "B/A"
 DIFFERS = "≠"

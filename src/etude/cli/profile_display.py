@@ -11,8 +11,8 @@ from etude.cli.terminal import Terminal
 from etude.io.landmarks import size_text
 from etude.iotrace.document import error_name
 from etude.iotrace.profile import CallProfile, FileProfile, ProcessProfile, Profile, Transfers
-from etude.report.text import counted, percent, quantity
 from etude.results.words import join_words
+from etude.units.formatting import counted, percent, quantity
 
 LEVELS = " ▁▂▃▄▅▆▇█"
 BAR = 50

@@ -212,7 +212,7 @@ def _show(path: Path, options: argparse.Namespace) -> int:
 
 def _told(found: Outline, script: str) -> str:
     """What would run, in words."""
-    from etude.report.text import counted
+    from etude.units.formatting import counted
 
     more = "" if found.whole else ", and more: it does not seem to end"
     lines = [f"{script}: {counted(len(found.tests), 'test')}{more}"]
@@ -223,7 +223,7 @@ def _told(found: Outline, script: str) -> str:
 
 
 def _test_lines(test: Planned) -> list[str]:
-    from etude.report.text import counted
+    from etude.units.formatting import counted
 
     workers = f", {test.threads} threads" if test.threads > 1 else ""
     until = f"{'at least ' if test.program else ''}{counted(test.minimum, 'trial')}"

@@ -87,7 +87,7 @@ class ScriptDisplay:
         _, of, expected = self._number.removeprefix("test ").partition(" of ")
         if not of or not self._ended or int(expected) <= self._ended:
             return ""
-        from etude.report.text import duration
+        from etude.units.formatting import duration
 
         left = (now - self._started) / self._ended * (int(expected) - self._ended)
         return f"about {duration(left)} left"
@@ -110,7 +110,7 @@ def _state(test: Named, ledger: Ledger, beside: str) -> str:
     have no intervals of another.
     """
     from etude.report.asked import judged_columns, mean_factor
-    from etude.report.text import counted
+    from etude.units.formatting import counted
 
     program = getattr(test, "program", ())
     judged = judged_columns(program) or ("elapsed",)
@@ -121,8 +121,8 @@ def _state(test: Named, ledger: Ledger, beside: str) -> str:
 
 def mean_so_far(test: str, metric: str, ledger: Ledger, factor: float | None) -> str:
     """The mean that the table will show, with its interval unless there is no factor; empty without a value."""
-    from etude.report.text import percent, quantity
     from etude.stats.describe import describe
+    from etude.units.formatting import percent, quantity
 
     values = ledger.sample(test, metric)
     if not values:

@@ -18,6 +18,7 @@ from etude.report.verdict import Verdict
 from etude.report.warnings import Warning
 from etude.report.warnings.ranking import FOLDED_ABOVE
 from etude.report.warnings.warning import RANKS
+from etude.units.formatting import counted, quantity
 
 if TYPE_CHECKING:
     from etude.report.across import Across
@@ -114,7 +115,7 @@ def say_notes(
         say_note(screen, line)
     if rest := rest + len(lines[most:]):
         words = ["etude", "stats", "-v", *(verdict.subject.label for verdict in verdicts)]
-        screen.say_command(text.counted(rest, "more note"), shlex.join(words))
+        screen.say_command(counted(rest, "more note"), shlex.join(words))
 
 
 def say_note(screen: Terminal, line: str) -> None:
@@ -204,11 +205,11 @@ def _cells(test: Any, primary: str) -> dict[str, str]:
     if margin := text.margin(s, found.unit):
         cells["± 95 %"] = margin.removeprefix(" ± ").strip(" ()")
     mean, median, low, high = (
-        text.quantity(value, found.unit, like) for value in (s.mean, s.median, s.minimum, s.maximum)
+        quantity(value, found.unit, like) for value in (s.mean, s.median, s.minimum, s.maximum)
     )
     return cells | {"mean": mean, "median": median, "min … max": f"{low} … {high}"}
 
 
 def _mean(test: Any, metric: str) -> str:
     found = test.metric(metric)
-    return "–" if found is None or found.summary is None else text.quantity(found.summary.mean, found.unit)
+    return "–" if found is None or found.summary is None else quantity(found.summary.mean, found.unit)

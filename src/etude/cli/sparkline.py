@@ -23,24 +23,23 @@ def bar_lines(
 
     Outliers are those of which `etude stats` warns: kept, counted, only marked.
     """
-    from etude.report import text
     from etude.stats.outliers import outlier_places
+    from etude.units.formatting import counted, quantity
 
     values = series.sample(m.metric) - m.corrected_s
     trials = series.places(m.metric)
     far = outlier_places(values, level=judging.thresholds.outliers).tolist()
     bars, marks, each = sparkline(values.tolist(), frozenset(far), width)
     like = m.summary.median or m.summary.mean or None if m.summary else None
-    low, high = (text.quantity(float(end), m.unit, like) for end in (values.min(), values.max()))
-    told = f"{name}: {text.counted(values.size, 'trial')} in order, {low.partition(' ')[0]} … {high}"
+    low, high = (quantity(float(end), m.unit, like) for end in (values.min(), values.max()))
+    told = f"{name}: {counted(values.size, 'trial')} in order, {low.partition(' ')[0]} … {high}"
     if low == high:
-        return f"{name}: {text.counted(values.size, 'trial')}, all {high}", "", ""
+        return f"{name}: {counted(values.size, 'trial')}, all {high}", "", ""
     if each > 1:
         told += f", {each} to a bar (their median)"
     if far:
         named = ", ".join(
-            f"{trials[place]} ({text.quantity(float(values[place]), m.unit, like)})"
-            for place in far[:MOST_NAMED]
+            f"{trials[place]} ({quantity(float(values[place]), m.unit, like)})" for place in far[:MOST_NAMED]
         )
         more = f" and {len(far) - MOST_NAMED} more" if len(far) > MOST_NAMED else ""
         told += f"; {MARK} {'outlier: trial' if len(far) == 1 else 'outliers: trials'} {named}{more}"

@@ -19,6 +19,7 @@ from etude.report.status import status_of
 from etude.report.uncompared import not_compared_lines
 from etude.report.verdict import MetricSummary, TestVerdict, Verdict
 from etude.stats.percentiles import fewest_for_interval
+from etude.units.formatting import counted, level_text, percent, quantity, rounded
 
 if TYPE_CHECKING:
     from etude.report.across import Across
@@ -136,7 +137,7 @@ class StatsDisplay:
     def _test(self, verdict: Verdict, test: TestVerdict) -> None:
         aside = "".join(f", {count} excluded ({why})" for why, count in test.set_aside.items())
         self._screen.say()
-        self._screen.say(f"{test.test}: {text.counted(test.kept, 'trial')}{aside}")
+        self._screen.say(f"{test.test}: {counted(test.kept, 'trial')}{aside}")
         shown = [m for m in test.metrics if self._options.all or not _is_nothing(m)]
         self._grid("metric", [(m.metric, m) for m in shown if m.summary is not None])
         if self._options.wide:
@@ -155,7 +156,7 @@ class StatsDisplay:
             self._screen.say(f"  {line}")
         hidden = len(verdict.subject.test(test.test).columns) - len(test.metrics)
         if hidden > 0 and not self._options.metric:
-            self._screen.say(f"  {text.counted(hidden, 'more metric')}: --all", "dim")
+            self._screen.say(f"  {counted(hidden, 'more metric')}: --all", "dim")
         for line in _without_value(test, self._options.all):
             self._screen.say(f"  {line}", "dim")
         precision = text.precision_line(test, verdict.asked)
@@ -195,7 +196,7 @@ class StatsDisplay:
         self._screen.say()
 
     def _headings(self) -> list[str]:
-        level = text.level_text(self._judging.confidence)
+        level = level_text(self._judging.confidence)
         bars = {
             "interval": f"{level} of mean",
             "min-max": "min … max",
@@ -216,7 +217,7 @@ class StatsDisplay:
         def between(ends: Any, uncertainty: float | None) -> str:
             if ends is None:
                 return "–"
-            low, high = (text.rounded(v, unit, uncertainty, like) for v in ends)
+            low, high = (rounded(v, unit, uncertainty, like) for v in ends)
             return f"{low.partition(' ')[0]} … {high}"
 
         mark = {"harmonic": " (h)", "geometric": " (g)", "proportion": " (share)"}.get(s.which, "")
@@ -225,14 +226,14 @@ class StatsDisplay:
         cells = {
             "n": str(s.count),
             "n_eff": f"{s.effective_count:.{int(s.effective_count < min(10, s.count))}f}",
-            "mean": text.rounded(s.mean, unit, off, like) + mark,
+            "mean": rounded(s.mean, unit, off, like) + mark,
             "bar": between(bar, off),
-            "median": text.rounded(s.median, unit, off_median, like),
+            "median": rounded(s.median, unit, off_median, like),
             "of median": between(of_median, off_median),
             "quartiles": between(s.quartiles if s.count >= FEWEST_FOR_QUARTILES else None, off_median),
-            "min": text.quantity(s.minimum, unit, like),
-            "max": text.quantity(s.maximum, unit, like),
-            "deviation": "–" if relative is None else text.percent(relative),
+            "min": quantity(s.minimum, unit, like),
+            "max": quantity(s.maximum, unit, like),
+            "deviation": "–" if relative is None else percent(relative),
         }
         return [cells[column] for column in COLUMNS]
 
@@ -244,7 +245,7 @@ def show_summaries(found: Summaries, options: argparse.Namespace) -> None:
     for warning in found.warnings:
         screen.say(f"! {warning}", "yellow")
     screen.say("Only summaries: no trial can be looked at, so nothing is warned of.", "dim")
-    interval = f"{text.level_text(options.confidence)} of mean"
+    interval = f"{level_text(options.confidence)} of mean"
     names, *cells = zip(*map(_summary_cells, found.rows), strict=True)
     columns = [
         Column(interval if heading == "interval" else heading, column, rank)
@@ -258,10 +259,10 @@ def _summary_cells(row: SummaryRow) -> tuple[str, ...]:
     like = f.get("median") or f.get("mean") or None
 
     def shown(name: str) -> str:
-        return text.quantity(f.get(name), unit, like)
+        return quantity(f.get(name), unit, like)
 
     def between(ends: tuple[float, float] | None) -> str:
-        return " … ".join(text.quantity(end, unit, like) for end in ends) if ends else "–"
+        return " … ".join(quantity(end, unit, like) for end in ends) if ends else "–"
 
     return (
         row.test + "".join(f" {k}={v}" for k, v in row.parameters.items() if v not in row.test),

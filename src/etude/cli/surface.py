@@ -222,7 +222,7 @@ def on_disk(kept: KeptSurface) -> Iterator[None]:
         EtudeError: with how to go on.
     """
     from etude.errors import EtudeError, Interrupted
-    from etude.report.text import counted
+    from etude.units.formatting import counted
 
     def where() -> str:
         count = len(kept.samples())
@@ -287,7 +287,7 @@ def _status(kept: KeptSurface, words: Sequence[str]) -> str:
     """The first words of a map, which limit all that follows: `Simulated; unfinished. Interrupted after …`; empty where
     nothing does."""
     from etude.report.status_words import UNFINISHED, as_line
-    from etude.report.text import counted
+    from etude.units.formatting import counted
 
     parts = list(filter(None, [as_line(words)]))
     if UNFINISHED in words:

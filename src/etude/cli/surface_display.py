@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TextIO
 
 from etude.cli.terminal import Terminal
-from etude.report.text import counted, duration, percent
+from etude.units.formatting import counted, duration, percent
 from etude.workbench.surfaces.mapped import Estimate
 from etude.workbench.surfaces.words import estimate_text
 

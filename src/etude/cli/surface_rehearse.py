@@ -15,7 +15,7 @@ from etude.cli.peak_words import target_text
 from etude.cli.surface import rules_of
 from etude.cli.terminal import Terminal
 from etude.errors import UsageError
-from etude.report.text import duration, percent
+from etude.units.formatting import duration, percent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,7 +7,7 @@ from typing import Any
 
 from etude.cli.fitting import Column
 from etude.cli.terminal import Terminal
-from etude.report.text import percent
+from etude.units.formatting import percent
 from etude.workbench.surfaces.effects import Ratio
 from etude.workbench.surfaces.factors import Cell
 from etude.workbench.surfaces.limits import NOTHING

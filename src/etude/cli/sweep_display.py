@@ -55,7 +55,7 @@ class SweepDisplay:
         if done == self._before:
             self._started = now
             return f"first runs, set aside: {name}"
-        from etude.report.text import duration
+        from etude.units.formatting import duration
 
         left = (now - self._started) / (done - self._before) * max(0, self._all - done)
         share = f"{done} of {self._all} trials ({100 * done // max(self._all, 1)} %)"

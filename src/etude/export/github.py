@@ -7,7 +7,7 @@ import json
 from etude.export.document import Document, Exported, Lost, Point, without
 from etude.export.unique import unique
 from etude.export.words import one_line
-from etude.report.text import counted
+from etude.units.formatting import counted
 
 
 def written(document: Document, kind: str) -> Exported:

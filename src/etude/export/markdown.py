@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from etude.export.document import Compared, Document, Exported, Point, without
 from etude.export.words import one_line
-from etude.report.text import quantity
+from etude.units.formatting import quantity
 
 ABOUT = "Markdown for a pull request: the verdict, a table, and folded details"
 

@@ -13,7 +13,7 @@ from etude.figures.data import Axis, Bars, Box, Curve, Layer, Line, Point, Scale
 from etude.figures.placing import Places
 from etude.figures.wish import Threshold, Wish
 from etude.figures.words import label
-from etude.report.text import scale_of
+from etude.units.formatting import scale_of
 
 MOST_POINTS = 2000
 """Points of a curve; of more, every so many-th is drawn."""

@@ -12,8 +12,8 @@ from etude.figures.data import GREY, Axis, Band, Curve, Figure, Layer, Line, Pan
 from etude.figures.words import label
 from etude.history.course import Change, Course
 from etude.report.history_text import size_text, when
-from etude.report.text import scale_of
 from etude.store.entry import Entry
+from etude.units.formatting import scale_of
 
 MOST_PANELS = 6
 MOST_TICKS = 6

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from etude.errors import UsageError
 from etude.figures.sources import Sample
 from etude.figures.words import label
-from etude.quantities import quantity
+from etude.units.parsing import quantity
 
 _PART = re.compile(r"\d+(?:\.\d+)?(?:[kKMGT](?:i?B)?(?![A-Za-z]))?")
 _OPTION = re.compile(r"(?<!\S)-[^\s=]*")

@@ -14,9 +14,9 @@ from etude.figures.placing import Placed, place
 from etude.figures.sources import Sample, chosen_metrics, shown_metric
 from etude.figures.wish import Wish
 from etude.figures.words import label
-from etude.report.text import scale_of
 from etude.results.series import Floats
 from etude.stats.crossings import Crossing, crossing
+from etude.units.formatting import scale_of
 
 Pair = tuple[float, Floats, Floats]
 

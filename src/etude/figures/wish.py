@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from etude.errors import UsageError
-from etude.quantities import quantity
 from etude.stats.percentiles import Bar
+from etude.units.parsing import quantity
 
 Bars = Bar | Literal["none"]
 

@@ -10,7 +10,7 @@ from etude.io.costs import Cost, Costs
 from etude.io.landmarks import size_text
 from etude.io.points import Swept
 from etude.io.shapes import PARTED, Parting, Shape
-from etude.report.text import percent, quantity, span
+from etude.units.formatting import percent, quantity, span
 
 SAME = 1.05
 """A piece over which the rate changes by less against its costs is level."""

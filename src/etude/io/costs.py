@@ -12,10 +12,10 @@ import numpy as np
 from etude.io.curves import KNOWN
 from etude.io.landmarks import Landmark, landmarks
 from etude.io.points import Points, Swept
-from etude.quantities import quantity
 from etude.results.series import Floats
 from etude.stats.cost_curve import Bend, CostCurve, fit
 from etude.stats.intervals import Interval, t_quantile
+from etude.units.parsing import quantity
 
 QUARTILES_OF_NORMAL, MEDIAN_OF_NORMAL = 1.349, 1.2533
 """Distance of the quartiles in deviations; standard error of a median, in those of a mean."""

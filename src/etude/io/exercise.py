@@ -17,9 +17,9 @@ from etude.io.landmarks import size_text
 from etude.io.points import Points
 from etude.io.shapes import Parting, Shape
 from etude.located import Section, document
-from etude.quantities import quantity
-from etude.report.text import quantity as shown
 from etude.stats.resampling import resampled_medians
+from etude.units.formatting import quantity as shown
+from etude.units.parsing import quantity
 
 Kind = Literal["size", "time", "rate", "ratio"]
 UNITS: Mapping[Kind, str | None] = {"size": "B", "time": "s", "rate": "B/s", "ratio": None}

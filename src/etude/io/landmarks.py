@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from etude.report.text import scale_of
+from etude.units.formatting import scale_of
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from etude.io.landmarks import landmarks
 from etude.io.points import Swept, swept_of, values_of
 from etude.io.sweeps import BANDWIDTH, STORAGE
 from etude.report.subject import Subject
-from etude.report.text import quantity
+from etude.units.formatting import quantity
 
 BESIDE, EDGE = 2.0, 1.3
 """A size of this machine that is up to so many times the largest buffer is drawn, too, so far from the edge."""

@@ -10,10 +10,10 @@ import numpy as np
 
 from etude.errors import InputError
 from etude.io.sweeps import BANDWIDTH, STORAGE
-from etude.quantities import quantity
 from etude.report.subject import Subject
 from etude.results.readers.source import text_of
 from etude.results.series import Floats, Series
+from etude.units.parsing import quantity
 
 Over = Literal["buffer", "total"]
 

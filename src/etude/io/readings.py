@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from etude.io.points import Over, Swept, swept_of
 from etude.report.subject import Subject, subject_of
-from etude.report.text import counted
 from etude.report.warnings.machine import busy_machine
 from etude.report.warnings.thresholds import Thresholds
+from etude.units.formatting import counted
 
 if TYPE_CHECKING:
     from etude.io.comparisons import Comparison

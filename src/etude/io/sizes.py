@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from etude.errors import UsageError
-from etude.quantities import QuantityError, size
+from etude.units.parsing import QuantityError, size
 
 
 def sizes(text: str) -> tuple[int, ...]:

@@ -24,9 +24,9 @@ from etude.experiment.test import MetricPattern, Test
 from etude.io.curves import Curve, curve, words
 from etude.io.sizes import sizes
 from etude.program import engine_path
-from etude.quantities import size_text
 from etude.results.reader import Results, read_experiment
 from etude.testbed import snapshot
+from etude.units.parsing import size_text
 
 BANDWIDTH = MetricPattern("bandwidth", r"([0-9.]+) KBytes/sec", "KiB/s")
 STORAGE = "storage"

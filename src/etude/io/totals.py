@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from etude.io.comparisons import ALPHA, Comparison, Level
 from etude.io.landmarks import size_text
-from etude.report.text import p_value, percent, quantity
+from etude.units.formatting import p_value, percent, quantity
 
 CAVEATS = (
     "on axes that are both logarithmic, two curves seem to become one long before they are: read the ratio below",

@@ -11,7 +11,7 @@ from etude.figures.style import COLOURS
 from etude.iotrace.calls import BOTH, READS, WRITES
 from etude.iotrace.profile import Profile
 from etude.iotrace.stretches import cumulative_s
-from etude.report.text import scale_of
+from etude.units.formatting import scale_of
 
 POINTS = 1000
 """Of a curve."""

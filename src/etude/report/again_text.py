@@ -9,6 +9,7 @@ from typing import Any
 from etude.report import text
 from etude.report.again import Again, Change, LevelAgain, RatioAgain
 from etude.stats.compare import Ratio
+from etude.units.formatting import quantity, span
 
 HEADINGS = ("then", "now", "now / then", "verdict")
 MOST_DIFFERENCES = 30
@@ -19,7 +20,7 @@ def rows(again: Again) -> Iterator[tuple[str, ...]]:
     for r in again.ratios:
         yield f"{r.other} / {r.base}", _ratio(r.then), _ratio(r.now), _change(r.change), r.outcome
     for level in again.levels:
-        then, now = (text.quantity(value, level.unit, level.then) for value in (level.then, level.now))
+        then, now = (quantity(value, level.unit, level.then) for value in (level.then, level.now))
         yield level.test, then, now, _change(level.change), level.outcome or "–"
 
 
@@ -54,11 +55,11 @@ def _name(part: RatioAgain | LevelAgain) -> str:
 
 
 def _ratio(ratio: Ratio | None) -> str:
-    return "–" if ratio is None else f"{text.ratio_text(ratio)} ({text.span(ratio.low, ratio.high)})"
+    return "–" if ratio is None else f"{text.ratio_text(ratio)} ({span(ratio.low, ratio.high)})"
 
 
 def _change(change: Change | None) -> str:
-    return "–" if change is None else f"{change.ratio:.3f} ({text.span(change.low, change.high)})"
+    return "–" if change is None else f"{change.ratio:.3f} ({span(change.low, change.high)})"
 
 
 def to_document(again: Again, then: str, now: str) -> dict[str, Any]:

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from etude.report.text import digits, percent, scale_of
 from etude.results.monitor import Floats, Monitor, Whole, load
 from etude.results.series import Flags, Series
+from etude.units.formatting import digits, percent, scale_of
 
 BUSY = ("cpu.user", "cpu.nice", "cpu.system", "cpu.irq", "cpu.softirq")
 OWN = ("user", "system", "orphans_user", "orphans_system")

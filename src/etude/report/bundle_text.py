@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from etude import __version__
-from etude.report.text import counted
+from etude.units.formatting import counted
 
 MOST_PROGRAMS = 20
 

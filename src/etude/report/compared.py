@@ -6,7 +6,8 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from etude.report.text import missed_line, percent, quieter_line, ratio_lines, reached_by
+from etude.report.text import missed_line, quieter_line, ratio_lines, reached_by
+from etude.units.formatting import percent
 
 if TYPE_CHECKING:
     from etude.report.comparison import Comparison

@@ -15,6 +15,7 @@ from etude.results.series import Series
 from etude.stats.compare import Ratio
 from etude.stats.equivalence import Equivalence
 from etude.stats.sittings import Refused, SittingsRatio
+from etude.units.formatting import counted, level_text, percent, quantity, span
 
 LEVEL = 0.05
 """Of the false discovery rate that other metrics are found at."""
@@ -28,18 +29,18 @@ def detail_lines(c: Comparison) -> list[str]:
     lines = [text.basis_line(c), _hypothesis(c)]
     if c.difference is not None:
         ends = c.difference.low, c.difference.high
-        low, high = (text.quantity(end, c.unit, max(map(abs, ends)) or None) for end in ends)
+        low, high = (quantity(end, c.unit, max(map(abs, ends)) or None) for end in ends)
         each = f"; {text.EACH_PAIR}" if c.base_mean_over != "trial" and c.ratio.method == "paired" else ""
         lines.append(f"Difference of the means: {low} … {high} ({text.level_of(c.ratio)}{each}).")
     if c.typical is not None and c.varies:
-        limits = text.span(c.typical.low, c.typical.high)
+        limits = span(c.typical.low, c.typical.high)
         lines.append(
             f"Ratio of the geometric means, a typical run's: {text.ratio_text(c.typical)} "
             f"({text.level_of(c.typical)}: {limits})."
         )
     if c.shift is not None and c.shift_p is not None and c.ratio.p is not None:
         limits = (
-            f"{text.level_of(c.ratio)}: {text.span(c.shift.low, c.shift.high)}; "
+            f"{text.level_of(c.ratio)}: {span(c.shift.low, c.shift.high)}; "
             if c.shift.low is not None and c.shift.high is not None
             else ""
         )
@@ -49,11 +50,11 @@ def detail_lines(c: Comparison) -> list[str]:
         )
     smallest = c.ratio.smallest_found()
     if smallest is not None and smallest < text.WORTH_TELLING:
-        what = text.counted(c.ratio.count, "pair" if c.ratio.method == "paired" else "trial")
+        what = counted(c.ratio.count, "pair" if c.ratio.method == "paired" else "trial")
         if c.most_trials is not None and c.most_trials > c.ratio.count:
-            what = f"{c.ratio.count:,} and {text.counted(c.most_trials, 'trial')}"
+            what = f"{c.ratio.count:,} and {counted(c.most_trials, 'trial')}"
         lines.append(
-            f"{what} of this spread detect an increase of {text.percent(smallest)} with 80 % power"
+            f"{what} of this spread detect an increase of {percent(smallest)} with 80 % power"
             f"{text.BEYOND_NOISE if c.floor is not None else ''}."
         )
     if c.equivalence is not None:
@@ -69,12 +70,12 @@ def across_lines(across: Sequence[Across]) -> list[str]:
 
 def _across_line(a: Across, several: bool) -> str:
     if isinstance(a.found, Refused):
-        needed = f"{text.counted(a.found.needed, 'more stored sitting')} of {a.base} on this machine"
+        needed = f"{counted(a.found.needed, 'more stored sitting')} of {a.base} on this machine"
         return (
             f"{a.other} ({a.other_label}) is not compared with {a.base} ({a.base_label}): {a.found.reason}. "
             f"What helps: {a.found.remedy} (--between-sittings PCT), or {needed}."
         )
-    ratio, limits = f"{a.found.ratio:.4g}", text.span(a.found.low, a.found.high)
+    ratio, limits = f"{a.found.ratio:.4g}", span(a.found.low, a.found.high)
     head = text.takes(a.metric, a.other, ratio, f"the baseline {a.base}")
     if not (a.found.low > 1.0 or a.found.high < 1.0):
         head = f"{a.other} and the baseline {a.base} are not distinguishable in {a.metric}: ratio {ratio}"
@@ -84,7 +85,7 @@ def _across_line(a: Across, several: bool) -> str:
     where = f"{a.other_label}: " if several else ""
     return (
         f"{where}{head} ({level}: {limits}; {p}; {_basis(a.found)}, {text.UNPAIRED}{note}); "
-        f"the baseline's {a.metric} is {text.quantity(a.base_mean, a.unit)} (mean)."
+        f"the baseline's {a.metric} is {quantity(a.base_mean, a.unit)} (mean)."
     )
 
 
@@ -92,7 +93,7 @@ def overall_lines(across: Sequence[Across]) -> list[str]:
     """A line for each later result of several tests: the ratio of all of them together."""
     return [
         f"All {o.tests} tests of {label} together: {o.ratio:.4g} × the baseline's {across[0].metric} (geometric mean; "
-        f"{text.level_text(o.confidence)}: {text.span(o.low, o.high)}; {p_text(o.p)}; each side taken as one sitting, "
+        f"{level_text(o.confidence)}: {span(o.low, o.high)}; {p_text(o.p)}; each side taken as one sitting, "
         f"{text.UNPAIRED})."
         for label, o in overall(across)
     ]
@@ -102,7 +103,7 @@ def time_line(spent: TimeSpent) -> str:
     """Where the time went, in shares of elapsed."""
 
     def share(seconds: float) -> str:
-        return text.percent(seconds / spent.elapsed)
+        return percent(seconds / spent.elapsed)
 
     if spent.elapsed <= 0.0:
         return "where the time went: nothing is known of an elapsed time of 0"
@@ -126,14 +127,14 @@ def cache_line(series: Series) -> str | None:
     if not caches:
         return None
     done = [cache for cache in caches if cache["performed"] is not None]
-    parts = [f"caches: {caches[0]['declared']} before {len(done)} of {text.counted(len(caches), 'trial')}"]
+    parts = [f"caches: {caches[0]['declared']} before {len(done)} of {counted(len(caches), 'trial')}"]
     took = median(cache["cooling_s"] for cache in done) if done else 0.0
     if took >= QUICK_S:
-        parts.append(f"{text.quantity(took, 's')} each")
+        parts.append(f"{quantity(took, 's')} each")
     seen = [cache["resident_bytes"] for cache in done if "resident_bytes" in cache]
     if seen:
-        size = text.quantity(max(cache.get("bytes", 0) for cache in done), "B")
-        low, high = (text.quantity(value, "B") for value in (min(seen), max(seen)))
+        size = quantity(max(cache.get("bytes", 0) for cache in done), "B")
+        low, high = (quantity(value, "B") for value in (min(seen), max(seen)))
         much = low if low == high else f"{low} … {high}"
         parts.append(f"then {much} of {size} in memory")
         memory = [limit for cache in done if (limit := cache.get("memory_bytes"))]
@@ -157,7 +158,7 @@ def _aged(done: Mapping[str, Any]) -> str:
     fragments = _figure(done.get("new_file_fragments_per_mib"))
     return (
         f"aged to {_share(done.get('level'))} by seed {done.get('seed')}, "
-        f"{text.quantity(done.get('written_bytes') or 0, 'B')} written, its files in "
+        f"{quantity(done.get('written_bytes') or 0, 'B')} written, its files in "
         f"{_figure(done.get('fragments.mean'))} fragments each, a new file of 1 MiB in {fragments}"
     )
 
@@ -168,11 +169,11 @@ def _filled(done: Mapping[str, Any]) -> str:
 
 def _preconditioned(done: Mapping[str, Any]) -> str:
     state = "steady" if done.get("steady") is True else "not steady"
-    return f"preconditioned until {state}, {text.quantity(done.get('written_bytes') or 0, 'B')} written"
+    return f"preconditioned until {state}, {quantity(done.get('written_bytes') or 0, 'B')} written"
 
 
 def _share(value: object) -> str:
-    return text.percent(value) if isinstance(value, float | int) else "an unknown level"
+    return percent(value) if isinstance(value, float | int) else "an unknown level"
 
 
 def _figure(value: object) -> str:
@@ -226,8 +227,8 @@ def _equivalence(e: Equivalence) -> str:
     p = "" if e.verdict == "different" else f"; {p_text(e.p)}"  # which is of the opposite
     many, each = ("", "") if e.together == 1 else (f", counting all {e.together} comparisons", " each")
     return (
-        f"The same within {text.percent(e.margin)}? {words[e.verdict].capitalize()} "
-        f"({text.level_text(e.confidence)}{each}: {text.span(e.low, e.high)}{p and p + many})."
+        f"The same within {percent(e.margin)}? {words[e.verdict].capitalize()} "
+        f"({level_text(e.confidence)}{each}: {span(e.low, e.high)}{p and p + many})."
     )
 
 
@@ -236,8 +237,8 @@ def _other_metrics(c: Comparison) -> list[str]:
     judged = [s for s in secondary if s.adjusted_p is not None]
     found = sorted((s for s in judged if (s.adjusted_p or 0.0) < LEVEL), key=lambda s: s.adjusted_p or 0.0)
     tested = [
-        f"{s.metric} {text.ratio_text(s.ratio)} × ({text.level_text(s.ratio.confidence)} each: "
-        f"{text.span(s.ratio.low, s.ratio.high)}, {p_text(s.ratio.p)}, adjusted {p_text(s.adjusted_p)})"
+        f"{s.metric} {text.ratio_text(s.ratio)} × ({level_text(s.ratio.confidence)} each: "
+        f"{span(s.ratio.low, s.ratio.high)}, {p_text(s.ratio.p)}, adjusted {p_text(s.adjusted_p)})"
         for s in found
     ]
     exact = [s for s in secondary if s.ratio.low == s.ratio.high and not math.isclose(s.ratio.ratio, 1.0)]
@@ -245,11 +246,11 @@ def _other_metrics(c: Comparison) -> list[str]:
     lines = []
     if judged:
         lines += [
-            f"Of {text.counted(len(judged), 'other metric')} {_differ(found)}"
+            f"Of {counted(len(judged), 'other metric')} {_differ(found)}"
             f" (Benjamini–Hochberg at 5 %){_first(tested)}."
         ]
     if exact:
-        others = f"{text.counted(len(exact), 'other metric')} {'differs' if len(exact) == 1 else 'differ'}"
+        others = f"{counted(len(exact), 'other metric')} {'differs' if len(exact) == 1 else 'differ'}"
         lines += [f"{others} by a ratio that does not vary (no p){_first(untested)}."]
     unsteady = [s.metric for s in c.secondary if s.unsteady]
     if unsteady:
@@ -274,7 +275,7 @@ def _first(shown: Sequence[str]) -> str:
 def _basis(found: SittingsRatio | Ratio) -> str:
     if isinstance(found, Ratio):
         return f"over {found.count} sittings or more of each"
-    between = f"{text.percent(found.between.deviation)} between sittings"
+    between = f"{percent(found.between.deviation)} between sittings"
     if found.between.sittings is None:
         return f"each side taken as one sitting, widened by {between} as stated"
     return (
@@ -285,4 +286,4 @@ def _basis(found: SittingsRatio | Ratio) -> str:
 def _device(spent: TimeSpent) -> str:
     if spent.device is None:
         return "device not measured (--probe pressure)"
-    return f"some task waited for a device {text.percent(spent.device / spent.elapsed)}"
+    return f"some task waited for a device {percent(spent.device / spent.elapsed)}"

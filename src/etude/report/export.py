@@ -22,6 +22,7 @@ from etude.report.verdict import Verdict
 from etude.results.delimited import text_cell
 from etude.stats.compare import Ratio
 from etude.stats.sittings import Refused
+from etude.units.formatting import quantity
 
 FORMAT, VERSION = "etude-verdict", 1
 _COLUMNS = (
@@ -182,9 +183,9 @@ def to_markdown(verdict: Verdict) -> str:
             continue
         s, like = m.summary, m.summary.mean
         interval = s.mean_interval
-        cells = [text.quantity(x, m.unit, like) for x in (s.mean, s.median, s.minimum, s.maximum)]
+        cells = [quantity(x, m.unit, like) for x in (s.mean, s.median, s.minimum, s.maximum)]
         between = (
-            f"{text.quantity(interval.low, m.unit, like)} … {text.quantity(interval.high, m.unit, like)}"
+            f"{quantity(interval.low, m.unit, like)} … {quantity(interval.high, m.unit, like)}"
             if interval
             else "–"
         )

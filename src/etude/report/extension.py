@@ -10,7 +10,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from etude.report.reach import within_reach
-from etude.report.text import GOES_ON, MEASURES_ANEW, percent
+from etude.report.text import GOES_ON, MEASURES_ANEW
+from etude.units.formatting import percent
 
 if TYPE_CHECKING:
     from etude.report.comparison import Comparison

@@ -9,14 +9,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from etude.errors import UsageError
-from etude.quantities import quantity
 from etude.report.across import Across
-from etude.report.text import EXTENDED, counted, level_text
-from etude.report.text import quantity as shown
+from etude.report.text import EXTENDED
 from etude.report.warnings import Thresholds
 from etude.stats.compare import more_pairs
 from etude.stats.intervals import Interval
 from etude.stats.sittings import Refused
+from etude.units.formatting import counted, level_text
+from etude.units.formatting import quantity as shown
+from etude.units.parsing import quantity
 
 if TYPE_CHECKING:
     from etude.report.comparison import Comparison

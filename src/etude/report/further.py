@@ -23,6 +23,7 @@ from etude.stats.percentiles import trimmed_mean
 from etude.stats.resampling import bootstrap_ratio, permutation
 from etude.stats.twosample import Difference, student
 from etude.stats.variances import chosen_by_variance
+from etude.units.formatting import counted, level_text, percent, quantity, span
 
 FEW_GROUPS = 5
 """Of so few groups the variance between them is hardly known: with 1 to 4 degrees of freedom."""
@@ -62,13 +63,13 @@ def mean_lines(
         found = trimmed_mean(values, trim, confidence=judging.confidence, dependent=True)
         limits = found.interval
         between = (
-            f"{text.quantity(limits.low, m.unit, found.mean)} … {text.quantity(limits.high, m.unit, found.mean)}"
+            f"{quantity(limits.low, m.unit, found.mean)} … {quantity(limits.high, m.unit, found.mean)}"
             if limits
             else f"no interval: {found.reason}"
         )
         yield (
             f"{m.metric}: mean without {found.trimmed} of {values.size} at either end: "
-            f"{text.quantity(found.mean, m.unit)} ({text.level_text(judging.confidence)}: {between})"
+            f"{quantity(found.mean, m.unit)} ({level_text(judging.confidence)}: {between})"
         )
 
 
@@ -77,7 +78,7 @@ def level_lines(m: MetricSummary) -> Iterator[str]:
     if m.levels is None:
         return
     shares = [_share(c) for c in sorted(m.levels.components, key=lambda c: LEVELS.index(c.level))]
-    over = text.counted(m.levels.groups, text.level_name(m.levels.over))
+    over = counted(m.levels.groups, text.level_name(m.levels.over))
     what = "mean is" if m.levels.interval is None else "mean's interval is"
     yield f"{m.metric}: the {what} over {over}; of the variance lies in {', '.join(shares)}"
 
@@ -88,7 +89,7 @@ def _share(c: Component) -> str:
     if c.share is None:
         return f"{name} not known ({c.reason})"
     rough = f" (a rough value, from {c.groups})" if c.groups <= FEW_GROUPS else ""
-    return f"{name} {text.percent(c.share)}{rough}"
+    return f"{name} {percent(c.share)}{rough}"
 
 
 def percentile_lines(
@@ -101,15 +102,15 @@ def percentile_lines(
         if percentile.value is None:
             yield f"{m.metric}, {name}: –: {percentile.reason}"
             continue
-        value = text.quantity(percentile.value, tail.unit)
+        value = quantity(percentile.value, tail.unit)
         if percentile.interval is None:
             yield f"{m.metric}, {name}: {value} (no interval: {percentile.reason})"
         else:
             low, high = (
-                text.quantity(v, tail.unit, percentile.value)
+                quantity(v, tail.unit, percentile.value)
                 for v in (percentile.interval.low, percentile.interval.high)
             )
-            yield f"{m.metric}, {name}: {value} ({text.level_text(judging.confidence)}: {low} … {high})"
+            yield f"{m.metric}, {name}: {value} ({level_text(judging.confidence)}: {low} … {high})"
 
 
 def further_lines(subject: Subject, c: Comparison, tests: Sequence[str]) -> Iterator[str]:
@@ -157,14 +158,14 @@ def _bootstrap(first: Floats, second: Floats, c: Comparison) -> str:
     found = bootstrap_ratio(first, second, confidence=_level(c))
     return (
         f"Bootstrap ratio of medians ({found.resamples:,} resamples): {found.ratio:.4g} × "
-        f"({text.level_text(c.ratio.confidence)}: {text.span(found.low, found.high)})"
+        f"({level_text(c.ratio.confidence)}: {span(found.low, found.high)})"
     )
 
 
 def _difference(d: Difference, c: Comparison) -> str:
     like = d.difference or None
-    low, middle, high = (text.quantity(v, c.unit, like) for v in (d.low, d.difference, d.high))
-    return f"{middle} ({text.level_text(c.ratio.confidence)}: {low} … {high}), {_p(d.p, c)}"
+    low, middle, high = (quantity(v, c.unit, like) for v in (d.low, d.difference, d.high))
+    return f"{middle} ({level_text(c.ratio.confidence)}: {low} … {high}), {_p(d.p, c)}"
 
 
 def _level(c: Comparison) -> float:

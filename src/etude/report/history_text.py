@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from etude.history.course import Change, Course, SlowChange
-from etude.report.text import counted, percent, quantity
 from etude.stats.samples import exponential
 from etude.store.entry import Entry
+from etude.units.formatting import counted, percent, quantity
 
 SHORT = 10
 """Characters of a commit that are shown."""

@@ -9,8 +9,8 @@ import numpy as np
 
 from etude.report.beside import CLOCK, FAULTS_WAIT, LONGEST_FAULT_S, NO_PRESSURE, Beside, Quantity
 from etude.report.culprits import exceeds
-from etude.report.text import quantity
 from etude.results.series import Whole
+from etude.units.formatting import quantity
 
 SUFFICES = 0.5
 """A cause is named as one if it can account for so much of the lost time."""

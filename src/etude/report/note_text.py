@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from etude.report.notes import NAMED, Note
-from etude.report.text import counted, quantity
 from etude.report.warnings import KINDS, Warning
 from etude.report.warnings.about import named, signed, size
+from etude.units.formatting import counted, quantity
 
 Numbers = Mapping[str, Any]
 RESEMBLE = "neighbours resemble each other"

@@ -7,6 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from etude.report import text
+from etude.units.formatting import counted, quantity
 
 if TYPE_CHECKING:
     from etude.report.verdict import TestVerdict, Verdict
@@ -16,7 +17,7 @@ _HEADINGS = ("mean", "95 %", "median", "trials")
 
 def short(verdict: Verdict) -> str:
     """What stands for a verdict among other values: its tests and where it lies."""
-    tests = text.counted(len(verdict.tests), "test")
+    tests = counted(len(verdict.tests), "test")
     ratios = [f"{c.other} / {c.base} = {text.ratio_text(c.ratio)}" for c in verdict.comparisons[:1]]
     return f"<Verdict of {verdict.directory}: {', '.join([tests, *ratios])}>"
 
@@ -46,6 +47,6 @@ def _cells(test: TestVerdict, primary: str) -> tuple[str, ...]:
         return (test.test, "–", "–", "–", str(test.kept))
     s, like = found.summary, found.summary.mean
     interval = s.mean_interval
-    mean, median = (text.quantity(value, found.unit, like) for value in (s.mean, s.median))
-    ends = [text.quantity(x, found.unit, like) for x in (interval.low, interval.high)] if interval else ["–"]
+    mean, median = (quantity(value, found.unit, like) for value in (s.mean, s.median))
+    ends = [quantity(x, found.unit, like) for x in (interval.low, interval.high)] if interval else ["–"]
     return (test.test, mean, " … ".join(ends), median, str(test.kept))

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from etude.report.subject import Subject
-from etude.report.text import counted, quantity
 from etude.report.warnings.thresholds import Thresholds
 from etude.report.warnings.warning import Warning, warning
 from etude.results.blocks import read_blocks
 from etude.results.series import Series
+from etude.units.formatting import counted, quantity
 
 BLOCK = "others"
 NAMED = 3

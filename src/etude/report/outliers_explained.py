@@ -24,11 +24,11 @@ from etude.report.beside import (
 from etude.report.culprits import Culprit, culprits, exceeds
 from etude.report.lost_time import SUFFICES, can_cost_s, lost_time
 from etude.report.subject import Subject
-from etude.report.text import quantity
 from etude.report.warnings import Warning
 from etude.report.warnings.warning import warning
 from etude.results.monitor import Monitor
 from etude.results.series import Floats, Whole
+from etude.units.formatting import quantity
 
 GROUPED = ("bimodal", "warm-up", "late-level", "never-steady", "drift")
 """Warnings of which the slower trials are explained together."""

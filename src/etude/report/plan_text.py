@@ -11,6 +11,7 @@ from etude.report.again_text import finite
 from etude.report.planned import Planned, Row
 from etude.report.reach import INSTEAD, within_reach
 from etude.stats.planning import likely_factors
+from etude.units.formatting import counted, duration, percent
 
 _WITH_VALUE = frozenset(
     f"--{name}"
@@ -48,7 +49,7 @@ def cells(plan: Planned, row: Row) -> tuple[str, ...]:
     if row.trials is None:
         return f"{share_text(row.share)}{mark}", "above ten million", "–", "–"
     likely = f"{row.likely[0]:,} … {row.likely[1]:,}" if row.likely else "–"
-    time = text.duration(row.seconds) if row.seconds is not None else "–"
+    time = duration(row.seconds) if row.seconds is not None else "–"
     return f"{share_text(row.share)}{mark}", f"{row.trials:,}", likely, time
 
 
@@ -82,19 +83,21 @@ def lines(plan: Planned, document: Mapping[str, Any] | None) -> Iterator[str]:
 def pilot_line(plan: Planned) -> str:
     """What the plan stands on."""
     if plan.noise is None:
-        spread = f"trials vary by {text.percent(plan.spread or 0.0)} (standard deviation)"
-        pilot = f"Pilot: {text.counted(plan.pilot, 'trial')} of {plan.tests[0]}; {plan.metric}: {spread}."
+        spread = f"trials vary by {percent(plan.spread or 0.0)} (standard deviation)"
+        pilot = f"Pilot: {counted(plan.pilot, 'trial')} of {plan.tests[0]}; {plan.metric}: {spread}."
         return f"{pilot} {_cost(plan)}{_worth(plan.worth)}"
     noise = plan.noise
     base, other = plan.tests
-    low, high = (text.percent(part) for part in noise.likely)
+    low, high = (percent(part) for part in noise.likely)
     if noise.design == "paired":
-        what = f"{text.counted(plan.pilot, 'pair')} of {base} and {other}, in blocks; {plan.metric}: a pair's ratio"
+        what = (
+            f"{counted(plan.pilot, 'pair')} of {base} and {other}, in blocks; {plan.metric}: a pair's ratio"
+        )
     else:
-        what = f"{text.counted(plan.pilot, 'trial')} or more of {base} and {other}; {plan.metric}: a trial"
+        what = f"{counted(plan.pilot, 'trial')} or more of {base} and {other}; {plan.metric}: a trial"
     fewer = "needs" if len(plan.others) == 1 else "need"
-    more = f" ({text.counted(len(plan.others), 'more test')} {fewer} no more trials)" if plan.others else ""
-    spread = f"{text.percent(noise.deviation)} (likely {low} to {high})"
+    more = f" ({counted(len(plan.others), 'more test')} {fewer} no more trials)" if plan.others else ""
+    spread = f"{percent(noise.deviation)} (likely {low} to {high})"
     return f"Pilot: {what} varies by {spread}{more}. {_cost(plan)}{_worth(noise.worth)}"
 
 
@@ -108,7 +111,7 @@ def _worth(worth: float) -> str:
 def _cost(plan: Planned) -> str:
     if plan.cost.seconds is None:
         return f"How long it takes is not known: {plan.cost.reason}."
-    time = text.duration(plan.cost.seconds)
+    time = duration(plan.cost.seconds)
     if plan.cost.reason:
         return f"A trial takes {time} ({plan.cost.reason})."
     return f"A trial takes {time} with all that is done around it."
@@ -120,17 +123,17 @@ def _asked(plan: Planned) -> Iterator[str]:
     if row.trials is None:
         yield f"{share} is out of reach: it needs more than ten million trials. In place of more trials: {INSTEAD}."
         return
-    time = f", {text.duration(row.seconds)} in all" if row.seconds is not None else ""
+    time = f", {duration(row.seconds)} in all" if row.seconds is not None else ""
     if plan.noise is None:
         yield (
-            f"{text.counted(row.trials, 'trial')}{time}: the mean is then known to ± {share} at 95 %; "
+            f"{counted(row.trials, 'trial')}{time}: the mean is then known to ± {share} at 95 %; "
             "half of all experiments need some more."
         )
         return
     tests = "either test" if plan.of == 2 else f"each of the {plan.of} tests"
     level = "at the 5 % level" + (f", counting all {plan.together} comparisons" if plan.together > 1 else "")
     yield (
-        f"{text.counted(row.trials, 'trial')} of {tests}{time}: a true difference of {share} is then found ({level}) "
+        f"{counted(row.trials, 'trial')} of {tests}{time}: a true difference of {share} is then found ({level}) "
         f"with probability {share_text(plan.power)}{text.BEYOND_NOISE}."
     )
 
@@ -140,10 +143,10 @@ def _quieter(plan: Planned) -> Iterator[str]:
         return
     q = plan.quieter
     yield (
-        f"{q.metric} is less noisy here, and leaves out waiting: it varies by {text.percent(q.deviation)}, "
-        f"{plan.metric} by {text.percent(plan.noise.deviation)}. "
+        f"{q.metric} is less noisy here, and leaves out waiting: it varies by {percent(q.deviation)}, "
+        f"{plan.metric} by {percent(plan.noise.deviation)}. "
         f"A difference of {share_text(plan.asked)} in {q.metric} is found by "
-        f"{text.counted(q.trials, 'trial')} of each with the same probability."
+        f"{counted(q.trials, 'trial')} of each with the same probability."
     )
 
 
@@ -151,15 +154,15 @@ def _deadline(plan: Planned) -> Iterator[str]:
     fit = plan.fit
     if fit is None:
         return
-    within = text.duration(fit.seconds)
+    within = duration(fit.seconds)
     if fit.trials is None or fit.share is None:
         yield f"Within {within} not even two trials of each test fit."
     elif plan.noise is None:
-        yield f"Within {within}: {text.counted(fit.trials, 'trial')}, the mean to ± {text.percent(fit.share)}."
+        yield f"Within {within}: {counted(fit.trials, 'trial')}, the mean to ± {percent(fit.share)}."
     else:
         yield (
-            f"Within {within}: {text.counted(fit.trials, 'trial')} of each; the smallest difference that they find "
-            f"with probability {share_text(plan.power)} is {text.percent(fit.share)}{text.BEYOND_NOISE}."
+            f"Within {within}: {counted(fit.trials, 'trial')} of each; the smallest difference that they find "
+            f"with probability {share_text(plan.power)} is {percent(fit.share)}{text.BEYOND_NOISE}."
         )
 
 

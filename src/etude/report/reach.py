@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-HOUR_S, DAY_S = 3600.0, 86400.0
+from etude.units.formatting import DAY_S, HOUR_S
+
 TIMES_MEASURED = 100
 """Beyond an hour, more trials than this many times those that were made are no advice."""
 MOST_TRIALS = 10**7

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from etude.report.pairs import pairs_of
-from etude.report.text import counted
+from etude.units.formatting import counted
 
 if TYPE_CHECKING:
     from etude.report.across import Across

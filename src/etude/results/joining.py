@@ -10,7 +10,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from etude.results.units import is_rate, unit_of
+from etude.results.units import is_rate
+from etude.units.parsing import unit_of
 
 JOINS = ("sum", "max", "mean", "min")
 """Ways that a METRIC can ask for."""

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from etude.errors import EDITED, InputError
-from etude.quantities import quantity
 from etude.results.check import check_experiment, check_measurement
 from etude.results.integrity import check_lines, has_ended, rows_once
 from etude.results.model import Measurement, from_line
 from etude.results.regular import open_regular, read_regular
 from etude.trust import check_for_root
+from etude.units.parsing import quantity
 
 if TYPE_CHECKING:
     import polars

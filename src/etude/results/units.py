@@ -4,45 +4,13 @@ from __future__ import annotations
 
 import re
 
-from etude.quantities import (
-    BYTE,
-    BYTES_PER_SECOND,
-    KIBIBYTE,
-    MEBIBYTE,
-    MICROSECOND,
-    MILLISECOND,
-    NANOSECOND,
-    ONE,
+from etude.units.parsing import (
     PER_SECOND,
-    PERCENT,
-    SECOND,
     SIZE,
     TIME,
     Unit,
     unit_of,
 )
-
-__all__ = [
-    "BYTE",
-    "BYTES_PER_SECOND",
-    "KIBIBYTE",
-    "MEBIBYTE",
-    "MICROSECOND",
-    "MILLISECOND",
-    "NANOSECOND",
-    "ONE",
-    "PERCENT",
-    "PER_SECOND",
-    "SECOND",
-    "SIZE",
-    "TIME",
-    "Unit",
-    "heading",
-    "is_rate",
-    "kind_of",
-    "unit_kept",
-    "unit_of",
-]
 
 
 def unit_kept(text: str) -> Unit:

@@ -17,11 +17,11 @@ from functools import lru_cache
 from etude.errors import UsageError
 from etude.experiment.printed import check_place, unquoted
 from etude.patterns import PatternError, compile_pattern
-from etude.quantities import QuantityError, duration
 from etude.results.joining import JOINS, is_join
 from etude.results.model import CACHE_WAYS, METRICS
 from etude.script.forloop import plain
 from etude.script.wording import NAME, ArgumentError, Word, expected, shown, split_words, variable_name
+from etude.units.parsing import QuantityError, duration
 
 MOST_THREADS = 4096
 LOUD = "off"

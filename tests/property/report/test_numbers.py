@@ -9,8 +9,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from etude.report.text import digits, duration, percent, quantity, ratio_text, scale_of, span
+from etude.report.text import ratio_text
 from etude.stats.compare import Ratio
+from etude.units.formatting import digits, duration, percent, quantity, scale_of, span
 
 sizes = st.floats(1e-12, 1e15) | st.floats(-1e15, -1e-12)
 SCALES = {

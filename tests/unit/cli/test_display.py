@@ -14,7 +14,7 @@ from etude.cli.display import LINE_EVERY_S, Display, time_left
 from etude.errors import EtudeError
 from etude.experiment.ledger import Ledger
 from etude.experiment.run import resume
-from etude.report.text import duration
+from etude.units.formatting import duration
 from support.builders import measurement
 from support.fakes import Screen, World, around
 from support.golden import Golden

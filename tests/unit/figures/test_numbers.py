@@ -15,7 +15,6 @@ from etude.figures.kinds import make, usual_kind
 from etude.figures.ratio import crossings
 from etude.figures.sources import read_samples, summary_point
 from etude.figures.wish import Wish, threshold
-from etude.quantities import quantity
 from etude.report.reading import read_subject
 from etude.report.subject import Subject
 from etude.report.verdict import verdict
@@ -23,6 +22,7 @@ from etude.results.series import Floats
 from etude.stats.crossings import crossing
 from etude.stats.intervals import t_quantile
 from etude.stats.twosample import student
+from etude.units.parsing import quantity
 from support.golden import Golden
 from support.places import DATA
 

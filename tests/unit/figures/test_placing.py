@@ -12,7 +12,7 @@ from etude.errors import UsageError
 from etude.figures.placing import Places, by_names, place
 from etude.figures.sources import Sample
 from etude.figures.wish import threshold
-from etude.quantities import quantity
+from etude.units.parsing import quantity
 
 
 def samples(*names: str) -> list[Sample]:

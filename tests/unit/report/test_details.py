@@ -10,7 +10,6 @@ import pytest
 
 from etude.report.comparison import Comparison, Secondary
 from etude.report.details import cache_line, detail_lines, p_text, time_line
-from etude.report.text import percent
 from etude.report.timespent import time_spent
 from etude.results.samples import trials_of
 from etude.results.series import Series
@@ -19,6 +18,7 @@ from etude.stats.compare import Ratio, paired_ratio, unpaired_ratio
 from etude.stats.equivalence import equivalence_of
 from etude.stats.intervals import Interval
 from etude.stats.ranks import wilcoxon
+from etude.units.formatting import percent
 from support.builders import measurement
 from support.golden import Golden
 

@@ -19,13 +19,14 @@ from etude.report.across import Across
 from etude.report.comparison import Comparison
 from etude.report.failing import Answer, Bound, answers, parse_bound
 from etude.report.subject import subject_of_table
-from etude.report.text import EXTENDED, percent
+from etude.report.text import EXTENDED
 from etude.report.verdict import MetricSummary, TestVerdict, Verdict, verdict
 from etude.results.readers import read_table
 from etude.stats.compare import Ratio
 from etude.stats.describe import describe
 from etude.stats.intervals import Interval, effective_count, t_quantile
 from etude.stats.sittings import Refused, SittingsRatio, given_between
+from etude.units.formatting import percent
 from support.golden import Golden
 
 

@@ -18,7 +18,6 @@ from etude.report import plan_text
 from etude.report.planned import Planned, Wanted, plan_from
 from etude.report.reach import within_reach
 from etude.report.subject import subject_of, subject_of_table
-from etude.report.text import duration
 from etude.report.trialcost import seconds_per_trial
 from etude.report.verdict import verdict
 from etude.results.reader import Results, load_results
@@ -26,6 +25,7 @@ from etude.results.readers import read_table
 from etude.results.series_of import series_of_results
 from etude.stats.intervals import effective_count
 from etude.stats.planning import noise_of_pairs, plan_for_deadline, plan_for_effect, trials_for_mean
+from etude.units.formatting import duration
 from support.builders import measurement, results_directory
 from support.fakes import World
 from support.golden import Golden

@@ -18,11 +18,9 @@ from etude.report.text import (
     basis_line,
     caution,
     comparison_lines,
-    level_text,
     margin,
     narrower_line,
     ratio_text,
-    span,
     takes,
     widened_line,
 )
@@ -31,6 +29,7 @@ from etude.results.joining import why_not_joined
 from etude.stats.compare import Ratio
 from etude.stats.describe import describe
 from etude.stats.intervals import Interval
+from etude.units.formatting import level_text, span
 from support.golden import Golden
 
 

@@ -17,6 +17,7 @@ from etude.report.summaries import Summaries
 from etude.report.uncompared import not_compared_lines, unanswered_lines
 from etude.report.verdict import TestVerdict, Verdict
 from etude.stats.sittings import Refused
+from etude.units.formatting import counted, duration, percent, quantity, span
 
 MOST_NAMED = 8
 """Tests, comparisons or warnings that an answer names; the tables have them all."""
@@ -177,7 +178,7 @@ def _what(found: Gathered) -> Iterator[str]:
             yield f"{verdict.subject.label} holds no test."
             continue
         if _kind(verdict) in SEARCHES:
-            yield f"{where}{SEARCHES[_kind(verdict)]}, in {text.counted(len(names), 'test')}."
+            yield f"{where}{SEARCHES[_kind(verdict)]}, in {counted(len(names), 'test')}."
             continue
         compared = dict.fromkeys(c.base for c in verdict.comparisons)
         if compared:
@@ -193,7 +194,7 @@ def _what(found: Gathered) -> Iterator[str]:
     for a in found.across:
         yield f"{a.other} of {a.other_label} against {a.base} of {a.base_label}, by {a.metric}."
     for summary in found.summaries:
-        rows = text.counted(len(summary.rows), "row")
+        rows = counted(len(summary.rows), "row")
         yield f"{summary.label} holds only summaries, {rows}; no trial of it is known."
 
 
@@ -222,7 +223,7 @@ def _where(found: Gathered) -> Iterator[str]:
         if differences:
             yield (
                 f"Machine or settings of {label} are not those of the first result: "
-                f"{text.counted(len(differences), 'difference')} (see Machine)."
+                f"{counted(len(differences), 'difference')} (see Machine)."
             )
         else:
             yield f"The machine of {label} does not differ from that of the first result in anything recorded."
@@ -260,8 +261,8 @@ def machine_sentence(experiment: Mapping[str, Any] | None) -> str:
     directory = () if under_test else (member("directory", "type"), member("directory", "device"))
     parts = [
         member("cpu", "model"),
-        text.counted(cpus, "CPU") if isinstance(cpus, int) else None,
-        f"{text.quantity(memory, 'B')} of memory" if isinstance(memory, int) else None,
+        counted(cpus, "CPU") if isinstance(cpus, int) else None,
+        f"{quantity(memory, 'B')} of memory" if isinstance(memory, int) else None,
         member("system", "distribution"),
         f"kernel {member('system', 'kernel_release')}" if member("system", "kernel_release") else None,
         f"under test {_some(under_test)}" if under_test else None,
@@ -305,7 +306,7 @@ def _trials(verdict: Verdict) -> Iterator[str]:
 def _count(test: TestVerdict) -> str:
     aside = "".join(f", {count} set aside: {why}" for why, count in test.set_aside.items())
     inner = f", {test.inner} launches in each" if test.inner > 1 else ""
-    return f"{text.counted(test.kept, 'trial')} kept of {test.made} made{aside}{inner}"
+    return f"{counted(test.kept, 'trial')} kept of {test.made} made{aside}{inner}"
 
 
 def _design(verdict: Verdict) -> str:
@@ -327,7 +328,7 @@ def _sittings(verdict: Verdict, where: str) -> Iterator[str]:
     end = str(sittings[-1].get("end") or "").replace("T", " ")[:16]
     dates = f", from {when} to {end} UTC" if when and end else f", begun {when} UTC" if when else ""
     spent = sum(map(lasted_s, sittings))
-    dates += f" ({text.duration(spent)})" if spent > 0.0 else ""
+    dates += f" ({duration(spent)})" if spent > 0.0 else ""
     yield f"{where}In {'one session' if count == 1 else f'{count} sessions'}{dates}."
 
 
@@ -345,7 +346,7 @@ def _real(found: Gathered) -> Iterator[str]:
             yield f"{a.other} ({a.other_label}): it cannot be told: {a.found.reason}."
         else:
             excluded = a.found.low > 1.0 or a.found.high < 1.0
-            limits = text.span(a.found.low, a.found.high)
+            limits = span(a.found.low, a.found.high)
             yield (
                 f"{a.other} ({a.other_label}): {'shown' if excluded else 'not shown'}: the interval of the ratio, "
                 f"{limits}, {'excludes' if excluded else 'holds'} 1; it counts what changes between sittings."
@@ -361,7 +362,7 @@ def _real(found: Gathered) -> Iterator[str]:
 
 
 def _real_sentence(c: Comparison) -> str:
-    limits, level = text.span(c.ratio.low, c.ratio.high), f"{text.level_of(c.ratio)}{text.caution(c)}"
+    limits, level = span(c.ratio.low, c.ratio.high), f"{text.level_of(c.ratio)}{text.caution(c)}"
     p = details.p_text(c.ratio.p)
     adjusted = (
         f"; {details.p_text(c.adjusted_p)} counting all comparisons" if c.adjusted_p is not None else ""
@@ -372,7 +373,7 @@ def _real_sentence(c: Comparison) -> str:
     if c.excludes_one and c.within_noise:
         return (
             f"{who}: not shown: the interval of the ratio, {limits} ({level}), excludes 1 ({p}{adjusted}), but "
-            f"it lies within the A/A noise (± {text.percent(c.floor or 0.0)}), within which comparisons of identical "
+            f"it lies within the A/A noise (± {percent(c.floor or 0.0)}), within which comparisons of identical "
             "commands stay here."
         )
     if c.excludes_one and c.opposed and c.typical is not None:
@@ -385,7 +386,7 @@ def _real_sentence(c: Comparison) -> str:
         beyond = text.BEYOND_NOISE if c.floor is not None else ""
         seen = ""
         if smallest is not None and smallest < text.WORTH_TELLING:
-            seen = f" An increase of {text.percent(smallest)} would be found in four of five such experiments{beyond}."
+            seen = f" An increase of {percent(smallest)} would be found in four of five such experiments{beyond}."
         return (
             f"{who}: not shown: the interval of the ratio, {limits} ({level}), holds 1 ({p}{adjusted}).{seen}"
         )
@@ -394,7 +395,7 @@ def _real_sentence(c: Comparison) -> str:
         return sentence
     nearest = min(abs(c.ratio.low - 1.0), abs(c.ratio.high - 1.0))
     where = "All of it lies beyond" if nearest > c.floor else "Its nearer end lies within"
-    return f"{sentence} {where} the A/A noise (± {text.percent(c.floor)})."
+    return f"{sentence} {where} the A/A noise (± {percent(c.floor)})."
 
 
 def _large(found: Gathered) -> Iterator[str]:
@@ -406,7 +407,7 @@ def _large(found: Gathered) -> Iterator[str]:
         yield f"All {len(comparisons)} ratios lie between {ratios[0]:.4g} and {ratios[-1]:.4g}: see the table."
     for a in found.across[:MOST_NAMED]:
         if not isinstance(a.found, Refused):
-            limits = f"{text.level_of(a.found)}: {text.span(a.found.low, a.found.high)}"
+            limits = f"{text.level_of(a.found)}: {span(a.found.low, a.found.high)}"
             yield f"{a.other} ({a.other_label}): {a.found.ratio:.4g} × the baseline's {a.metric} ({limits})."
     yield from details.overall_lines(found.across)
     if not comparisons and not found.across:
@@ -414,23 +415,23 @@ def _large(found: Gathered) -> Iterator[str]:
 
 
 def _size(c: Comparison) -> str:
-    limits = text.span(c.ratio.low, c.ratio.high)
+    limits = span(c.ratio.low, c.ratio.high)
     ratio = text.ratio_text(c.ratio)
     taken = text.takes(c.metric, c.other, ratio, c.base) if c.differs else f"{c.other}/{c.base}: {ratio} ×"
     level = f"{text.level_of(c.ratio)}{text.caution(c)}"
     sentence = f"{taken}, somewhere in {limits} ({level})" if c.varies else f"{taken}, without an interval"
     if c.difference is not None:
         ends = c.difference.low, c.difference.high
-        low, high = (text.quantity(end, c.unit, max(map(abs, ends)) or None) for end in ends)
+        low, high = (quantity(end, c.unit, max(map(abs, ends)) or None) for end in ends)
         sentence += f"; the means differ by {low} … {high}" if c.varies else ""
     same = ""
     if c.equivalence is not None:
-        same = f" The same within {text.percent(c.equivalence.margin)}: {c.equivalence.verdict}."
+        same = f" The same within {percent(c.equivalence.margin)}: {c.equivalence.verdict}."
     verb = f"{c.base} takes" if c.metric == "elapsed" else f"that of {c.base} is"
     weighed = (
         f", each {text.level_name(c.base_mean_over)} counting once" if c.base_mean_over != "trial" else ""
     )
-    return f"{sentence}; {verb} {text.quantity(c.base_mean, c.unit)} on average{weighed}.{same}"
+    return f"{sentence}; {verb} {quantity(c.base_mean, c.unit)} on average{weighed}.{same}"
 
 
 def _against(found: Gathered) -> Iterator[str]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from etude.report import text
 from etude.report.page.gather import Gathered
+from etude.units.formatting import level_text
 
 
 def explanations(found: Gathered) -> Iterator[tuple[str, str]]:
     """What a number is called, and how it came about; only of those that the report has."""
-    level = text.level_text(found.judging.confidence)
+    level = level_text(found.judging.confidence)
     yield (
         "trial",
         "One execution of a test, from its preparation to its end. A trial is kept unless it failed, or was declared "

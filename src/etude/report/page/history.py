@@ -12,7 +12,7 @@ from etude.report.history_text import SHORT, day, heading, limits_text, lines, n
 from etude.report.page.html import to_page
 from etude.report.page.part import Paragraphs, Part, Picture
 from etude.report.page.tables import Table, number, words
-from etude.report.text import quantity
+from etude.units.formatting import quantity
 
 SIZE = (9.0, 4.0)
 """Of a figure, inches."""

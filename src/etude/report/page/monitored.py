@@ -10,10 +10,10 @@ from etude.figures.monitor import WIDTH_IN, height_of, monitor_figure
 from etude.report.beside import every, load_monitors
 from etude.report.page.gather import Gathered
 from etude.report.page.part import Paragraphs, Part, Picture
-from etude.report.text import percent
 from etude.report.verdict import Verdict
 from etude.report.warnings import Warning
 from etude.results.monitor import Monitor
+from etude.units.formatting import percent
 
 MOST_CLOSE = 3
 """Outliers of a result that have a picture of their own."""

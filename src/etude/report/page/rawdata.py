@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from etude.report import text
 from etude.report.page.gather import Gathered
 from etude.report.usual import usual_metrics
 from etude.report.verdict import Verdict
@@ -15,6 +14,7 @@ from etude.report.warnings import Warning
 from etude.results.series import Column, Series
 from etude.stats.compare import Ratio
 from etude.stats.sittings import Refused, SittingsRatio
+from etude.units.formatting import scale_of
 
 MOST_VALUES = 250_000
 """Above so many values only the usual metrics are put into the page; about 3 MB of text."""
@@ -96,7 +96,7 @@ def _test(
     s = primary.summary if primary else None
     like = None if s is None else s.median or s.mean or None
     unit = "" if primary is None else primary.unit
-    divisor, name = text.scale_of(like, unit) if like is not None else (1.0, unit)
+    divisor, name = scale_of(like, unit) if like is not None else (1.0, unit)
     return _series(series, shown) | {
         "anchor": anchor(result, place),
         "scale": {"divisor": divisor, "unit": name},

@@ -15,6 +15,7 @@ from etude.report.usual import usual_metrics
 from etude.report.verdict import MetricSummary, TestVerdict, Verdict
 from etude.stats.intervals import Interval
 from etude.stats.sittings import Refused
+from etude.units.formatting import counted, level_text, percent, quantity, rounded, span
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ def _called(test: TestVerdict, metric: str) -> str:
 
 
 def _headings(found: Gathered) -> tuple[str, ...]:
-    level = text.level_text(found.judging.confidence)
+    level = level_text(found.judging.confidence)
     ends = (f"{level} of mean", "median", f"{level} of median")
     return ("trials", "mean", *ends, "min", "max", "deviation")
 
@@ -103,20 +104,20 @@ def _figures(test: TestVerdict, metric: str) -> tuple[Cell, ...]:
     relative = s.relative_deviation
     return (
         number(str(s.count), s.count),
-        number(text.rounded(s.mean, unit, off, like), s.mean),
+        number(rounded(s.mean, unit, off, like), s.mean),
         _between(s.mean_interval, off, m, like),
-        number(text.rounded(s.median, unit, middle, like), s.median),
+        number(rounded(s.median, unit, middle, like), s.median),
         _between(s.median_interval, middle, m, like),
-        number(text.quantity(s.minimum, unit, like), s.minimum),
-        number(text.quantity(s.maximum, unit, like), s.maximum),
-        number("–" if relative is None else text.percent(relative), relative),
+        number(quantity(s.minimum, unit, like), s.minimum),
+        number(quantity(s.maximum, unit, like), s.maximum),
+        number("–" if relative is None else percent(relative), relative),
     )
 
 
 def _between(ends: Interval | None, uncertainty: float | None, m: MetricSummary, like: float | None) -> Cell:
     if ends is None:
         return number("–", None)
-    low, high = (text.rounded(v, m.unit, uncertainty, like) for v in (ends.low, ends.high))
+    low, high = (rounded(v, m.unit, uncertainty, like) for v in (ends.low, ends.high))
     return number(f"{low.partition(' ')[0]} … {high}", ends.low)
 
 
@@ -153,7 +154,7 @@ def comparisons_table(found: Gathered) -> Table:
             (
                 *map(words, ends),
                 number(f"{a.found.ratio:.4g}", a.found.ratio),
-                number(text.span(a.found.low, a.found.high), a.found.low),
+                number(span(a.found.low, a.found.high), a.found.low),
                 number(details.p_text(p), p),
                 number("–", None),
                 words("other sitting"),
@@ -167,16 +168,16 @@ def _compared(c: Comparison, where: str) -> tuple[Cell, ...]:
     difference = number("–", None)
     if c.difference is not None:
         like = c.difference.high or None
-        low, high = (text.quantity(v, c.unit, like) for v in (c.difference.low, c.difference.high))
+        low, high = (quantity(v, c.unit, like) for v in (c.difference.low, c.difference.high))
         difference = number(f"{low} … {high}", c.difference.low)
     p = c.ratio.p if c.adjusted_p is None else c.adjusted_p
-    how = text.counted(c.ratio.count, "pair") if c.ratio.method == "paired" else "unpaired"
+    how = counted(c.ratio.count, "pair") if c.ratio.method == "paired" else "unpaired"
     return (
         words(c.other + where),
         words(c.base + where),
         words(c.metric),
         number(text.ratio_text(c.ratio), c.ratio.ratio),
-        number(text.span(c.ratio.low, c.ratio.high), c.ratio.low) if c.varies else number("–", None),
+        number(span(c.ratio.low, c.ratio.high), c.ratio.low) if c.varies else number("–", None),
         number(details.p_text(p), p),
         difference,
         words(how),
@@ -218,4 +219,4 @@ def _stated(row: SummaryRow, name: str) -> Cell:
         return number("–", None)
     if name == "error":  # what perf states: relative, in percent
         return number(f"± {value:.2g} %", value)
-    return number(f"{value:g}" if name == "count" else text.quantity(value, row.unit), value)
+    return number(f"{value:g}" if name == "count" else quantity(value, row.unit), value)

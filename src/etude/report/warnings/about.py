@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from etude.report.text import quantity
 from etude.report.warnings.thresholds import Thresholds
 from etude.report.warnings.warning import Warning, warning
+from etude.units.formatting import quantity
 
 Floats = NDArray[np.float64]
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from etude.report.text import counted, p_value
 from etude.report.warnings.about import About, Floats, signed, size
 from etude.report.warnings.warning import Warning
 from etude.stats.leak import Drift, drift, leak
 from etude.stats.trend import trend_p
 from etude.stats.warmup import OtherLevel, other_level
+from etude.units.formatting import counted, p_value
 
 MEMORY = ("memory_obtainable", "memory_available", "memory_free", "free_memory")
 """Metrics in which a leak shows; the first that there is. The last is that of the shipped hook."""

@@ -7,9 +7,9 @@ from typing import Any
 
 from etude.report.differences import compare_states
 from etude.report.snapshots import shown
-from etude.report.text import counted
 from etude.report.warnings.warning import Warning, warning
 from etude.results.stretches import restarted_into
+from etude.units.formatting import counted
 
 OF_AN_ENTRY = ("system.kernel_release", "system.kernel_version", "system.command_line")
 """What an entry of the boot loader, which was asked for, decides."""

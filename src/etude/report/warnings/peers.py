@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from etude.report.pairs import machines_of
-from etude.report.text import p_value
 from etude.report.warnings.about import signed
 from etude.report.warnings.warning import Warning, warning
 from etude.results.series import Series
 from etude.stats.machines import StandsOut, stand_out
+from etude.units.formatting import p_value
 
 MOST = 3
 """So many are named."""

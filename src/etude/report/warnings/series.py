@@ -11,7 +11,6 @@ import numpy as np
 from etude.report.pairs import machines_of
 from etude.report.reach import INSTEAD, within_reach
 from etude.report.samework import WorkDifference
-from etude.report.text import counted, percent
 from etude.report.warnings.about import About, tamed
 from etude.report.warnings.course import MEMORY, Course, course, leaks
 from etude.report.warnings.peers import machine_apart
@@ -30,6 +29,7 @@ from etude.report.warnings.warning import Warning, warning
 from etude.results.series import Series
 from etude.stats.compare import more_trials
 from etude.stats.intervals import mean_interval
+from etude.units.formatting import counted, percent
 
 
 def series_warnings(

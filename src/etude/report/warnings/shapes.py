@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from etude.report.text import counted
 from etude.report.warnings.about import About, Floats, named, signed, size
 from etude.report.warnings.course import Course, other_ends
 from etude.report.warnings.thresholds import Thresholds
@@ -18,6 +17,7 @@ from etude.stats.intervals import autocorrelation
 from etude.stats.outliers import outlier_places
 from etude.stats.shape import Groups, Ticks, groups, normality, ticks
 from etude.stats.warmup import OtherLevel
+from etude.units.formatting import counted
 
 FEW_OUTLIERS = 2
 """So many are never called a distribution, however few the trials."""

@@ -8,7 +8,7 @@ from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
 from etude.errors import UsageError
-from etude.quantities import share, size
+from etude.units.parsing import share, size
 
 BY = ("theil-sen", "least-squares")
 

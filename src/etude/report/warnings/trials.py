@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from etude.report.text import counted, quantity
 from etude.report.warnings.about import named
 from etude.report.warnings.thresholds import Thresholds
 from etude.report.warnings.warning import Warning, warning
 from etude.results.joining import NONE
 from etude.results.model import CALIBRATION, FIRST_RUN, is_printed
 from etude.results.series import Series
+from etude.units.formatting import counted, quantity
 
 DATA = (
     "storage_read",

@@ -9,7 +9,7 @@ from etude.results.readers.report_lines import NUMBER, Report, plainly
 from etude.results.readers.rows import Quantity, Rows
 from etude.results.readers.source import number_in, read_lines, shuffled
 from etude.results.table import Table
-from etude.results.units import BYTE, KIBIBYTE, MILLISECOND, ONE, PER_SECOND, SECOND
+from etude.units.parsing import BYTE, KIBIBYTE, MILLISECOND, ONE, PER_SECOND, SECOND
 
 NAME = "ab"
 

@@ -11,7 +11,7 @@ from etude.errors import InputError
 from etude.results.readers.rows import Quantity, Rows
 from etude.results.readers.source import items, members, number, read_json, text_of
 from etude.results.table import Table
-from etude.results.units import BYTE, ONE, SECOND, Unit
+from etude.units.parsing import BYTE, ONE, SECOND, Unit
 
 NAME = "asv"
 

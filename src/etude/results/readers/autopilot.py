@@ -10,7 +10,7 @@ from etude.results.readers.rows import Quantity, Rows
 from etude.results.readers.source import number
 from etude.results.resfile import read_res
 from etude.results.table import Table
-from etude.results.units import Unit
+from etude.units.parsing import Unit
 
 NAME = "autopilot"
 

@@ -19,7 +19,7 @@ from etude.results.readers.source import (
     text_of,
 )
 from etude.results.table import Table
-from etude.results.units import NANOSECOND, ONE, TIME, Unit
+from etude.units.parsing import NANOSECOND, ONE, TIME, Unit
 
 NAME = "criterion"
 

@@ -14,7 +14,8 @@ from etude.results.model import METRICS
 from etude.results.readers.rows import MOST_COLUMNS, Quantity, Rows
 from etude.results.readers.source import head_of, number_in, read_bytes
 from etude.results.table import Table
-from etude.results.units import ONE, PERCENT, SECOND, Unit, heading
+from etude.results.units import heading
+from etude.units.parsing import ONE, PERCENT, SECOND, Unit
 
 NAME = "csv"
 GENERAL = True

@@ -8,7 +8,7 @@ from pathlib import Path
 from etude.results.readers.rows import Quantity, Rows
 from etude.results.readers.source import number_in, read_lines
 from etude.results.table import Table
-from etude.results.units import MEBIBYTE, MICROSECOND, MILLISECOND, ONE, PER_SECOND
+from etude.units.parsing import MEBIBYTE, MICROSECOND, MILLISECOND, ONE, PER_SECOND
 
 NAME = "filebench"
 

@@ -14,7 +14,7 @@ from etude.results.readers.fio_text import is_text, read_text
 from etude.results.readers.rows import Quantity, Rows
 from etude.results.readers.source import documents, head_of, items, members, number, text_of, whole
 from etude.results.table import Table
-from etude.results.units import (
+from etude.units.parsing import (
     BYTE,
     BYTES_PER_SECOND,
     MICROSECOND,

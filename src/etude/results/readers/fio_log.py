@@ -12,7 +12,7 @@ from etude.errors import InputError
 from etude.results.readers.rows import Quantity, Rows
 from etude.results.readers.source import number_in, read_lines
 from etude.results.table import Table
-from etude.results.units import KIBIBYTE, MICROSECOND, NANOSECOND, PER_SECOND, Unit
+from etude.units.parsing import KIBIBYTE, MICROSECOND, NANOSECOND, PER_SECOND, Unit
 
 _LINE = r"[0-9]+, [0-9]+, [012], [0-9]+(?:, (?:[0-9]+|0x[0-9a-f]+)){0,4}"
 _LINES = re.compile(rf"(?:{_LINE}\n)+".encode())

@@ -9,7 +9,7 @@ from etude.errors import InputError
 from etude.results.readers.rows import Quantity, Rows
 from etude.results.readers.source import items, members, number, parse_json, read_bytes, text_of
 from etude.results.table import Table
-from etude.results.units import Unit, unit_of
+from etude.units.parsing import Unit, unit_of
 
 NAME = "github-action-benchmark"
 

@@ -11,7 +11,7 @@ from etude.errors import InputError
 from etude.results.readers.rows import Quantity, Rows
 from etude.results.readers.source import number_in, read_lines
 from etude.results.table import Table
-from etude.results.units import KIBIBYTE, ONE, PERCENT, SECOND, Unit
+from etude.units.parsing import KIBIBYTE, ONE, PERCENT, SECOND, Unit
 
 NAME = "gnu-time"
 

@@ -10,7 +10,7 @@ from etude.errors import InputError
 from etude.results.readers.rows import Quantity, Rows
 from etude.results.readers.source import head_of, members, number_in, read_lines, text_of
 from etude.results.table import Table
-from etude.results.units import ONE, Unit, unit_of
+from etude.units.parsing import ONE, Unit, unit_of
 
 NAME = "go"
 

@@ -21,7 +21,7 @@ from etude.results.readers.source import (
     whole,
 )
 from etude.results.table import Table
-from etude.results.units import BYTES_PER_SECOND, ONE, PER_SECOND, TIME, Unit
+from etude.units.parsing import BYTES_PER_SECOND, ONE, PER_SECOND, TIME, Unit
 
 NAME = "google-benchmark"
 

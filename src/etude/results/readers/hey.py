@@ -8,7 +8,7 @@ from etude.results.readers.report_lines import NUMBER, Report, plainly
 from etude.results.readers.rows import Quantity, Rows
 from etude.results.readers.source import csv_rows, number_in, read_lines
 from etude.results.table import Table
-from etude.results.units import BYTE, ONE, PER_SECOND, SECOND
+from etude.units.parsing import BYTE, ONE, PER_SECOND, SECOND
 
 NAME = "hey"
 

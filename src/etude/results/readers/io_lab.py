@@ -10,7 +10,7 @@ from etude.errors import InputError
 from etude.results.readers.rows import Quantity, Rows
 from etude.results.readers.source import documents, members, number, number_in, text_of
 from etude.results.table import Table
-from etude.results.units import ONE, SECOND, Unit
+from etude.units.parsing import ONE, SECOND, Unit
 
 NAME = "io-lab"
 

@@ -9,7 +9,7 @@ from typing import Any
 from etude.results.readers.rows import Quantity, Rows
 from etude.results.readers.source import documents, items, members, number, text_of
 from etude.results.table import Table
-from etude.results.units import BYTE, MILLISECOND, ONE, PERCENT, SECOND, Unit
+from etude.units.parsing import BYTE, MILLISECOND, ONE, PERCENT, SECOND, Unit
 
 NAME = "iperf3"
 

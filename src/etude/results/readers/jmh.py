@@ -23,7 +23,7 @@ from etude.results.readers.source import (
     whole,
 )
 from etude.results.table import Table
-from etude.results.units import MEBIBYTE, ONE, Unit, unit_of
+from etude.units.parsing import MEBIBYTE, ONE, Unit, unit_of
 
 NAME = "jmh"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from etude.results.units import MILLISECOND, ONE, Unit, unit_of
+from etude.units.parsing import MILLISECOND, ONE, Unit, unit_of
 
 NO_VALUE = ("<not counted>", "<not supported>")
 

@@ -12,7 +12,7 @@ from etude.results.readers.perf_text import foreign_number, is_text, text_runs
 from etude.results.readers.rows import Quantity, Rows, Summaries
 from etude.results.readers.source import members, number, number_in, read_lines, text_of
 from etude.results.table import Table
-from etude.results.units import SECOND
+from etude.units.parsing import SECOND
 
 NAME = "perf"
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from etude.results.readers.perf_reading import NO_VALUE, Reading, unit_of_event
 from etude.results.readers.source import number_in
-from etude.results.units import SECOND
+from etude.units.parsing import SECOND
 
 _RUN = re.compile(r" Performance counter stats for .*?(?: \((?P<runs>[0-9]+) runs\))?:")
 _INTERVALS = re.compile(r"#\s+time\b.*\bcounts\s+(?:unit\s+)?events.*")

@@ -11,7 +11,7 @@ from etude.errors import InputError
 from etude.results.readers.rows import Quantity, Rows, told
 from etude.results.readers.source import head_of, number_in, read_bytes, read_lines
 from etude.results.table import Table
-from etude.results.units import MICROSECOND, MILLISECOND, ONE, PER_SECOND, Unit
+from etude.units.parsing import MICROSECOND, MILLISECOND, ONE, PER_SECOND, Unit
 
 if TYPE_CHECKING:
     import polars

@@ -9,7 +9,7 @@ from etude.errors import InputError
 from etude.results.readers.rows import Quantity, Rows, Summaries
 from etude.results.readers.source import items, members, number, read_json, text_of
 from etude.results.table import Table
-from etude.results.units import SECOND
+from etude.units.parsing import SECOND
 
 NAME = "pytest-benchmark"
 

@@ -11,7 +11,7 @@ from etude.errors import InputError
 from etude.results.readers.rows import Quantity, Rows
 from etude.results.readers.source import number_in, read_lines
 from etude.results.table import Table
-from etude.results.units import Unit
+from etude.units.parsing import Unit
 
 NUMBER = r"([0-9]+(?:\.[0-9]+)?)"
 """A pattern of one number without a sign, as a group."""

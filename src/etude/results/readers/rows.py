@@ -12,7 +12,8 @@ from etude.errors import InputError
 from etude.results.model import METRICS
 from etude.results.readers.source import plain
 from etude.results.table import MORE_PLACES, PLACES, SUMMARY, Table
-from etude.results.units import Unit, kind_of
+from etude.results.units import kind_of
+from etude.units.parsing import Unit
 
 MOST_COLUMNS = 10_000
 MOST_CELLS = 50_000_000

@@ -9,7 +9,7 @@ from pathlib import Path
 from etude.results.readers.rows import Quantity, Rows
 from etude.results.readers.source import number_in, read_lines
 from etude.results.table import Table
-from etude.results.units import KIBIBYTE, NANOSECOND, ONE, PER_SECOND, PERCENT, SECOND, Unit
+from etude.units.parsing import KIBIBYTE, NANOSECOND, ONE, PER_SECOND, PERCENT, SECOND, Unit
 
 NAME = "stress-ng"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from etude.results.readers.rows import Quantity, Rows
 from etude.results.readers.source import number_in, read_lines
 from etude.results.table import Table
-from etude.results.units import MEBIBYTE, MILLISECOND, ONE, PER_SECOND, SECOND, Unit
+from etude.units.parsing import MEBIBYTE, MILLISECOND, ONE, PER_SECOND, SECOND, Unit
 
 NAME = "sysbench"
 

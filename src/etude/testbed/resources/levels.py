@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from etude import quantities
 from etude.errors import InputError
-from etude.quantities import QuantityError
+from etude.units import parsing
+from etude.units.parsing import QuantityError
 
 UNLIMITED = "max"
 """The level at which a resource is left as it is found."""
@@ -20,7 +20,7 @@ MOST_CPUS = 8192
 def size(text: str) -> int:
     """Bytes of `512M`."""
     try:
-        return quantities.size(text)
+        return parsing.size(text)
     except QuantityError as error:
         raise InputError(f"size {error}") from None
 
@@ -28,7 +28,7 @@ def size(text: str) -> int:
 def bytes_per_s(text: str) -> int:
     """Bytes a second of `10M`, `10M/s` or `10MB/s`."""
     try:
-        found = int(quantities.bandwidth(text, sizes=True))
+        found = int(parsing.bandwidth(text, sizes=True))
     except QuantityError as error:
         raise InputError(f"rate {error}") from None
     if found < 1:
@@ -90,7 +90,7 @@ def listed(numbers: list[int]) -> str:
 def bits_per_s(text: str) -> float:
     """Of `10mbit`, `10 Mbit/s` or `10 MB/s`."""
     try:
-        found = 8 * quantities.bandwidth(text)
+        found = 8 * parsing.bandwidth(text)
     except QuantityError as error:
         raise InputError(f"rate {error}") from None
     if found < 8:
@@ -101,7 +101,7 @@ def bits_per_s(text: str) -> float:
 def tc_time(text: str) -> str:
     """A duration as tc has it, which knows no minutes: `10ms`."""
     try:
-        us = round(1e6 * quantities.duration(text, bare=None))
+        us = round(1e6 * parsing.duration(text, bare=None))
     except QuantityError as error:
         raise InputError(f"time {error}") from None
     return f"{us}us" if us % 1000 else f"{us // 1000}ms"

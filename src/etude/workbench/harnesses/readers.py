@@ -14,9 +14,8 @@ import numpy as np
 
 from etude.errors import EDITED
 from etude.patterns import compile_pattern
-from etude.quantities import QuantityError, duration
 from etude.results.histograms import BadHistogram, Counted, decode
-from etude.results.units import Unit
+from etude.units.parsing import QuantityError, Unit, duration
 from etude.workbench.harnesses.reading import Reader, Run, Told, Unreadable, excerpt
 from etude.workbench.harnesses.tools import fio, hey, httperf, k6, pgbench, sysbench, vegeta
 from etude.workbench.window import Window

@@ -20,8 +20,8 @@ from etude.errors import UsageError
 from etude.experiment.there import only_here
 from etude.located import Section, document, parsed
 from etude.patterns import PatternError, compile_pattern
-from etude.results.units import ONE, PER_SECOND, TIME, Unit
 from etude.testbed.remote.hosts import Entry, read_hosts
+from etude.units.parsing import ONE, PER_SECOND, TIME, Unit
 from etude.workbench.bench import Bench
 from etude.workbench.generator import Generator
 from etude.workbench.goal import Criterion, Goal

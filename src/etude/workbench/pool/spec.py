@@ -11,7 +11,7 @@ from typing import NoReturn, get_args
 
 from etude.errors import UsageError
 from etude.located import document
-from etude.quantities import QuantityError, duration
+from etude.units.parsing import QuantityError, duration
 from etude.workbench.pool.copied import CopiedPool
 from etude.workbench.pool.fetch import FetchedPool
 from etude.workbench.pool.local import LocalPool

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from etude.report.text import counted, duration, percent
+from etude.units.formatting import counted, duration, percent
 from etude.workbench.surfaces.mapped import Mapped
 
 

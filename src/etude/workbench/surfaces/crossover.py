@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from etude.report.text import digits
+from etude.units.formatting import digits
 from etude.workbench.surfaces.factors import Cell, Factor
 from etude.workbench.surfaces.mapped import Filled, z_of
 from etude.workbench.surfaces.words import setting_text, settings_of

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from etude.report.text import digits
+from etude.units.formatting import digits
 from etude.workbench.surfaces.factors import Floats
 from etude.workbench.surfaces.mapped import Filled, z_of
 

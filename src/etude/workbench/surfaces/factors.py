@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from etude.quantities import size
+from etude.units.parsing import size
 
 Floats = NDArray[np.float64]
 

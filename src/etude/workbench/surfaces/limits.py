@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 
-from etude.report.text import digits, percent
+from etude.units.formatting import digits, percent
 from etude.workbench.surfaces.factors import Cell, Factor, magnitude
 from etude.workbench.surfaces.mapped import Filled, z_of
 from etude.workbench.surfaces.ranges import LITTLE

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from etude.report.text import percent
 from etude.report.warnings.machine import machine_warnings
 from etude.stats.twosample import Difference, welch
+from etude.units.formatting import percent
 from etude.workbench.surfaces.factors import Floats
 from etude.workbench.surfaces.kept import KeptSurface
 from etude.workbench.surfaces.samples import known

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from scipy import special
 
-from etude.report.text import counted
+from etude.units.formatting import counted
 from etude.workbench.surfaces.factors import Cell
 from etude.workbench.surfaces.mapped import Estimate, Mapped
 from etude.workbench.surfaces.words import joined, span_text, value_text

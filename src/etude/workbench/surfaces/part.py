@@ -6,7 +6,7 @@ import math
 
 from etude.report.page.part import Paragraphs, Part, Picture
 from etude.report.page.tables import Cell, Table, number, words
-from etude.report.text import duration
+from etude.units.formatting import duration
 from etude.workbench.surfaces.factors import Cell as Place
 from etude.workbench.surfaces.factors import magnitude
 from etude.workbench.surfaces.limits import NOTHING, Limit

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from etude.report.text import percent
+from etude.units.formatting import percent
 from etude.workbench.surfaces.factors import Cell, Factor
 from etude.workbench.surfaces.mapped import Filled, z_of
 from etude.workbench.surfaces.words import joined, row_of, setting_text, settings_of

@@ -14,10 +14,10 @@ from typing import Any, Literal, cast, get_args
 from etude.errors import UsageError
 from etude.located import Section, document, finite, line_of
 from etude.patterns import PatternError, compile_pattern
-from etude.quantities import QuantityError
 from etude.results.model import METRICS
 from etude.testbed.resources.resource import Resource
 from etude.testbed.resources.table import check_levels, resource_of
+from etude.units.parsing import QuantityError
 from etude.workbench.surfaces.factors import Cell, Factor, Scale, Space, magnitude
 from etude.workbench.surfaces.mapping import Plan, Rules, contradiction
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from etude.report.text import digits, quantity
+from etude.units.formatting import digits, quantity
 from etude.workbench.surfaces.factors import Cell, Factor, Space
 from etude.workbench.surfaces.mapped import Estimate
 

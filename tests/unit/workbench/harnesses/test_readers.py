@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.results.histograms import encode
-from etude.results.units import MILLISECOND, ONE, PER_SECOND
+from etude.units.parsing import MILLISECOND, ONE, PER_SECOND
 from etude.workbench.harnesses.readers import (
     TOOLS,
     Figures,

@@ -12,16 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude import quantities
 from etude.cli import parser
 from etude.figures.wish import threshold
 from etude.io.sizes import sizes
 from etude.located import document
-from etude.quantities import QuantityError
-from etude.report import text as words
 from etude.report.warnings.thresholds import Thresholds
 from etude.script.arguments import parse_timeout
 from etude.testbed.resources import levels
+from etude.units import formatting, parsing
+from etude.units.parsing import QuantityError
 from etude.workbench.pool.spec import read_pool
 from support.places import DATA
 
@@ -29,17 +28,17 @@ VECTORS = [
     json.loads(line) for line in (DATA / "vectors" / "quantities.jsonl").read_text("utf-8").splitlines()
 ]
 KINDS: dict[str, Callable[..., Any]] = {
-    "duration": lambda text, **bare: round(quantities.duration(text, **bare) * 1e9),
-    "size": quantities.size,
-    "share": quantities.share,
-    "rate": quantities.rate,
-    "bandwidth": quantities.bandwidth,
+    "duration": lambda text, **bare: round(parsing.duration(text, **bare) * 1e9),
+    "size": parsing.size,
+    "share": parsing.share,
+    "rate": parsing.rate,
+    "bandwidth": parsing.bandwidth,
 }
 
 
 def read(kind: str, text: str, **bare: Any) -> Any:
     if kind == "any":
-        found = quantities.quantity(text)
+        found = parsing.quantity(text)
         return found and list(found)
     with contextlib.suppress(QuantityError):
         return KINDS[kind](text, **bare)
@@ -59,13 +58,13 @@ def test_every_name_of_a_time_is_among_the_vectors() -> None:
     tried = {
         vector["text"].strip().lstrip("+0123456789. ") for vector in VECTORS if vector["kind"] == "duration"
     }
-    assert set(quantities.TIME) <= tried
+    assert set(parsing.TIME) <= tried
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(text=st.text(max_size=12) | st.from_regex(r"[-+0-9.,_eE:]{0,9} ?[a-zA-Zµ%/ ]{0,8}", fullmatch=True))
 def test_any_text_is_a_quantity_or_one_line(kind: str, text: str) -> None:
-    quantities.quantity(text)
+    parsing.quantity(text)
     error = ""
     try:
         assert KINDS[kind](text) >= 0
@@ -77,28 +76,28 @@ def test_any_text_is_a_quantity_or_one_line(kind: str, text: str) -> None:
 
 @given(st.integers(1, 2**63 - 1))
 def test_a_size_that_is_printed_parses_back(value: int) -> None:
-    assert quantities.size(quantities.size_text(value)) == value
-    assert sizes(quantities.size_text(value)) == (value,)
+    assert parsing.size(parsing.size_text(value)) == value
+    assert sizes(parsing.size_text(value)) == (value,)
 
 
 @pytest.mark.parametrize(
-    ("unit", "kind"), [("s", quantities.duration), ("B", quantities.size), ("1/s", quantities.rate)]
+    ("unit", "kind"), [("s", parsing.duration), ("B", parsing.size), ("1/s", parsing.rate)]
 )
 @given(value=st.integers(1, 9 * 10**14).map(float))
 def test_what_reports_print_parses_back(unit: str, kind: Callable[[str], float], value: float) -> None:
-    printed = words.quantity(value, unit).replace(",", "")
+    printed = formatting.quantity(value, unit).replace(",", "")
     assert kind(printed) == pytest.approx(value, rel=6e-4, abs=1)
-    assert quantities.quantity(printed) == (pytest.approx(value, rel=6e-4), unit)
+    assert parsing.quantity(printed) == (pytest.approx(value, rel=6e-4), unit)
 
 
 @given(st.floats(1e-9, 1e6))
 def test_a_duration_that_is_still_to_come_parses_back(seconds: float) -> None:
-    assert quantities.duration(words.duration(seconds)) == pytest.approx(seconds, rel=0.3, abs=5e-4)
+    assert parsing.duration(formatting.duration(seconds)) == pytest.approx(seconds, rel=0.3, abs=5e-4)
 
 
 @given(st.floats(1e-4, 10))
 def test_a_percentage_that_is_printed_parses_back(fraction: float) -> None:
-    assert quantities.share(words.percent(fraction)) == pytest.approx(fraction, rel=0.06, abs=6e-6)
+    assert parsing.share(formatting.percent(fraction)) == pytest.approx(fraction, rel=0.06, abs=6e-6)
 
 
 @pytest.mark.parametrize("text", ["2m", "2min", "2 min", "120s", "120 s", "120000 ms", "0.5e-3 d"])
