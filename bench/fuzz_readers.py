@@ -20,7 +20,7 @@ from etude.cli.main import main as etude
 from etude.errors import EDITED, EtudeError
 from etude.experiment.shell_syntax import shell_syntax
 from etude.experiment.sweep import parse_parameter
-from etude.io.lab import begun
+from etude.iolab.lab import begun
 from etude.patterns import PatternError, compile_pattern
 from etude.probes.executables import parse_output
 from etude.report.failing import parse_bound

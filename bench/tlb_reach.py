@@ -17,7 +17,7 @@ import numpy as np
 
 from calibrate_tables import table
 from etude.engine import Engine
-from etude.io.landmarks import Landmark, landmarks, size_text
+from etude.iolab.landmarks import Landmark, landmarks, size_text
 
 PAGE_BYTES = 4096
 COUNTS = [round(2 ** (k / 2)) for k in range(10, 35)]

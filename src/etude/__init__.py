@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from etude.version import __version__
 
 if TYPE_CHECKING:
-    from etude import io
+    from etude import iolab as io
     from etude.api import bench, plot, run
     from etude.experiment.plan import Plan
     from etude.experiment.test import Test
@@ -40,7 +40,7 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     if name == "io":
-        return import_module("etude.io")
+        return import_module("etude.iolab")
     if name not in _PUBLIC:
         raise AttributeError(f"module 'etude' has no attribute {name!r}")
     return getattr(import_module(_PUBLIC[name]), name)

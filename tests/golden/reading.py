@@ -16,7 +16,7 @@ import numpy as np
 
 from etude.errors import EtudeError
 from etude.history.rules import read_rules
-from etude.io.points import swept_of
+from etude.iolab.points import swept_of
 from etude.iotrace.read import read_trace
 from etude.report.reading import read_subject
 from etude.report.subject import subject_of

@@ -13,7 +13,7 @@ import pytest
 from etude.errors import InputError
 from etude.experiment import shell_syntax as shells
 from etude.history import kept as backtests
-from etude.io.lab import begun
+from etude.iolab.lab import begun
 from etude.report.extension import lasted_s
 from etude.store.content import read_content
 from etude.store.database import Store, open_store

@@ -109,8 +109,8 @@ def state_now(known: Mapping[str, Any]) -> dict[str, Any]:
     import sys
     from pathlib import Path
 
-    from etude import __version__
     from etude.testbed import snapshot
+    from etude.version import __version__
 
     programs, directory = known.get("programs"), known.get("directory")
     place = directory.get("path") if isinstance(directory, Mapping) else None

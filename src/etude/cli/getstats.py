@@ -6,11 +6,11 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from etude import __version__
 from etude.cli.entry import complain, run_program
 from etude.cli.help import fitted, help_width
 from etude.errors import EtudeError, UsageError
 from etude.report.getstats.options import USAGE, GetstatsOptions, parse_getstats
+from etude.version import __version__
 
 if TYPE_CHECKING:
     from etude.report.getstats.sources import Source

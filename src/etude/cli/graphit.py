@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from etude import __version__
 from etude.cli.entry import complain, run_program
 from etude.cli.help import fitted, help_width
 from etude.errors import EtudeError, InputError, UsageError
+from etude.version import __version__
 
 if TYPE_CHECKING:
     from etude.figures.sources import Sample

@@ -23,8 +23,8 @@ def run(options: argparse.Namespace) -> int:
     from pathlib import Path
 
     from etude.cli.io_show import show
-    from etude.io.lab import study
-    from etude.io.trial_rows import csv_text
+    from etude.iolab.lab import study
+    from etude.iolab.trial_rows import csv_text
     from etude.results.reader import load_results
 
     if options.figures and len(options.results) > 1:

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from etude.cli.io_options import add_figures, add_place
-from etude.io.sweeps import TOTALS
+from etude.iolab.sweeps import TOTALS
 
 if TYPE_CHECKING:
-    from etude.io.lab import Studied
+    from etude.iolab.lab import Studied
     from etude.results.reader import Results
 
 
@@ -56,8 +56,9 @@ def run(options: argparse.Namespace) -> int:
     from etude.cli.io_show import show
     from etude.cli.sweep_display import SweepDisplay
     from etude.experiment.sitting import new_directory
-    from etude.io.lab import Lab, begin, begun, run_lab
-    from etude.io.sweeps import make_plan, make_sweep, resume_sweep, sweep
+    from etude.iolab.lab import Lab, begin, begun, run_lab
+    from etude.iolab.run_sweep import resume_sweep, sweep
+    from etude.iolab.sweeps import make_plan, make_sweep
 
     if options.check is not None:
         check_alone(options, add_arguments, "check", ())
@@ -94,8 +95,8 @@ def run(options: argparse.Namespace) -> int:
 def _ask(studied: Sequence[Studied], directory: Path) -> None:
     """Figures and questions, and no explanation."""
     from etude.cli.terminal import Terminal
-    from etude.io.exercise import NAME, questions, template
-    from etude.io.lab import write_text
+    from etude.iolab.exercise import NAME, questions, template
+    from etude.iolab.lab import write_text
 
     screen, path = Terminal(), directory / NAME
     for each in studied:
@@ -113,8 +114,8 @@ def _ask(studied: Sequence[Studied], directory: Path) -> None:
 def _check(path: str) -> int:
     """Print how each answer was, and the interval of those that are wrong; 1 unless all are right."""
     from etude.cli.terminal import Terminal
-    from etude.io.exercise import graded, lab_of, questions
-    from etude.io.lab import SWEEPS, read_only
+    from etude.iolab.exercise import graded, lab_of, questions
+    from etude.iolab.lab import SWEEPS, read_only
     from etude.results.reader import load_results
 
     answers, directory = lab_of(path)

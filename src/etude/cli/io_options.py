@@ -12,7 +12,7 @@ FORMATS = ("pdf", "eps", "svg", "png")
 
 def size_list(text: str) -> tuple[int, ...]:
     """`16M`, `4K,64K` or `8..16M`."""
-    from etude.io.sizes import sizes  # with all of etude.io, and so NumPy
+    from etude.iolab.sizes import sizes  # with all of etude.io, and so NumPy
 
     try:
         return sizes(text)

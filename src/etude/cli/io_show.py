@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from etude.cli.fitting import Column
 from etude.cli.terminal import Terminal
-from etude.io.landmarks import size_text
-from etude.io.points import Points, Swept
+from etude.iolab.landmarks import size_text
+from etude.iolab.points import Points, Swept
 from etude.units.formatting import percent, quantity
 
 if TYPE_CHECKING:
-    from etude.io.lab import Studied
+    from etude.iolab.lab import Studied
 
 FORMAT, VERSION = "etude-io", 1
 
@@ -75,7 +75,7 @@ def _away(value: float, median: float) -> str:
 
 
 def _document(studied: Studied) -> dict[str, Any]:
-    from etude.io import comparisons, costs, shapes
+    from etude.iolab import comparisons, costs, shapes
 
     swept, reading = studied.swept, studied.reading
     return {

@@ -52,8 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Measure, then show what came out."""
     from etude.cli.sweep_display import SweepDisplay
-    from etude.io.lab import study
-    from etude.io.sweeps import resume_sweep, sweep
+    from etude.iolab.lab import study
+    from etude.iolab.run_sweep import resume_sweep, sweep
 
     if options.resume is not None:
         check_alone(options, add_arguments, "resume", ("format", "json"))

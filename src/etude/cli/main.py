@@ -7,9 +7,9 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from etude import __version__
 from etude.cli.entry import complain, run_program
 from etude.cli.verbs import ENGINE_VERBS, EXIT_CODES, OPERATIONS, SUMMARIES, VERBS, group_lines
+from etude.version import __version__
 
 if TYPE_CHECKING:
     import argparse

@@ -8,7 +8,7 @@ import numpy as np
 
 from etude.cli.fitting import Column
 from etude.cli.terminal import Terminal
-from etude.io.landmarks import size_text
+from etude.iolab.landmarks import size_text
 from etude.iotrace.document import error_name
 from etude.iotrace.profile import CallProfile, FileProfile, ProcessProfile, Profile, Transfers
 from etude.results.words import join_words

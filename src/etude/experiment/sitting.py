@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from etude import __version__
 from etude.engine import Engine
 from etude.errors import EtudeError, InputError, Interrupted, Restarting
 from etude.experiment import monitoring
@@ -36,6 +35,7 @@ from etude.testbed.boot.record import boot_id
 from etude.testbed.cool import remounts
 from etude.testbed.quiet.keeping import recorded
 from etude.trust import check_results_for_root
+from etude.version import __version__
 
 _ELSEWHERE = "the kernel's messages of a node with a copied engine are not read"
 EngineMaker = Callable[[SignalWatch], EngineLike]

@@ -11,10 +11,10 @@ import math
 import re
 from typing import Any
 
-from etude import __version__
 from etude.export.document import Document, Exported, Lost, Point, Run
 from etude.export.words import one_line
 from etude.store.entry import Machine
+from etude.version import __version__
 
 ABOUT = "a list of Conbench results: each kept trial's value of each metric, with machine and commit"
 

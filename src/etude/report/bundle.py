@@ -11,7 +11,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from etude import __version__
 from etude.errors import EtudeError, InputError
 from etude.masking import Mask, mask_of
 from etude.report.bundle_text import Packed, readme
@@ -21,6 +20,7 @@ from etude.results.bundle import FORMAT, VERSION, Member, member_of
 from etude.results.bundle_name import INDEX
 from etude.results.reader import read_experiment
 from etude.results.writer import directory_name
+from etude.version import __version__
 
 KNOWN = (
     "experiment.json",

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from etude import __version__
 from etude.units.formatting import counted
+from etude.version import __version__
 
 MOST_PROGRAMS = 20
 

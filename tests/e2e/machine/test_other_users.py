@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from etude.experiment.plan import _digest
-from etude.io import lab as lab_module
+from etude.iolab import lab as lab_module
 from etude.workbench.pool.copied import _HOLD as HOLD
 from etude.workbench.pool.copied import PREFIX
 from support.real import ETUDE, one_line

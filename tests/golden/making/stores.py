@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import text
+from unit.io.conftest import Laboratory
 
 from etude.cli.main import main
 from etude.program import engine_path
@@ -26,7 +27,6 @@ from golden.corpus import lay_out
 from golden.making.machines import homeless, settle
 from support.made_histories import commit, fill, history, on_another
 from support.places import DATA
-from unit.io.conftest import Laboratory
 
 UPGRADED = Machine("host-a", "d2", (("kernel", "6.2"), ("processor", "Epyc")))
 OTHER = Machine("host-b", "d3", (("kernel", "6.1"), ("processor", "Xeon")))
@@ -142,8 +142,8 @@ def newer_bundle(path: Path) -> None:
 
 def sweep(path: Path, **options: object) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("etude.io.curves.beside_engine", lambda name: name)
-        patch.setattr("etude.io.curves.engine_path", lambda: "engine")
+        patch.setattr("etude.iolab.curves.beside_engine", lambda name: name)
+        patch.setattr("etude.iolab.curves.engine_path", lambda: "engine")
         directory = path.parent / "laboratory"
         directory.mkdir(exist_ok=True)
         shutil.copytree(Laboratory(directory).sweep(**options).directory, path)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from etude.cli import parser
 from etude.figures.wish import threshold
-from etude.io.sizes import sizes
+from etude.iolab.sizes import sizes
 from etude.located import document
 from etude.report.warnings.thresholds import Thresholds
 from etude.script.arguments import parse_timeout

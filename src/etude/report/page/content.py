@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from etude import __version__
 from etude.report.page.answers import Answer, answers_of, headline
 from etude.report.page.expectations import Expectation, expectations_of
 from etude.report.page.explained import explanations
@@ -27,6 +26,7 @@ from etude.report.page.tables import (
 from etude.report.text import test_line
 from etude.report.verdict import Verdict
 from etude.report.warnings import KINDS, Warning
+from etude.version import __version__
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from etude import __version__
 from etude.figures.history import history
 from etude.history.course import Course
 from etude.report.history_text import SHORT, day, heading, limits_text, lines, named, p_text, size_text, when
@@ -13,6 +12,7 @@ from etude.report.page.html import to_page
 from etude.report.page.part import Paragraphs, Part, Picture
 from etude.report.page.tables import Table, number, words
 from etude.units.formatting import quantity
+from etude.version import __version__
 
 SIZE = (9.0, 4.0)
 """Of a figure, inches."""

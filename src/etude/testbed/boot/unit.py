@@ -109,10 +109,8 @@ _OTHER = f"is for another Étude, or another {record.DIRECTORY_VARIABLE}: etude 
 
 def doubts() -> list[str]:
     """What runs as root at boot, but can be changed by others, a line each."""
-    import etude
-
     found = []
-    for file in (os.path.realpath(sys.executable), os.path.abspath(etude.__file__ or "")):
+    for file in (os.path.realpath(sys.executable), str(Path(__file__).parents[2] / "__init__.py")):
         try:
             trusted(file)
         except InputError as error:

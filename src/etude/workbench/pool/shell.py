@@ -10,8 +10,8 @@ import re
 import shlex
 from dataclasses import dataclass
 
-from etude import __version__
 from etude.errors import UsageError
+from etude.version import __version__
 from etude.workbench.pool.ends import BEGUN, END, OUTPUT, STOPPED
 from etude.workbench.pool.job import Job
 

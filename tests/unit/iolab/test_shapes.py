@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from etude.io.points import Points, Swept
-from etude.io.shapes import document, partings_of, shape_of
+from etude.iolab.points import Points, Swept
+from etude.iolab.shapes import document, partings_of, shape_of
 
 SIZES = [2.0**n for n in range(6, 22)]
 

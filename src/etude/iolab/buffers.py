@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from etude.io.costs import Cost, Costs
-from etude.io.landmarks import size_text
-from etude.io.points import Swept
-from etude.io.shapes import PARTED, Parting, Shape
+from etude.iolab.costs import Cost, Costs
+from etude.iolab.landmarks import size_text
+from etude.iolab.points import Swept
+from etude.iolab.shapes import PARTED, Parting, Shape
 from etude.units.formatting import percent, quantity, span
 
 SAME = 1.05

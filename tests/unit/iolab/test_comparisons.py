@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from etude.io.comparisons import Comparison, compared, document
-from etude.io.points import Points
+from etude.iolab.comparisons import Comparison, compared, document
+from etude.iolab.points import Points
 
 SIZES = [2.0**n for n in range(10, 20)]
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from etude.errors import InputError
-from etude.io.exercise import Question, graded, lab_of, questions, template
-from etude.io.lab import Studied
-from etude.io.points import Over, Points, Swept
-from etude.io.readings import reading_of
+from etude.iolab.exercise import Question, graded, lab_of, questions, template
+from etude.iolab.lab import Studied
+from etude.iolab.points import Over, Points, Swept
+from etude.iolab.readings import reading_of
 from etude.results.reader import Results
 
 NOISE = np.array([0.99, 0.995, 1.0, 1.0, 1.005, 1.01])

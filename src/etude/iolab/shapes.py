@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from etude.io.points import Points, Swept
+from etude.iolab.points import Points, Swept
 from etude.stats import crossings, steps
 from etude.stats.resampling import resampled_medians
 

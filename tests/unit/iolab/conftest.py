@@ -11,7 +11,7 @@ import pytest
 
 from etude.engine import Launch
 from etude.experiment.run import run
-from etude.io.sweeps import Sweep, make_plan, make_sweep
+from etude.iolab.sweeps import Sweep, make_plan, make_sweep
 from etude.results.reader import Results
 from support.fakes import World
 
@@ -67,8 +67,8 @@ class Laboratory:
 
 @pytest.fixture
 def laboratory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Laboratory:
-    monkeypatch.setattr("etude.io.curves.beside_engine", lambda name: name)
-    monkeypatch.setattr("etude.io.curves.engine_path", lambda: "engine")
+    monkeypatch.setattr("etude.iolab.curves.beside_engine", lambda name: name)
+    monkeypatch.setattr("etude.iolab.curves.engine_path", lambda: "engine")
     monkeypatch.setattr("etude.testbed.snapshot.take", lambda **_: MACHINE)
     monkeypatch.setattr("os.fdatasync", lambda file: None)
     return Laboratory(tmp_path)

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from etude.io.readings import Reading, explain
-from etude.io.sweeps import Sweep, sweep
+from etude.iolab.readings import Reading, explain
+from etude.iolab.run_sweep import sweep
+from etude.iolab.sweeps import Sweep
 
 if TYPE_CHECKING:
     from etude.figures.plot import Plot
-    from etude.io.trial_rows import Row
+    from etude.iolab.trial_rows import Row
     from etude.results.reader import Results
 
 __all__ = ["Reading", "Sweep", "explain", "figures", "rows", "sweep"]
@@ -29,8 +30,8 @@ def rows(results: Results) -> list[Row]:
     Raises:
         InputError: the results are not those of a sweep.
     """
-    from etude.io.points import swept_of
-    from etude.io.trial_rows import rows_of
+    from etude.iolab.points import swept_of
+    from etude.iolab.trial_rows import rows_of
     from etude.report.subject import subject_of
 
     return list(rows_of(swept_of(subject_of(results))))
@@ -46,7 +47,7 @@ def figures(results: Results, **style: Any) -> dict[str, Plot]:
     """
     from etude.figures.plot import Plot
     from etude.figures.style import Style
-    from etude.io.pictures import figures_of
+    from etude.iolab.pictures import figures_of
     from etude.report.subject import subject_of
 
     return {name: Plot(data, Style(**style)) for name, data in figures_of(subject_of(results)).items()}

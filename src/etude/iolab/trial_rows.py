@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Iterable, Iterator
 
-from etude.io.points import Swept
+from etude.iolab.points import Swept
 
 COLUMNS = ("over", "curve", "size_bytes", "trial", "metric", "value", "unit")
 

@@ -10,13 +10,13 @@ import pytest
 import etude
 from etude.errors import InputError
 from etude.figures.data import Curve, Line
-from etude.io.lab import draw
+from etude.iolab.lab import draw
 from etude.report.subject import subject_of
 from support.builders import as_if_killed
 
 
 def etude_sweep(laboratory: Any, **options: Any) -> Any:
-    from etude.io.sweeps import make_sweep
+    from etude.iolab.sweeps import make_sweep
 
     return make_sweep(laboratory.directory, trials=2, **options)
 

@@ -18,13 +18,10 @@ from pathlib import Path
 
 from etude.errors import InputError, MachineRefuses, UsageError
 from etude.experiment.plan import Plan, RuleSpec
-from etude.experiment.run import Observer, extend, resume, run, silent
-from etude.experiment.sitting import EngineMaker
 from etude.experiment.test import MetricPattern, Test
-from etude.io.curves import Curve, curve, words
-from etude.io.sizes import sizes
+from etude.iolab.curves import Curve, curve, words
+from etude.iolab.sizes import sizes
 from etude.program import engine_path
-from etude.results.reader import Results, read_experiment
 from etude.testbed import snapshot
 from etude.units.parsing import size_text
 
@@ -85,53 +82,6 @@ class Sweep:
     def over(self) -> str:
         """What varies: `buffer` or `total`."""
         return "total" if len(self.totals) > 1 else "buffer"
-
-
-def sweep(
-    where: str | os.PathLike[str] = ".",
-    *,
-    buffers: str | int | Sequence[int] | None = None,
-    totals: str | int | Sequence[int] | None = None,
-    curves: Sequence[str] | None = None,
-    trials: int | None = None,
-    refine: int = 0,
-    seed: int | None = None,
-    directory: str | os.PathLike[str] | None = None,
-    observe: Observer = silent,
-    command_line: Sequence[str] = (),
-    **options: object,
-) -> Results:
-    """Run the micro-benchmark over sizes; the results are those of an ordinary experiment.
-
-    `buffers` and `totals` are sizes in bytes, or text such as `8..16M`; by default buffers of 8 B to 16 MiB of a file
-    of 16 MiB are swept, untouched, touched and on huge pages, ten times each; over totals static against dynamic
-    linking, twenty times. `refine`: so many sizes more where a curve bends. Other options as `Sweep`.
-
-    Raises:
-        EtudeError: as `etude.experiment.run.run`.
-    """
-    if refine < 0:
-        raise UsageError(f"refine {refine}: expected how many more sizes there may be, 0 or more")
-    what = make_sweep(where, buffers=buffers, totals=totals, curves=curves, trials=trials, **options)
-    plan = make_plan(what, seed)
-    results = run(
-        plan, directory, observe=observe, command_line=command_line, verb="io sweep", monitor=None
-    ).results
-    return refined(results, what, refine, observe=observe) if refine else results
-
-
-def resume_sweep(directory: str | os.PathLike[str], *, observe: Observer = silent) -> Results:
-    """Go on with a sweep that was interrupted, in a new sitting.
-
-    Raises:
-        InputError: the directory is that of no sweep; EtudeError: as `etude.experiment.run.resume`.
-    """
-    tests = read_experiment(Path(directory)).get("tests") or ()
-    if not all("curve" in (test.get("parameters") or {}) for test in tests):
-        raise InputError(
-            f"{directory}: is no sweep: go on with it by etude bench --resume or etude run --resume"
-        )
-    return resume(directory, observe=observe).results
 
 
 def make_sweep(
@@ -320,30 +270,3 @@ def _has_direct(where: str) -> bool:
         with suppress(OSError):
             made.unlink()
     return has
-
-
-def refined(
-    results: Results,
-    what: Sweep,
-    count: int,
-    *,
-    observe: Observer = silent,
-    make_engine: EngineMaker | None = None,
-) -> Results:
-    """The results with up to `count` more sizes where a curve bends most, measured in a sitting of their own.
-
-    Raises:
-        EtudeError: as `etude.experiment.run.extend`.
-    """
-    from etude.io.refine import bends
-
-    more = bends(results, what, count)
-    if not more:
-        return results
-    fresh = [
-        make_test(what, chosen, *((size, total) if what.over == "buffer" else (what.buffers[0], size)))
-        for chosen in what.curves
-        for total in what.totals[:1]
-        for size in more
-    ]
-    return extend(results.directory, fresh, observe=observe, make_engine=make_engine).results

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import etude
-from etude.io.buffers import OF_PAGES_READ
-from etude.io.comparisons import p_over_sizes
-from etude.io.costs import costs_of
-from etude.io.points import Over, Points, Swept
-from etude.io.readings import reading_of
+from etude.iolab.buffers import OF_PAGES_READ
+from etude.iolab.comparisons import p_over_sizes
+from etude.iolab.costs import costs_of
+from etude.iolab.points import Over, Points, Swept
+from etude.iolab.readings import reading_of
 from support.golden import Golden
 from support.profiles import examples
 
@@ -459,6 +459,6 @@ def test_a_virtual_machine_is_named_among_the_caveats(seen: Any, virtual: bool, 
 
 
 def etude_sweep(laboratory: Any, **options: Any) -> Any:
-    from etude.io.sweeps import make_sweep
+    from etude.iolab.sweeps import make_sweep
 
     return make_sweep(laboratory.directory, trials=2, **options)

@@ -13,9 +13,9 @@ from etude.figures.data import Figure, Line
 from etude.figures.kinds import make
 from etude.figures.sources import Sample
 from etude.figures.wish import Threshold, Wish
-from etude.io.landmarks import landmarks
-from etude.io.points import Swept, swept_of, values_of
-from etude.io.sweeps import BANDWIDTH, STORAGE
+from etude.iolab.landmarks import landmarks
+from etude.iolab.points import Swept, swept_of, values_of
+from etude.iolab.sweeps import BANDWIDTH, STORAGE
 from etude.report.subject import Subject
 from etude.units.formatting import quantity
 

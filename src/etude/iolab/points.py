@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from etude.errors import InputError
-from etude.io.sweeps import BANDWIDTH, STORAGE
+from etude.iolab.sweeps import BANDWIDTH, STORAGE
 from etude.report.subject import Subject
 from etude.results.readers.source import text_of
 from etude.results.series import Floats, Series

@@ -10,12 +10,12 @@ from typing import Literal
 
 import numpy as np
 
-from etude.io.comparisons import Comparison
-from etude.io.costs import Cost, Costs
-from etude.io.lab import Studied
-from etude.io.landmarks import size_text
-from etude.io.points import Points
-from etude.io.shapes import Parting, Shape
+from etude.iolab.comparisons import Comparison
+from etude.iolab.costs import Cost, Costs
+from etude.iolab.lab import Studied
+from etude.iolab.landmarks import size_text
+from etude.iolab.points import Points
+from etude.iolab.shapes import Parting, Shape
 from etude.located import Section, document
 from etude.stats.resampling import resampled_medians
 from etude.units.formatting import quantity as shown

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from etude.io.comparisons import ALPHA, Comparison, Level
-from etude.io.landmarks import size_text
+from etude.iolab.comparisons import ALPHA, Comparison, Level
+from etude.iolab.landmarks import size_text
 from etude.units.formatting import p_value, percent, quantity
 
 CAVEATS = (

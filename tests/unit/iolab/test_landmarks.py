@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from etude.io.landmarks import landmarks, size_text
+from etude.iolab.landmarks import landmarks, size_text
 
 CACHES = [
     {"level": 1, "type": "Data", "size_bytes": 32 << 10},

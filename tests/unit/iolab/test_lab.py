@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from etude.errors import InputError, Interrupted
-from etude.io import lab
-from etude.io.lab import Lab, begin, begun, run_lab
+from etude.iolab import lab
+from etude.iolab.lab import Lab, begin, begun, run_lab
 from etude.results.reader import Results, load_results
 
 SMALL = {"buffers": {"buffers": "4K..16K"}, "linking": {"totals": "1..4"}}
@@ -27,7 +27,7 @@ def test_an_interrupted_lab_goes_on_with_its_own_options_and_measures_nothing_tw
     laboratory: Any, tmp_path: Path
 ) -> None:
     from etude.experiment.run import run as measure
-    from etude.io.sweeps import make_plan, make_sweep
+    from etude.iolab.sweeps import make_plan, make_sweep
 
     directory = tmp_path / "lab"
     directory.mkdir()

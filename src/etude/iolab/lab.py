@@ -14,11 +14,11 @@ from etude.errors import EDITED, InputError, Interrupted, MachineRefuses
 from etude.experiment.sitting import already, holds_results
 from etude.figures.save import save
 from etude.figures.style import Style
-from etude.io.pictures import figures_of
-from etude.io.points import Swept, swept_of
-from etude.io.readings import Reading, reading_of
-from etude.io.sweeps import TOTALS
-from etude.io.trial_rows import csv_text
+from etude.iolab.pictures import figures_of
+from etude.iolab.points import Swept, swept_of
+from etude.iolab.readings import Reading, reading_of
+from etude.iolab.sweeps import TOTALS
+from etude.iolab.trial_rows import csv_text
 from etude.report.subject import Subject, subject_of
 from etude.results.reader import Results
 from etude.results.writer import refused
@@ -142,7 +142,7 @@ def run_lab(
     """Both sweeps into `buffers` and `linking` below a directory, with the figures and their trials as CSV beside.
 
     A sweep that was begun there goes on; one that is complete is only read. `run`: as `etude.io.sweep`; `resume`: as
-    `etude.io.sweeps.resume_sweep`.
+    `run_sweep.resume_sweep`.
     """
     found = []
     for name, options in SWEEPS.items():

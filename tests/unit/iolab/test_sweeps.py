@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from etude.errors import EtudeError, InputError, MachineRefuses, UsageError
-from etude.io.points import swept_of
-from etude.io.refine import bends
-from etude.io.sweeps import make_plan, make_sweep, refined
+from etude.iolab.points import swept_of
+from etude.iolab.run_sweep import bends, refined
+from etude.iolab.sweeps import make_plan, make_sweep
 from etude.report.subject import subject_of
 from etude.report.verdict import verdict
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import ndtr
 
-from etude.io.points import Points, Swept
+from etude.iolab.points import Points, Swept
 from etude.stats import crossings
 from etude.stats.multiplicity import holm
 from etude.stats.ranks import mann_whitney

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from etude.io.curves import KNOWN
-from etude.io.landmarks import Landmark, landmarks
-from etude.io.points import Points, Swept
+from etude.iolab.curves import KNOWN
+from etude.iolab.landmarks import Landmark, landmarks
+from etude.iolab.points import Points, Swept
 from etude.results.series import Floats
 from etude.stats.cost_curve import Bend, CostCurve, fit
 from etude.stats.intervals import Interval, t_quantile
