@@ -16,6 +16,7 @@ NO_ANSWER = "no answer"
 """In place of a response time."""
 _ADVICE = {
     frozenset({"below-lowest", "failing"}): "look at what it answers (`etude load` names what fails)",
+    frozenset({"above-highest", "load-not-made"}): "higher loads could not be made",
     frozenset({"above-highest", "generator-limited"}): "it takes a stronger load generator",
     frozenset({"below-lowest"}): "ask for lower loads",
     frozenset({"above-highest"}): "allow higher loads",
@@ -132,7 +133,7 @@ def answer_lines(task: Task, answer: Answer, trials: Sequence[Trial]) -> list[st
         lines.append(missed_line(task, answer))
     lines += finding_lines(answer)
     early = sum(trial.ended == "early" for trial in trials)
-    offered = sum(trial.ran_s for trial in trials)
+    offered = sum(min(trial.ran_s, trial.cost_s) for trial in trials)
     lines.append(
         f"{counted(len(trials), 'trial')}, {early or 'none'} of them ended early: "
         f"{duration(spent(trials))} of bench time, "

@@ -7,18 +7,24 @@ trials that were repeated, are a finding, `DOUBT` of them are worth another look
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from etude.workbench.generator import BUSY
+from etude.workbench.load_anomalies import (
+    cut_short,
+    generator_late,
+    generator_saturated,
+    not_made,
+    of_generator,
+)
 from etude.workbench.policies.belief.confirmation import disturbed
 from etude.workbench.policies.belief.curves import CAP, FLOOR, Floats
 from etude.workbench.policies.belief.evidence import Evidence, between, gathered
 from etude.workbench.policies.belief.modes import parted
-from etude.workbench.task import Finding, GeneratorPart, Task, Trial
+from etude.workbench.task import Finding, Task, Trial
 from etude.workbench.window import Window, together
 
 SURE, DOUBT = 2.8, 1.6
@@ -37,10 +43,10 @@ UNSTEADY, LEAST_STEADY = math.log(1.5), 0.1
 """Log by which a first half is slower when a trial is not steady; the least variance of a window's log."""
 HAVE_MIDDLE = 5
 """So many windows have a middle one that no stall is."""
-LATE_S = 0.01
-"""Lateness of a generator that no limit is so small as to need."""
 APART = 0.03
 """Loads closer than this share are one load."""
+HARMLESS = ("no-windows", "generator-limited", "load-not-made", "failing", "cut-short", "no-times")
+"""Findings that leave the answer as good as it was."""
 
 Flags = NDArray[np.bool_]
 
@@ -57,11 +63,14 @@ def findings(task: Task, trials: Sequence[Trial]) -> tuple[Finding, ...]:
         drifting(known),
         of_disturbed(known),
         not_steady(task, trials),
+        dying(task, trials),
         failing(task, trials),
         of_generator(trials),
         generator_late(task, trials),
         generator_saturated(task, trials),
         not_made(trials),
+        cut_short(trials),
+        no_times(task, trials),
         without_windows(trials),
     )
     return tuple(each for each in found if each is not None)
@@ -122,15 +131,16 @@ def non_monotone(known: Sequence[Evidence]) -> Finding | None:
 def collapsing(trials: Sequence[Trial]) -> Finding | None:
     """More load, and less is answered than at a lower load: by a tenth, and by more than the luck of counts.
 
-    By the second half of a trial: until a queue has served what was due in the warm-up, windows count too few.
+    By the second half of a trial: until a queue has served what was due in the warm-up, windows count too few. A system
+    that died answers less for another reason.
     """
     ran = [
-        trial.windows[len(trial.windows) // 2 :] for trial in trials if trial.of_server and trial.ran_s > 0
+        (trial.load, trial.windows[len(trial.windows) // 2 :])
+        for trial in trials
+        if trial.of_server and trial.ran_s > 0 and trial.ended != "died"
     ]
-    loads = [trial.load for trial in trials if trial.of_server and trial.ran_s > 0]
     done = sorted(
-        (load, sum(w.completed for w in windows), sum(w.duration_s for w in windows))
-        for load, windows in zip(loads, ran, strict=True)
+        (load, sum(w.completed for w in windows), sum(w.duration_s for w in windows)) for load, windows in ran
     )
     for at, (load, count, ran_s) in enumerate(done):
         if not at:
@@ -140,6 +150,7 @@ def collapsing(trials: Sequence[Trial]) -> Finding | None:
         luck = SURE * math.sqrt(more / ran_s + more / most_s)
         if rate < min(0.9 * more, more - luck, 0.9 * load):
             text = f"at {load:g} it answers {rate:.4g}/s, fewer than the {more:.4g}/s at {lower:g}"
+            text += " (in the second half of a trial)"
             return Finding("non-monotone", text)
     return None
 
@@ -322,13 +333,24 @@ def not_steady(task: Task, trials: Sequence[Trial]) -> Finding | None:
     return Finding("not-steady", f"{what}: declare a warm-up")
 
 
+def dying(task: Task, trials: Sequence[Trial]) -> Finding | None:
+    """It dies at a load that it bore, or at a lower one."""
+    fine = _most_fine(task, trials)
+    died = [trial.load for trial in trials if trial.ended == "died" and trial.load <= fine]
+    if not died:
+        return None
+    return Finding("dying", f"it died at {min(died):g}, and bore {fine:g} in another trial")
+
+
+def _most_fine(task: Task, trials: Sequence[Trial]) -> float:
+    """The highest load that was fine in a trial; 0 where none was."""
+    return max((each.load for each in gathered(task, trials) if each.value < 0), default=0.0)
+
+
 def failing(task: Task, trials: Sequence[Trial]) -> Finding | None:
-    """It dies, or answers wrongly, at loads at which it also did well, or at the lowest load."""
+    """It answers wrongly at loads at which it also did well, or at the lowest load."""
     of_server = [t for t in trials if t.of_server]
-    fine = max((e.load for e in gathered(task, of_server) if e.value < 0), default=0.0)
-    died = [t.load for t in of_server if t.ended == "died" and t.load <= fine]
-    if died:
-        return Finding("failing", f"it died at {died[0]:g}, and bore {fine:g} in another trial")
+    fine = _most_fine(task, of_server)
     if any(criterion.of == "errors" for criterion in task.goal.criteria):
         return _failing_at_lowest(task, of_server)
     for trial in of_server:
@@ -354,90 +376,6 @@ def _failing_at_lowest(task: Task, of_server: Sequence[Trial]) -> Finding | None
     return Finding("failing", f"{share} of {ended} requests failed at {task.lowest:g}, the lowest load")
 
 
-def of_generator(trials: Sequence[Trial]) -> Finding | None:
-    """The load generator did not offer what was asked of it."""
-    short = [trial for trial in trials if trial.limited == "generator"]
-    if not short:
-        return None
-    lowest = min(trial.load for trial in short)
-    where = _on({part.host for part in _parts(short) if part.limited == "generator"})
-    return Finding(
-        "generator-limited",
-        f"{len(short)} of {len(trials)} trials, from {lowest:g} on, tell nothing of the server: "
-        f"it takes a stronger load generator{where}",
-    )
-
-
-def _parts(trials: Sequence[Trial]) -> Iterator[GeneratorPart]:
-    """The parts of all hosts that offered the load of these trials."""
-    return (part for trial in trials for part in trial.generators)
-
-
-def _on(hosts: Collection[str]) -> str:
-    """Hosts as the end of a clause; empty where one machine offered the load."""
-    return f" on {', '.join(sorted(hosts))}" if hosts else ""
-
-
-def generator_late(task: Task, trials: Sequence[Trial]) -> Finding | None:
-    """At least half of the trials of a load that was too much were so with requests that were sent late."""
-    for load, late, over in _too_much(task, trials, lambda trial: _sent_late(task, trial)):
-        late_s = min(trial.lateness_p99_s or 0.0 for trial in late)
-        text = f"{len(late)} of {over} trials at {load:g} that were too much"
-        where = _on({part.host for part in _parts(late) if (part.lateness_p99_s or 0.0) >= late_s})
-        what = f"in {text}, 1 % of the requests{where} were sent {1e3 * late_s:.3g} ms late or later"
-        return Finding("generator-late", f"{what}: response times are partly the generator's")
-    return None
-
-
-def generator_saturated(task: Task, trials: Sequence[Trial]) -> Finding | None:
-    """At least half of the trials of a load that was too much were so with a generator that had no time to spare."""
-    for load, full, over in _too_much(task, trials, _saturated):
-        text = f"{len(full)} of {over} trials at {load:g} that were too much"
-        where = _on({part.host for part in _parts(full) if (part.busy or 0.0) >= BUSY})
-        return Finding(
-            "generator-saturated",
-            f"in {text}, the generator{where} had no CPU time to spare: the limit may be its own, not the server's",
-        )
-    return None
-
-
-def _saturated(trial: Trial) -> bool:
-    """Whether a generator that tells how late it was, as ours does, was too busy: other tools wait busily."""
-    return trial.lateness_p99_s is not None and (trial.generator_busy or 0.0) >= BUSY
-
-
-def _too_much(
-    task: Task, trials: Sequence[Trial], holds: Callable[[Trial], bool]
-) -> Iterator[tuple[float, list[Trial], int]]:
-    """Loads that were too much where `holds` is true of at least half of such trials: load, these, of how many."""
-    for load in sorted({trial.load for trial in trials if holds(trial)}):
-        over = [t for t in trials if t.load == load and t.of_server and task.goal.reading(t.windows) > 1]
-        found = [trial for trial in over if holds(trial)]
-        if found and 2 * len(found) >= len(over):
-            yield load, found, len(over)
-
-
-def _sent_late(task: Task, trial: Trial) -> bool:
-    """Whether the trial was too much, and lateness was a notable part of that: half of the limit, and of the middle
-    response (etude load calls a generator limited by the same share)."""
-    late_s, whole = trial.lateness_p99_s, together(trial.windows)
-    if late_s is None or late_s <= LATE_S or not trial.of_server or not whole.completed:
-        return False
-    over = [c for c in task.goal.criteria if c.of != "errors" and (c.reading(trial.windows) or 0) > 1]
-    middle_s = whole.percentile_s(50) or whole.mean_s
-    return bool(over) and late_s > 0.5 * max([middle_s or 0.0, *[c.limit for c in over]])
-
-
-def not_made(trials: Sequence[Trial]) -> Finding | None:
-    """The load command failed, and the system did not."""
-    failed = [trial for trial in trials if trial.ended == "not-made"]
-    if not failed:
-        return None
-    first = min(trial.load for trial in failed)
-    text = f"{len(failed)} of {len(trials)} trials, from {first:g} on, were not made"
-    return Finding("load-not-made", f"{text}: {failed[-1].note}")
-
-
 def not_bracketed(low: float, high: float, trials: Sequence[Trial]) -> Finding:
     """Of a peak that no load was measured near or beyond: `low` is the highest load that was fine, `high` the lowest
     that was too much; 0 and inf where there is none."""
@@ -456,6 +394,17 @@ def without_windows(trials: Sequence[Trial]) -> Finding | None:
     if len(trials) < 2 or any(len(trial.windows) > 1 for trial in trials):
         return None
     return Finding("no-windows", "no trial has more than one window: how far one may be off is a guess")
+
+
+def no_times(task: Task, trials: Sequence[Trial]) -> Finding | None:
+    """Response times of 0: no server has these."""
+    timed = [c for c in task.goal.criteria if c.of != "errors"]
+    told = [t for t in trials if t.of_server and timed and together(t.windows).completed]
+    zero = [t for t in told if all(criterion.reading(t.windows) == 0 for criterion in timed)]
+    if not zero:
+        return None
+    text = f"{len(zero)} of {len(told)} trials read a response time of 0"
+    return Finding("no-times", f"{text}: what is read is rounded, or no response time")
 
 
 def _times(each: Pooled) -> str:

@@ -2,7 +2,8 @@
 
 A generator that did not offer what it was asked is the commonest wrong answer of a load test. It is the server that was
 at its limit when all requests that may be outstanding were, while the generator had time to spare; in every other
-case it is not known to be, and the trial tells nothing of the server.
+case it is not known to be, and the trial tells nothing of the server. It was the server's, too, when it left more
+than a twentieth of what was sent without an answer.
 """
 
 from __future__ import annotations
@@ -62,6 +63,8 @@ def limited(generator: Generator, effort: Effort) -> Limited | None:
         return "generator"
     if effort.asked is None:
         return "generator" if busy and not _held(effort) else None
+    if _unanswered(effort):
+        return "generator" if busy else "server"
     if effort.sent is None or not short(effort.asked * effort.ran_s, effort.sent):
         return None
     if generator.serves:
@@ -69,6 +72,16 @@ def limited(generator: Generator, effort: Effort) -> Limited | None:
     if busy or generator.spins or generator.outstanding is None or effort.outstanding is None:
         return "generator"
     return "server" if effort.outstanding >= AT_LIMIT * generator.outstanding else "generator"
+
+
+def _unanswered(effort: Effort) -> bool:
+    """Whether less than 95 % of what was sent had an answer, and more had none than can be under way at the end: twice
+    the average and 3 sigma of it; where no times are known, 3 sigma of all."""
+    if effort.sent is None:
+        return False
+    mean = effort.outstanding or 0.0
+    under_way = 2 * mean + 3 * math.sqrt(mean) + 3 if mean else 3 * math.sqrt(effort.sent)
+    return effort.sent - effort.completed - effort.failed > max((1 - SHORT) * effort.sent, under_way)
 
 
 def _held(effort: Effort) -> bool:

@@ -157,6 +157,9 @@ Kind = Literal[
     "above-highest",
     "no-windows",
     "failing",
+    "dying",
+    "cut-short",
+    "no-times",
 ]
 
 

@@ -214,11 +214,12 @@ def test_a_harness_that_cannot_work_is_one_line(tmp_path: Path, commands: str, s
     assert not processes_with(f"{tmp_path}/place")
 
 
-def test_a_system_that_dies_under_load_is_started_anew_for_the_next(tmp_path: Path) -> None:
+@pytest.mark.parametrize("noticed", ["exit 1", "true"], ids=["the load fails", "the load ends well"])
+def test_a_system_that_dies_under_load_is_started_anew_for_the_next(tmp_path: Path, noticed: str) -> None:
     path = toml(
         tmp_path,
         'start = "echo $$ > pid; echo s >> {here}/starts; exec sleep 1000"\nready = "kill -0 $(cat pid)"\n'
-        f'load = "{GOOD}; test {{load}} -lt 500 || {{ kill -9 $(cat pid); sleep 0.1; exit 1; }}"',
+        f'load = "{GOOD}; test {{load}} -lt 500 || {{ kill -9 $(cat pid); sleep 0.1; {noticed}; }}"',
     )
     with read_harness(path).bench({}, tmp_path / "place") as bench:
         died = bench.run(Offer(600, 1.0, ""), never)

@@ -83,10 +83,26 @@ def test_repeated_loads_that_get_slower_and_slower_drift() -> None:
     assert kinds(*[calm(100, level, n) for n, level in enumerate(levels)]) == ["drifting"]
 
 
-def test_a_death_at_a_load_that_was_fine_is_failing() -> None:
+def test_a_death_at_a_load_that_was_borne_is_told() -> None:
     died = Trial(80, 180.0, (), 170.0, "died")
-    assert kinds(calm(50, 0.1), calm(100, 0.2), died) == ["failing"]
-    assert kinds(calm(50, 0.1), Trial(400, 180.0, (), 170.0, "died")) == []
+    assert kinds(calm(50, 0.1), calm(100, 0.2), died) == ["dying"]
+    assert kinds(calm(50, 0.1), replace(died, load=50)) == ["dying"]
+    assert kinds(calm(50, 0.1), replace(died, load=400)) == []
+
+
+def test_what_is_not_answered_by_a_dead_system_is_no_shedding() -> None:
+    died = Trial(300, 180.0, (Window(10.0, 3000, 1200, 1800, 0.01),) * 4, 210.0, "died")
+    assert kinds(calm(50, 0.1), calm(200, 0.5), died) == []
+
+
+def test_a_load_command_that_ends_too_soon_is_told() -> None:
+    whole = [trial(50, [0.1] * 6), trial(100, [0.2] * 6)]
+    assert kinds(*whole) == []
+    assert kinds(whole[0], replace(whole[1], cost_s=whole[1].ran_s / 2)) == ["cut-short"]
+
+
+def test_response_times_of_0_are_told() -> None:
+    assert kinds(trial(50, [0.0] * 6), trial(100, [0.2] * 6)) == ["no-times"]
 
 
 def test_failures_at_a_load_that_is_fine_are_told_when_nobody_asked_for_errors() -> None:

@@ -40,6 +40,29 @@ def test_it_is_the_server_when_all_that_may_be_outstanding_is_and_the_generator_
 
 
 @pytest.mark.parametrize(
+    ("changed", "whose"),
+    [
+        ({"completed": 600, "outstanding": 0.6}, "server"),
+        ({"ran_s": 1.0, "sent": 100, "completed": 84, "outstanding": 0.6}, "server"),
+        ({"ran_s": 1.0, "sent": 100, "completed": 84, "outstanding": 16.0}, None),
+        ({"ran_s": 1.0, "sent": 100, "completed": 84, "outstanding": 0.0}, None),
+        ({"completed": 600, "outstanding": None}, "server"),
+        ({"completed": 600, "cores": 0.9}, "generator"),
+        ({"completed": 5600, "failed": 200}, None),
+        (
+            {"completed": 3000, "outstanding": 1500.0},
+            None,
+        ),  # all that is missing is still under way, as usual
+        ({"completed": 600, "asked": None}, None),
+    ],
+)
+def test_it_is_the_server_when_what_was_sent_is_not_answered(
+    changed: dict[str, object], whose: str | None
+) -> None:
+    assert limited(Generator(), effort(**{"sent": 6000, **changed})) == whose
+
+
+@pytest.mark.parametrize(
     ("generator", "changed"),
     [
         pytest.param(POOL, {"cores": 0.8}, id="busy"),
@@ -56,9 +79,11 @@ def test_in_every_other_case_it_is_the_generator(generator: Generator, changed: 
 @pytest.mark.parametrize(
     ("generator", "changed"),
     [
-        pytest.param(POOL, {"sent": 5800}, id="97 % were sent"),
-        pytest.param(POOL, {"sent": 5800, "cores": 0.99}, id="busy but in time"),
-        pytest.param(Generator(spins=True), {"sent": 5990, "cores": 1.0}, id="spins and is in time"),
+        pytest.param(POOL, {"sent": 5800, "completed": 5800}, id="97 % were sent"),
+        pytest.param(POOL, {"sent": 5800, "completed": 5800, "cores": 0.99}, id="busy but in time"),
+        pytest.param(
+            Generator(spins=True), {"sent": 5990, "completed": 5990, "cores": 1.0}, id="spins and is in time"
+        ),
         pytest.param(POOL, {"sent": None}, id="not told"),
         pytest.param(POOL, {"ran_s": 4.0, "sent": 360}, id="a short run and the luck of arrivals"),
     ],

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
-from typing import NoReturn
+from typing import Literal, NoReturn
 
 from etude.errors import CommandFailed, MachineRefuses
 from etude.located import line_of
@@ -92,6 +92,8 @@ class Watched:
     """It ended with a status other than 0."""
     lost: bool = False
     """The system did not recover from the warm-up."""
+    gone: bool = False
+    """The system had ended, or was not ready again in time."""
     oom_killed: int = 0
     """Processes of the system that the OOM killer ended."""
     used: list[Sequence[Used]] = field(default_factory=list)
@@ -187,7 +189,8 @@ class CommandBench:
         watched = self._offer(offer, enough)
         watched.oom_killed = oom_kills(self.groups) - killed_before
         # A system that does not recover is started anew for the next trial.
-        alive = not watched.lost and self._recovered()
+        state = "busy" if watched.lost else self._state()
+        alive, watched.gone = state == "ready", state == "gone"
         hopeless = offer.load <= self.task.lowest or not watched.failed
         if watched.wrong and not watched.told and alive and not self.worked and hopeless:
             self._fail("load", f"{watched.wrong}; the system was ready all the time")
@@ -216,7 +219,8 @@ class CommandBench:
             ended, whose = "died", None
         if not alive:
             note = f"the system did not recover and is started anew; {note}"
-            ended = "died" if watched.wrong else ended
+            if watched.wrong or watched.gone:
+                ended, whose = "died", None
         return Trial(
             offer.load,
             offer.runlength_s,
@@ -289,7 +293,7 @@ class CommandBench:
         self._run_load(_Run(load, commands.warmup_s, math.inf, number), lambda _: False, watched)
         if watched.wrong:
             watched.wrong = f"warm-up: {watched.wrong}"
-        elif not self._recovered():
+        elif self._state() != "ready":
             watched.lost, watched.wrong = True, f"the system did not recover from the warm-up at {load:g}"
         return watched
 
@@ -396,9 +400,13 @@ class CommandBench:
             time.sleep(_POLL_S)
         return False
 
-    def _recovered(self) -> bool:
-        """Whether it lives, has emptied its queues and is ready again."""
-        return self._alive() and self._drained() and self._ready(self.commands.ready_timeout_s)
+    def _state(self) -> Literal["ready", "busy", "gone"]:
+        """Whether the system is ready again, has not emptied its queues, or does not live."""
+        if not self._alive():
+            return "gone"
+        if not self._drained():
+            return "busy"
+        return "ready" if self._ready(self.commands.ready_timeout_s) else "gone"
 
     def _alive(self) -> bool:
         """A start command that has ended well has left its system running by itself."""

@@ -51,10 +51,13 @@ class Told:
 
     @property
     def waited_s(self) -> float:
-        """Summed time of requests under way, s: as reported, else as the mean response says."""
+        """Summed time of requests under way, s: as reported, else as the mean response says, or the percentiles."""
+        window = self.window
         if self.busy_s is not None:
             return self.busy_s
-        return (self.window.mean_s or 0.0) * self.window.completed
+        if window.mean_s is None and window.latency is not None:
+            return float(window.latency.values @ window.latency.counts) * 1e-9
+        return (window.mean_s or 0.0) * window.completed
 
 
 class Reader(Protocol):

@@ -208,7 +208,7 @@ def _answer(
     task: Task, trials: Sequence[Trial], known: Sequence[Evidence], rate: float | None, met: bool, why: str
 ) -> Answer:
     found = anomalies.findings(task, trials)
-    grave = [each for each in found if each.kind not in ("no-windows", "generator-limited", "load-not-made")]
+    grave = [each for each in found if each.kind not in anomalies.HARMLESS]
     low, high = sides(task, known)
     if rate is None and low > 0:
         found = (not_bracketed(low, high, trials), *found)

@@ -70,8 +70,6 @@ MOST_STALLED = 0.2
 """Share of all response time in stalls beyond which their mean is anybody's guess."""
 MISFIT = 30.0
 """No shape fits when the squares of all misses sum to so much more than one for each trial."""
-HARMLESS = ("no-windows", "generator-limited", "load-not-made", "failing")
-"""Findings that leave the answer as good as it was."""
 
 
 class Posterior:
@@ -321,7 +319,9 @@ def answer(task: Task, trials: Sequence[Trial], belief: Belief, now: Held, why: 
     """What is believed, unless something was found that it does not allow for."""
     tail = (1 - task.confidence) / 2
     found = tuple(with_rates(task, trials, each) for each in anomalies.findings(task, trials))
-    against = [each for each in found if each.kind not in HARMLESS and not stands(task, trials, now, each)]
+    against = [
+        each for each in found if each.kind not in anomalies.HARMLESS and not stands(task, trials, now, each)
+    ]
     if against and not why:
         why = f"{against[0].kind}: {against[0].what}"
     low, high = belief.quantile(tail), belief.quantile(1 - tail)

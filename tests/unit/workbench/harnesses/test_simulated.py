@@ -218,6 +218,7 @@ def test_simulated_trials_are_plain_data():
     assert {f.name: type(getattr(window, f.name)) for f in dataclasses.fields(window)} == {
         "duration_s": float,
         "offered": int,
+        "under_way": type(None),
         "completed": int,
         "failed": int,
         "mean_s": float,

@@ -6,6 +6,7 @@ The variance of a log reading has three parts.
   while they are few, from a prior: v = (ν₀v₀ + Σd²)/(ν₀ + n - 1), d the relative deviations of batches of windows.
   Where neighbouring batches go together (lag-1 correlation r), n counts as n(1 - r)/(1 + r).
 - *start*: the first windows of a trial may be off, together by about `START` windows: (START/n)².
+  One window has no scatter, and both are a guess (ν₀ = 1): repeated loads tell what share of it is true.
 - *between*: trials of the same load differ by more than their windows tell; τ² is learned over all trials
   (`between`), from a prior of 3 %.
 """
@@ -33,6 +34,7 @@ SETTLING, LEFT = 2, 0.4
 PRIOR_SCATTER, PRIOR_FREEDOM = 0.15, 3.0
 """v₀ and ν₀: the relative variance of one window, and how many windows that guess is worth."""
 PRIOR_BETWEEN, BETWEEN_FREEDOM = 0.03**2, 4.0
+GUESS_FREEDOM = 1.0
 DIED_VARIANCE = 0.3**2
 """Of the log reading of a trial that ended in the server's failure: it may be a mishap."""
 
@@ -65,11 +67,27 @@ class Evidence:
 def gathered(task: Task, trials: Sequence[Trial]) -> list[Evidence]:
     """Of all trials that tell something of the server, in the order in which they were made."""
     flags = stolen([trial.machine for trial in trials])
-    return [
+    found = [
         replace(found, stolen=True) if flags[order] else found
         for order, trial in enumerate(trials)
         if trial.of_server and (found := of_trial(task.goal, trial, order)) is not None
     ]
+    share = _of_the_guess(found)
+    return [replace(each, within=share * each.within) if each.windows == 1 else each for each in found]
+
+
+def _of_the_guess(known: Sequence[Evidence]) -> float:
+    """The variance of trials of one window, as a share of what is guessed while no load is repeated."""
+    groups: dict[float, list[Evidence]] = {}
+    for each in known:
+        if each.windows == 1 and FLOOR < each.value < CAP:
+            groups.setdefault(each.load, []).append(each)
+    square, freedom = GUESS_FREEDOM, GUESS_FREEDOM
+    for group in groups.values():
+        values = np.array([each.value for each in group])
+        square += float(((values - values.mean()) ** 2 / [each.within for each in group]).sum())
+        freedom += len(group) - 1
+    return square / freedom
 
 
 def of_trial(goal: Goal, trial: Trial, order: int) -> Evidence | None:

@@ -189,3 +189,17 @@ def test_the_region_is_promised_with_less_doubt_than_the_rate() -> None:
     assert held(task(), Sure(none, none, 0.0), known).met
     assert not held(task(promise="region"), Sure(none, none, 0.97), known).met
     assert held(task(promise="region"), Sure(none, none, 0.99), known).met
+
+
+def test_trials_of_one_window_are_as_sure_as_repeats_agree() -> None:
+    def within(*readings: float) -> float:
+        single = [trial(100, [each]) for each in readings]
+        return gathered(task(), [*single, trial(200, [0.5])])[-1].within
+
+    alone = within(0.3)
+    assert within(0.3, 0.3) == pytest.approx(alone / 2)
+    assert within(*[0.3, 0.31] * 8) < alone / 10
+    assert within(0.3, 0.9, 0.2, 1.2) > within(0.3, 0.3, 0.3, 0.3)
+    longer = [trial(200, [0.5] * 6)]
+    same, other = (gathered(task(), [*made, *longer])[-1] for made in ([], [trial(100, [0.3])] * 5))
+    assert same.within == other.within
