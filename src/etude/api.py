@@ -14,7 +14,7 @@ from etude.experiment.test import Test
 from etude.figures.plot import Plot
 from etude.figures.style import Style
 from etude.report.verdict import Verdict, verdict
-from etude.results.reader import Results
+from etude.results.results import Results
 
 __all__ = ["Outcome", "Plan", "Plot", "Test", "bench", "make_plan", "plot", "run"]
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from etude.report.failing import Bound
     from etude.report.subject import Subject
     from etude.report.verdict import Verdict
-    from etude.results.reader import Results
+    from etude.results.results import Results
 
 RESUMED = (
     *("resume", "trials", "max_trials", "time", "precision", "baseline", "between_sittings", "fail_if"),

@@ -20,7 +20,7 @@ from etude.iolab.sweeps import TOTALS
 
 if TYPE_CHECKING:
     from etude.iolab.lab import Studied
-    from etude.results.reader import Results
+    from etude.results.results import Results
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

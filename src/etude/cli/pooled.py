@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from etude.experiment.plan import Plan
-    from etude.results.reader import Results
+    from etude.results.results import Results
     from etude.script.run import Asked
     from etude.workbench.kept import Kept, Sought
     from etude.workbench.pool.wanted import PoolSpec

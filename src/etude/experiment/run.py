@@ -27,7 +27,8 @@ from etude.experiment.sitting import (
 )
 from etude.experiment.test import MetricPattern, Test
 from etude.experiment.there import check_plan, engine_maker
-from etude.results.reader import Results, load_results, read_experiment, read_trusted_experiment
+from etude.results.reader import load_results, read_experiment, read_trusted_experiment
+from etude.results.results import Results
 from etude.results.units import kind_of, unit_kept
 from etude.results.writer import directory_name, sole_writer
 from etude.testbed.boot import record, restart

@@ -27,7 +27,8 @@ from etude.experiment.recorded import MachineRecord, planned_commands
 from etude.experiment.there import There, there_of
 from etude.masking import Mask
 from etude.results.model import METRICS, Measurement, signal_name
-from etude.results.reader import FORMAT, VERSION, drop_torn_trial, load_results
+from etude.results.reader import drop_torn_trial, load_results
+from etude.results.results import FORMAT, VERSION
 from etude.results.stretches import restarted_into, stretches
 from etude.results.writer import ResultsWriter, check_writable_name, directory_name, refused, write_experiment
 from etude.testbed import snapshot

@@ -9,7 +9,7 @@ from etude.figures.data import Axis, Band, Bars, Curve, Field, Figure, Line, Mar
 from etude.figures.style import BAND_COLOUR, LINE_COLOUR, MARKERS, colour, paler
 
 if TYPE_CHECKING:
-    from etude.figures.export import Block
+    from etude.figures.blocks import Block
 
 HEAD = '''\
 """Draws {stem}.dat again: python3 {stem}.py [FILE.pdf]. Needs matplotlib only."""

@@ -17,7 +17,7 @@ from etude.iolab.sweeps import Sweep
 if TYPE_CHECKING:
     from etude.figures.plot import Plot
     from etude.iolab.trial_rows import Row
-    from etude.results.reader import Results
+    from etude.results.results import Results
 
 __all__ = ["Reading", "Sweep", "explain", "figures", "rows", "sweep"]
 

@@ -20,7 +20,7 @@ from etude.iolab.readings import Reading, reading_of
 from etude.iolab.sweeps import TOTALS
 from etude.iolab.trial_rows import csv_text
 from etude.report.subject import Subject, subject_of
-from etude.results.reader import Results
+from etude.results.results import Results
 from etude.results.writer import refused
 from etude.trust import open_for_root
 

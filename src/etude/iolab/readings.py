@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from etude.iolab.comparisons import Comparison
     from etude.iolab.costs import Costs
     from etude.iolab.shapes import Parting, Shape
-    from etude.results.reader import Results
+    from etude.results.results import Results
 
 
 @dataclass(frozen=True)

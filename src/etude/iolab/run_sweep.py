@@ -14,7 +14,8 @@ from etude.experiment.sitting import EngineMaker
 from etude.iolab.points import Points, swept_of
 from etude.iolab.sweeps import Sweep, make_plan, make_sweep, make_test
 from etude.report.subject import subject_of
-from etude.results.reader import Results, read_experiment
+from etude.results.reader import read_experiment
+from etude.results.results import Results
 
 PAGE = 4096
 

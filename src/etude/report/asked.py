@@ -12,7 +12,7 @@ from etude.errors import InputError, UsageError
 from etude.experiment.plan import from_document
 from etude.experiment.schedule import DUET
 from etude.report.getstats.options import parse_getstats
-from etude.results.reader import Results
+from etude.results.results import Results
 from etude.stats.factors import MEAN_FACTORS, RATIO_FACTORS, Factors, factor_for
 
 

@@ -17,7 +17,8 @@ from etude.report.subject import (
     watched_in,
 )
 from etude.report.usual import ALWAYS, usual_names
-from etude.results.reader import Results, load_results, read_experiment
+from etude.results.reader import load_results, read_experiment
+from etude.results.results import Results
 from etude.results.series import Series
 from etude.results.stretches import stretches
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from etude.results.model import Measurement
-from etude.results.reader import Results
+from etude.results.results import Results
 from etude.results.samples import Trial
 
 

@@ -13,7 +13,7 @@ from etude.errors import UsageError
 from etude.report.asked import Asked, asked_of
 from etude.report.samework import WorkDifference, differences
 from etude.results.integrity import repeated_note
-from etude.results.reader import Results
+from etude.results.results import Results
 from etude.results.samples import trials_of
 from etude.results.series import Column, Series
 from etude.results.series_of import series_of_results, series_of_table, series_of_trials

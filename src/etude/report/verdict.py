@@ -35,7 +35,7 @@ from etude.report.warnings import Warning, machine_warnings, ranked, series_warn
 from etude.report.warnings.course import MEMORY
 from etude.report.warnings.trials import DATA, limited, never_begun, several_matches
 from etude.report.warnings.warning import warning
-from etude.results.reader import Results
+from etude.results.results import Results
 from etude.results.series import Column, Floats, Series
 from etude.stats.compare import more_trials, range_of_further
 from etude.stats.describe import Summary, describe

@@ -19,7 +19,8 @@ import orjson
 from etude.errors import EDITED, InputError
 from etude.results import monitor
 from etude.results.model import Measurement
-from etude.results.reader import FORMAT, VERSION, load_results, read_experiment
+from etude.results.reader import load_results, read_experiment
+from etude.results.results import FORMAT, VERSION
 from etude.results.writer import directory_name, refused, write_experiment
 
 UNPAIRED = "unpaired"

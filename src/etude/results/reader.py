@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from html import escape
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,99 +14,12 @@ from etude.results.check import check_experiment, check_measurement
 from etude.results.integrity import check_lines, has_ended, rows_once
 from etude.results.model import Measurement, from_line
 from etude.results.regular import open_regular, read_regular
+from etude.results.resfile import read_res
+from etude.results.results import FORMAT, VERSION, Results
 from etude.trust import check_for_root
-from etude.units.parsing import quantity
 
 if TYPE_CHECKING:
-    import polars
-
-FORMAT, VERSION = "etude-experiment", 1
-
-
-@dataclass(frozen=True, repr=False)
-class Results:
-    """One experiment as it lies on disk."""
-
-    directory: Path
-    experiment: Mapping[str, Any]
-    measurements: Mapping[str, tuple[Measurement, ...]]
-    """By test, in the order in which they were made."""
-    torn: tuple[str, ...]
-    """Files whose last line was cut short; that line was dropped."""
-    repeated: Mapping[str, int] = field(default_factory=dict)
-    """Files with lines that stand there twice, and how many; they were dropped."""
-
-    def __repr__(self) -> str:
-        count = sum(map(len, self.measurements.values()))
-        return f"<Results in {self.directory}: {', '.join(self.names())}; {count} measurements>"
-
-    def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{escape(name)}</td><td>{sum(m.kept for m in self.measurements.get(name, ()))}</td></tr>"
-            for name in self.names()
-        )
-        head = "<tr><th>test</th><th>measurements</th></tr>"
-        return f"<table><caption>{escape(str(self.directory))}</caption>{head}{rows}</table>"
-
-    def role(self, test: str) -> str:
-        """`test`, `again` (the reference against itself) or `shell`."""
-        return str(next(t["role"] for t in self.experiment["tests"] if t["name"] == test))
-
-    def names(self, role: str = "test") -> tuple[str, ...]:
-        """The tests of one role, in the order in which they were named."""
-        return tuple(t["name"] for t in self.experiment["tests"] if t["role"] == role)
-
-    def frame(self) -> polars.DataFrame:
-        """One row a measurement; one column a member, a parameter and a metric (values only; units in `experiment`).
-
-        A parameter that is a size everywhere, such as `16KiB`, stands there in bytes, too: as `NAME_bytes`.
-        """
-        import polars
-
-        parameters = _parameters(self.experiment["tests"])
-        return polars.DataFrame(
-            [_flat(m, parameters[name]) for name in self.measurements for m in self.measurements[name]],
-            infer_schema_length=None,
-        )
-
-
-def _parameters(tests: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Of each test; those that are sizes in bytes, too."""
-    known = {test["name"]: dict(test.get("parameters") or {}) for test in tests}
-    for name in dict.fromkeys(name for found in known.values() for name in found):
-        sizes = {test: _bytes(found[name]) for test, found in known.items() if name in found}
-        if None not in sizes.values():
-            for test, size in sizes.items():
-                known[test][f"{name}_bytes"] = size
-    return known
-
-
-def _bytes(text: str) -> float | None:
-    value, base = quantity(text) or (None, None)
-    return value if base == "B" else None
-
-
-def _flat(m: Measurement, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    row = dict(parameters) | {name: getattr(m, name) for name in _PLAIN}
-    row["command"] = list(m.command)
-    return row | {name: None if value[0] is None else float(value[0]) for name, value in m.metrics.items()}
-
-
-_NO_COLUMNS = (
-    "command",
-    "metrics",
-    "cache",
-    "stdout",
-    "stderr",
-    "windows",
-    "notes",
-    "rows",
-    "kernel",
-    "throttled",
-    "command_text",
-    "accepted",
-)
-_PLAIN = tuple(name for name in Measurement._fields if name not in _NO_COLUMNS)
+    pass
 
 
 def load_results(directory: str | os.PathLike[str]) -> Results:
@@ -120,8 +31,6 @@ def load_results(directory: str | os.PathLike[str]) -> Results:
     """
     path = Path(directory)
     if path.suffix == ".res" and not os.path.isdir(path):
-        from etude.results.resfile import read_res
-
         return read_res(path)
     experiment = read_experiment(path)
     measurements, torn, repeated = {}, [], {}

@@ -11,9 +11,9 @@ from typing import Any
 
 from etude.errors import InputError
 from etude.results.model import Measurement, from_line
-from etude.results.reader import FORMAT, VERSION, Results
 from etude.results.regular import read_regular
 from etude.results.res import MEASUREMENT, Block, fields, parse_blocks, row_of_block
+from etude.results.results import FORMAT, VERSION, Results
 from etude.results.writer import directory_name
 
 INCOMPLETE = "incomplete"

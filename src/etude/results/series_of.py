@@ -15,7 +15,7 @@ from etude.results.series import Column, Failure, Series
 if TYPE_CHECKING:
     import polars
 
-    from etude.results.reader import Results
+    from etude.results.results import Results
     from etude.results.table import Table
 
 

@@ -13,8 +13,9 @@ import numpy as np
 
 from etude.errors import InputError, UsageError
 from etude.results.model import Measurement
-from etude.results.reader import Results, load_results
+from etude.results.reader import load_results
 from etude.results.readers import read_table
+from etude.results.results import Results
 from etude.results.series import Series
 from etude.results.series_of import series_of_results, series_of_table
 from etude.results.stretches import stretches

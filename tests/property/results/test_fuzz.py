@@ -15,7 +15,8 @@ from etude.api import make_plan, run
 from etude.errors import EtudeError, InputError
 from etude.report.export import to_csv, to_json, to_markdown
 from etude.report.verdict import verdict
-from etude.results.reader import Results, load_results
+from etude.results.reader import load_results
+from etude.results.results import Results
 from support.builders import still_machine
 from support.fakes import World, around
 from support.profiles import examples

@@ -21,7 +21,8 @@ from etude.report.extension import reaching
 from etude.report.status import status_of
 from etude.report.text import precision_line
 from etude.report.verdict import verdict
-from etude.results.reader import Results, load_results
+from etude.results.reader import load_results
+from etude.results.results import Results
 from etude.results.samples import paired_samples, trials_of
 from support.builders import hooked
 from support.fakes import World, around, is_hook

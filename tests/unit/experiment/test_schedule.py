@@ -15,7 +15,8 @@ from etude.errors import CommandFailed, EtudeError, MachineRefuses, UsageError
 from etude.experiment.schedule import block_order, disjoint_cpus
 from etude.experiment.test import Test
 from etude.results.model import Measurement
-from etude.results.reader import Results, load_results
+from etude.results.reader import load_results
+from etude.results.results import Results
 from support.fakes import World, around, is_hook
 
 A, B, C = (Test(name, (name,)) for name in "abc")

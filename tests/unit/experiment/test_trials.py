@@ -17,7 +17,8 @@ from etude.experiment.plan import Plan
 from etude.experiment.test import MetricPattern, Test, make_test
 from etude.report.verdict import verdict
 from etude.results.model import Measurement
-from etude.results.reader import Results, load_results
+from etude.results.reader import load_results
+from etude.results.results import Results
 from etude.results.samples import sample, trials_of
 from etude.stats.stopping import Decision, Seen
 from support.fakes import World, around, is_hook

@@ -11,8 +11,9 @@ from xml.etree import ElementTree
 import pytest
 from PIL import Image
 
+from etude.figures.blocks import blocks
 from etude.figures.data import Axis, Band, Bars, Box, Curve, Figure, Line, Mark, Panel, Point, Shape
-from etude.figures.export import blocks, export
+from etude.figures.export import export
 
 NASTY = [
     "$x^2$",

@@ -12,7 +12,7 @@ import pytest
 from etude.engine import Launch
 from etude.experiment.run import run
 from etude.iolab.sweeps import Sweep, make_plan, make_sweep
-from etude.results.reader import Results
+from etude.results.results import Results
 from support.fakes import World
 
 CALL_S, PEAK, STORAGE, ZEROING_S = 100e-9, 8e9, 1e9, 0.2e-9

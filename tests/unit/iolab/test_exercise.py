@@ -12,7 +12,7 @@ from etude.iolab.exercise import Question, graded, lab_of, questions, template
 from etude.iolab.lab import Studied
 from etude.iolab.points import Over, Points, Swept
 from etude.iolab.readings import reading_of
-from etude.results.reader import Results
+from etude.results.results import Results
 
 NOISE = np.array([0.99, 0.995, 1.0, 1.0, 1.005, 1.01])
 CALL_S, PEAK, PAGE_S = 100e-9, 8e9, 1e-6

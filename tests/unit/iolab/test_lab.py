@@ -12,7 +12,8 @@ import pytest
 from etude.errors import InputError, Interrupted
 from etude.iolab import lab
 from etude.iolab.lab import Lab, begin, begun, run_lab
-from etude.results.reader import Results, load_results
+from etude.results.reader import load_results
+from etude.results.results import Results
 
 SMALL = {"buffers": {"buffers": "4K..16K"}, "linking": {"totals": "1..4"}}
 

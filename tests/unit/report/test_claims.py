@@ -16,7 +16,8 @@ from etude.report.planned import Wanted, plan_from
 from etude.report.subject import subject_of
 from etude.report.text import caution
 from etude.report.verdict import verdict
-from etude.results.reader import Results, load_results
+from etude.results.reader import load_results
+from etude.results.results import Results
 from support.builders import measurement, results_directory
 from support.fakes import World
 

@@ -20,8 +20,9 @@ from etude.report.reach import within_reach
 from etude.report.subject import subject_of, subject_of_table
 from etude.report.trialcost import seconds_per_trial
 from etude.report.verdict import verdict
-from etude.results.reader import Results, load_results
+from etude.results.reader import load_results
 from etude.results.readers import read_table
+from etude.results.results import Results
 from etude.results.series_of import series_of_results
 from etude.stats.intervals import effective_count
 from etude.stats.planning import noise_of_pairs, plan_for_deadline, plan_for_effect, trials_for_mean

@@ -29,7 +29,8 @@ from etude.report.judging import Judging
 from etude.report.status import status_line, status_of
 from etude.report.text import basis_line, comparison_lines, precision_line
 from etude.report.verdict import Verdict, verdict
-from etude.results.reader import Results, load_results
+from etude.results.reader import load_results
+from etude.results.results import Results
 from etude.stats.compare import noise_floor, paired_ratio
 from support.builders import as_if_killed, measurement, results_directory
 from support.fakes import World, around

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from etude.errors import InputError
 from etude.results.check import check_experiment, check_measurement
 from etude.results.model import Measurement, to_line
-from etude.results.reader import Results, load_results
+from etude.results.reader import load_results
 from etude.results.res import format_measurement, format_snapshot
 from etude.results.resfile import read_res
+from etude.results.results import Results
 from etude.results.samples import sample, trials_of
 from support.builders import measurement
 

@@ -14,9 +14,10 @@ from etude.report.getstats.tables import File, file_of, judged, without_values
 from etude.results.delimited import Table, read_table
 from etude.results.integrity import repeated_note
 from etude.results.model import METRICS, Measurement
-from etude.results.reader import Results, load_results
+from etude.results.reader import load_results
 from etude.results.res import parse_blocks
 from etude.results.resfile import read_res
+from etude.results.results import Results
 from etude.results.samples import Trial, trials_of
 from etude.stats.columns import DISPLAY, display_name, metric_name
 

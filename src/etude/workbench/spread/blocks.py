@@ -21,7 +21,8 @@ from etude.experiment.run import resume, run
 from etude.experiment.schedule import groups
 from etude.experiment.test import Test
 from etude.results.merge import merged
-from etude.results.reader import Results, load_results
+from etude.results.reader import load_results
+from etude.results.results import Results
 from etude.workbench.pool.job import Ended
 from etude.workbench.spread.jobs import Jobs, Say, again
 from etude.workbench.spread.part import Part

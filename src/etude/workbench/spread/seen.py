@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from etude.experiment.ledger import Ledger
 from etude.experiment.loop import judged, shell_test
 from etude.experiment.plan import Plan
-from etude.results.reader import Results
+from etude.results.results import Results
 from etude.results.stretches import stretches
 from etude.stats.means import Kind
 from etude.stats.stopping import Decision, Seen

@@ -25,7 +25,8 @@ from etude.experiment.test import MetricPattern, Test
 from etude.experiment.there import only_here
 from etude.experiment.trial import OOM_KILLED
 from etude.results.model import Measurement
-from etude.results.reader import Results, load_results, read_experiment
+from etude.results.reader import load_results, read_experiment
+from etude.results.results import Results
 from etude.stats.describe import describe
 from etude.testbed.resources.oom import oom_kills
 from etude.workbench.harnesses.spec import fill
