@@ -60,7 +60,7 @@ def _sources(options: GetstatsOptions) -> list[Source]:
         from etude.report.getstats.relations import transformed_sources
 
         return transformed_sources(options.files, options)
-    from etude.report.getstats.sources import read_sources
+    from etude.report.getstats.relations import read_sources
 
     return [source for path in options.files for source in read_sources(path)]
 

@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _compared(parser.add_argument_group("what is compared"))
     _warned(parser.add_argument_group("notes"))
     _asked(parser.add_argument_group("questions, answered by the exit code"))
-    from etude.report.pipeline import add_options
+    from etude.report.pipeline.arguments import add_options
 
     add_options(parser)
 

@@ -23,7 +23,7 @@ from etude.results.series import Series
 from etude.results.stretches import stretches
 
 if TYPE_CHECKING:
-    from etude.report.pipeline import Transform
+    from etude.report.pipeline.transforms import Transform
     from etude.report.summaries import Summaries
 
 LARGE_BYTES = 64 << 20
@@ -52,7 +52,7 @@ def read_subject(
         if experiment is None or _size(place) <= LARGE_BYTES:
             return subject_of(load_results(place))
         return _of_columns(place, experiment, metrics, watched)
-    from etude.report.pipeline import apply
+    from etude.report.pipeline.steps import apply
     from etude.results.readers import read_table
 
     table = apply(read_table(path), transforms, variables, confidence=confidence)

@@ -11,7 +11,9 @@ import polars
 import pytest
 
 from etude.errors import UsageError
-from etude.report.pipeline import TRANSFORMS, Transform, add_options, apply, checked
+from etude.report.pipeline.arguments import add_options
+from etude.report.pipeline.steps import apply
+from etude.report.pipeline.transforms import TRANSFORMS, Transform, checked
 from etude.results.series_of import series_of_table
 from etude.results.table import Table
 
@@ -164,7 +166,7 @@ def test_summaries_cannot_be_transformed() -> None:
 
 def test_declaring_them_loads_no_library_of_numbers() -> None:
     script = (
-        "import sys, argparse\nfrom etude.report.pipeline import add_options\n"
+        "import sys, argparse\nfrom etude.report.pipeline.arguments import add_options\n"
         "add_options(argparse.ArgumentParser())\nprint(*{'numpy', 'polars'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,13 +12,15 @@ import polars
 
 from etude.errors import InputError, UsageError
 from etude.report.getstats.options import JUDGED, GetstatsOptions
-from etude.report.getstats.sources import Raw, Source, is_ours, is_plain_table
+from etude.report.getstats.sources import Source, TableSource, is_ours, is_plain_table, tests_of
 from etude.report.getstats.summaries import of_table
-from etude.report.getstats.tables import File, without_values
+from etude.report.getstats.tables import File, Raw, without_values
 from etude.report.getstats.warnings import FREE
 from etude.report.pipeline.steps import Relation, places, read_pass, stepped
 from etude.results import delimited
+from etude.results.reader import load_results
 from etude.results.readers import read_table
+from etude.results.resfile import read_res
 from etude.results.table import Table
 from etude.stats.columns import DISPLAY, display_name, metric_name
 from etude.stats.transforms import output
@@ -25,6 +28,20 @@ from etude.stats.transforms.names import find, metrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+
+def read_sources(path: str) -> list[Source]:
+    """The relations of a file or directory.
+
+    Raises:
+        InputError: it cannot be read, or is nothing that can be.
+    """
+    file = Path(path)
+    if is_ours(file):
+        return tests_of(path, load_results(file) if os.path.isdir(file) else read_res(file))
+    if is_plain_table(path):
+        return [TableSource(path, delimited.read_table(file))]
+    return read_other(path)
 
 
 def read_other(path: str) -> list[Source]:

@@ -10,19 +10,14 @@ from typing import Protocol
 
 from etude.errors import InputError, UsageError
 from etude.report.getstats.options import JUDGED
-from etude.report.getstats.tables import File, file_of, judged, without_values
-from etude.results.delimited import Table, read_table
+from etude.report.getstats.tables import File, Raw, file_of, judged, without_values
+from etude.results.delimited import Table
 from etude.results.integrity import repeated_note
 from etude.results.model import METRICS, Measurement
-from etude.results.reader import load_results
 from etude.results.res import parse_blocks
-from etude.results.resfile import read_res
 from etude.results.results import Results
 from etude.results.samples import Trial, trials_of
 from etude.stats.columns import DISPLAY, display_name, metric_name
-
-Raw = list[tuple[str, ...]]
-"""A line of names, then the rows."""
 
 
 class Source(Protocol):
@@ -40,22 +35,6 @@ class Source(Protocol):
 
     def raw(self) -> Raw:
         """The rows as they were read."""
-
-
-def read_sources(path: str) -> list[Source]:
-    """The relations of a file or directory.
-
-    Raises:
-        InputError: it cannot be read, or is nothing that can be.
-    """
-    file = Path(path)
-    if is_ours(file):
-        return _tests(path, load_results(file) if os.path.isdir(file) else read_res(file))
-    if is_plain_table(path):
-        return [_TableSource(path, read_table(file))]
-    from etude.report.getstats.relations import read_other
-
-    return read_other(path)
 
 
 def is_ours(file: Path) -> bool:
@@ -83,7 +62,7 @@ def _has_blocks(file: Path) -> bool:
     return any(block.name for block in parse_blocks(head))
 
 
-def _tests(path: str, results: Results) -> list[Source]:
+def tests_of(path: str, results: Results) -> list[Source]:
     left_out = [
         f"Line {entry['line']}: the measurement block there is left out: {entry['reason']}."
         for entry in results.experiment.get("left_out", ())
@@ -151,7 +130,7 @@ def _raw_row(m: Measurement, names: Sequence[str]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class _TableSource:
+class TableSource:
     """A table of another program: each column of numbers is a sample; one called epoch numbers the rows."""
 
     label: str

@@ -17,7 +17,7 @@ from etude.stats.columns import display_name, metric_name
 from etude.stats.predicate import Figures
 
 if TYPE_CHECKING:
-    from etude.report.getstats.sources import Raw
+    from etude.report.getstats.tables import Raw
     from etude.results.table import Table
 
 _COLUMNS = {

@@ -28,6 +28,9 @@ HEADINGS = ("NAME", "COUNT", "MEAN", "MEDIAN", "LOW", "HIGH", "MIN", "MAX", "SDE
 OVERHEAD = "O/H"
 UNKNOWN = "-"
 
+Raw = list[tuple[str, ...]]
+"""A line of names, then the rows."""
+
 
 class File(NamedTuple):
     """One column of values by display name, and what is known of them."""

@@ -120,14 +120,25 @@ def read_pass(relation: Relation) -> Relation:
     return replace(_wait_and_cpu(_unite(relation)), measured=False)
 
 
-def transformed_table(
+def apply(
     table: Table,
     transforms: Sequence[Transform],
-    variables: Mapping[str, float | str],
-    confidence: float,
-    out: Callable[[str], object],
+    variables: Mapping[str, float | str] | None = None,
+    *,
+    confidence: float = 0.95,
+    out: Callable[[str], object] = print,
 ) -> Table:
-    """`pipeline.apply`."""
+    """The table after these transforms: those that are shifted, then the joining of each trial, then the others.
+
+    Without transforms behind it, the joining is left to whoever makes series of the table. What a transform warns of
+    is added to the table's warnings; what one prints is given to `out`.
+
+    Raises:
+        UsageError: there is no such column, an expression cannot be evaluated, or the table holds summaries only.
+    """
+    if not transforms:
+        return table
+    variables = variables or {}
     if table.summary_only:
         raise UsageError(
             f"{table.label}: holds summaries, not rows; --{transforms[0].name} cannot be applied"

@@ -6,7 +6,7 @@ Reading them loads no library of numbers; docs/getstats.md says what each does.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,9 +14,7 @@ from etude.errors import UsageError
 from etude.stats.expression import ExpressionError, compile_expression
 
 if TYPE_CHECKING:
-    import argparse
-
-    from etude.results.table import Table
+    pass
 
 
 @dataclass(frozen=True)
@@ -172,39 +170,6 @@ _CHECKS: Mapping[str, Callable[..., object]] = {
     "aggregate": aggregate_in,
     **{name: _check_expression(name) for name in ("select", "warnrow", "warncol", "warnval", "die", "eval")},
 }
-
-
-def add_options(parser: argparse.ArgumentParser, leave_out: Collection[str] = ()) -> None:
-    """The transforms as options of `parser`; those of these names are left out, since it has them for other things.
-
-    They are collected in the order given in `options.transforms`, and `--set` in `options.variables`.
-    """
-    from etude.report.pipeline import arguments
-
-    arguments.add_options(parser, leave_out)
-
-
-def apply(
-    table: Table,
-    transforms: Sequence[Transform],
-    variables: Mapping[str, float | str] | None = None,
-    *,
-    confidence: float = 0.95,
-    out: Callable[[str], object] = print,
-) -> Table:
-    """The table after these transforms: those that are shifted, then the joining of each trial, then the others.
-
-    Without transforms behind it, the joining is left to whoever makes series of the table. What a transform warns of
-    is added to the table's warnings; what one prints is given to `out`.
-
-    Raises:
-        UsageError: there is no such column, an expression cannot be evaluated, or the table holds summaries only.
-    """
-    if not transforms:
-        return table
-    from etude.report.pipeline.steps import transformed_table
-
-    return transformed_table(table, transforms, variables or {}, confidence, out)
 
 
 def usage_lines(names: Sequence[str]) -> str:

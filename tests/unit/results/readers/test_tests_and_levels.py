@@ -202,7 +202,7 @@ def test_requests_of_ab_are_in_milliseconds_and_not_in_the_order_of_their_times(
 
 
 def test_transforms_keep_what_describes_a_row() -> None:
-    from etude.report.pipeline import apply
+    from etude.report.pipeline.steps import apply
 
     table = read_table(DATA / "pyperf.json")
     assert "process" not in table.metrics
