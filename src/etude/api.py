@@ -13,6 +13,7 @@ from etude.experiment.run import Outcome, run
 from etude.experiment.test import Test
 from etude.figures.plot import Plot
 from etude.figures.style import Style
+from etude.report.notebook import shown
 from etude.report.verdict import Verdict, verdict
 from etude.results.results import Results
 
@@ -29,7 +30,7 @@ def bench(
     Raises:
         etude.errors.EtudeError: as its classes say; what was measured is on disk.
     """
-    return verdict(run(make_plan(commands, **options), directory, verb="bench").results)
+    return shown(verdict(run(make_plan(commands, **options), directory, verb="bench").results))
 
 
 def plot(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from etude.cli.fitting import Column
 from etude.cli.terminal import Terminal
-from etude.report import export, text
+from etude.report import export, text, verdict_text
 from etude.report.joined_text import joined_lines
 from etude.report.note_text import note_line, some_names
 from etude.report.notes import MOST, notes_of
@@ -78,7 +78,7 @@ def show(
 
 def say_answers(screen: Terminal, verdict: Verdict) -> None:
     """The comparisons, and targets that were missed with the command that goes on."""
-    for line in text.answer_lines(verdict):
+    for line in verdict_text.answer_lines(verdict):
         what, _, command = line.partition(": ")
         if what in (text.GOES_ON, text.MEASURES_ANEW):
             screen.say_command(what, command)

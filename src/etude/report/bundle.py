@@ -206,7 +206,7 @@ def _machine(document: Mapping[str, Any], name: str) -> list[Member]:
 
 def _verdict(directory: Path, name: str) -> tuple[list[Member], list[str]]:
     """The verdict as text and JSON; where there is none the text says why."""
-    from etude.report import details, text
+    from etude.report import details, verdict_text
     from etude.report.export import to_json
     from etude.report.judging import Judging
     from etude.report.reading import read_subject
@@ -221,7 +221,7 @@ def _verdict(directory: Path, name: str) -> tuple[list[Member], list[str]]:
     except EtudeError as error:
         why = f"There is no verdict: {error}".replace(str(directory), label)
         return [member_of(f"verdicts/{name}.txt", f"{why}\n")], [why]
-    sentences = text.verdict_lines(found)
+    sentences = verdict_text.verdict_lines(found)
     further = [line for c in found.comparisons for line in details.detail_lines(c)]
     told = "".join(f"{line}\n" for line in (*sentences, *further))
     return [

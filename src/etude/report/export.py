@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from etude.errors import cannot_write
-from etude.report import text
+from etude.report import text, verdict_text
 from etude.report.across import Across, overall
 from etude.report.comparison import Comparison
 from etude.report.status import status_line, status_of
@@ -85,7 +85,7 @@ def to_json(verdict: Verdict, across: Sequence[Across] = (), machines: Sequence[
         "across": [_across(a) for a in across],
         "overall": [{"other": label} | asdict(found) for label, found in overall(across)],
         "machines": list(machines),
-        "text": text.verdict_lines(verdict),
+        "text": verdict_text.verdict_lines(verdict),
     }
     return json.dumps(_finite(document), indent=1, ensure_ascii=False)
 
@@ -193,5 +193,9 @@ def to_markdown(verdict: Verdict) -> str:
         lines.append(
             f"| {name} | {cells[0]} | {between} | {cells[1]} | {cells[2]} | {cells[3]} | {s.count} |"
         )
-    notes = [*filter(None, [status_line(verdict)]), *map(str, verdict.warnings), *text.answer_lines(verdict)]
+    notes = [
+        *filter(None, [status_line(verdict)]),
+        *map(str, verdict.warnings),
+        *verdict_text.answer_lines(verdict),
+    ]
     return "\n".join([*lines, "", *[f"- {note}" for note in notes], ""])

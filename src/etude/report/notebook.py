@@ -3,16 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from html import escape
-from typing import TYPE_CHECKING
 
 from etude.report import text
+from etude.report.status import status_line
+from etude.report.verdict import TestVerdict, Verdict
+from etude.report.verdict_text import answer_lines, verdict_lines
 from etude.units.formatting import counted, quantity
 
-if TYPE_CHECKING:
-    from etude.report.verdict import TestVerdict, Verdict
-
 _HEADINGS = ("mean", "95 %", "median", "trials")
+
+
+class ShownVerdict(Verdict):
+    """A verdict that shows itself: `print` has it as text, a notebook as a table."""
+
+    def __str__(self) -> str:
+        return "\n".join(verdict_lines(self))
+
+    def __repr__(self) -> str:
+        return short(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
+
+
+def shown(verdict: Verdict) -> ShownVerdict:
+    """The same verdict, which shows itself."""
+    return ShownVerdict(**{each.name: getattr(verdict, each.name) for each in fields(verdict)})
 
 
 def short(verdict: Verdict) -> str:
@@ -24,10 +42,8 @@ def short(verdict: Verdict) -> str:
 
 def as_html(verdict: Verdict) -> str:
     """A table of the judged metric, and the sentences below it."""
-    from etude.report.status import status_line
-
     rows = [_cells(test, verdict.primary) for test in verdict.tests]
-    lines = [*filter(None, [status_line(verdict)]), *text.answer_lines(verdict)]
+    lines = [*filter(None, [status_line(verdict)]), *answer_lines(verdict)]
     notes = [f"Note: {warning}" for warning in verdict.warnings]
     return table((verdict.primary, *_HEADINGS), rows) + "".join(
         f"<p>{escape(line)}</p>" for line in (*lines, *notes)

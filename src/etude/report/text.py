@@ -21,7 +21,7 @@ from etude.units.formatting import (
 
 if TYPE_CHECKING:
     from etude.report.asked import Asked
-    from etude.report.verdict import Comparison, MetricSummary, TestVerdict, Verdict
+    from etude.report.verdict import Comparison, MetricSummary, TestVerdict
     from etude.stats.compare import Ratio
     from etude.stats.describe import Summary
     from etude.stats.sittings import SittingsRatio
@@ -291,45 +291,6 @@ def margin(s: Summary, unit: str) -> str:
     if relative < 1.0:
         return f" ± {percent(relative)}"
     return f" ({quantity(interval.low, unit, s.mean)} … {quantity(interval.high, unit, s.mean)})"
-
-
-def verdict_lines(verdict: Verdict) -> list[str]:
-    """The whole verdict as plain text: status, tests, comparisons, how to reach a target, and all notes."""
-    from etude.report.status import status_line
-
-    return [
-        *filter(None, [status_line(verdict)]),
-        *(test_line(test, verdict.primary) for test in verdict.tests),
-        *answer_lines(verdict),
-        *map(str, verdict.warnings),
-    ]
-
-
-def answer_lines(verdict: Verdict) -> list[str]:
-    """What is known in the end: the comparisons, the means that missed their target, and the command that goes on."""
-    from etude.report.compared import compared_lines
-    from etude.report.extension import limit_line, reaching
-    from etude.report.uncompared import not_compared_lines
-
-    extension = reaching(verdict)
-    return [
-        *compared_lines(verdict),
-        *_precision_lines(verdict),
-        *not_compared_lines(verdict),
-        *([line] if (line := limit_line(verdict)) else []),
-        *([f"{extension.label}: {extension.command}"] if extension else []),
-    ]
-
-
-def _precision_lines(verdict: Verdict) -> list[str]:
-    """The means that missed their target; of many, the worst."""
-    found = [
-        (test, line) for test in verdict.tests if (line := precision_line(test, verdict.asked)) is not None
-    ]
-    if len(found) <= FOLDED_ABOVE:
-        return [line for _, line in found]
-    kind, _, worst = max(found, key=lambda each: each[0].more)[1].partition(": ")
-    return [f"{kind}: {len(found)} of {len(verdict.tests)} means; the worst: {worst}"]
 
 
 _LEVELS = {"sitting": "session"}

@@ -156,21 +156,6 @@ class Verdict:
         """Where the results are."""
         return Path(self.subject.label)
 
-    def __str__(self) -> str:
-        from etude.report.text import verdict_lines
-
-        return "\n".join(verdict_lines(self))
-
-    def __repr__(self) -> str:
-        from etude.report.notebook import short
-
-        return short(self)
-
-    def _repr_html_(self) -> str:
-        from etude.report.notebook import as_html
-
-        return as_html(self)
-
 
 def verdict(
     source: Results | Subject, metrics: Sequence[str] | None = None, judging: Judging | None = None

@@ -19,8 +19,9 @@ from etude.report.page import content_of, gather
 from etude.report.page.answers import QUESTIONS, Answer, answers_of, headline
 from etude.report.page.gather import Gathered
 from etude.report.status import status_line, status_of
-from etude.report.text import UNPAIRED, answer_lines, precision_line
+from etude.report.text import UNPAIRED, precision_line
 from etude.report.uncompared import not_compared, not_compared_lines
+from etude.report.verdict_text import answer_lines
 from etude.units.formatting import percent
 from support import pages
 from support.fakes import World, around
