@@ -100,7 +100,7 @@ def without_stray_requests(text: str) -> str:
 if __name__ == "__main__":
     from etude.cli.examples import example_lines
     from etude.cli.graphit import USAGE as GRAPHIT
-    from etude.cli.main import build_parser
+    from etude.cli.verb_parsers import build_parser
     from etude.cli.verbs import ENGINE_VERBS
     from etude.report.getstats.options import USAGE
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from etude.cli.again import again
-from etude.cli.main import verb_parser
+from etude.cli.verb_parsers import verb_parser
 from etude.errors import EtudeError, InputError
 from etude.experiment.plan import plan_to_resume
 from etude.located import document

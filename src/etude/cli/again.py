@@ -67,7 +67,7 @@ def _again(given: Path, first: Path, options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> None:
-    from etude.cli.parser import others_given
+    from etude.cli.verb_parsers import others_given
     from etude.errors import UsageError
 
     if others := others_given(options, "run", ("again", "output", "seed", "between_sittings", "json")):

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from etude.cli import hyperfine
+from etude.cli import hyperfine, verb_parsers
 from etude.cli import parser as kinds
 from etude.cli.bench_tests import shell_of, tests_of
 from etude.cli.bounds import add_undecided, answer, check_bounds, read_bounds
@@ -484,7 +484,7 @@ def _least_s(options: argparse.Namespace) -> float | None:
 def _check_resume(options: argparse.Namespace) -> None:
     from etude.errors import UsageError
 
-    if others := kinds.others_given(options, "bench", RESUMED):
+    if others := verb_parsers.others_given(options, "bench", RESUMED):
         raise UsageError(
             f"--resume takes what to do from the results directory: leave out {', '.join(others)}"
         )

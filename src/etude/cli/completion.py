@@ -50,7 +50,7 @@ def _verb(verb: str) -> Verb:
     below = tuple(name.split()[1] for name in SUMMARIES if name.startswith(f"{verb} "))
     if verb in ENGINE:
         return Verb(below, _options_of_engine(verb))
-    from etude.cli.main import verb_parser
+    from etude.cli.verb_parsers import verb_parser
 
     actions = [action for action in verb_parser(verb)._actions if action.help != argparse.SUPPRESS]
     first = next((action for action in actions if not action.option_strings), None)

@@ -8,13 +8,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from etude.cli.entry import complain, run_program
-from etude.cli.verbs import ENGINE_VERBS, EXIT_CODES, OPERATIONS, SUMMARIES, VERBS, group_lines
+from etude.cli.verbs import ENGINE_VERBS, OPERATIONS, SUMMARIES, VERBS, overview
 from etude.version import __version__
 
 if TYPE_CHECKING:
-    import argparse
-
-    from etude.cli.parser import OneLineParser
+    pass
 
 
 def entry() -> None:
@@ -123,80 +121,25 @@ def _environment_at_start() -> dict[str, str]:
     return environment
 
 
-def overview() -> str:
-    """What `etude --help` prints."""
-    return f"""\
-Étude {__version__}: runs programs again and again until their numbers can be trusted.
-
-usage: etude VERB [options]
-       etude VERB --help
-
-{group_lines()}
-{EXIT_CODES}"""
-
-
-def verb_parser(verb: str) -> argparse.ArgumentParser:
-    """The parser of one verb."""
-    from etude.cli.parser import OneLineParser
-
-    return _filled(OneLineParser(prog=f"etude {verb}", description=_description(verb)), verb)
-
-
-def build_parser() -> argparse.ArgumentParser:
-    """One parser with every verb below it, for the manual pages and completions."""
-    from etude.cli.parser import OneLineParser
-
-    parser = OneLineParser(prog="etude", description=overview().split("\n", 1)[0], epilog=EXIT_CODES)
-    parser.add_argument("--version", action="version", version=f"etude {__version__}")
-    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
-    for verb, text in SUMMARIES.items():
-        if verb in VERBS:
-            _filled(verbs.add_parser(verb, help=text, description=_description(verb)), verb)
-        else:
-            verbs.add_parser(verb, help=text)
-    return parser
-
-
-def _filled(parser: OneLineParser, verb: str) -> OneLineParser:
-    """The parser with the verb's options, examples, and what to type for options that it does not have."""
-    from etude.cli.examples import example_lines
-
-    parser.examples = example_lines(verb)
-    parser.instead = getattr(_module(verb), "INSTEAD", {})
-    parser.otherwise = getattr(_module(verb), "OTHERWISE", "")
-    _module(verb).add_arguments(parser)
-    return parser
-
-
-def _description(verb: str) -> str:
-    return (_module(verb).__doc__ or "").strip()
-
-
-def _module(verb: str):  # type: ignore[no-untyped-def]  # each verb's module: add_arguments, run
-    import re
-    from importlib import import_module
-
-    return import_module(f"etude.cli.{re.sub('[ -]', '_', verb)}")
-
-
 def _run(verb: str, arguments: list[str]) -> int:
     import gc
 
+    from etude.cli.verb_parsers import verb_module, verb_parser
     from etude.errors import EtudeError, Restarting
     from etude.masking import Mask
 
-    taken = getattr(_module(verb), "take_over", lambda words: None)(arguments)
+    taken = getattr(verb_module(verb), "take_over", lambda words: None)(arguments)
     if taken is not None:
         return int(taken)
     gc.disable()  # a short life without cycles: walking thousands of measurements again and again buys nothing
 
     parser = verb_parser(verb)
     try:
-        words = getattr(_module(verb), "translated", list)(arguments)
+        words = getattr(verb_module(verb), "translated", list)(arguments)
         options = parser.parse_intermixed_args(words)
         options.command_line = [f"etude {verb}", *arguments]
         Mask(getattr(options, "mask", ())).title()
-        code: int = _module(verb).run(options)
+        code: int = verb_module(verb).run(options)
     except Restarting as error:
         from etude.cli.restarting import restart_now
 

@@ -7,7 +7,7 @@ import math
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import NoReturn
@@ -63,22 +63,6 @@ class OneLineParser(argparse.ArgumentParser):
             if close := closest(option, self._option_string_actions):
                 return f" (did you mean {close}?)"
         return f"; {self.otherwise}" if words and self.otherwise else ""
-
-
-def others_given(options: argparse.Namespace, verb: str, keep: Collection[str]) -> list[str]:
-    """Options and words of a verb that were given, as --help names them; `keep`: destinations that may be."""
-    from etude.cli.main import verb_parser
-
-    parser = verb_parser(verb)
-    usual = vars(parser.parse_args([]))
-    found: dict[str, str] = {}
-    for action in parser._actions:
-        name = next((option for option in action.option_strings if option.startswith("--")), None)
-        name = name or next(iter(action.option_strings), str(action.metavar))
-        may_be = action.dest in keep or action.dest not in usual
-        if not may_be and getattr(options, action.dest) != usual[action.dest]:
-            found.setdefault(action.dest, name)
-    return list(found.values())
 
 
 def closest(word: str, known: Iterable[str]) -> str | None:

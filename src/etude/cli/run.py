@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from etude.cli import parser as kinds
+from etude.cli import verb_parsers
 from etude.cli.pool_options import add_pool, pool_of
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def run(options: argparse.Namespace) -> int:
     if options.between_sittings is not None:
         raise UsageError("--between-sittings is for --again")
     if options.resume is not None:
-        if others := kinds.others_given(options, "run", RESUMED):
+        if others := verb_parsers.others_given(options, "run", RESUMED):
             raise UsageError(
                 f"--resume takes what to do from the results directory: leave out {', '.join(others)}"
             )
@@ -107,7 +108,7 @@ def run(options: argparse.Namespace) -> int:
     from etude.script.checkpoint import is_state
 
     if is_state(Path(options.script)):
-        if others := kinds.others_given(options, "run", (*RESUMED, "script")):
+        if others := verb_parsers.others_given(options, "run", (*RESUMED, "script")):
             raise UsageError(
                 f"{options.script}: a state file says what to do and where: leave out {', '.join(others)}"
             )

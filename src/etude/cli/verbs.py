@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from etude.version import __version__
+
 ENGINE = frozenset(("io", "ipc", "capture", "record", "script", "prepare", "compile", "replay", "load"))
 """Verbs that `etude-engine` does itself, with its own options and exit statuses."""
 
@@ -86,3 +88,15 @@ def group_lines() -> str:
         f"{group}:\n" + "".join(f"  {verb:<{wide}}  {text}\n" for verb, text in verbs.items())
         for group, verbs in GROUPS.items()
     )
+
+
+def overview() -> str:
+    """What `etude --help` prints."""
+    return f"""\
+Étude {__version__}: runs programs again and again until their numbers can be trusted.
+
+usage: etude VERB [options]
+       etude VERB --help
+
+{group_lines()}
+{EXIT_CODES}"""

@@ -239,7 +239,7 @@ def test_it_ends_when_nobody_reads() -> None:
 
 
 def test_the_verb_of_etude_is_the_engines(tmp_path: os.PathLike[str]) -> None:
-    from etude.cli.main import ENGINE_VERBS, overview
+    from etude.cli.verbs import ENGINE_VERBS, overview
 
     assert "load" in ENGINE_VERBS
     assert "  load " in overview()

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from etude.cli.main import ENGINE_VERBS, VERBS, verb_parser
+from etude.cli.main import ENGINE_VERBS, VERBS
+from etude.cli.verb_parsers import verb_parser
 from etude.report.extension import Extension
 from etude.report.getstats.options import USAGE as GETSTATS_HELP
 from support.places import ROOT

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.cli import parser
-from etude.cli.main import verb_parser
+from etude.cli.verb_parsers import verb_parser
 from support.places import DOCS
 
 KINDS: list[Callable[[str], object]] = [

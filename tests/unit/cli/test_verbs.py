@@ -12,7 +12,7 @@ import pytest
 from etude.cli.examples import EXAMPLES, example_lines
 from etude.cli.getstats import main as getstats
 from etude.cli.graphit import main as graphit
-from etude.cli.main import verb_parser
+from etude.cli.verb_parsers import verb_parser
 from etude.cli.verbs import ENGINE, EXIT_CODES, SUMMARIES, VERBS, group_lines
 from etude.errors import EtudeError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from etude.cli.main import verb_parser
+from etude.cli.verb_parsers import verb_parser
 from etude.experiment.ask import make_plan
 from etude.experiment.plan import to_document
 from etude.experiment.test import MetricPattern, Test

@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 
-from etude.cli.main import verb_parser
+from etude.cli.verb_parsers import verb_parser
 from etude.workbench.policies.registry import POLICIES
 from etude.workbench.task import Kind
 from support.places import DOCS, EXAMPLES
