@@ -36,7 +36,7 @@ def test_a_host_without_an_address_is_named(monkeypatch: pytest.MonkeyPatch) -> 
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
-    with pytest.raises(MachineRefuses, match=r"nix\.invalid has no address: Name or service not known"):
+    with pytest.raises(MachineRefuses, match=r"nix\.invalid .*Name or service"):
         http_url("http://nix.invalid/").resolve()
     with pytest.raises(MachineRefuses):
         http_url("http://[::1]:8/").resolve()
