@@ -79,6 +79,16 @@ class Section:
             self.fail(key, f"{self.named(key)} is {value:g}: expected more than {least:g}")
         return float(value)
 
+    def whole(self, key: str, default: int | None = None, *, least: int) -> int | None:
+        """A whole number of `least` or more; None, or the default, where the key is absent."""
+        value = self.values.get(key, default)
+        if value is None:
+            return None
+        good = not isinstance(value, bool) and isinstance(value, int | float) and finite(value)
+        if not good or value != int(value) or value < least:
+            self.fail(key, f"{self.named(key)} is {value!r}: expected a whole number, {least} or more")
+        return int(value)
+
     def seconds(self, key: str, default: float | None = None) -> float | None:
         """A time such as "40 ms", in s; not below 0."""
         value = self.values.get(key)

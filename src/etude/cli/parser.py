@@ -267,8 +267,8 @@ def number_above_0(text: str) -> float:
 
 def count(text: str) -> int:
     """From 1 to a million."""
-    if not text.isdecimal() or not 1 <= int(text) <= 10**6:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a number from 1")
+    if not re.fullmatch(r"[0-9]{1,20}", text) or not 1 <= int(text) <= 10**6:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a number from 1 to 1000000")
     return int(text)
 
 

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 from etude.cli import parser as kinds
 from etude.cli.io_options import FORMATS
 from etude.cli.one_thread import one_thread
-from etude.cli.peak_harness import add_harness_options, parsed, save_harness, short_harness
+from etude.cli.peak_harness import add_harness_options, parsed, resolve_host, save_harness, short_harness
 from etude.cli.pool_options import add_pool, pool_of
 
 if TYPE_CHECKING:
@@ -166,6 +166,8 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(
             "--pool: its jobs would offer load from the same hosts ([generator] hosts): leave out one of them"
         )
+    if spec is None and not options.rehearse:
+        resolve_host(options)
     if options.rehearse or options.calibrate:
         from etude.cli.peak_ways import calibrate, rehearse
 
@@ -208,6 +210,8 @@ def _source(options: argparse.Namespace, short: str) -> Source:
 
 
 def _task(task: Task, options: argparse.Namespace) -> Task:
+    from etude.errors import UsageError
+
     given = {
         "seed": options.seed,
         "seed_load": options.seed_load,
@@ -217,6 +221,9 @@ def _task(task: Task, options: argparse.Namespace) -> Task:
         "confidence": options.confidence,
         "budget_s": options.budget,
     }
+    seed_load = options.seed_load
+    if task.whole and seed_load is not None and (seed_load < 1 or not float(seed_load).is_integer()):
+        raise UsageError(f"--seed-load {seed_load:g}: expected a whole number from 1, as the loads are")
     return replace(task, **{name: value for name, value in given.items() if value is not None})
 
 

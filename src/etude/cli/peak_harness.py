@@ -90,11 +90,8 @@ def add_harness_options(group: argparse._ArgumentGroup) -> None:
 
 
 def _loads(text: str) -> tuple[float, float]:
-    match = re.fullmatch(r"([0-9.]+)\.\.([0-9.]+)", text)
-    try:
-        low, high = (float(end) for end in match.groups()) if match else (0.0, 0.0)
-    except ValueError:
-        low = high = 0.0
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\.\.([0-9]+(?:\.[0-9]+)?)", text)
+    low, high = (float(end) for end in match.groups()) if match else (0.0, 0.0)
     if not 0 < low < high < 1e12:
         raise argparse.ArgumentTypeError(f"{text!r}: expected two loads that rise, such as 10..5000")
     return low, high
@@ -107,6 +104,10 @@ def short_harness(options: argparse.Namespace) -> str:
     """
     from etude.errors import UsageError
 
+    for name in ("hosts", "start", "ready", "save"):
+        if getattr(options, name) == "":
+            what = "a command" if name in ("start", "ready") else "the name of a file"
+            raise UsageError(f"--{name} '': expected {what}, or leave it out")
     given: dict[str, Any] = {
         "errors": options.errors,
         "read": options.read,
@@ -145,6 +146,19 @@ def short_harness(options: argparse.Namespace) -> str:
     return harness_text(
         HarnessOptions(options.url, options.load_command, limits, reads=reads, directory=where, **given)
     )
+
+
+def resolve_host(options: argparse.Namespace) -> None:
+    """Look up the host of --url, where the search itself is to connect to a server that runs already.
+
+    Another ready check, a start command or the hosts that offer the load may know names that this machine does not.
+    Raises MachineRefuses: the host has no address.
+    """
+    if options.url is None or options.ready or options.start or options.hosts:
+        return
+    from etude.workbench.harnesses.http_url import http_url
+
+    http_url(options.url).resolve()
 
 
 def _directory(save: str | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from etude.workbench.harnesses.spec import read_harness
 
 Etude = Callable[..., int]
 RUN = ("--run", "./tool {load}", "--p95", "2ms", "--read", "([0-9]+ms)")
+BY_CLIENTS = ("--url", "http://127.0.0.1:1/", "--p95", "2ms", "--clients")
 
 
 @pytest.mark.parametrize(
@@ -30,8 +32,24 @@ RUN = ("--run", "./tool {load}", "--p95", "2ms", "--read", "([0-9]+ms)")
         ((*RUN, "--pool", "local"), "--save"),
         ((*RUN, "--loads", "5..1"), "--loads"),
         ((), "--url"),
+        ((*RUN, "--loads", "5...6"), "--loads"),
+        ((*RUN, "--loads", "0...6"), "--loads"),
+        ((*RUN, "--clients", "--loads", "0.5..5"), "lowest"),
+        ((*RUN, "--clients", "--loads", "1..5.5"), "highest"),
+        ((*BY_CLIENTS, "--seed-load", "0.5"), "--seed-load"),
+        ((*BY_CLIENTS, "--seed-load", "2.5"), "--seed-load"),
+        ((*RUN, "--hosts", ""), "--hosts"),
+        ((*RUN, "--start", ""), "--start"),
+        ((*RUN, "--ready", ""), "--ready"),
+        ((*RUN, "--save", ""), "--save"),
+        ((*RUN, "--read", "fnord:ms=(x)"), "fnord"),
+        ((*RUN, "--read", "maen:ms=(x)"), "mean?"),
+        ((*RUN, "--rehearse", "--searches", "9" * 21), "1000000"),
+        (("--url", "", "--p95", "1ms"), "--url"),
+        (("--url", "http://127.0.0.1:1/{load}", "--p95", "1ms"), "--url"),
+        (("--url", "http://u:p@127.0.0.1:1/", "--p95", "1ms", "--save", "x"), "--url"),
     ],
-    ids=range(12),
+    ids=range(28),
 )
 def test_options_that_do_not_go_together_are_refused(
     etude: Etude, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], named: str
@@ -39,6 +57,22 @@ def test_options_that_do_not_go_together_are_refused(
     assert etude("peak", *words) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert named in line
+
+
+def test_the_host_of_a_url_is_looked_up_before_anything_is_made(
+    etude: Etude, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unknown(*_: object, **__: object) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    words = ("peak", "--url", "http://nix.invalid/", "--p95", "1ms")
+    for more in ((), ("--calibrate",)):
+        assert etude(*words, "-o", "r", *more) == 5
+        (line,) = capsys.readouterr().err.splitlines()
+        assert "http://nix.invalid/" in line
+        assert not Path("r").exists()
+    assert etude(*words, "--rehearse", "--searches", "1", "--policy", "binsearch", "-q") == 0
 
 
 def test_a_harness_that_has_no_meaning_is_refused_with_its_line_and_not_saved(

@@ -55,7 +55,10 @@ SET_UP_S = 1.0
 where the warm-up is a run of its own."""
 WORDS = ("start", "ready", "load", "drain", "stop")
 _BRACES = re.compile(r"(?<!\$)\{([A-Za-z_][A-Za-z0-9_-]*)\}")
-_RATES = {"1/s": PER_SECOND, "requests/s": PER_SECOND, "": ONE, "1": ONE}
+COUNTS = {"1/s": PER_SECOND, "requests/s": PER_SECOND, "": ONE, "1": ONE}
+"""Units of what is counted."""
+PERCENTILES = ("p50", "p90", "p95", "p99", "p99.9")
+"""The usual ones, for messages: any may be limited."""
 
 
 @dataclass(frozen=True)
@@ -154,9 +157,12 @@ def parse_harness(path: Path, text: str) -> Harness:
 
 def _harness(whole: Section) -> Harness:
     whole.only(SECTIONS)
+    if not (name := whole.text_at("name", whole.path.stem)).strip():
+        whole.fail("name", "name is empty: expected what the system is called, or no name")
     factors = {name: _factor(whole.section("factors"), name) for name in whole.section("factors").values}
     commands = _commands(whole.section("commands"), factors)
-    reader, spins = _reader(whole.section("reader"), whole.section("commands"), commands)
+    task = _task(whole, whole.section("load"))
+    reader, spins = _reader(whole.section("reader"), whole.section("commands"), commands, task.goal)
     load = whole.section("load")
     _judged(whole, commands)
     generator = _generator(whole.section("generator"), spins)
@@ -165,8 +171,8 @@ def _harness(whole: Section) -> Harness:
         commands = replace(commands, warmup_load=1.0)
     return Harness(
         whole.path,
-        whole.text_at("name", whole.path.stem),
-        _task(whole, load),
+        name,
+        task,
         whole.text,
         load.one_of("unit", ("requests/s", "clients"), "requests/s"),
         commands,
@@ -209,7 +215,11 @@ def _task(whole: Section, load: Section) -> Task:
     begin = load.number("begin")
     if begin is not None and not lowest <= begin <= highest:
         load.fail("begin", f"[load] begin is {begin:g}: expected a load from {lowest:g} to {highest:g}")
-    seed = load.number("seed", 0, least=-1)
+    seed = load.whole("seed", 0, least=0)
+    numbered = load.flag("whole") or load.values.get("unit") == "clients"
+    if numbered:
+        for key in ("lowest", "highest", "begin", "step"):
+            load.whole(key, least=1)
     return Task(
         _goal(whole.section("goal")),
         lowest,
@@ -222,10 +232,10 @@ def _task(whole: Section, load: Section) -> Task:
         accuracy=promise.share("accuracy", 0.90) or 0.90,
         runlength_s=_positive(load, "runlength", 180.0),
         step=load.number("step"),
-        whole=load.flag("whole") or load.values.get("unit") == "clients",
+        whole=numbered,
         closed=load.values.get("unit") == "clients",
         budget_s=None if "budget" not in promise.values else _positive(promise, "budget", 0.0),
-        seed=int(seed or 0),
+        seed=seed or 0,
     )
 
 
@@ -247,7 +257,7 @@ def _goal(goal: Section) -> Goal:
         elif key == "errors":
             criteria.append(Criterion("errors", goal.share(key) or 0.0))
         else:
-            goal.only(("mean", "p95", "p99", "p50", "errors"))
+            goal.only(("mean", *PERCENTILES, "errors"))
     if not criteria:
         goal.fail(
             None, '[goal] is missing: expected at least one of mean = "40 ms", p95 = "100 ms", errors = "1 %"'
@@ -301,7 +311,7 @@ def _warmup_load(section: Section) -> dict[str, float]:
     return {key: section.share(key, most=1.0) or 1.0}
 
 
-def _reader(section: Section, commands: Section, given: Commands) -> tuple[ReaderOf, bool]:
+def _reader(section: Section, commands: Section, given: Commands, goal: Goal) -> tuple[ReaderOf, bool]:
     """And whether its tool spins."""
     kinds = ("windows", "json", "regex", *TOOLS)
     kind = section.one_of("kind", kinds)
@@ -313,7 +323,9 @@ def _reader(section: Section, commands: Section, given: Commands) -> tuple[Reade
         return tool.reader, tool.SPINS
     section.only(("kind",) if kind == "windows" else ("kind", "values"))
     if kind == "windows":
-        return Windows, False
+        of = {criterion.of for criterion in goal.criteria}
+        needs = [need for need, what in (("mean", "mean"), ("latency", "percentile")) if what in of]
+        return partial(Windows, needs=needs), False
     places = _places(section.section("values"), "at" if kind == "json" else "find")
     return partial(Figures, places=places, find=by_path if kind == "json" else by_expression), False
 
@@ -323,12 +335,12 @@ def _places(values: Section, word: str) -> dict[str, Place]:
     for name in values.values:
         percentile = re.fullmatch(r"p[0-9]{1,2}(?:\.[0-9]+)?", name)
         if name not in FIGURES and not percentile:
-            values.only((*FIGURES, "p50", "p95", "p99"))
+            values.only((*FIGURES, *PERCENTILES))
         place = values.section(name)
         place.only((word, "unit"))
         where, unit = place.text_at(word), place.text_at("unit")
         timed = name in ("duration", "mean", "max") or percentile is not None
-        known: Mapping[str, Unit | None] = {**TIME, PRINTED: None} if timed else _RATES
+        known: Mapping[str, Unit | None] = {**TIME, PRINTED: None} if timed else COUNTS
         if unit not in known:
             expected = f'"ns", "us", "ms", "s" or "{PRINTED}"' if timed else '"1/s", or none for a count'
             place.fail("unit", f"{place.named('unit')} is {unit!r}: expected {expected}")

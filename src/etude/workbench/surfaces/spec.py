@@ -288,9 +288,9 @@ def _rules(samples: Section, space: Space) -> Rules:
         samples.flag("skip"),
         samples.share("within", 0.10) or 0.10,
         samples.share("confidence", 0.90) or 0.90,
-        int(samples.number("checks", 5.0, least=0.999) or 5),
+        samples.whole("checks", 5, least=1) or 5,
         cells[0] if cells else None,
-        int(samples.number("seed", 0, least=-1) or 0),
+        samples.whole("seed", 0, least=0) or 0,
     )
     if (wrong := contradiction(rules, space.size)) is not None:
         samples.fail(wrong[0], f"[samples] {' '.join(wrong)}")

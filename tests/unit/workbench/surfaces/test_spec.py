@@ -110,6 +110,10 @@ BAD = {
     "an error of all": (COMMAND + '[samples]\nerror = "5 %"\n', 11, "error adaptive, full"),
     "in order, but": (COMMAND + '[samples]\nplan = "in-order"\nskip = true\n', 12, "skip in-order"),
     "more than all": (COMMAND + "[samples]\ncount = 7\n", 11, "count 7: 6"),
+    "checks below 1": (COMMAND + "[samples]\nchecks = -1\n", 11, "checks -1: whole 1"),
+    "half a check": (COMMAND + "[samples]\nchecks = 1.5\n", 11, "checks 1.5: whole 1"),
+    "a seed below 0": (COMMAND + "[samples]\nseed = -1\n", 11, "seed -1: whole 0"),
+    "half a seed": (COMMAND + "[samples]\nseed = 1.5\n", 11, "seed 1.5: whole 0"),
     "half a cell": (COMMAND + "[samples]\ncount = 1.5\n", 11, "count 1.5:"),
     "part of a base": (
         COMMAND + '[samples]\nplan = "one-at-a-time"\nbase = { bs = 1 }\n', 12, "factor",

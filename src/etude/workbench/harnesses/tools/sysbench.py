@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from etude.results.histograms import Counted
-from etude.workbench.harnesses.reading import Run, Told, Unreadable, excerpt
+from etude.workbench.harnesses.reading import Run, Told, Unreadable, bounded, excerpt
 from etude.workbench.window import Window
 
 NEEDS = "sysbench"
@@ -48,6 +48,7 @@ class Sysbench:
             report, self._text = self._text[: match.end()], self._text[match.end() :]
             if told := self._window(match, report):
                 found.append(told)
+        bounded(len(self._text), "reports of sysbench")
         return found
 
     def end(self) -> list[Told]:
