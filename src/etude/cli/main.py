@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from etude import __version__
-from etude.cli.entry import complain, run_program
+from etude.cli.entry import complain, hand_on_closed_output, run_program
 from etude.cli.verbs import ENGINE_VERBS, EXIT_CODES, OPERATIONS, SUMMARIES, VERBS, group_lines
 
 if TYPE_CHECKING:
@@ -95,6 +95,7 @@ def _hand_over(arguments: list[str]) -> int:
         program = engine_path()
         if arguments[1:] in (["--help"], ["-h"]):
             return _help_of(program, command)
+        hand_on_closed_output()
         os.execve(program, command, _environment_at_start())
     except EtudeError as error:
         return _complain(str(error), error.exit_code)

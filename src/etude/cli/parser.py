@@ -8,6 +8,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import NoReturn
@@ -19,6 +20,7 @@ from etude.experiment.printed import check_place
 from etude.experiment.test import MetricPattern
 from etude.patterns import PatternError, compile_pattern
 from etude.results.joining import JOINS, is_join
+from etude.workbench.most import MOST_LOAD
 
 MOST_CPUS = 65536
 
@@ -111,6 +113,56 @@ def share_below_half(text: str) -> float:
 def seconds(text: str) -> float:
     """A duration: `30`, `1.5s`, `4 min` or `1h`."""
     return _read(quantities.duration, text)
+
+
+def place(text: str) -> str:
+    """A directory or file to write to."""
+    if not text:
+        raise argparse.ArgumentTypeError("it is empty: expected a name")
+    return text
+
+
+def time_to(most_s: float, *, zero: bool = False) -> Callable[[str], float]:
+    """A duration up to `most_s`; above 0 unless `zero`."""
+
+    def seconds_to(text: str) -> float:
+        found = seconds(text)
+        if found == 0 and not zero:
+            raise argparse.ArgumentTypeError(f"{text!r}: expected more than 0")
+        if found > most_s:
+            raise argparse.ArgumentTypeError(f"{text!r}: expected at most {quantities.duration_text(most_s)}")
+        return found
+
+    return seconds_to
+
+
+def whole_to(most: int, least: int = 1) -> Callable[[str], int]:
+    """A whole number from `least` to `most`."""
+
+    def number(text: str) -> int:
+        if re.fullmatch(r"[0-9]{1,30}", text) and least <= int(text) <= most:
+            return int(text)
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number from {least} to {most}")
+
+    return number
+
+
+def load(text: str) -> float:
+    """A rate above 0, or a number of clients: `200`, `5k/s`, `90/min`."""
+    found = _read(quantities.rate, text)
+    if not 0 < found <= MOST_LOAD:
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: expected a load above 0, and at most {MOST_LOAD:g} requests/s"
+        )
+    return found
+
+
+def seed(text: str) -> int:
+    """A whole number from 0."""
+    if re.fullmatch(r"\s*\+?[0-9][0-9_]{0,30}\s*", text):
+        with suppress(ValueError):
+            return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number from 0")
 
 
 def _read(kind: Callable[[str], float], text: str) -> float:

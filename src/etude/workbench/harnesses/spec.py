@@ -38,6 +38,7 @@ from etude.workbench.harnesses.readers import (
     by_expression,
     by_path,
 )
+from etude.workbench.most import LONGEST_BUDGET_S, LONGEST_S, MOST_LOAD, MOST_PIECES
 from etude.workbench.pool.allocation import other_node
 from etude.workbench.task import Task
 
@@ -200,14 +201,14 @@ def _factor(section: Section, name: str) -> str:
         section.fail(
             name, f"{section.named(name)} is {value!r}: expected its usual value, a text or a number"
         )
-    return str(value)
+    return section.text_at(name) if isinstance(value, str) else str(value)
 
 
 def _task(whole: Section, load: Section) -> Task:
     load.only(("lowest", "highest", "unit", "whole", "runlength", "step", "begin", "seed"))
     promise = whole.section("promise")
     promise.only(("within", "confidence", "kind", "budget", "width", "accuracy"))
-    lowest, highest = load.number("lowest"), load.number("highest")
+    lowest, highest = load.number("lowest", most=MOST_LOAD), load.number("highest", most=MOST_LOAD)
     if lowest is None or highest is None:
         load.fail(None, f"[load] {'lowest' if lowest is None else 'highest'} is missing: expected a load")
     if highest <= lowest:
@@ -231,19 +232,16 @@ def _task(whole: Section, load: Section) -> Task:
         width=promise.share("width", 0.10) or 0.10,
         accuracy=promise.share("accuracy", 0.90) or 0.90,
         runlength_s=_positive(load, "runlength", 180.0),
-        step=load.number("step"),
+        step=load.number("step", most=MOST_LOAD),
         whole=numbered,
         closed=load.values.get("unit") == "clients",
-        budget_s=None if "budget" not in promise.values else _positive(promise, "budget", 0.0),
+        budget_s=promise.seconds("budget", most=LONGEST_BUDGET_S, zero=False),
         seed=seed or 0,
     )
 
 
 def _positive(section: Section, key: str, default: float) -> float:
-    found = section.seconds(key, default)
-    if not found:
-        section.fail(key, f"{section.named(key)} is {section.values[key]!r}: expected more than no time")
-    return found
+    return section.seconds(key, default, most=LONGEST_S, zero=False) or default
 
 
 def _goal(goal: Section) -> Goal:
@@ -285,11 +283,11 @@ def _commands(section: Section, factors: Collection[str]) -> Commands:
         section.fail(
             "apart", "[commands] load has no {server}: with apart = true the system is on another machine"
         )
-    spans = {f"{name}_s": section.seconds(name) for name in times}
+    spans = {f"{name}_s": section.seconds(name, most=LONGEST_S) for name in times}
     given: dict[str, Any] = {name: seconds for name, seconds in spans.items() if seconds is not None}
     start, ready, load, drain, stop = (section.text_at(word) for word in WORDS)
     fresh, apart = section.flag("fresh"), section.flag("apart")
-    pieces = section.number("pieces", 1.0) or 1.0
+    pieces = section.number("pieces", 1.0, most=MOST_PIECES) or 1.0
     if pieces != round(pieces):
         section.fail("pieces", f"[commands] pieces is {pieces:g}: expected a whole number, such as 6")
     given |= _warmup_load(section)

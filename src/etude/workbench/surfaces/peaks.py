@@ -127,7 +127,7 @@ class PeakRate:
         return sample_of(asked.visit.cell, sought.task, answer, trials, self.policy)
 
     def _sought(self, asked: Asked, place: Path) -> Sought:
-        budget_s = asked.left_s or self.task.budget_s
+        budget_s = self.task.budget_s if asked.left_s is None else asked.left_s
         if (place / "experiment.json").exists() and (kept := Kept(place)).trials():
             return replace(kept.sought, task=replace(kept.task, budget_s=budget_s))  # else as it was begun
         shapes = self.shapes if self.policy == DEFAULT else ()

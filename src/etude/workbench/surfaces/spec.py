@@ -18,6 +18,7 @@ from etude.quantities import QuantityError
 from etude.results.model import METRICS
 from etude.testbed.resources.resource import Resource
 from etude.testbed.resources.table import check_levels, resource_of
+from etude.workbench.most import LONGEST_BUDGET_S
 from etude.workbench.surfaces.factors import Cell, Factor, Scale, Space, magnitude
 from etude.workbench.surfaces.mapping import Plan, Rules, contradiction
 
@@ -96,8 +97,8 @@ def read_spec(path: Path) -> Spec:
         _response(whole.section("response"), factors),
         _rules(samples, space),
         resources,
-        _positive(budget, "time"),
-        _positive(budget, "cell"),
+        budget.seconds("time", most=LONGEST_BUDGET_S, zero=False),
+        budget.seconds("cell", most=LONGEST_BUDGET_S, zero=False),
     )
 
 
@@ -110,7 +111,7 @@ def _response(section: Section, factors: tuple[Factor, ...]) -> PeakOf | MetricO
         )
     (kind,) = kinds
     section.only(OF_RESPONSE[kind])
-    if not section.text_at(kind).strip() or "\0" in section.text_at(kind):
+    if not section.text_at(kind).strip():
         section.fail(kind, f"[response] {kind} is {section.text_at(kind)!r}: expected a {kind}")
     if kind == "peak":
         return PeakOf(section.text_at("peak"), _policy(section))
@@ -295,10 +296,3 @@ def _rules(samples: Section, space: Space) -> Rules:
     if (wrong := contradiction(rules, space.size)) is not None:
         samples.fail(wrong[0], f"[samples] {' '.join(wrong)}")
     return rules
-
-
-def _positive(section: Section, key: str) -> float | None:
-    found = section.seconds(key)
-    if found == 0:
-        section.fail(key, f"{section.named(key)} is {section.values[key]!r}: expected more than no time")
-    return found

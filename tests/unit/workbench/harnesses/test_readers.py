@@ -23,6 +23,7 @@ from etude.workbench.harnesses.readers import (
 )
 from etude.workbench.harnesses.reading import Reader, Run, Unreadable
 from etude.workbench.harnesses.tools.pgbench import Pgbench
+from etude.workbench.harnesses.tools.sysbench import checkpoints
 from etude.workbench.window import together
 from support.places import DATA
 
@@ -352,3 +353,10 @@ def test_heys_lines_are_windows_by_when_requests_end() -> None:
 def test_a_line_that_is_no_request_is_refused(kind: str, line: str) -> None:
     with pytest.raises(Unreadable, match=f"a line of {kind} is "):
         TOOLS[kind].reader(run()).feed(line + "\n")
+
+
+def test_reports_of_a_long_run_of_sysbench_are_as_many_as_one_word_of_a_command_holds() -> None:
+    due = checkpoints(Run(100.0, False, 7 * 86400.0, 1.0, "")).split(",")
+    assert len(due) <= 1000
+    assert int(due[-1]) < 7 * 86400
+    assert checkpoints(Run(100.0, False, 4.0, 1.0, "")) == "1,2,3"

@@ -129,6 +129,8 @@ BAD = {
     "without all": (COMMAND + "[samples]\nwithout = [{}]\n", 11, "without"),
     "a share": (COMMAND + '[samples]\nwithin = "200 %"\n', 11, "share"),
     "no time": (COMMAND + '[budget]\ntime = "0 s"\n', 11, "[budget] time '0"),
+    "no end": (COMMAND + '[budget]\ntime = "1e300 s"\n', 11, "366 d"),
+    "no end of a cell": (COMMAND + '[budget]\ncell = "1e300 s"\n', 11, "366 d"),
     "no unit": (COMMAND + "[budget]\ncell = 7\n", 11, "unit"),
     "too many": (
         '[response]\npeak = "a"\n'
