@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 from etude.errors import InputError
 from etude.trust import open_for_root
-from etude.units.parsing import QuantityError, duration, share
+from etude.units.parsing import QuantityError, duration, duration_text, share
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,8 @@ class Section:
         value = self.values.get(key, default)
         if not isinstance(value, str):
             self.fail(key, f"{self.named(key)} is {value!r}: expected a text in quotes")
+        if "\0" in value:  # no command, name of a file or environment can have one
+            self.fail(key, f"{self.named(key)} is {value!r}: expected a text without \\u0000")
         return value
 
     def one_of(self, key: str, known: Collection[str], default: str | None = None) -> str:
@@ -68,8 +70,10 @@ class Section:
             self.fail(key, f"{self.named(key)} is {value!r}: expected true or false")
         return value
 
-    def number(self, key: str, default: float | None = None, *, least: float = 0.0) -> float | None:
-        """A number above `least`; None, or the default, where the key is absent."""
+    def number(
+        self, key: str, default: float | None = None, *, least: float = 0.0, most: float = math.inf
+    ) -> float | None:
+        """A number above `least`, `most` at most; None, or the default, where the key is absent."""
         value = self.values.get(key, default)
         if value is None:
             return None
@@ -77,17 +81,36 @@ class Section:
             self.fail(key, f"{self.named(key)} is {value!r}: expected a number")
         if value <= least:
             self.fail(key, f"{self.named(key)} is {value:g}: expected more than {least:g}")
+        if value > most:
+            self.fail(key, f"{self.named(key)} is {value:g}: expected at most {most:g}")
         return float(value)
 
-    def seconds(self, key: str, default: float | None = None) -> float | None:
-        """A time such as "40 ms", in s; not below 0."""
+    def whole(self, key: str, default: int | None = None, *, least: int) -> int | None:
+        """A whole number of `least` or more; None, or the default, where the key is absent."""
+        value = self.values.get(key, default)
+        if value is None:
+            return None
+        good = not isinstance(value, bool) and isinstance(value, int | float) and finite(value)
+        if not good or value != int(value) or value < least:
+            self.fail(key, f"{self.named(key)} is {value!r}: expected a whole number, {least} or more")
+        return int(value)
+
+    def seconds(
+        self, key: str, default: float | None = None, *, most: float = math.inf, zero: bool = True
+    ) -> float | None:
+        """A time such as "40 ms", in s, `most` at most; not below 0, and not 0 unless `zero`."""
         value = self.values.get(key)
         if value is None:
             return default
         try:
-            return duration(value if isinstance(value, str) else "", bare=None)
+            found = duration(value if isinstance(value, str) else "", bare=None)
         except QuantityError:
             self.fail(key, f'{self.named(key)} is {value!r}: expected a time with its unit, as "40 ms"')
+        if found == 0 and not zero:
+            self.fail(key, f"{self.named(key)} is {value!r}: expected more than no time")
+        if found > most:
+            self.fail(key, f"{self.named(key)} is {value!r}: expected at most {duration_text(most)}")
+        return found
 
     def share(
         self, key: str, default: float | None = None, *, most: float = math.nextafter(1, 0)

@@ -145,7 +145,8 @@ fn offer_http(url: &Url, plan: &Plan, format: Format) -> Result<(), Wrong> {
     }
     let unreached = |error: io::Error| (format!("{}: {error}; start the server first", url.text), 5);
     let patience = Duration::from_nanos(plan.timeout_ns.clamp(SECOND, 10 * SECOND));
-    let address = url.address().map_err(unreached)?;
+    let unknown = |error: io::Error| (format!("{}: {error}; correct the host", url.text), 5);
+    let address = url.address().map_err(unknown)?;
     let first = TcpStream::connect_timeout(&address, patience).map_err(unreached)?;
     let signals = signals()?;
     let mut target = Http::new(address, url.request()).map_err(machine)?;

@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use crate::url::{after_scheme, host_and_port, port_number};
+
 /// `nfs://HOST[:PORT]/EXPORT[?mountport=N]`; of RFC 2224 the part that names one export.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NfsUrl {
@@ -24,23 +26,15 @@ impl FromStr for NfsUrl {
     fn from_str(text: &str) -> Result<NfsUrl, String> {
         let wrong = || format!("{text:?}: expected nfs://HOST[:PORT]/EXPORT[?mountport=N]");
         let good = |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic());
-        let rest = text.strip_prefix("nfs://").filter(|rest| good(rest)).ok_or_else(wrong)?;
+        let rest = after_scheme(text, "nfs").filter(|rest| good(rest)).ok_or_else(wrong)?;
         let (place, path) = rest.split_at(rest.find('/').ok_or_else(wrong)?);
         let (export, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
-        let number = |text: &str| text.parse().ok().filter(|port| *port > 0).ok_or_else(wrong);
         let mount_port = match query {
             None => None,
-            Some(query) => Some(number(query.strip_prefix("mountport=").ok_or_else(wrong)?)?),
+            Some(query) => Some(query.strip_prefix("mountport=").and_then(port_number).ok_or_else(wrong)?),
         };
-        let (host, port) = match place.rsplit_once(':') {
-            Some((host, port)) if !port.contains(']') => (host, number(port)?),
-            _ => (place, PORT),
-        };
-        let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
-        let host = bare.unwrap_or(host);
-        if host.is_empty() || host.contains(['@', '[', ']']) || (bare.is_none() && host.contains(':')) {
-            return Err(wrong());
-        }
+        let (host, port) = host_and_port(place).ok_or_else(wrong)?;
+        let (host, port) = (host.trim_matches(['[', ']']), port.unwrap_or(PORT));
         let (text, host, export) = (text.to_owned(), host.to_owned(), export.to_owned());
         Ok(NfsUrl { text, host, port, export, mount_port })
     }
@@ -62,6 +56,7 @@ mod tests {
             |host: &str, port, export: &str, mount| Some((host.to_owned(), port, export.to_owned(), mount));
         assert_eq!(url("nfs://a/b/c"), expected("a", 2049, "/b/c", None));
         assert_eq!(url("nfs://a:20490/vfs?mountport=20491"), expected("a", 20490, "/vfs", Some(20491)));
+        assert_eq!(url("NFS://a/b"), expected("a", 2049, "/b", None));
         assert_eq!(url("nfs://[::1]:7/"), expected("::1", 7, "/", None));
         assert_eq!(url("nfs://[fe80::1]/x"), expected("fe80::1", 2049, "/x", None));
         for text in [
@@ -77,6 +72,9 @@ mod tests {
             "nfs://a/x?mountport=",
             "nfs://a/x?mountport=0",
             "nfs://a/x?port=3",
+            "nfs://a/x?mountport=+3",
+            "nfs://a:+3/x",
+            "nfs://[::1]x/y",
             "nfs://a/x y",
             "nfs://u@a/x",
             "nfs://::1/x",

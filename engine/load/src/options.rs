@@ -13,7 +13,7 @@ use crate::law::Process;
 use crate::nfs_url::NfsUrl;
 use crate::plan::{Load, Plan, Wait};
 use crate::roll::{Pace, RollAsked};
-use crate::url::Url;
+use crate::url::{self, Url};
 
 /// All that can be asked.
 #[derive(Debug)]
@@ -168,7 +168,7 @@ impl Words {
     fn target(&mut self, name: &str, parser: &mut Parser) -> Result<bool, String> {
         const WAYS: [(&str, Way); 2] = [("calls", Way::Calls), ("io_uring", Way::IoUring)];
         match name {
-            "url" => self.url = Some(read(name, parser, "http://HOST[:PORT][/PATH]")?),
+            "url" => self.url = Some(read(name, parser, url::EXPECTED)?),
             "directory" => self.directory = Some(path(name, parser)?),
             "nfs" => self.nfs = Some(read(name, parser, "nfs://HOST[:PORT]/EXPORT[?mountport=N]")?),
             "preset" => self.preset = Some(text(name, parser)?),

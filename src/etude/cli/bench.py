@@ -54,7 +54,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="name of the next command in order; repeat for each",
     )
-    add("-o", "--output", metavar="DIR", help="results directory (default etude-results/NAME-UTCTIME)")
+    add(
+        "-o",
+        "--output",
+        type=kinds.place,
+        metavar="DIR",
+        help="results directory (default etude-results/NAME-UTCTIME)",
+    )
     add(
         "--reference",
         metavar="CMD",

@@ -28,6 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "-o",
         "--output",
+        type=kinds.place,
         metavar="FILE",
         help="FILE.tar.gz, FILE.tar.zst or FILE.tar; another name is that of a directory (default DIR-bundle.tar.gz)",
     )

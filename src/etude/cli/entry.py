@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable
@@ -23,13 +24,16 @@ class StandardOutputClosed(StandardOutputError, BrokenPipeError):
 class _Output(io.FileIO):
     """Standard output, whose errors are told from those of other files."""
 
+    closed_at_start = False
+
     def write(self, data: object) -> int:
         try:
             return super().write(data)  # type: ignore[arg-type]
         except BrokenPipeError as error:
             raise StandardOutputClosed(error.errno, error.strerror) from None
         except OSError as error:
-            raise StandardOutputError(error.errno, error.strerror) from None
+            why = "it is closed" if self.closed_at_start else error.strerror
+            raise StandardOutputError(error.errno, why) from None
 
 
 def run_program(name: str, main: Callable[[], int]) -> None:
@@ -47,6 +51,10 @@ def run_program(name: str, main: Callable[[], int]) -> None:
         code = complain(name, f"standard output cannot be written: {error.strerror}", 5)
     except OSError as error:
         code = complain(name, describe_os_error(error), 5)
+    except (MemoryError, ImportError) as error:
+        if not _for_want_of_memory(error):
+            raise
+        code = complain(name, "there is not enough memory (ulimit -v, or the machine's): give it more", 5)
     except KeyboardInterrupt:
         code = _interrupted(name)
     finally:
@@ -62,6 +70,16 @@ def _code_of(main: Callable[[], int]) -> int:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
 
 
+def _for_want_of_memory(error: MemoryError | ImportError) -> bool:
+    """Libraries say why they cannot be mapped in the text of an ImportError, and NumPy wraps that in its own."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, MemoryError) or re.search(r"cannot (map|allocate)|failed to map", str(seen)):
+            return True
+        seen = seen.__cause__ or seen.__context__
+    return False
+
+
 def _interrupted(name: str) -> int:
     """Also OpenBLAS, which NumPy and SciPy load, raises SIGINT: where its threads, one a CPU, cannot be started."""
     from etude.limits import limit_reached, threads_start
@@ -72,12 +90,14 @@ def _interrupted(name: str) -> int:
 
 
 def _make_streams_usable() -> None:
-    """Closed standard streams become /dev/null; characters that an encoding lacks become `?`."""
+    """Closed standard streams become /dev/null, but output cannot be written; characters that an encoding lacks
+    become `?`."""
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)
+            os.open(os.devnull if number != 1 else "/dev/full", os.O_RDWR)
+            _Output.closed_at_start |= number == 1
     sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115
     sys.stderr.reconfigure(errors="replace")  # type: ignore[union-attr]
     before = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115
@@ -89,8 +109,18 @@ def _make_streams_usable() -> None:
     )
 
 
+def hand_on_closed_output() -> None:
+    """To the program that takes the place of this one: it shall see that its output cannot be written."""
+    if _Output.closed_at_start:
+        os.set_inheritable(1, True)
+
+
 def describe_os_error(error: OSError) -> str:
     """One line: the operation that failed, its files, why, and what to do where that is known."""
+    try:
+        os.getcwd()
+    except OSError:
+        return "the current directory was removed: change to one that is there"
     operation, where = _operation(error.__traceback__)
     names = [name for name in (error.filename, error.filename2) if isinstance(name, (str, bytes))]
     files = " -> ".join(map(os.fsdecode, names))

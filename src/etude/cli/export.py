@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FORMAT",
         help=f"{', '.join(FORMATS)} (docs/export.md)",
     )
-    add("-o", "--output", metavar="FILE", help="where to (default: standard output)")
+    add("-o", "--output", type=kinds.place, metavar="FILE", help="where to (default: standard output)")
     add(
         "--store",
         metavar="PLACE",

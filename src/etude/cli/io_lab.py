@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from etude.cli import parser as kinds
 from etude.cli.io_options import add_figures, add_place
 from etude.iolab.sweeps import TOTALS
 
@@ -27,7 +28,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `etude io lab`."""
     add_place(parser)
     parser.add_argument(
-        "-o", "--output", metavar="DIR", help="where it all goes (default etude-results/io-lab-UTCTIME)"
+        "-o",
+        "--output",
+        type=kinds.place,
+        metavar="DIR",
+        help="where it all goes (default etude-results/io-lab-UTCTIME)",
     )
     parser.add_argument(
         "--resume",

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from etude.cli import parser as kinds
 from etude.cli.io_options import add_figures, add_place, check_alone, size_list
 
 
@@ -43,7 +44,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--no-storage", action="store_true", help="do not measure the storage itself by O_DIRECT")
     add("--refine", type=int, default=0, metavar="N", help="up to N more sizes where a curve bends most")
-    add("-o", "--output", metavar="DIR", help="results directory (default etude-results/NAME-UTCTIME)")
+    add(
+        "-o",
+        "--output",
+        type=kinds.place,
+        metavar="DIR",
+        help="results directory (default etude-results/NAME-UTCTIME)",
+    )
     add("--resume", metavar="DIR", help="go on with an interrupted sweep; takes only --format and --json")
     add_figures(parser)
     add("--json", action="store_true", help="print the reading as JSON on standard output (docs/formats.md)")

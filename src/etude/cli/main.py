@@ -7,7 +7,7 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from etude.cli.entry import complain, run_program
+from etude.cli.entry import complain, hand_on_closed_output, run_program
 from etude.cli.verbs import ENGINE_VERBS, OPERATIONS, SUMMARIES, VERBS, overview
 from etude.version import __version__
 
@@ -93,6 +93,7 @@ def _hand_over(arguments: list[str]) -> int:
         program = engine_path()
         if arguments[1:] in (["--help"], ["-h"]):
             return _help_of(program, command)
+        hand_on_closed_output()
         os.execve(program, command, _environment_at_start())
     except EtudeError as error:
         return _complain(str(error), error.exit_code)

@@ -8,6 +8,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import NoReturn
@@ -19,6 +20,7 @@ from etude.experiment.test import MetricPattern
 from etude.patterns import PatternError, compile_pattern
 from etude.results.joining import JOINS, is_join
 from etude.units import parsing
+from etude.workbench.most import MOST_LOAD
 
 MOST_CPUS = 65536
 
@@ -95,6 +97,56 @@ def share_below_half(text: str) -> float:
 def seconds(text: str) -> float:
     """A duration: `30`, `1.5s`, `4 min` or `1h`."""
     return _read(parsing.duration, text)
+
+
+def place(text: str) -> str:
+    """A directory or file to write to."""
+    if not text:
+        raise argparse.ArgumentTypeError("it is empty: expected a name")
+    return text
+
+
+def time_to(most_s: float, *, zero: bool = False) -> Callable[[str], float]:
+    """A duration up to `most_s`; above 0 unless `zero`."""
+
+    def seconds_to(text: str) -> float:
+        found = seconds(text)
+        if found == 0 and not zero:
+            raise argparse.ArgumentTypeError(f"{text!r}: expected more than 0")
+        if found > most_s:
+            raise argparse.ArgumentTypeError(f"{text!r}: expected at most {parsing.duration_text(most_s)}")
+        return found
+
+    return seconds_to
+
+
+def whole_to(most: int, least: int = 1) -> Callable[[str], int]:
+    """A whole number from `least` to `most`."""
+
+    def number(text: str) -> int:
+        if re.fullmatch(r"[0-9]{1,30}", text) and least <= int(text) <= most:
+            return int(text)
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number from {least} to {most}")
+
+    return number
+
+
+def load(text: str) -> float:
+    """A rate above 0, or a number of clients: `200`, `5k/s`, `90/min`."""
+    found = _read(parsing.rate, text)
+    if not 0 < found <= MOST_LOAD:
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: expected a load above 0, and at most {MOST_LOAD:g} requests/s"
+        )
+    return found
+
+
+def seed(text: str) -> int:
+    """A whole number from 0."""
+    if re.fullmatch(r"\s*\+?[0-9][0-9_]{0,30}\s*", text):
+        with suppress(ValueError):
+            return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number from 0")
 
 
 def _read(kind: Callable[[str], float], text: str) -> float:
@@ -251,8 +303,8 @@ def number_above_0(text: str) -> float:
 
 def count(text: str) -> int:
     """From 1 to a million."""
-    if not text.isdecimal() or not 1 <= int(text) <= 10**6:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a number from 1")
+    if not re.fullmatch(r"[0-9]{1,20}", text) or not 1 <= int(text) <= 10**6:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a number from 1 to 1000000")
     return int(text)
 
 

@@ -15,7 +15,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -26,13 +26,15 @@ from typing import TYPE_CHECKING
 from etude.cli import parser as kinds
 from etude.cli.io_options import FORMATS
 from etude.cli.one_thread import one_thread
-from etude.cli.peak_harness import add_harness_options, parsed, save_harness, short_harness
+from etude.cli.peak_harness import add_harness_options, parsed, resolve_host, save_harness, short_harness
 from etude.cli.pool_options import add_pool, pool_of
+from etude.workbench.most import LONGEST_BUDGET_S, LONGEST_S
 
 if TYPE_CHECKING:
     from etude.workbench.bench import Bench
     from etude.workbench.kept import Kept
     from etude.workbench.policies.policy import Policy
+    from etude.workbench.record import Record
     from etude.workbench.sources import Source
     from etude.workbench.task import Answer, Offer, Task, Trial
 
@@ -48,7 +50,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="CURVE[:PEAK]",
         help="a simulated server in place of HARNESS: mm1, mmc, knee, ramp, tail and others (default peak 500)",
     )
-    add("-o", "--output", metavar="DIR", help="results directory; one that holds this search goes on")
+    add(
+        "-o",
+        "--output",
+        type=kinds.place,
+        metavar="DIR",
+        help="results directory; one that holds this search goes on",
+    )
     add_harness_options(parser.add_argument_group("in place of HARNESS"))
     add_pool(parser)
     _search_options(parser.add_argument_group("the search"))
@@ -69,10 +77,15 @@ def _search_options(group: argparse._ArgumentGroup) -> None:
         metavar="NAME",
         help="posterior (default), bracket, binsearch, linear, model, polynomial, strawman; or MODULE:NAME",
     )
-    add("--seed", type=int, metavar="N", help="of what the policy (and a simulated server) draws (default 0)")
+    add(
+        "--seed",
+        type=kinds.seed,
+        metavar="N",
+        help="of what the policy (and a simulated server) draws (default 0)",
+    )
     add(
         "--seed-load",
-        type=kinds.number_above_0,
+        type=kinds.load,
         metavar="LOAD",
         help="begin there: the peak of a similar configuration",
     )
@@ -92,7 +105,7 @@ def _search_options(group: argparse._ArgumentGroup) -> None:
     add("--within", type=kinds.share, metavar="SHARE", help="of the target rate (default 10%%)")
     add("--width", type=kinds.share, metavar="SHARE", help="of the target region: s (default 10%%)")
     add("--confidence", type=kinds.percent_between, metavar="PERCENT", help="of the target (default 95)")
-    add("--budget", type=kinds.seconds, metavar="TIME", help="bench time, such as 2h; then the best so far")
+    add_budget(add)
     add("--deadline", type=kinds.deadline, metavar="TIME", help="such as 17:30; then the best so far")
     add(
         "--speed",
@@ -117,7 +130,7 @@ def _other_ways(group: argparse._ArgumentGroup) -> None:
     )
     add(
         "--fixed-cost",
-        type=kinds.seconds,
+        type=kinds.time_to(LONGEST_S, zero=True),
         metavar="TIME",
         help="of --rehearse: a trial's, besides its run (default: 170 s; of a HARNESS, its warm-up and 1 s)",
     )
@@ -162,15 +175,30 @@ def run(options: argparse.Namespace) -> int:
     if spec is not None and (options.rehearse or options.calibrate):
         raise UsageError("--pool is for a search: leave it out with --rehearse and --calibrate")
     source = _source(options, short)
+    from etude.cli.peak_show import check_figures
+
+    check_figures(options)
     if spec is not None and source.load_hosts:
         raise UsageError(
             "--pool: its jobs would offer load from the same hosts ([generator] hosts): leave out one of them"
         )
+    if spec is None and not options.rehearse:
+        resolve_host(options)
     if options.rehearse or options.calibrate:
         from etude.cli.peak_ways import calibrate, rehearse
 
         return rehearse(options, source) if options.rehearse else calibrate(options, source)
     return _search(options, source)
+
+
+def add_budget(add: Callable[..., object]) -> None:
+    """Declare --budget."""
+    add(
+        "--budget",
+        type=kinds.time_to(LONGEST_BUDGET_S),
+        metavar="TIME",
+        help="bench time, such as 2h; then the best so far",
+    )
 
 
 def add_like(group: argparse._ArgumentGroup) -> None:
@@ -208,6 +236,8 @@ def _source(options: argparse.Namespace, short: str) -> Source:
 
 
 def _task(task: Task, options: argparse.Namespace) -> Task:
+    from etude.errors import UsageError
+
     given = {
         "seed": options.seed,
         "seed_load": options.seed_load,
@@ -217,6 +247,9 @@ def _task(task: Task, options: argparse.Namespace) -> Task:
         "confidence": options.confidence,
         "budget_s": options.budget,
     }
+    seed_load = options.seed_load
+    if task.whole and seed_load is not None and (seed_load < 1 or not float(seed_load).is_integer()):
+        raise UsageError(f"--seed-load {seed_load:g}: expected a whole number from 1, as the loads are")
     return replace(task, **{name: value for name, value in given.items() if value is not None})
 
 
@@ -257,6 +290,7 @@ def _answered(options: argparse.Namespace, source: Source, policy: Policy, kept:
     if options.deadline is not None:
         policy = punctual(policy, options.deadline)
     before = kept.trials()
+    say_lost(kept, "trials")
     with held(options, source, kept) as bench:
         if options.quiet:
             return search(policy, kept.task, bench, before, kept.keep)
@@ -272,6 +306,18 @@ def _answered(options: argparse.Namespace, source: Source, policy: Policy, kept:
             return search(policy, kept.task, watched, before, made)
         finally:
             display.close()
+
+
+def say_lost(kept: Record, what: str) -> None:
+    """What a directory that is gone on with has lost since its last sitting."""
+    from etude.cli.show import say_note
+    from etude.cli.terminal import Terminal
+
+    if text := kept.lost_text(what):
+        say_note(
+            Terminal(sys.stderr),
+            f"{kept.directory}: {text}; what is missing is made again where it is needed",
+        )
 
 
 @contextmanager

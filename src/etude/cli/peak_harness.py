@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from etude.cli import parser as kinds
 from etude.cli.one_thread import one_thread
+from etude.workbench.most import LONGEST_S, MOST_PIECES
 
 if TYPE_CHECKING:
     from etude.workbench.sources import Source
@@ -42,12 +43,12 @@ def add_harness_options(group: argparse._ArgumentGroup) -> None:
         "p95:ms=REGEX or completed:1=REGEX: a number by name; may be given several times. windows (default), "
         "pgbench, sysbench, httperf, fio, hey, vegeta or k6: the kind of a reader",
     )
-    add("--mean", type=kinds.seconds, metavar="TIME", help="limit of the mean response time")
+    add("--mean", type=kinds.time_to(LONGEST_S), metavar="TIME", help="limit of the mean response time")
     for name in PERCENTILES:
         add(
             f"--{name}",
             dest=name,
-            type=kinds.seconds,
+            type=kinds.time_to(LONGEST_S),
             metavar="TIME",
             help=f"limit of the {name[1:]}th percentile",
         )
@@ -61,16 +62,21 @@ def add_harness_options(group: argparse._ArgumentGroup) -> None:
         help="that may be offered (default 10..100000 requests/s, or 1..1000 clients)",
     )
     add("--clients", action="store_true", help="{load} is a number of clients, not a rate")
-    add("--runlength", type=kinds.seconds, metavar="TIME", help="of the longest trial (default 10s)")
+    add(
+        "--runlength",
+        type=kinds.time_to(LONGEST_S),
+        metavar="TIME",
+        help="of the longest trial (default 10s)",
+    )
     add(
         "--warmup",
-        type=kinds.seconds,
+        type=kinds.time_to(LONGEST_S, zero=True),
         metavar="TIME",
         help="half of the load before each trial, which counts nowhere",
     )
     add(
         "--pieces",
-        type=kinds.count,
+        type=kinds.whole_to(MOST_PIECES),
         metavar="N",
         help="of --run: so many runs of the command are one trial, which may end after any of them (default: 5 with "
         "--read REGEX and a CMD with {runlength}, else 1)",
@@ -90,13 +96,13 @@ def add_harness_options(group: argparse._ArgumentGroup) -> None:
 
 
 def _loads(text: str) -> tuple[float, float]:
-    match = re.fullmatch(r"([0-9.]+)\.\.([0-9.]+)", text)
-    try:
-        low, high = (float(end) for end in match.groups()) if match else (0.0, 0.0)
-    except ValueError:
-        low = high = 0.0
-    if not 0 < low < high < 1e12:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected two loads that rise, such as 10..5000")
+    first, dots, last = text.partition("..")
+    if dots:
+        low, high = kinds.load(first), kinds.load(last)
+    if not dots or last.startswith(".") or low >= high:
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: expected two loads that rise, such as 10..5000 or 1k/s..5k/s"
+        )
     return low, high
 
 
@@ -107,6 +113,10 @@ def short_harness(options: argparse.Namespace) -> str:
     """
     from etude.errors import UsageError
 
+    for name in ("hosts", "start", "ready", "save"):
+        if getattr(options, name) == "":
+            what = "a command" if name in ("start", "ready") else "the name of a file"
+            raise UsageError(f"--{name} '': expected {what}, or leave it out")
     given: dict[str, Any] = {
         "errors": options.errors,
         "read": options.read,
@@ -145,6 +155,19 @@ def short_harness(options: argparse.Namespace) -> str:
     return harness_text(
         HarnessOptions(options.url, options.load_command, limits, reads=reads, directory=where, **given)
     )
+
+
+def resolve_host(options: argparse.Namespace) -> None:
+    """Look up the host of --url, where the search itself is to connect to a server that runs already.
+
+    Another ready check, a start command or the hosts that offer the load may know names that this machine does not.
+    Raises MachineRefuses: the host has no address.
+    """
+    if options.url is None or options.ready or options.start or options.hosts:
+        return
+    from etude.workbench.harnesses.http_url import http_url
+
+    http_url(options.url).resolve()
 
 
 def _directory(save: str | None) -> str:

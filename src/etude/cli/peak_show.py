@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
@@ -48,6 +49,7 @@ def show_stored(options: argparse.Namespace) -> int:
     found = []
     for place in options.harness:
         kept = Kept(place)
+        kept.check_whole("trials")
         found.append((kept, stored_answer(kept), _truth(kept)))
     _show(found, options)
     return 0 if all(answer.kept for _, answer, _ in found) else 1
@@ -72,27 +74,44 @@ def _show(found: Sequence[tuple[Kept, Answer, float | None]], options: argparse.
         screen = Terminal()
         for kept, answer, truth in found:
             _say(screen, kept, answer, truth, several=len(found) > 1)
-        for name, path in paths.items():
-            screen.say_path(f"Figure {name}", str(path), "dim")
-    save_figures(drawn, paths)
+    save_figures(drawn, paths, None if options.json else Terminal())
 
 
-def save_figures(figures: dict[str, Figure], paths: dict[str, Path]) -> None:
-    """Draw figures into their files.
+def check_figures(options: argparse.Namespace) -> None:
+    """Raises MachineRefuses, before anything is measured, where --figures cannot be written to."""
+    from etude.errors import MachineRefuses
+
+    if options.figures is None:
+        return
+    place = Path(options.figures)
+    _make(place)
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise MachineRefuses(f"--figures {place}: cannot be written to; name another directory")
+
+
+def _make(place: Path) -> None:
+    from etude.errors import MachineRefuses
+
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise MachineRefuses(f"--figures {place}: cannot be made: {error.strerror}") from None
+
+
+def save_figures(figures: dict[str, Figure], paths: dict[str, Path], screen: Terminal | None = None) -> None:
+    """Draw figures into their files, and say where each is.
 
     Raises:
         MachineRefuses: they cannot be written.
     """
-    from etude.errors import MachineRefuses
     from etude.figures.save import save
     from etude.figures.style import Style
 
     for name, figure in figures.items():
-        try:
-            paths[name].parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise MachineRefuses(f"{paths[name].parent}: cannot be made: {error.strerror}") from None
+        _make(paths[name].parent)
         save(figure, str(paths[name]), Style())
+        if screen is not None:
+            screen.say_path(f"Figure {name}", str(paths[name]), "dim")
 
 
 def _say(screen: Terminal, kept: Kept, answer: Answer, truth: float | None, *, several: bool) -> None:

@@ -83,6 +83,7 @@ def _like(path: Path, fixed_cost_s: float | None) -> Place:
     from etude.workbench.rehearse import place_like
 
     kept = Kept(path)
+    kept.check_whole("trials")
     answer = kept.answer
     rate = kept.task.seed_load if answer is None else answer.rate
     if rate is None:
@@ -192,10 +193,8 @@ def calibrate(options: argparse.Namespace, source: Source) -> int:
         _print_json({"calibration": _calibration_document(found), "results": str(kept.directory)})
     else:
         _say_calibration(task, found)
-        for name, path in paths.items():
-            Terminal().say_path(f"Figure {name}", str(path), "dim")
         Terminal().say_path("Results", str(kept.directory), "dim")
-    save_figures(figures, paths)
+    save_figures(figures, paths, None if options.json else Terminal())
     return 0
 
 

@@ -40,6 +40,8 @@ def searches_of(paths: Sequence[str]) -> tuple[Search, ...]:
         InputError: one of them cannot be read.
     """
     kept = [Kept(path) for path in paths]
+    for each in kept:
+        each.check_whole("trials")
     return tuple(
         Search(name, each.task, each.trials(), stored_answer(each))
         for name, each in zip(names_of([each.sought.factors for each in kept], paths), kept, strict=True)

@@ -45,6 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o",
         "--output",
         "--graphfile",
+        type=kinds.place,
         metavar="FILE",
         help="what is written (default KIND.pdf or monitor.pdf)",
     )

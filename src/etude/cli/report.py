@@ -23,6 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "-o",
         "--output",
+        type=kinds.place,
         metavar="FILE",
         help="where to; - is standard output (default: HTML to report.html in the first results directory, or here; "
         "the others to standard output)",

@@ -42,6 +42,7 @@ def _peak(path: str, number: int, several: bool) -> Part:
     from etude.workbench.kept import Kept
 
     kept = Kept(path)
+    kept.check_whole("trials")
     answer = stored_answer(kept)
     heading = f"Peak rate of {path}" if several else "Peak rate"
     part = peak_part(kept.task, kept.trials(), answer, f"peak-{number}", heading)
@@ -67,6 +68,7 @@ def _surface(path: str, number: int, several: bool) -> Part:
     from etude.workbench.surfaces.stored import mapped_of
 
     kept = KeptSurface(path)
+    kept.check_whole("cells")
     mapped = mapped_of(kept)
     heading = f"Surface of {path}" if several else "Surface"
     part = surface_part(mapped, f"surface-{number}", heading)

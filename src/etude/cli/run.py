@@ -33,7 +33,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="set a variable, and the environment variable; the script's own VAR and ENV of it do not count",
     )
-    add("-o", "--output", metavar="DIR", help="results directory (default etude-results/SCRIPT-UTCTIME)")
+    add(
+        "-o",
+        "--output",
+        type=kinds.place,
+        metavar="DIR",
+        help="results directory (default etude-results/SCRIPT-UTCTIME)",
+    )
     add("--resume", metavar="DIR", help="go on with an interrupted script; takes no SCRIPT")
     add(
         "--again",

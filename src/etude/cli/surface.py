@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any
 from etude.cli import parser as kinds
 from etude.cli.io_options import FORMATS
 from etude.cli.one_thread import one_thread
-from etude.cli.peak import Ended, add_like, ending_by_signals, only_with_rehearse
+from etude.cli.peak import Ended, add_budget, add_like, ending_by_signals, only_with_rehearse, say_lost
 from etude.cli.pool_options import add_pool, pool_of
+from etude.workbench.most import LONGEST_S
 
 if TYPE_CHECKING:
     from etude.workbench.surfaces.chart import Means
@@ -41,7 +42,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME[:SEED]",
         help="simulated servers in place of SPEC: DB_TP, Web, Mail, SPECsfs97, cached and others",
     )
-    add("-o", "--output", metavar="DIR", help="results directory; one that holds this map goes on")
+    add(
+        "-o",
+        "--output",
+        type=kinds.place,
+        metavar="DIR",
+        help="results directory; one that holds this map goes on",
+    )
     _sampling(parser.add_argument_group("which cells are measured (in place of what SPEC says)"))
     add(
         "--target",
@@ -68,7 +75,7 @@ def _sampling(group: argparse._ArgumentGroup) -> None:
         help="of adaptive: predictions that are so near are enough",
     )
     add("--skip", action="store_true", help="leave out cells that are predicted well enough")
-    add("--budget", type=kinds.seconds, metavar="TIME", help="bench time, such as 2h; then the best so far")
+    add_budget(add)
     add("--deadline", type=kinds.deadline, metavar="TIME", help="such as 17:30; then the best so far")
     add("--retry", action="store_true", help="try cells again that failed in an earlier sitting")
 
@@ -84,7 +91,7 @@ def _rehearsal(group: argparse._ArgumentGroup) -> None:
     add("--maps", type=kinds.count, metavar="N", help="of --rehearse (default 5)")
     add(
         "--fixed-cost",
-        type=kinds.seconds,
+        type=kinds.time_to(LONGEST_S, zero=True),
         metavar="TIME",
         help="of --rehearse: a trial's, besides its run (default: the harness's warm-up and 1 s)",
     )
@@ -102,8 +109,13 @@ def run(options: argparse.Namespace) -> int:
     if options.spec is not None and (Path(options.spec) / "experiment.json").exists():
         from etude.workbench.surfaces.kept import KeptSurface
 
-        return _shown(KeptSurface(options.spec), options)
+        kept = KeptSurface(options.spec)
+        kept.check_whole("cells")
+        return _shown(kept, options)
     one_thread()
+    from etude.cli.peak_show import check_figures
+
+    check_figures(options)
     if options.rehearse:
         from etude.cli.surface_rehearse import rehearse
 
@@ -144,7 +156,10 @@ def _asked(options: argparse.Namespace) -> tuple[Charted, Response, Means]:
             raise UsageError(f"{spec.path}: factor {name} ({resource.name}) cannot be set here: {why}")
     response = response_of(spec, options.deadline)
     means = replace(
-        means, resources=spec.resources, budget_s=options.budget or spec.budget_s, cell_s=spec.cell_s
+        means,
+        resources=spec.resources,
+        budget_s=spec.budget_s if options.budget is None else options.budget,
+        cell_s=spec.cell_s,
     )
     return (
         charted(spec.name, spec.space, rules_of(spec.rules, options, spec.space.size), response, spec.text),
@@ -180,6 +195,7 @@ def _mapped(options: argparse.Namespace, what: Charted, response: Response, mean
     path = directory_of(options, what)
     _none_under_way(path)
     with ending_by_signals(), keeping_surface(path, what, options.command_line) as kept:
+        say_lost(kept, "cells")
         if options.retry:
             kept.forget_failed()
         with on_disk(kept):
@@ -275,10 +291,10 @@ def _shown(kept: KeptSurface, options: argparse.Namespace) -> int:
         if end is not None:
             screen.say(f"Ended: {end['why']}.", "dim")
         show(mapped, screen, target=options.target)
-        for name, path in paths.items():
-            screen.say_path(f"Figure {name}", str(path), "dim")
+        save_figures(figures, paths, screen)
         screen.say_path("Results", str(kept.directory), "dim")
-    save_figures(figures, paths)
+    if options.json:
+        save_figures(figures, paths)
     good = all(sample.kept and sample.state == "measured" for sample in mapped.last.values())
     return 0 if good and mapped.last and end is not None else 1
 

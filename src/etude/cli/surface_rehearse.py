@@ -61,7 +61,7 @@ def rehearse(options: argparse.Namespace) -> int:
         spec.response.policy,
         count,
         place=place,
-        bounds=rehearsal.Bounds(options.budget or spec.budget_s, spec.cell_s),
+        bounds=rehearsal.Bounds(spec.budget_s if options.budget is None else options.budget, spec.cell_s),
         progress=progress,
     )
     if screen.obeys:

@@ -11,6 +11,7 @@ from etude.report.status_words import (
     SIMULATED,
     UNFINISHED,
     was_resumed,
+    was_simulated,
 )
 from etude.workbench.pool.journal import FILE
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 def of_search(kept: Kept, answer: Answer) -> tuple[str, ...]:
     """The words for a search, the most important first; none where all is as it should be."""
     words = {
-        SIMULATED: kept.sought.harness.split()[:1] == ["simulate"],
+        SIMULATED: was_simulated(kept.document),
         NOT_CONVERGED: not answer.kept,
         UNFINISHED: kept.answer is None,
         RESUMED: was_resumed(kept.document),
@@ -37,7 +38,7 @@ def of_map(kept: KeptSurface, mapped: Mapped) -> tuple[str, ...]:
     samples = mapped.last.values()
     over_a_pool = (kept.directory / FILE).exists()
     words = {
-        SIMULATED: kept.charted.simulated,
+        SIMULATED: was_simulated(kept.document),
         FAILED_CELLS: any(sample.state == "failed" for sample in samples),
         NOT_CONVERGED: any(sample.state != "failed" and not sample.kept for sample in samples),
         UNFINISHED: kept.document.get("surface") is None,

@@ -21,6 +21,15 @@ def as_line(words: Iterable[str]) -> str:
     return joined and f"{joined.capitalize()}."
 
 
+def was_simulated(experiment: Mapping[str, Any]) -> bool:
+    """Whether no machine served what experiment.json tells of: a search of a simulated server, or a map of some."""
+    plan = experiment.get("plan")
+    plan = plan if isinstance(plan, Mapping) else {}
+    if plan.get("kind") == "peak":
+        return str(plan.get("harness")).split()[:1] == ["simulate"]
+    return plan.get("kind") == "surface" and plan.get("spec") == ""
+
+
 def was_resumed(experiment: Mapping[str, Any]) -> bool:
     """Whether experiment.json has several sessions. Those between which it restarted the machine are one; those of the
     nodes of a pool run beside each other."""

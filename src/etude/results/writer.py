@@ -37,11 +37,14 @@ def directory_name(test: str, taken: Sequence[str]) -> str:
     return name
 
 
+BY_RESUME = "go on with --resume"
+
+
 def check_writable_name(path: Path) -> None:
     """Refuse a directory whose path is no UTF-8: the engine, and all files of results, could not name it.
 
     Raises:
-        UsageError: it is none.
+        UsageError: it is none; MachineRefuses: something else is there.
     """
     try:
         os.path.abspath(path).encode()
@@ -50,9 +53,20 @@ def check_writable_name(path: Path) -> None:
         raise UsageError(
             f"{shown}: results cannot go there: its path is not UTF-8; name another with -o"
         ) from None
+    if os.path.lexists(path) and not path.is_dir():
+        raise MachineRefuses(
+            f"{path}: cannot write results: it is no directory; choose another directory with -o"
+        )
 
 
-def replace_json(path: Path, document: Mapping[str, Any], *, mode: int = 0o666, sync: bool = True) -> None:
+def replace_json(
+    path: Path,
+    document: Mapping[str, Any],
+    *,
+    mode: int = 0o666,
+    sync: bool = True,
+    go_on: str = BY_RESUME,
+) -> None:
     """Replace a JSON file whole: written beside it, synced, renamed. `mode` is subject to the umask."""
     beside = path.with_name(path.name + ".new")
     try:
@@ -68,17 +82,17 @@ def replace_json(path: Path, document: Mapping[str, Any], *, mode: int = 0o666, 
         os.replace(beside, path)
     except OSError as error:
         beside.unlink(missing_ok=True)
-        raise refused(path, error) from error
+        raise refused(path, error, go_on) from error
 
 
-def write_experiment(directory: Path, document: Mapping[str, Any]) -> None:
+def write_experiment(directory: Path, document: Mapping[str, Any], go_on: str = BY_RESUME) -> None:
     """Replace experiment.json. Its plan has the commands as they are run: where they hold a secret, only its owner may
     read the file.
 
     Raises:
         MachineRefuses: it cannot be written.
     """
-    replace_json(directory / "experiment.json", document, mode=mode_of(document["plan"]))
+    replace_json(directory / "experiment.json", document, mode=mode_of(document["plan"]), go_on=go_on)
 
 
 def mode_of(plan: Mapping[str, Any]) -> int:
@@ -146,14 +160,14 @@ def _real_user(process: Path) -> int:
     return int(status.partition("\nUid:")[2].split(maxsplit=1)[0])
 
 
-def refused(path: Path, error: OSError) -> MachineRefuses:
-    """The one line for a path that cannot be written."""
+def refused(path: Path, error: OSError, go_on: str = BY_RESUME) -> MachineRefuses:
+    """The one line for a path that cannot be written; `go_on`: how, where the verb has no --resume."""
     advice = limit_reached(error.errno) or {
-        errno.ENOSPC: "free some space, then go on with --resume",
-        errno.EDQUOT: "the quota is used up; free some space, then go on with --resume",
+        errno.ENOSPC: f"free some space, then {go_on}",
+        errno.EDQUOT: f"the quota is used up; free some space, then {go_on}",
         errno.EACCES: "choose a directory you may write to with -o",
         errno.EROFS: "it is mounted read-only; choose another with -o",
-        errno.EEXIST: "choose another directory with -o, or go on with --resume",
+        errno.EEXIST: f"choose another directory with -o, or {go_on}",
     }.get(error.errno or 0, "choose another directory with -o")
     return MachineRefuses(f"{path}: cannot write results: {os.strerror(error.errno or 0)}; {advice}")
 

@@ -48,6 +48,7 @@ class Summary:
         return _over(self.mean_interval.half_width if self.mean_interval else None, self.mean)
 
 
+@np.errstate(over="ignore")  # a mean of the largest numbers is infinite
 def describe(x: ArrayLike, kind: Kind = "cost", *, confidence: float = 0.95, factor: float = 1.0) -> Summary:
     """Summary of `x`, shape (n,), in the order in which the trials ran.
 

@@ -59,7 +59,7 @@ def stop(
 def zombie(pid: int) -> bool:
     """Whether it is none any more, or ended and was not waited for."""
     try:
-        return _stat(pid)[0] in "ZX"
+        return stat_fields(pid)[0] in "ZX"
     except (OSError, IndexError):
         return True
 
@@ -79,10 +79,10 @@ def _ancestors() -> Iterator[int]:
     with suppress(OSError, IndexError, ValueError):
         while pid > 0:
             yield pid
-            pid = int(_stat(pid)[1])
+            pid = int(stat_fields(pid)[1])
 
 
-def _stat(pid: int) -> list[str]:
+def stat_fields(pid: int) -> list[str]:
     """The fields of its stat behind its name: its state, its parent, and so on."""
     return (PROC / str(pid) / "stat").read_text(errors="replace").rsplit(")", 1)[1].split()
 

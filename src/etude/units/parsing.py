@@ -186,6 +186,14 @@ def quantity(text: str) -> tuple[float, str | None] | None:
     return (found, unit.base or None) if unit is not None and math.isfinite(found) else None
 
 
+def duration_text(seconds: float) -> str:
+    """The duration in the largest unit of which it is a whole number: `7 d`, `90 min`; below 1 s in ms."""
+    for unit, name in ((DAY, "d"), (HOUR, "h"), (MINUTE, "min")):
+        if seconds and seconds % unit.times == 0:
+            return f"{seconds / unit.times:g} {name}"
+    return f"{seconds:g} s" if seconds >= 1 else f"{1e3 * seconds:g} ms"
+
+
 def size_text(value: int) -> str:
     """The size in the largest unit of which it is a whole number: `16KiB`, `1536B`."""
     for n, letter in ((4, "T"), (3, "G"), (2, "M"), (1, "K")):

@@ -80,6 +80,8 @@ class Kept(Record):
         super().__init__(Path(directory))
         self.sought = _sought(self.document, self.directory)
         self._answer = _stored_answer(self.document, self.directory)
+        self._last = 0
+        """The number of the last trial that is there."""
         self._read = self._load()
         self._since = instant()
 
@@ -103,7 +105,7 @@ class Kept(Record):
         Raises:
             MachineRefuses: it cannot be written; the file ends with its last whole trial.
         """
-        number = len(self._read) + 1
+        number = self._last + 1
         name = f"load={trial.load:.6g}"
         path = self.place(name, {"load": f"{trial.load:.6g}"}) / "results.jsonl"
         line = to_line(self._measurement(name, number, trial))
@@ -111,6 +113,7 @@ class Kept(Record):
         line["peak"] = peak_member(offer, trial)
         append(path, line)
         self._read.append(trial)
+        self._last = number
         self._since = instant()
 
     def begin_again(self) -> None:
@@ -128,6 +131,8 @@ class Kept(Record):
         for entry in self.document["tests"]:
             found += _read_trials(self.directory / entry["directory"] / "results.jsonl")
         found.sort(key=lambda each: each[0])
+        self._find_gaps([number for number, _ in found])
+        self._last = max((number for number, _ in found), default=0)
         return [trial for _, trial in found]
 
     def _measurement(self, name: str, number: int, trial: Trial) -> Measurement:

@@ -9,13 +9,16 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from etude.errors import InputError
+from etude.results.integrity import has_ended
 from etude.results.reader import drop_torn_trial, read_experiment
+from etude.results.regular import read_regular
 from etude.results.writer import check_writable_name, directory_name, refused, sole_writer, write_experiment
 from etude.testbed import snapshot
 from etude.testbed.boot.record import boot_id
@@ -23,6 +26,8 @@ from etude.trust import check_results_for_root
 from etude.workbench.trial_lines import finite
 
 Document = dict[str, Any]
+FILE = "results.jsonl"
+GO_ON = "go on by the same command with the same -o"
 
 
 class Record:
@@ -33,6 +38,36 @@ class Record:
         self.directory = directory
         self.document: Document = read_experiment(directory)
         self._earlier = len(self.document["sittings"])
+        self.lost = _lost_lines(directory, self.document)
+        """Of tests by name: how many of the lines are gone that were there when the last sitting ended."""
+        self._lost_at_least = False
+
+    def lost_text(self, what: str) -> str:
+        """How many of `what` ("trials") are gone, and of which tests; empty where none is."""
+        more = " or more" if self._lost_at_least else ""
+        of_tests = ", ".join(f"{count}{more} of {name}" for name, count in self.lost.items())
+        return f"{what} that were made are gone or were cut short: {of_tests}" if of_tests else ""
+
+    def check_whole(self, what: str) -> None:
+        """Raises InputError where some of what the stored result rests on is gone."""
+        if text := self.lost_text(what):
+            raise InputError(
+                f"{self.directory}: {text}; the result that is stored rests on them: restore them from a copy, or go "
+                f"on with -o {self.directory}"
+            )
+
+    def _find_gaps(self, numbers: Collection[int]) -> None:
+        """Of a directory that was written before lines were counted: lines are numbered through from 1."""
+        tests, sittings = self.document["tests"], self.document["sittings"]
+        complete = bool(sittings) and sittings[-1]["how_ended"] == "complete"
+        if not complete or any("lines" in test for test in tests):
+            return
+        short = [test["name"] for test in tests if not _whole(self.directory / test["directory"] / FILE)]
+        count = max(max(numbers, default=0) - len(set(numbers)), len(short))
+        if count:
+            first, *others = short or ["some test"]
+            self._lost_at_least = True
+            self.lost = {first: count - len(others), **dict.fromkeys(others, 1)}
 
     def place(self, name: str, parameters: Mapping[str, str]) -> Path:
         """The directory of a test; it stands in experiment.json before anything is in it."""
@@ -83,7 +118,9 @@ class Record:
         return sitting
 
     def end(self, how: str, decisions: list[str]) -> None:
-        """Note how this sitting ended, on all of its machines."""
+        """Note how this sitting ended, on all of its machines, and how many lines each test has."""
+        for test in self.document["tests"]:
+            test["lines"] = _lines(self.directory / test["directory"] / FILE)
         sittings = self.document["sittings"]
         for sitting in sittings[self._earlier :]:
             sitting |= {"end": now(), "how_ended": how, "decisions": decisions}
@@ -93,7 +130,33 @@ class Record:
 
     def save(self) -> None:
         """Put experiment.json on disk as it is now. Raises MachineRefuses where it cannot be written."""
-        write_experiment(self.directory, self.document)
+        write_experiment(self.directory, self.document, GO_ON)
+
+
+def _lost_lines(directory: Path, document: Document) -> dict[str, int]:
+    if not has_ended(document):
+        return {}
+    lost = {
+        test["name"]: test.get("lines", 0) - _lines(directory / test["directory"] / FILE)
+        for test in document["tests"]
+        if test.get("lines", 0)
+    }
+    return {name: count for name, count in lost.items() if count > 0}
+
+
+def _lines(path: Path) -> int:
+    try:
+        return read_regular(path).count(b"\n")
+    except OSError:
+        return 0
+
+
+def _whole(path: Path) -> bool:
+    """Whether it has lines, and the last was not cut short."""
+    try:
+        return read_regular(path).endswith(b"\n")
+    except OSError:
+        return False
 
 
 @contextmanager
@@ -105,14 +168,14 @@ def alone(directory: str | os.PathLike[str]) -> Iterator[Path]:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise refused(path, error) from error
+        raise refused(path, error, GO_ON) from error
     with sole_writer(path):
         yield path
 
 
 def begin(directory: Path, document: Document) -> None:
     """A new experiment.json."""
-    write_experiment(directory, document)
+    write_experiment(directory, document, GO_ON)
 
 
 def mend(directory: Path) -> None:
@@ -140,7 +203,7 @@ def append(path: Path, line: Mapping[str, Any]) -> None:
         finally:
             os.close(file)
     except OSError as error:
-        raise refused(path, error) from error
+        raise refused(path, error, GO_ON) from error
 
 
 def digest(plan: Mapping[str, Any]) -> str:

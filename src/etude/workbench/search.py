@@ -27,7 +27,7 @@ def search(
         decision = policy.decide(task, trials)
         if isinstance(decision, Answer):
             return decision
-        if spent(trials) >= (task.budget_s or float("inf")):
+        if task.budget_s is not None and spent(trials) >= task.budget_s:
             return policy.best(task, trials, "the budget of bench time is spent")
         if len(trials) >= MOST_TRIALS:
             return policy.best(task, trials, f"{MOST_TRIALS} trials did not end the search")

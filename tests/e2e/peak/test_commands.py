@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -274,3 +275,37 @@ def test_an_interrupt_ends_all_that_was_started(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         trials(path, tmp_path, enough=interrupt)
     assert not processes_with(str(tmp_path))
+
+
+@pytest.mark.parametrize("word", ["start", "ready", "load", "drain", "stop"])
+def test_what_a_command_leaves_running_with_an_environment_of_its_own_is_ended(
+    tmp_path: Path, word: str
+) -> None:
+    left = f"env -i setsid sh -c 'sleep 1000; echo {tmp_path}' >/dev/null 2>&1 & "
+    lines = {"load": GOOD + "; : {load}", word: left + (GOOD + "; : {load}" if word == "load" else "true")}
+    path = toml(tmp_path, "\n".join(f'{name} = "{line}"' for name, line in lines.items()))
+    trials(path, tmp_path)
+
+
+def test_what_is_started_by_the_tool_itself_is_no_orphan(tmp_path: Path) -> None:
+    path = toml(tmp_path, f'fresh = true\nload = "{GOOD}; : {{load}}"')
+    before = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+    try:
+        with read_harness(path).bench({}, tmp_path / "place") as bench:
+            beside = subprocess.Popen(["sleep", "1000"])
+            bench.run(Offer(100.0, 1.0, "test"), never)
+        assert (before.poll(), beside.poll()) == (None, None)
+    finally:
+        for own in (before, beside):
+            own.kill()
+            own.wait()
+
+
+def test_a_load_command_that_a_signal_ended_is_told_by_its_name(tmp_path: Path) -> None:
+    with pytest.raises(CommandFailed, match="was ended by SIGKILL"):
+        trials(toml(tmp_path, 'load = "kill -9 $$; {load}"'), tmp_path, load=1.0)
+
+
+def test_a_command_that_removes_its_place_is_named(tmp_path: Path) -> None:
+    with pytest.raises(CommandFailed, match="place: is gone"):
+        trials(toml(tmp_path, f'load = "rm -r {{place}}; {GOOD}; : {{load}}"'), tmp_path, 2)

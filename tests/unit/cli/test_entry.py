@@ -118,3 +118,42 @@ def test_the_end_of_a_child_is_told_also_where_the_parent_ignores_it() -> None:
     start = "import signal, subprocess; signal.signal(signal.SIGCHLD, signal.SIG_IGN)"
     done = subprocess.run([sys.executable, "-c", start + body], check=False)
     assert done.returncode == 7
+
+
+def test_a_closed_standard_output_is_told_as_one_that_cannot_be_written() -> None:
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$0" -c "$1" >&-', sys.executable, PROGRAM.format("print('x')")],
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 5
+    assert "standard output" in done.stderr
+    assert "closed" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "raise MemoryError",
+        "raise ImportError('libx.so: failed to map segment from shared object')",
+        "raise ImportError('numpy says something') from ImportError('x: cannot allocate memory in static TLS block')",
+    ],
+)
+def test_too_little_memory_is_told_in_one_line(body: str) -> None:
+    code, line = ended(body)
+    assert code == 5
+    assert "memory" in line
+    assert len(line.splitlines()) == 1
+
+
+def test_an_import_that_fails_otherwise_is_a_fault_of_ours() -> None:
+    assert "Traceback" in ended("import etude.no_such_module")[1]
+
+
+def test_a_current_directory_that_is_gone_is_told(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    code, line = ended(f"os.chdir('{gone}'); os.rmdir('{gone}'); os.path.abspath('x')")
+    assert code == 5
+    assert "current directory" in line

@@ -46,6 +46,8 @@ def simulated(etude: Etude, *arguments: str) -> int:
 
 
 WRONG = {
+    "no budget": (("--simulate", "Web", "--budget", "0"), 2, "argument --budget: '0'"),
+    "an endless budget": (("--simulate", "Web", "--budget", "367 days"), 2, "expected at most 366 d"),
     "nothing": ((), 2, "expected SPEC.toml, "),
     "both": (
         ("spec.toml", "--simulate", "Web"),
@@ -396,3 +398,12 @@ def test_a_node_that_does_not_see_the_results_measures_its_cell_all_the_same(tmp
         sample = sample_in(place, system.space)
         assert sample is not None
         assert sample.state == "measured"
+
+
+def test_of_a_map_without_a_value_no_effects_are_told(
+    etude: Etude, capsys: pytest.CaptureFixture[str]
+) -> None:
+    simulated(etude, "-q", "--budget", "1s")
+    told = capsys.readouterr().out
+    assert "Optimum" in told
+    assert "Main effects" not in told

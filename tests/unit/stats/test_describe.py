@@ -165,3 +165,8 @@ def test_a_rate_counts_as_many_values_as_its_interval_does():
     assert describe(x, "ratio").effective_count == effective_count(np.log(x))
     assert describe(x, "cost").effective_count == effective_count(x)
     assert effective_count(1.0 / x) != effective_count(x)
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_largest_numbers_are_described_without_a_warning() -> None:
+    assert describe(np.array([1e308] * 8), "cost").minimum == 1e308

@@ -135,3 +135,8 @@ def test_a_bandwidth_has_bytes_or_bits() -> None:
         "1500us",
         "2000ms",
     )
+
+
+@pytest.mark.parametrize("seconds", [7 * 86400.0, 366 * 86400.0, 5400.0, 3600.0, 90.0, 1.5, 0.25])
+def test_a_duration_as_text_is_that_duration(seconds: float) -> None:
+    assert parsing.duration(parsing.duration_text(seconds)) == seconds

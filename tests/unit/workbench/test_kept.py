@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import errno
 import json
 import math
-from collections.abc import Iterator, Sequence
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -251,6 +254,48 @@ def test_a_torn_last_trial_is_dropped_and_made_again(tmp_path: Path) -> None:
     assert Kept(tmp_path).trials() == [trial(), trial(500.0, 0.05)]
 
 
+def _emptied(place: Path) -> None:
+    (place / "results.jsonl").write_bytes(b"")
+
+
+def _removed(place: Path) -> None:
+    shutil.rmtree(place)
+
+
+def _cut(place: Path) -> None:
+    file = place / "results.jsonl"
+    file.write_bytes(file.read_bytes()[:-5])
+
+
+@pytest.mark.parametrize("lose", [_emptied, _removed, _cut])
+@pytest.mark.parametrize("counted", [True, False], ids=["counted", "of an older version"])
+def test_a_trial_that_is_gone_is_told_and_going_on_makes_a_new_one(
+    tmp_path: Path, lose: Callable[[Path], None], counted: bool
+) -> None:
+    with keeping(tmp_path, SOUGHT) as kept:
+        for load in (500.0, 600.0, 700.0):
+            kept.keep(OFFER, trial(load))
+        kept.answered(Answer(600.0, 500.0, 700.0, 0.95, True, ""))
+    assert Kept(tmp_path).lost == {}
+    if not counted:
+        document = json.loads((tmp_path / "experiment.json").read_text())
+        for test in document["tests"]:
+            del test["lines"]
+        (tmp_path / "experiment.json").write_text(json.dumps(document))
+    lose(tmp_path / "load-600")
+    kept = Kept(tmp_path)
+    assert kept.lost == {"load=600": 1}
+    with pytest.raises(InputError, match=r"1( or more)? of load=600"):
+        kept.check_whole("trials")
+    with keeping(tmp_path, SOUGHT) as kept:
+        assert kept.lost == {"load=600": 1}
+        kept.keep(OFFER, trial(600.0))
+        kept.answered(Answer(600.0, 500.0, 700.0, 0.95, True, ""))
+    kept = Kept(tmp_path)
+    assert kept.lost == {}
+    assert [each.load for each in kept.trials()] == [500.0, 700.0, 600.0]
+
+
 @pytest.mark.parametrize("text", ["{}", "[]", "x", '{"test": 1}', ""])
 def test_a_line_that_is_no_trial_is_named(text: str, tmp_path: Path) -> None:
     with keeping(tmp_path, SOUGHT) as kept:
@@ -414,3 +459,17 @@ def test_results_of_something_else_are_refused(tmp_path: Path) -> None:
     )
     with pytest.raises(InputError, match="etude bench"):
         Kept(tmp_path)
+
+
+@pytest.mark.parametrize("call", ["fdatasync", "replace"])
+def test_a_full_disk_says_how_a_search_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    def full(*arguments: object) -> None:
+        raise OSError(errno.ENOSPC, "full")
+
+    with keeping(tmp_path, SOUGHT) as kept, monkeypatch.context() as patched:
+        patched.setattr(os, call, full)
+        with pytest.raises(MachineRefuses, match="the same -o") as refused:
+            kept.keep(OFFER, trial())
+    assert "--resume" not in str(refused.value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from hypothesis import strategies as st
 
 from etude.results.histograms import Counted
 from etude.workbench.goal import Criterion, Goal
+from etude.workbench.harnesses.command import Watched
+from etude.workbench.harnesses.reading import Told
 from etude.workbench.window import Window, together
 
 MEAN = Goal((Criterion("mean", 0.020),))
@@ -65,3 +68,20 @@ def test_what_is_stuck_never_makes_a_load_look_better(under_way: list[int], mean
     assert MEAN.reading(told) >= MEAN.reading([*windows(*[None] * len(under_way), mean_s=mean_s)]) * (
         1 - 1e-9
     )
+
+
+def test_the_looks_at_a_long_trial_do_not_grow_with_its_windows_squared() -> None:
+    watched, looks = Watched([]), []
+
+    def enough(windows: Sequence[Window]) -> bool:
+        looks.append(len(windows))
+        return len(windows) > 19_000
+
+    for _ in range(20_000):
+        watched.told.append(Told(Window(1.0, 10, 10, 0, 0.01), 10))
+        if watched.enough(enough):
+            break
+    assert looks[:100] == list(range(1, 101))
+    assert len(looks) < 1000
+    assert watched.early
+    assert 19_000 < len(watched.told) <= 1.01 * 19_001 + 1

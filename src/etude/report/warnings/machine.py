@@ -7,6 +7,7 @@ from typing import Any
 
 from etude.report.differences import compare_states
 from etude.report.snapshots import shown
+from etude.report.status_words import was_simulated
 from etude.report.warnings.warning import Warning, warning
 from etude.results.stretches import restarted_into
 from etude.units.formatting import counted
@@ -41,7 +42,9 @@ def machine_warnings(experiment: Mapping[str, Any]) -> list[Warning]:
 
 
 def busy_machine(experiment: Mapping[str, Any]) -> Iterator[Warning]:
-    """That a machine was busy at the start of a sitting: the busiest start counts."""
+    """That a machine was busy at the start of a sitting: the busiest start counts. What is simulated does not care."""
+    if was_simulated(experiment):
+        return
     states = _states(experiment)
     found = []
     for number, state in enumerate(states, start=1):

@@ -15,6 +15,7 @@ from typing import Literal, NoReturn
 from etude.errors import CommandFailed, MachineRefuses
 from etude.located import line_of
 from etude.testbed.leftovers import stop
+from etude.testbed.orphans import Orphans
 from etude.testbed.resources.oom import oom_kills
 from etude.workbench.bench import Enough
 from etude.workbench.generator import Effort, Generator, busy_share, limited, told
@@ -37,6 +38,8 @@ _SWEEP_S = 30.0
 """What another node may take to be asked."""
 PIECES_APART, HOSTS_APART = 1_000_000, 100_000_000
 """Between the seeds of pieces of one trial, and between those of hosts."""
+_MORE_WINDOWS = 0.01
+"""Of those that the policy has looked at: it looks at all of them each time, and fewer more tell nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,14 @@ class Watched:
     used: list[Sequence[Used]] = field(default_factory=list)
     """Of each run, of each generator."""
     machine: MachineState | None = None
+    _looked_at: int = 0
+
+    def enough(self, enough: Enough) -> bool:
+        """Whether the policy has seen enough, so that the trial ends early; it looks again after a hundredth more."""
+        if self.told and len(self.told) >= (1 + _MORE_WINDOWS) * self._looked_at:
+            self._looked_at = len(self.told)
+            self.early = enough([each.window for each in self.told])
+        return self.early
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +167,7 @@ class CommandBench:
         """Whether a load command has told something: then what fails later is the system's doing."""
         self._system: Command | None = None
         self._up = False
+        self._orphans: Orphans | None = None
         self._heard = processes.last_line(None)
         """The last line of the last command but start and load."""
 
@@ -168,6 +180,7 @@ class CommandBench:
             except BaseException:
                 self.hosts.close()
                 raise
+        self._orphans = Orphans()  # those of the connections to hosts are not among them
         return self
 
     def __exit__(
@@ -177,7 +190,11 @@ class CommandBench:
             if self.hosts is not None:
                 self.hosts.close()
         finally:
-            self._end_system()
+            try:
+                self._end_system()
+            finally:
+                if self._orphans is not None:
+                    self._orphans.close()
 
     def run(self, offer: Offer, enough: Enough) -> Trial:
         """One trial. Raises CommandFailed where the system never gets ready, or the load command cannot work."""
@@ -275,8 +292,7 @@ class CommandBench:
             return warm_up
         watched, machine_before = Watched([]), counters()
         for run in _runs(self.commands, offer):
-            if watched.told and enough([each.window for each in watched.told]):
-                watched.early = True
+            if watched.enough(enough):
                 break
             self._run_load(run, enough, watched)
             if watched.wrong or watched.early:
@@ -319,8 +335,7 @@ class CommandBench:
                         f"the load command did not end within {self.commands.load_timeout_s:g} s more"
                     )
                     break
-                if found and watched.told and enough([each.window for each in watched.told]):
-                    watched.early = True
+                if found and watched.enough(enough):
                     break
         except Unreadable as error:
             watched.wrong = str(error)
@@ -383,7 +398,7 @@ class CommandBench:
         said = processes.last_line(system) if system else self._heard
         self._end_system()
         if status:
-            self._fail("start", f"the system ended with {status} before it was ready: {said}")
+            self._fail("start", f"the system {processes.how_ended(status)} before it was ready: {said}")
         within = f"within {self.commands.ready_timeout_s:g} s"
         self._fail("ready" if self.commands.ready else "start", f"the system was not ready {within}: {said}")
 
@@ -452,7 +467,8 @@ class CommandBench:
 
     def _sweep(self) -> None:
         """End what was started for this directory and still runs, here and on the system's node."""
-        stop(lambda: processes.left_over(self.place), self.commands.grace_s)
+        reap = self._orphans.reap if self._orphans is not None else lambda: None
+        stop(self._left_over, self.commands.grace_s, reap)
         if self.node is None:
             return
         within_s = self.commands.grace_s + _SWEEP_S
@@ -461,6 +477,10 @@ class CommandBench:
                 f"{self.path}: node {self.node.name}, which the system runs on, takes no commands within "
                 f"{within_s:g} s: what was started there may still run; see `scontrol show node {self.node.name}`"
             )
+
+    def _left_over(self) -> list[int]:
+        orphans = self._orphans.members() if self._orphans is not None else ()
+        return sorted({*processes.left_over(self.place), *orphans})
 
     def _fail(self, word: str, what: str) -> NoReturn:
         line = line_of(self.commands.text, "commands", word)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
 import shlex
@@ -11,7 +12,10 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from etude.errors import UsageError
+from etude.units.parsing import TIME
+from etude.workbench.harnesses.http_url import HttpUrl, http_url
 from etude.workbench.harnesses.readers import FIGURES, PRINTED, TOOLS
+from etude.workbench.harnesses.spec import COUNTS, PERCENTILES
 
 RATES = (10.0, 100_000.0)
 """Loads that may be offered, requests/s, unless others are given."""
@@ -25,7 +29,10 @@ PIECES = 5
 """Runs a trial, of a command that prints one summary: a search then takes about 1.4 times the bench time of one whose
 load command reports while it runs, and 2.3 times with one run a trial (docs/workbench.md)."""
 KINDS = ("windows", *TOOLS)
+UNITS = (*TIME, PRINTED, *filter(None, COUNTS))
 
+_NAMED = re.compile(rf"([A-Za-z_][\w.-]*):(?:{'|'.join(map(re.escape, UNITS))})=", re.ASCII)
+"""A pattern that begins like this is a name that was mistyped."""
 _READ = re.compile(rf"({'|'.join(FIGURES)}|p[0-9]{{1,2}}(?:\.[0-9]+)?):([^=()]*)=(.+)", re.DOTALL)
 
 
@@ -67,15 +74,21 @@ class HarnessOptions:
 
 
 def read_value(text: str) -> Value | str:
-    """`NAME:UNIT=REGEX`, `REGEX`, or the kind of a reader."""
+    """`NAME:UNIT=REGEX`, `REGEX`, or the kind of a reader. Raises UsageError for a name that is not known."""
     if text in KINDS:
         return text
     match = _READ.fullmatch(text)
+    if match is None and (named := _NAMED.match(text)):
+        known = (*FIGURES, *PERCENTILES)
+        alike = difflib.get_close_matches(named[1], known, 1)
+        hint = f"{alike[0]}?" if alike else f"known are {', '.join(known)} and other percentiles"
+        raise UsageError(f"--read {text!r}: there is no number called {named[1]}: {hint}")
     return Value(match[3], match[1], match[2]) if match else Value(text)
 
 
 def harness_text(options: HarnessOptions) -> str:
     """In TOML, as docs/workbench.md describes it. Raises UsageError where the options do not make a harness."""
+    url = http_url(options.url) if options.url is not None else None
     errors = 0.01 if options.errors is None and options.url is not None else options.errors
     goal = {name: f"{1000 * limit:.12g} ms" for name, limit in options.limits_s.items()}
     if errors is not None:
@@ -91,7 +104,7 @@ def harness_text(options: HarnessOptions) -> str:
     }
     commands: dict[str, str | float] = {
         "start": _within(options, options.start),
-        "ready": _within(options, options.ready) or (_answers(options.url) if options.url else ""),
+        "ready": _within(options, options.ready) or (_answers(url) if url else ""),
         "load": _load(options),
         "ready_timeout": "" if options.start else f"{READY_S:g} s",
         "warmup": f"{options.warmup_s:.12g} s" if options.warmup_s else "",
@@ -151,16 +164,9 @@ def _requests(options: HarnessOptions) -> str:
     return f"exec etude load --json --url {shlex.quote(options.url or '')} {offered}"
 
 
-def _answers(url: str) -> str:
+def _answers(url: HttpUrl) -> str:
     """A command that succeeds when somebody listens there."""
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname, parts.port or 80
-    except ValueError:
-        host, port = None, 0
-    if not host or parts.scheme != "http":
-        raise UsageError(f"--url {url}: expected http://HOST[:PORT][/PATH]")
-    return shlex.join(("bash", "-c", f"exec 3<>/dev/tcp/{host}/{port}"))
+    return shlex.join(("bash", "-c", f"exec 3<>/dev/tcp/{url.bare_host}/{url.port}"))
 
 
 def _reader(options: HarnessOptions) -> list[str]:

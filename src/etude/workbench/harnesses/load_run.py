@@ -86,7 +86,9 @@ class LocalRun:
             found += [] if status else reader.end()
             self.ended, self.failed = True, bool(status)
             if status:
-                self.wrong = f"the load command ended with {status}: {_message(command, self._errors)}"
+                self.wrong = (
+                    f"the load command {processes.how_ended(status)}: {_message(command, self._errors)}"
+                )
         return found
 
     def end(self, grace_s: float) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import selectors
+import signal
 import subprocess
 import sysconfig
 import time
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from etude.errors import CommandFailed
 from etude.testbed.leftovers import marked, stop
 
 MARK = "ETUDE_PEAK_PLACE"
@@ -55,17 +57,24 @@ class Command:
 
 def begin(command: str, place: Path, into: Path | None = None) -> Command:
     """Start a command line in a session of its own. What it prints goes to a pipe, its errors to the file `into` or,
-    without one, to the same pipe."""
-    with open(into or os.devnull, "wb") as errors:
-        process = subprocess.Popen(
-            ["/bin/sh", "-c", command],
-            cwd=place,
-            env={**os.environ, "PATH": _search_path(), MARK: str(place)},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=errors if into else subprocess.STDOUT,
-            start_new_session=True,
-        )
+    without one, to the same pipe. Raises CommandFailed where the place is gone."""
+    try:
+        with open(into or os.devnull, "wb") as errors:
+            process = subprocess.Popen(
+                ["/bin/sh", "-c", command],
+                cwd=place,
+                env={**os.environ, "PATH": _search_path(), MARK: str(place)},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=errors if into else subprocess.STDOUT,
+                start_new_session=True,
+            )
+    except FileNotFoundError:
+        if place.is_dir():
+            raise
+        raise CommandFailed(
+            f"{place}: is gone: a command of the harness, or somebody else, has removed its {{place}}"
+        ) from None
     assert process.stdout is not None
     os.set_blocking(process.stdout.fileno(), False)
     return Command(process, time.monotonic())
@@ -120,6 +129,14 @@ def end(command: Command, grace_s: float) -> None:
 def left_over(place: Path) -> list[int]:
     """Processes that were started for this scratch directory, by whomever, and still run."""
     return marked(MARK, str(place))
+
+
+def how_ended(status: int) -> str:
+    """In words: with a status, or by a signal."""
+    if status >= 0:
+        return f"ended with {status}"
+    known = {each.value: each.name for each in signal.Signals}
+    return f"was ended by {known.get(-status, f'signal {-status}')}"
 
 
 def _waited_s(pid: int) -> float:

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ from etude.errors import EDITED
 from etude.patterns import compile_pattern
 from etude.results.histograms import BadHistogram, Counted, decode
 from etude.units.parsing import QuantityError, Unit, duration
-from etude.workbench.harnesses.reading import Reader, Run, Told, Unreadable, excerpt
+from etude.workbench.harnesses.reading import Reader, Run, Told, Unreadable, bounded, excerpt
 from etude.workbench.harnesses.tools import fio, hey, httperf, k6, pgbench, sysbench, vegeta
 from etude.workbench.window import Window
 
@@ -30,8 +30,8 @@ TOOLS = {
     "k6": k6,
 }
 
-MOST_TEXT = 16 << 20
-"""Bytes of output that a reader of the whole keeps."""
+MOST = 10**18
+"""Of a window's counts and times: beyond it they are nobody's measurement."""
 
 PRINTED = "printed"
 """In place of a unit: the number is printed with its own."""
@@ -41,54 +41,100 @@ _SUMMARY = re.compile(r'\s*\{\s*"summary"\s*:')
 ReaderOf = Callable[[Run], Reader]
 
 
+CARRIED_S = 60.0
+"""Requests of so long before the first window may end within the run: those of the load command's own warm-up, which no
+window counts as offered. `etude load` gives a request up after 30 s."""
+
+
 @dataclass
 class Windows:
     """JSON lines, one a window, as they come (docs/formats.md, "Windows"; `mean_s` beside or instead of `latency`)."""
 
     run: Run
+    needs: Collection[str] = ()
+    """Of `mean` and `latency`, what the goal limits: a window with completed requests has to have it."""
     _text: str = ""
     _seen: str = ""
-    _found: bool = False
+    _unread: int = 0
+    """Characters since the last window."""
+    _count: int = 0
+    _lasted_s: float = 0.0
+    _offered: int = 0
+    _ended: int = 0
 
     def feed(self, text: str) -> list[Told]:
         """Of the lines that are whole. One that does not begin with a brace is the tool's own talk; a summary repeats
         what windows told."""
         *lines, self._text = (self._text + text).split("\n")
         self._seen = (self._seen + text)[-2048:]
-        found = [told(line) for line in lines if line.lstrip().startswith("{") and not _SUMMARY.match(line)]
-        self._found = self._found or bool(found)
+        found = [
+            self._window(line) for line in lines if line.lstrip().startswith("{") and not _SUMMARY.match(line)
+        ]
+        self._unread = len(self._text) if found else self._unread + len(text)
+        bounded(self._unread, f"windows, JSON lines; what it printed ends with {excerpt(self._seen)!r}")
         return found
 
     def end(self) -> list[Told]:
         """A last line without its end is left out."""
-        if not self._found:
+        if not self._count:
             raise Unreadable(
                 f"what it printed ends with {excerpt(self._seen)!r}: expected windows, JSON lines"
             )
         return []
 
+    def _window(self, line: str) -> Told:
+        self._count += 1
+        try:
+            found = told(line)
+            self._judge(found)
+        except Unreadable as error:
+            raise Unreadable(f"window {self._count} is {line[:80]!r}: {error}") from None
+        return found
+
+    def _judge(self, found: Told) -> None:
+        """Raises Unreadable for one that cannot be, after those before it, or that lacks what the goal limits."""
+        window = found.window
+        if window.completed:
+            if "latency" in self.needs and (window.latency is None or not window.latency.counts.size):
+                raise Unreadable("latency is missing: expected the histogram of completed requests")
+            if "mean" in self.needs and window.mean_s is None:
+                raise Unreadable("mean_s is missing: expected the mean response of completed requests, s")
+        self._lasted_s += window.duration_s
+        self._offered += max(window.offered, found.sent or 0)
+        self._ended += window.completed + window.failed
+        at_once = self.run.load if self.run.closed else 0.0
+        carried = CARRIED_S / self._lasted_s * self._offered + at_once
+        if self._offered and self._ended > self._offered + carried:
+            raise Unreadable(
+                f"completed and failed are {self._ended} by then, and offered {self._offered}: expected at most the "
+                f"{self._offered + math.floor(carried)} that were offered by then and in the {CARRIED_S:g} s before"
+            )
+
 
 def told(line: str) -> Told:
-    """One window. Raises Unreadable."""
+    """One window. Raises Unreadable: which member is wrong, and what was expected."""
     try:
         document = json.loads(line)
         if not isinstance(document, dict):
             raise TypeError
-        duration_s = float(document["duration_s"])
-        completed, failed = _count(document, "completed", 0), _count(document, "failed", 0)
-        started, under_way = _count(document, "started", None), _count(document, "outstanding", None)
-        unsent = _count(document, "waiting", 0)
-        offered = _count(document, "offered", started if started is not None else completed + failed)
-        mean_s = None if document.get("mean_s") is None else float(document["mean_s"])
+    except EDITED:
+        raise Unreadable("expected an object of JSON: {duration_s, offered, completed, …}") from None
+    duration_s = _time(document, "duration_s")
+    if not duration_s:
+        raise Unreadable(f"duration_s is {_shown(document, 'duration_s')}: expected seconds above 0")
+    completed, failed = _count(document, "completed"), _count(document, "failed") or 0
+    if completed is None:
+        raise Unreadable("completed is missing: expected how many requests were answered")
+    started, under_way = _count(document, "started"), _count(document, "outstanding")
+    unsent, offered = _count(document, "waiting") or 0, _count(document, "offered")
+    mean_s, late_s = _time(document, "mean_s"), _time(document, "lateness_p99_s")
+    try:
         latency = decode(document["latency"]) if document.get("latency") else None
-        late_s = None if document.get("lateness_p99_s") is None else float(document["lateness_p99_s"])
     except EDITED as error:
-        why = (
-            str(error) if isinstance(error, BadHistogram) else "expected {duration_s, offered, completed, …}"
-        )
-        raise Unreadable(f"a window is {line[:80]!r}: {why}") from None
-    if not (0 < duration_s < math.inf and 0 <= (mean_s or 0) < math.inf and 0 <= (late_s or 0) < math.inf):
-        raise Unreadable(f"a window is {line[:80]!r}: expected times above 0")
+        why = f" ({error})" if isinstance(error, BadHistogram) else ""
+        raise Unreadable(f"latency is no histogram{why}: expected one as HdrHistogram encodes it") from None
+    if offered is None:
+        offered = started if started is not None else completed + failed
     if mean_s is None and latency is not None and latency.counts.size:
         mean_s = float(np.average(latency.values, weights=latency.counts)) * 1e-9
     busy_s = None if under_way is None else under_way * duration_s
@@ -108,13 +154,29 @@ def told(line: str) -> Told:
     )
 
 
-def _count(document: Mapping[str, Any], name: str, default: Any) -> Any:
+def _count(document: Mapping[str, Any], name: str) -> int | None:
+    """None where it is absent or null."""
+    value = document.get(name)
+    if value is not None and (
+        isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST
+    ):
+        raise Unreadable(f"{name} is {_shown(document, name)}: expected a whole number of 0 or more")
+    return value
+
+
+def _time(document: Mapping[str, Any], name: str) -> float | None:
+    """Seconds; None where it is absent or null."""
     value = document.get(name)
     if value is None:
-        return default
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError(name)
-    return value
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST:
+        raise Unreadable(f"{name} is {_shown(document, name)}: expected seconds, 0 or more")
+    return float(value)
+
+
+def _shown(document: Mapping[str, Any], name: str) -> str:
+    """A member as it was written, short enough for an error."""
+    return json.dumps(document[name])[:40] if name in document else "missing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +212,7 @@ class Figures:
     def feed(self, text: str) -> list[Told]:
         """Nothing before the end."""
         self._size += len(text)
-        if self._size > MOST_TEXT:
-            raise Unreadable(f"it printed more than {MOST_TEXT >> 20} MiB: expected a report")
+        bounded(self._size, "a report")
         self._text.append(text)
         return []
 

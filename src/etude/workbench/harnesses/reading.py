@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from etude.results.histograms import Counted
 from etude.workbench.window import Window
 
+MOST_TEXT = 16 << 20
+"""Characters of output that a reader keeps, or takes without finding anything in them."""
+
 
 class Unreadable(ValueError):
     """What the load command wrote is not what it should be: what, and what was expected."""
@@ -82,6 +85,12 @@ def counted(values_ns: NDArray[np.float64], counts: NDArray[np.int64] | None = N
     found, place = np.unique(classes, return_inverse=True)
     weights = np.ones(values.size) if counts is None else counts
     return Counted(found, np.bincount(place, weights=weights).astype(np.int64))
+
+
+def bounded(unread: int, expected: str) -> None:
+    """Raises Unreadable where so many characters are too many."""
+    if unread > MOST_TEXT:
+        raise Unreadable(f"it printed more than {MOST_TEXT >> 20} MiB: expected {expected}")
 
 
 def excerpt(text: str) -> str:

@@ -38,6 +38,7 @@ from etude.workbench.harnesses.readers import (
     by_expression,
     by_path,
 )
+from etude.workbench.most import LONGEST_BUDGET_S, LONGEST_S, MOST_LOAD, MOST_PIECES
 from etude.workbench.pool.allocation import other_node
 from etude.workbench.task import Task
 
@@ -55,7 +56,10 @@ SET_UP_S = 1.0
 where the warm-up is a run of its own."""
 WORDS = ("start", "ready", "load", "drain", "stop")
 _BRACES = re.compile(r"(?<!\$)\{([A-Za-z_][A-Za-z0-9_-]*)\}")
-_RATES = {"1/s": PER_SECOND, "requests/s": PER_SECOND, "": ONE, "1": ONE}
+COUNTS = {"1/s": PER_SECOND, "requests/s": PER_SECOND, "": ONE, "1": ONE}
+"""Units of what is counted."""
+PERCENTILES = ("p50", "p90", "p95", "p99", "p99.9")
+"""The usual ones, for messages: any may be limited."""
 
 
 @dataclass(frozen=True)
@@ -154,9 +158,12 @@ def parse_harness(path: Path, text: str) -> Harness:
 
 def _harness(whole: Section) -> Harness:
     whole.only(SECTIONS)
+    if not (name := whole.text_at("name", whole.path.stem)).strip():
+        whole.fail("name", "name is empty: expected what the system is called, or no name")
     factors = {name: _factor(whole.section("factors"), name) for name in whole.section("factors").values}
     commands = _commands(whole.section("commands"), factors)
-    reader, spins = _reader(whole.section("reader"), whole.section("commands"), commands)
+    task = _task(whole, whole.section("load"))
+    reader, spins = _reader(whole.section("reader"), whole.section("commands"), commands, task.goal)
     load = whole.section("load")
     _judged(whole, commands)
     generator = _generator(whole.section("generator"), spins)
@@ -165,8 +172,8 @@ def _harness(whole: Section) -> Harness:
         commands = replace(commands, warmup_load=1.0)
     return Harness(
         whole.path,
-        whole.text_at("name", whole.path.stem),
-        _task(whole, load),
+        name,
+        task,
         whole.text,
         load.one_of("unit", ("requests/s", "clients"), "requests/s"),
         commands,
@@ -194,14 +201,14 @@ def _factor(section: Section, name: str) -> str:
         section.fail(
             name, f"{section.named(name)} is {value!r}: expected its usual value, a text or a number"
         )
-    return str(value)
+    return section.text_at(name) if isinstance(value, str) else str(value)
 
 
 def _task(whole: Section, load: Section) -> Task:
     load.only(("lowest", "highest", "unit", "whole", "runlength", "step", "begin", "seed"))
     promise = whole.section("promise")
     promise.only(("within", "confidence", "kind", "budget", "width", "accuracy"))
-    lowest, highest = load.number("lowest"), load.number("highest")
+    lowest, highest = load.number("lowest", most=MOST_LOAD), load.number("highest", most=MOST_LOAD)
     if lowest is None or highest is None:
         load.fail(None, f"[load] {'lowest' if lowest is None else 'highest'} is missing: expected a load")
     if highest <= lowest:
@@ -209,7 +216,11 @@ def _task(whole: Section, load: Section) -> Task:
     begin = load.number("begin")
     if begin is not None and not lowest <= begin <= highest:
         load.fail("begin", f"[load] begin is {begin:g}: expected a load from {lowest:g} to {highest:g}")
-    seed = load.number("seed", 0, least=-1)
+    seed = load.whole("seed", 0, least=0)
+    numbered = load.flag("whole") or load.values.get("unit") == "clients"
+    if numbered:
+        for key in ("lowest", "highest", "begin", "step"):
+            load.whole(key, least=1)
     return Task(
         _goal(whole.section("goal")),
         lowest,
@@ -221,19 +232,16 @@ def _task(whole: Section, load: Section) -> Task:
         width=promise.share("width", 0.10) or 0.10,
         accuracy=promise.share("accuracy", 0.90) or 0.90,
         runlength_s=_positive(load, "runlength", 180.0),
-        step=load.number("step"),
-        whole=load.flag("whole") or load.values.get("unit") == "clients",
+        step=load.number("step", most=MOST_LOAD),
+        whole=numbered,
         closed=load.values.get("unit") == "clients",
-        budget_s=None if "budget" not in promise.values else _positive(promise, "budget", 0.0),
-        seed=int(seed or 0),
+        budget_s=promise.seconds("budget", most=LONGEST_BUDGET_S, zero=False),
+        seed=seed or 0,
     )
 
 
 def _positive(section: Section, key: str, default: float) -> float:
-    found = section.seconds(key, default)
-    if not found:
-        section.fail(key, f"{section.named(key)} is {section.values[key]!r}: expected more than no time")
-    return found
+    return section.seconds(key, default, most=LONGEST_S, zero=False) or default
 
 
 def _goal(goal: Section) -> Goal:
@@ -247,7 +255,7 @@ def _goal(goal: Section) -> Goal:
         elif key == "errors":
             criteria.append(Criterion("errors", goal.share(key) or 0.0))
         else:
-            goal.only(("mean", "p95", "p99", "p50", "errors"))
+            goal.only(("mean", *PERCENTILES, "errors"))
     if not criteria:
         goal.fail(
             None, '[goal] is missing: expected at least one of mean = "40 ms", p95 = "100 ms", errors = "1 %"'
@@ -275,11 +283,11 @@ def _commands(section: Section, factors: Collection[str]) -> Commands:
         section.fail(
             "apart", "[commands] load has no {server}: with apart = true the system is on another machine"
         )
-    spans = {f"{name}_s": section.seconds(name) for name in times}
+    spans = {f"{name}_s": section.seconds(name, most=LONGEST_S) for name in times}
     given: dict[str, Any] = {name: seconds for name, seconds in spans.items() if seconds is not None}
     start, ready, load, drain, stop = (section.text_at(word) for word in WORDS)
     fresh, apart = section.flag("fresh"), section.flag("apart")
-    pieces = section.number("pieces", 1.0) or 1.0
+    pieces = section.number("pieces", 1.0, most=MOST_PIECES) or 1.0
     if pieces != round(pieces):
         section.fail("pieces", f"[commands] pieces is {pieces:g}: expected a whole number, such as 6")
     given |= _warmup_load(section)
@@ -301,7 +309,7 @@ def _warmup_load(section: Section) -> dict[str, float]:
     return {key: section.share(key, most=1.0) or 1.0}
 
 
-def _reader(section: Section, commands: Section, given: Commands) -> tuple[ReaderOf, bool]:
+def _reader(section: Section, commands: Section, given: Commands, goal: Goal) -> tuple[ReaderOf, bool]:
     """And whether its tool spins."""
     kinds = ("windows", "json", "regex", *TOOLS)
     kind = section.one_of("kind", kinds)
@@ -313,7 +321,9 @@ def _reader(section: Section, commands: Section, given: Commands) -> tuple[Reade
         return tool.reader, tool.SPINS
     section.only(("kind",) if kind == "windows" else ("kind", "values"))
     if kind == "windows":
-        return Windows, False
+        of = {criterion.of for criterion in goal.criteria}
+        needs = [need for need, what in (("mean", "mean"), ("latency", "percentile")) if what in of]
+        return partial(Windows, needs=needs), False
     places = _places(section.section("values"), "at" if kind == "json" else "find")
     return partial(Figures, places=places, find=by_path if kind == "json" else by_expression), False
 
@@ -323,12 +333,12 @@ def _places(values: Section, word: str) -> dict[str, Place]:
     for name in values.values:
         percentile = re.fullmatch(r"p[0-9]{1,2}(?:\.[0-9]+)?", name)
         if name not in FIGURES and not percentile:
-            values.only((*FIGURES, "p50", "p95", "p99"))
+            values.only((*FIGURES, *PERCENTILES))
         place = values.section(name)
         place.only((word, "unit"))
         where, unit = place.text_at(word), place.text_at("unit")
         timed = name in ("duration", "mean", "max") or percentile is not None
-        known: Mapping[str, Unit | None] = {**TIME, PRINTED: None} if timed else _RATES
+        known: Mapping[str, Unit | None] = {**TIME, PRINTED: None} if timed else COUNTS
         if unit not in known:
             expected = f'"ns", "us", "ms", "s" or "{PRINTED}"' if timed else '"1/s", or none for a count'
             place.fail("unit", f"{place.named('unit')} is {unit!r}: expected {expected}")

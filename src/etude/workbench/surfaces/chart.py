@@ -138,10 +138,10 @@ def _measured(kept: KeptSurface, response: Response, means: Means, visit: Visit,
     except UNMEASURABLE as error:
         tried = kept.samples()
         if len(tried) + 1 >= HOPELESS and all(each.state == "failed" for each in tried):
-            raise hopeless(error, len(tried) + 1) from None
+            raise hopeless(error, len(tried) + 1, ", which is not on disk and will be tried again") from None
         return failed(visit.cell, str(error), time.monotonic() - began)
 
 
-def hopeless(error: EtudeError, count: int) -> EtudeError:
-    """The error of a map of which nothing could be measured."""
-    return type(error)(f"the first {count} cells could not be measured; the last: {error}")
+def hopeless(error: EtudeError, count: int, last: str = "") -> EtudeError:
+    """The error of a map of which nothing could be measured. `last`: what becomes of the last cell."""
+    return type(error)(f"the first {count} cells could not be measured; the last{last}: {error}")

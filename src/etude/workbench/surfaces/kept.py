@@ -202,6 +202,7 @@ class KeptSurface(Record):
         found: list[Line] = []
         for entry in self.document["tests"]:
             found += _read_samples(self.directory / entry["directory"] / "results.jsonl", self.charted.space)
+        self._find_gaps([line.order for line in found])
         return sorted(found, key=lambda line: line.order)
 
 

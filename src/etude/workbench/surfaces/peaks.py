@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
@@ -126,7 +127,7 @@ class PeakRate:
         return sample_of(asked.visit.cell, sought.task, answer, trials, self.policy)
 
     def _sought(self, asked: Asked, place: Path) -> Sought:
-        budget_s = asked.left_s or self.task.budget_s
+        budget_s = self.task.budget_s if asked.left_s is None else asked.left_s
         if (place / "experiment.json").exists() and (kept := Kept(place)).trials():
             return replace(kept.sought, task=replace(kept.task, budget_s=budget_s))  # else as it was begun
         shapes = self.shapes if self.policy == DEFAULT else ()
@@ -159,9 +160,9 @@ def of_harness(
     known = getattr(harness, "factors", None)
     for factor in space.factors:
         if known is not None and factor.name not in known and factor.name not in resources:
+            which = f"expected one of {', '.join(known)}" if known else "it has no [factors]"
             raise InputError(
-                f"{where}: factor {factor.name} is no resource, and {source.name} has no such factor: expected one of "
-                f"{', '.join(known) or 'none'}"
+                f"{where}: factor {factor.name} is no resource, and {source.name} has no such factor: {which}"
             )
 
     @contextmanager
@@ -214,9 +215,9 @@ def of_simulation(system: SimulatedSurface, policy_name: str) -> PeakRate:
 
 def simulated(words: str) -> SimulatedSurface:
     """`DB_TP`, or `DB_TP:7` with another seed. Raises UsageError for a surface that there is not."""
-    name, _, seed = words.partition(":")
+    name, colon, seed = words.partition(":")
     if name not in SURFACES:
         raise UsageError(f"--simulate {words}: no such surface; there are {', '.join(SURFACES)}")
-    if seed and not seed.isdecimal():
+    if colon and not re.fullmatch(r"[0-9]{1,18}", seed):
         raise UsageError(f"--simulate {words}: expected NAME or NAME:SEED, such as DB_TP:7")
     return SimulatedSurface(SURFACES[name], int(seed or 0))

@@ -18,6 +18,7 @@ from etude.results.model import METRICS
 from etude.testbed.resources.resource import Resource
 from etude.testbed.resources.table import check_levels, resource_of
 from etude.units.parsing import QuantityError
+from etude.workbench.most import LONGEST_BUDGET_S
 from etude.workbench.surfaces.factors import Cell, Factor, Scale, Space, magnitude
 from etude.workbench.surfaces.mapping import Plan, Rules, contradiction
 
@@ -96,8 +97,8 @@ def read_spec(path: Path) -> Spec:
         _response(whole.section("response"), factors),
         _rules(samples, space),
         resources,
-        _positive(budget, "time"),
-        _positive(budget, "cell"),
+        budget.seconds("time", most=LONGEST_BUDGET_S, zero=False),
+        budget.seconds("cell", most=LONGEST_BUDGET_S, zero=False),
     )
 
 
@@ -110,7 +111,7 @@ def _response(section: Section, factors: tuple[Factor, ...]) -> PeakOf | MetricO
         )
     (kind,) = kinds
     section.only(OF_RESPONSE[kind])
-    if not section.text_at(kind).strip() or "\0" in section.text_at(kind):
+    if not section.text_at(kind).strip():
         section.fail(kind, f"[response] {kind} is {section.text_at(kind)!r}: expected a {kind}")
     if kind == "peak":
         return PeakOf(section.text_at("peak"), _policy(section))
@@ -288,17 +289,10 @@ def _rules(samples: Section, space: Space) -> Rules:
         samples.flag("skip"),
         samples.share("within", 0.10) or 0.10,
         samples.share("confidence", 0.90) or 0.90,
-        int(samples.number("checks", 5.0, least=0.999) or 5),
+        samples.whole("checks", 5, least=1) or 5,
         cells[0] if cells else None,
-        int(samples.number("seed", 0, least=-1) or 0),
+        samples.whole("seed", 0, least=0) or 0,
     )
     if (wrong := contradiction(rules, space.size)) is not None:
         samples.fail(wrong[0], f"[samples] {' '.join(wrong)}")
     return rules
-
-
-def _positive(section: Section, key: str) -> float | None:
-    found = section.seconds(key)
-    if found == 0:
-        section.fail(key, f"{section.named(key)} is {section.values[key]!r}: expected more than no time")
-    return found

@@ -59,9 +59,16 @@ def summarise(mapped: Mapped, *, target: float | None = None, little: float = LI
 
 def summary_lines(said: Summary) -> list[tuple[str, tuple[str, ...]]]:
     """Sentences under headings; those that have none are left out."""
+    if said.optimum is None:
+        limits = (limits_text(said.limits),)
+        return [
+            ("Optimum", ("Nothing is known yet.",)),
+            ("What limits", limits),
+            ("Cost", (said.spent.text,)),
+        ]
     ranges = tuple(line.text for overall, each in said.ranges for line in _told(overall, each))
     parts = [
-        ("Optimum", said.optimum.text if said.optimum else ("Nothing is known yet.",)),
+        ("Optimum", said.optimum.text),
         ("What limits", (limits_text(said.limits),)),
         ("Effective range", ranges),
         ("Main effects", tuple(effect.text for effect in said.effects)),

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from etude.cli.peak_harness import LIMITS
 from etude.errors import InputError, UsageError
 from etude.workbench.harnesses.command import Commands
 from etude.workbench.harnesses.harness_text import PIECES, HarnessOptions, Value, harness_text, read_value
-from etude.workbench.harnesses.spec import Harness, parse_harness
+from etude.workbench.harnesses.spec import PERCENTILES, Harness, parse_harness
 
 URL = "http://localhost:8000/a?b=c&d"
 P95 = {"p95": 0.002}
@@ -72,6 +73,15 @@ def test_a_command_is_run_where_it_was_given_and_its_output_read_by_expressions(
         "kind": "regex",
         "values": {"p95": {"find": "(a)", "unit": "printed"}},
     }
+
+
+def test_a_name_that_is_not_known_is_no_pattern() -> None:
+    for text in ("fnord:ms=(.)", "p100:printed=(.)", "maen:s=(.)", "complete:1/s=(.)"):
+        with pytest.raises(UsageError, match=text.partition(":")[0]):
+            read_value(text)
+    for text in ("time=(.)", "fnord:(.)", "fnord:x=(.)", "95% (.)", "a b:ms=(.)"):
+        assert read_value(text) == Value(text)
+    assert set(PERCENTILES) == set(LIMITS) - {"mean"}
 
 
 def test_clients_are_whole_numbers() -> None:

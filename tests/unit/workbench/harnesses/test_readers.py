@@ -23,6 +23,7 @@ from etude.workbench.harnesses.readers import (
 )
 from etude.workbench.harnesses.reading import Reader, Run, Unreadable
 from etude.workbench.harnesses.tools.pgbench import Pgbench
+from etude.workbench.harnesses.tools.sysbench import checkpoints
 from etude.workbench.window import together
 from support.places import DATA
 
@@ -94,11 +95,86 @@ LINE = '{"duration_s": 1, "completed": %s}\n'
 
 
 @pytest.mark.parametrize(
-    "wrong", ["-1", "1.5", "true", '"x"', "{}", '1, "mean_s": -1', '1, "latency": "HIST"']
+    ("wrong", "member"),
+    [
+        ("-1", "completed"),
+        ("1.5", "completed"),
+        ("true", "completed"),
+        ('"x"', "completed"),
+        ("{}", "completed"),
+        ("null", "completed"),
+        ("1" + "0" * 99, "completed"),
+        ('1, "failed": -1', "failed"),
+        ('1, "offered": 1e999', "offered"),
+        ('1, "mean_s": -1', "mean_s"),
+        ('1, "mean_s": "0.1"', "mean_s"),
+        ('1, "mean_s": [1]', "mean_s"),
+        ('1, "latency": "HIST"', "latency"),
+        ('1, "latency": {"x": 1}', "latency"),
+        ('1, "duration_s": "1"', "duration_s"),
+        ('1, "duration_s": 0', "duration_s"),
+        ('1, "duration_s": true', "duration_s"),
+        ('1, "duration_s": null', "duration_s"),
+        ('1, "duration_s": NaN', "duration_s"),
+    ],
+    ids=str,
 )
-def test_a_window_that_cannot_be_is_refused(wrong: str) -> None:
-    with pytest.raises(Unreadable, match="a window is"):
-        Windows(run()).feed(LINE % wrong)
+def test_a_window_that_cannot_be_is_refused_by_its_number_and_member(wrong: str, member: str) -> None:
+    with pytest.raises(Unreadable, match=rf"^window 2 is .*: {member}( is|:) .*expected") as caught:
+        Windows(run()).feed(LINE % 1 + LINE % wrong)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_window_has_to_say_how_much_was_completed_in_which_time() -> None:
+    for line, member in (('{"duration_s": 1}', "completed"), ('{"completed": 1}', "duration_s")):
+        with pytest.raises(Unreadable, match=f"^window 1 is .*: {member} is missing: expected"):
+            Windows(run()).feed(line + "\n")
+
+
+def test_a_window_with_answers_has_what_the_goal_limits() -> None:
+    none = '{"duration_s": 1, "offered": 5, "completed": 0, "mean_s": null}\n'
+    some = '{"duration_s": 1, "offered": 5, "completed": 5, "mean_s": null}\n'
+    mean = '{"duration_s": 1, "offered": 5, "completed": 5, "mean_s": 0.01}\n'
+    for needs, line in ((("mean",), some), (("mean", "latency"), some), (("latency",), mean)):
+        with pytest.raises(Unreadable, match=r"^window 2 .*: (mean_s|latency) is missing"):
+            Windows(run(), needs).feed(none + line)
+    assert len(Windows(run()).feed(none + some)) == 2
+    assert len(Windows(run(), ("mean",)).feed(none + mean)) == 2
+
+
+def _windows(*counts: tuple[int, int], load: float = 100.0, closed: bool = False) -> int:
+    lines = [f'{{"duration_s": 1, "offered": {o}, "started": 0, "completed": {c}}}\n' for o, c in counts]
+    return len(Windows(run(load=load, closed=closed)).feed("".join(lines)))
+
+
+def test_more_requests_cannot_end_than_were_offered_before() -> None:
+    with pytest.raises(Unreadable, match=r"^window 1 is .*1200 .*expected"):
+        Windows(run()).feed('{"duration_s": 1, "offered": 5, "completed": 500, "failed": 700}\n')
+    with pytest.raises(Unreadable, match=r"^window 3 is "):
+        _windows((100, 100), (100, 100), (100, 100_000))
+
+
+def test_requests_of_a_warm_up_and_of_earlier_windows_may_end_in_later_ones() -> None:
+    assert _windows((100, 3100), (100, 100)) == 2  # 30 s of a warm-up
+    assert _windows((100, 0), (100, 0), (0, 200)) == 3
+    assert _windows((0, 7), (1, 0)) == 2
+    assert _windows((5, 1000), load=1000.0, closed=True) == 1  # each client had one under way
+
+
+@pytest.mark.parametrize("kind", ["windows", "fio", "sysbench", "httperf"])
+@pytest.mark.parametrize("garbage", ["y 1000\n" * 4096, "\0" * (1 << 20)], ids=["lines", "no lines"])
+def test_garbage_without_end_is_refused_once_it_is_too_much(kind: str, garbage: str) -> None:
+    reader: Reader = Windows(run()) if kind == "windows" else TOOLS[kind].reader(run())
+    for _ in range((16 << 20) // len(garbage)):
+        assert reader.feed(garbage) == []
+    with pytest.raises(Unreadable, match="more than 16 MiB: expected"):
+        reader.feed(garbage)
+
+
+def test_talk_between_windows_may_go_on_for_ever() -> None:
+    reader = Windows(run())
+    for _ in range(3):
+        assert len(reader.feed("x" * (9 << 20) + "\n" + LINE % 1)) == 1
 
 
 PLACES = {
@@ -277,3 +353,10 @@ def test_heys_lines_are_windows_by_when_requests_end() -> None:
 def test_a_line_that_is_no_request_is_refused(kind: str, line: str) -> None:
     with pytest.raises(Unreadable, match=f"a line of {kind} is "):
         TOOLS[kind].reader(run()).feed(line + "\n")
+
+
+def test_reports_of_a_long_run_of_sysbench_are_as_many_as_one_word_of_a_command_holds() -> None:
+    due = checkpoints(Run(100.0, False, 7 * 86400.0, 1.0, "")).split(",")
+    assert len(due) <= 1000
+    assert int(due[-1]) < 7 * 86400
+    assert checkpoints(Run(100.0, False, 4.0, 1.0, "")) == "1,2,3"

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from etude.errors import InputError, UsageError
 from etude.located import line_of
 from etude.workbench.goal import Criterion
+from etude.workbench.harnesses.readers import Windows
+from etude.workbench.harnesses.reading import Run
 from etude.workbench.harnesses.spec import fill, read_harness
 from support.places import EXAMPLES
 
@@ -106,9 +108,34 @@ WRONG = [
     ('kind = "windows"', 'kind = "json"\nvalues.mean = {at = "$.m"}', 27, "printed"),
     ("disks = 4", "load = 4", 32, "'load'"),
     ("[promise]", "[promise", 14, "TOML"),
+    ("lowest = 20", 'unit = "clients"\nlowest = 0.5', 10, "lowest 0.5 whole 1"),
+    ("highest = 400", 'unit = "clients"\nhighest = 400.5', 11, "highest 400.5 whole 1"),
+    ("lowest = 20", "whole = true\nlowest = 0.5", 10, "lowest 0.5 whole 1"),
+    ("seed = 7", 'unit = "clients"\nbegin = 30.5', 13, "begin 30.5 whole 1"),
+    ("seed = 7", 'unit = "clients"\nstep = 0.5', 13, "step 0.5 whole 1"),
+    ("seed = 7", "seed = -1", 12, "seed -1 whole 0"),
+    ("seed = 7", "seed = 1.5", 12, "seed 1.5 whole 0"),
+    ("seed = 7", "seed = true", 12, "seed True whole 0"),
+    ('mean = "40 ms"', 'p100 = "40 ms"', 4, "p100 known mean p50 p90 p95 p99 p99.9 errors"),
+    ('name = "toy"', 'name = ""', 1, "name empty"),
+    ('name = "toy"', 'name = " "', 1, "name empty"),
     ('ready_timeout = "3 s"', "warmup_load = 0.5", 23, "warmup_load warmup"),
     ('ready_timeout = "3 s"', 'warmup = "3 s"\nwarmup_load = 1.5', 24, "warmup_load 1.5"),
     ('ready_timeout = "3 s"', 'warmup = "3 s"\nwarmup_load = true', 24, "warmup_load True"),
+    ("offer {load}", "offer {load} \\u0000", 22, "load \\u0000"),
+    ("serve {disks}", "serve {disks} \\u0000", 20, "start \\u0000"),
+    ("disks = 4", 'disks = "4\\u0000"', 32, "disks \\u0000"),
+    ('name = "toy"', 'name = "\\u0000"', 1, "name \\u0000"),
+    ('mean = "40 ms"', 'mean = "1e300 s"', 4, "mean 1e300 7 d"),
+    ('runlength = "6 s"', 'runlength = "1000000 h"', 11, "runlength 1000000 7 d"),
+    ("lowest = 20\nhighest = 400", "lowest = 20\nhighest = 1e299", 10, "highest 1e+12"),
+    ("seed = 7", "step = 1e13", 12, "step 1e+12"),
+    ('ready_timeout = "3 s"', 'ready_timeout = "8 days"', 23, "ready_timeout 7 d"),
+    ('ready_timeout = "3 s"', 'warmup = "1e300 s"', 23, "warmup 1e300 7 d"),
+    ('ready_timeout = "3 s"', 'grace = "1e300 s"', 23, "grace 1e300 7 d"),
+    ('ready_timeout = "3 s"', "pieces = 100000000", 23, "pieces 1000"),
+    ('kind = "windows"', 'kind = "windows"\nwindow = "8 days"', 27, "window 7 d"),
+    ('budget = "5 min"', 'budget = "1e300 s"', 17, "budget 1e300 366 d"),
     (
         '{runlength} {seed} {disks} ${HOME} {print $1}"\nready_timeout = "3 s"',
         '{seed}"\nwarmup = "3 s"\nwarmup_load = 0.4',
@@ -130,6 +157,18 @@ def test_a_mistake_is_one_line_with_its_place(
     assert message.startswith(f"{path}:{line}: "), message
     assert [word for word in said.split() if word not in message.removeprefix(str(path))] == []
     assert "\n" not in message
+
+
+def test_a_goal_of_times_needs_windows_with_times(tmp_path: Path) -> None:
+    def needs(goal: str) -> set[str]:
+        text = TEXT.replace('mean = "40 ms"\np95 = "0.1 s"\nerrors = "1 %"\n', goal)
+        reader = read_harness(written(tmp_path, text)).reader(Run(1.0, False, 1.0, 1.0, ""))
+        assert isinstance(reader, Windows)
+        return set(reader.needs)
+
+    assert needs('errors = "1 %"') == set()
+    assert needs('mean = "1 ms"') == {"mean"}
+    assert needs('p90 = "1 ms"\nerrors = "1 %"') == {"latency"}
 
 
 HOSTS = '[hosts.a]\naddress = "10.0.0.1"\n[hosts.b]\naddress = "10.0.0.2"\n'

@@ -136,7 +136,9 @@ def test_a_system_that_is_not_started_here_cannot_be_confined(tmp_path: Path) ->
         response.measure(asked, lambda text: None)
 
 
-@pytest.mark.parametrize("words", ["Nothing", "DB_TP:x", "DB_TP:-1", ""])
+@pytest.mark.parametrize(
+    "words", ["Nothing", "DB_TP:x", "DB_TP:-1", "", "DB_TP:", pytest.param(f"DB_TP:{'9' * 5000}", id="long")]
+)
 def test_a_simulation_that_there_is_not_is_one_line(words: str) -> None:
     with pytest.raises(UsageError, match=f"--simulate {words}: "):
         simulated(words)

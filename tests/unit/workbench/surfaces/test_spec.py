@@ -110,6 +110,10 @@ BAD = {
     "an error of all": (COMMAND + '[samples]\nerror = "5 %"\n', 11, "error adaptive, full"),
     "in order, but": (COMMAND + '[samples]\nplan = "in-order"\nskip = true\n', 12, "skip in-order"),
     "more than all": (COMMAND + "[samples]\ncount = 7\n", 11, "count 7: 6"),
+    "checks below 1": (COMMAND + "[samples]\nchecks = -1\n", 11, "checks -1: whole 1"),
+    "half a check": (COMMAND + "[samples]\nchecks = 1.5\n", 11, "checks 1.5: whole 1"),
+    "a seed below 0": (COMMAND + "[samples]\nseed = -1\n", 11, "seed -1: whole 0"),
+    "half a seed": (COMMAND + "[samples]\nseed = 1.5\n", 11, "seed 1.5: whole 0"),
     "half a cell": (COMMAND + "[samples]\ncount = 1.5\n", 11, "count 1.5:"),
     "part of a base": (
         COMMAND + '[samples]\nplan = "one-at-a-time"\nbase = { bs = 1 }\n', 12, "factor",
@@ -125,6 +129,8 @@ BAD = {
     "without all": (COMMAND + "[samples]\nwithout = [{}]\n", 11, "without"),
     "a share": (COMMAND + '[samples]\nwithin = "200 %"\n', 11, "share"),
     "no time": (COMMAND + '[budget]\ntime = "0 s"\n', 11, "[budget] time '0"),
+    "no end": (COMMAND + '[budget]\ntime = "1e300 s"\n', 11, "366 d"),
+    "no end of a cell": (COMMAND + '[budget]\ncell = "1e300 s"\n', 11, "366 d"),
     "no unit": (COMMAND + "[budget]\ncell = 7\n", 11, "unit"),
     "too many": (
         '[response]\npeak = "a"\n'

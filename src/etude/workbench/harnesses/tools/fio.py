@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from etude.errors import EDITED
-from etude.workbench.harnesses.reading import Run, Told, Unreadable, counted, excerpt
+from etude.workbench.harnesses.reading import Run, Told, Unreadable, bounded, counted, excerpt
 from etude.workbench.window import Window
 
 NEEDS = "fio"
@@ -45,6 +45,7 @@ class Fio:
             if now.ran_s - before.ran_s >= 0.25 * self.run.window_s:
                 found.append(self._window(before, now))
                 self._last = now
+        bounded(len(self._text), "reports of fio, json or json+")
         return found
 
     def end(self) -> list[Told]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from etude.results.histograms import Counted
-from etude.workbench.harnesses.reading import Run, Told, Unreadable, excerpt
+from etude.workbench.harnesses.reading import Run, Told, Unreadable, bounded, excerpt
 from etude.workbench.window import Window
 
 NEEDS = "httperf"
@@ -43,6 +43,7 @@ class Httperf:
     def feed(self, text: str) -> list[Told]:
         """Nothing before the end."""
         self.text += text
+        bounded(len(self.text), "a summary of httperf")
         return []
 
     def end(self) -> list[Told]:

@@ -7,6 +7,7 @@ Source: sysbench 1.0.20, what it prints.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,13 +15,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from etude.results.histograms import Counted
-from etude.workbench.harnesses.reading import Run, Told, Unreadable, excerpt
+from etude.workbench.harnesses.reading import Run, Told, Unreadable, bounded, excerpt
 from etude.workbench.window import Window
 
 NEEDS = "sysbench"
 SPINS = False
 HISTOGRAM = "--histogram"
 """What it has to be told for percentiles."""
+_MOST_REPORTS = 1000
+"""In one trial."""
 
 _N = r"([0-9.]+)"
 _REPORT = re.compile(
@@ -48,6 +51,7 @@ class Sysbench:
             report, self._text = self._text[: match.end()], self._text[match.end() :]
             if told := self._window(match, report):
                 found.append(told)
+        bounded(len(self._text), "reports of sysbench")
         return found
 
     def end(self) -> list[Told]:
@@ -82,8 +86,8 @@ def histogram(report: str, done: int) -> Counted | None:
 
 
 def checkpoints(run: Run) -> str:
-    """When reports are due: sysbench takes whole seconds."""
-    step = max(round(run.window_s), 1)
+    """When reports are due: sysbench takes whole seconds, and a word has a limit."""
+    step = max(round(run.window_s), math.ceil(run.runlength_s / _MOST_REPORTS), 1)
     return ",".join(str(at) for at in range(step, max(int(run.runlength_s), 1), step)) or "1"
 
 

@@ -1,0 +1,14 @@
+"""The most that may be asked for: beyond it a value is a slip of the pen, and would only be waited for."""
+
+from __future__ import annotations
+
+DAY_S = 86_400.0
+
+LONGEST_S = 7 * DAY_S
+"""Of a run, of its warm-up, of what a command may take, and of a response time."""
+LONGEST_BUDGET_S = 366 * DAY_S
+"""Of bench time."""
+MOST_PIECES = 1000
+"""Of a trial."""
+MOST_LOAD = 1e12
+"""Requests per second, or clients."""
