@@ -11,32 +11,21 @@ from __future__ import annotations
 
 import argparse
 import re
-import signal
-import sys
-import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING
 
 from etude.cli import parser as kinds
 from etude.cli.io_options import FORMATS
 from etude.cli.one_thread import one_thread
 from etude.cli.peak_harness import add_harness_options, parsed, resolve_host, save_harness, short_harness
+from etude.cli.peak_options import add_budget, add_like, only_with_rehearse
 from etude.cli.pool_options import add_pool, pool_of
-from etude.workbench.most import LONGEST_BUDGET_S, LONGEST_S
+from etude.workbench.most import LONGEST_S
 
 if TYPE_CHECKING:
-    from etude.workbench.bench import Bench
-    from etude.workbench.kept import Kept
-    from etude.workbench.policies.policy import Policy
-    from etude.workbench.record import Record
     from etude.workbench.sources import Source
-    from etude.workbench.task import Answer, Offer, Task, Trial
+    from etude.workbench.task import Task
 
 POLICY = "posterior"
 
@@ -188,35 +177,9 @@ def run(options: argparse.Namespace) -> int:
         from etude.cli.peak_ways import calibrate, rehearse
 
         return rehearse(options, source) if options.rehearse else calibrate(options, source)
-    return _search(options, source)
+    from etude.cli.peak_run import search_peak
 
-
-def add_budget(add: Callable[..., object]) -> None:
-    """Declare --budget."""
-    add(
-        "--budget",
-        type=kinds.time_to(LONGEST_BUDGET_S),
-        metavar="TIME",
-        help="bench time, such as 2h; then the best so far",
-    )
-
-
-def add_like(group: argparse._ArgumentGroup) -> None:
-    """Declare --like, of a rehearsal."""
-    group.add_argument(
-        "--like",
-        metavar="DIR",
-        help="of --rehearse: trials cost and vary as those of this search or calibration did",
-    )
-
-
-def only_with_rehearse(options: argparse.Namespace, *names: str) -> None:
-    """Raises UsageError for an option of --rehearse without it."""
-    from etude.errors import UsageError
-
-    given = [name for name in names if getattr(options, name) is not None]
-    if given and not options.rehearse:
-        raise UsageError(f"--{given[0].replace('_', '-')} is for --rehearse")
+    return search_peak(options, source)
 
 
 def _source(options: argparse.Namespace, short: str) -> Source:
@@ -251,133 +214,3 @@ def _task(task: Task, options: argparse.Namespace) -> Task:
     if task.whole and seed_load is not None and (seed_load < 1 or not float(seed_load).is_integer()):
         raise UsageError(f"--seed-load {seed_load:g}: expected a whole number from 1, as the loads are")
     return replace(task, **{name: value for name, value in given.items() if value is not None})
-
-
-def _search(options: argparse.Namespace, source: Source) -> int:
-    from etude.cli.peak_show import show
-    from etude.workbench.kept import Sought, keeping
-    from etude.workbench.policies.registry import policy
-
-    chosen = policy(options.policy)
-    sought = Sought(source.name, source.task, options.policy, source.text, dict(options.factor))
-    if (spec := pool_of(options)) is not None:
-        from etude.cli import pooled
-
-        found = pooled.peak(directory_of(options, source), source, sought, spec, options)
-        assert found.answer is not None
-        show(found, found.answer, options, source.peak)
-        return 0 if found.answer.kept else 1
-    with ending_by_signals(), keeping(directory_of(options, source), sought, options.command_line) as kept:
-        answer = _answered(options, source, chosen, kept)
-        kept.answered(answer)
-    show(kept, answer, options, source.peak)
-    return 0 if answer.kept else 1
-
-
-def directory_of(options: argparse.Namespace, source: Source) -> Path:
-    """Where results go: as -o says, else a new one."""
-    from etude.experiment.sitting import new_directory
-
-    return Path(options.output) if options.output is not None else new_directory(None, f"peak-{source.name}")
-
-
-def _answered(options: argparse.Namespace, source: Source, policy: Policy, kept: Kept) -> Answer:
-    """The search itself: it goes on after the trials that are on disk."""
-    from etude.cli.peak_display import PeakDisplay
-    from etude.workbench.search import search
-    from etude.workbench.watched import Watched
-
-    if options.deadline is not None:
-        policy = punctual(policy, options.deadline)
-    before = kept.trials()
-    say_lost(kept, "trials")
-    with held(options, source, kept) as bench:
-        if options.quiet:
-            return search(policy, kept.task, bench, before, kept.keep)
-        display = PeakDisplay(sys.stderr, kept.task, policy)
-        display.resumed(before)
-
-        def made(offer: Offer, trial: Trial) -> None:
-            kept.keep(offer, trial)
-            display.made(offer, trial)
-
-        try:
-            watched = Watched(bench, display.begins, display.window)
-            return search(policy, kept.task, watched, before, made)
-        finally:
-            display.close()
-
-
-def say_lost(kept: Record, what: str) -> None:
-    """What a directory that is gone on with has lost since its last sitting."""
-    from etude.cli.show import say_note
-    from etude.cli.terminal import Terminal
-
-    if text := kept.lost_text(what):
-        say_note(
-            Terminal(sys.stderr),
-            f"{kept.directory}: {text}; what is missing is made again where it is needed",
-        )
-
-
-@contextmanager
-def held(options: argparse.Namespace, source: Source, kept: Kept) -> Iterator[Bench]:
-    """The bench of a search, brought to where the trials on disk left it; however it ends, it says where they are.
-
-    Raises:
-        EtudeError: with where the trials are, and how to go on.
-    """
-    from etude.errors import EtudeError, Interrupted
-    from etude.workbench.watched import Paced
-
-    place = kept.directory / "harness"
-    try:
-        with source.bench(kept.sought.factors, place, kept.trials(), kept.task.seed) as bench:
-            yield bench if options.speed is None else Paced(bench, options.speed, time.sleep)
-    except KeyboardInterrupt as ended:
-        number = ended.number if isinstance(ended, Ended) else signal.SIGINT
-        raise Interrupted(number, f"ended by {signal.Signals(number).name}; {_on_disk(kept)}") from None
-    except EtudeError as error:
-        if kept.trials():
-            error.args = (f"{error}; {_on_disk(kept)}",)
-        raise
-
-
-def _on_disk(kept: Kept) -> str:
-    count = len(kept.trials())
-    return (
-        f"{count} trial{'' if count == 1 else 's'} on disk; the same command with -o {kept.directory} goes on"
-    )
-
-
-def punctual(policy: Policy, deadline: datetime) -> Policy:
-    """Answers by then."""
-    from etude.workbench.deadline import Punctual
-
-    return Punctual(policy, lambda: (deadline - datetime.now(UTC)).total_seconds())
-
-
-class Ended(KeyboardInterrupt):
-    """SIGTERM or SIGHUP, told as Ctrl-C is: the harness stops what it has started."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__()
-        self.number = number
-
-
-@contextmanager
-def ending_by_signals() -> Iterator[None]:
-    """SIGTERM and SIGHUP raise `Ended` in here."""
-
-    def end(number: int, _: FrameType | None) -> None:
-        raise Ended(number)
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    former = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in former.items():
-            signal.signal(number, handler)

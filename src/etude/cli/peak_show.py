@@ -12,15 +12,19 @@ from typing import Any
 
 from etude.cli.peak_loads import load_columns, load_members
 from etude.cli.peak_words import answer_lines, finding_lines
+from etude.cli.peaks_part import figure_of, searches_of
+from etude.cli.show import say_note
 from etude.cli.terminal import Terminal
 from etude.cli.workbench_status import of_search
-from etude.errors import UsageError
+from etude.errors import MachineRefuses, UsageError
 from etude.figures.data import Figure
 from etude.figures.peak import Course, load_factors, time_at_loads
+from etude.figures.save import save
+from etude.figures.style import Style
 from etude.report.notes import MOST
 from etude.report.status_words import as_line
 from etude.units.formatting import counted, percent
-from etude.workbench.kept import Kept
+from etude.workbench.kept import Kept, stored_answer
 from etude.workbench.readings import reading
 from etude.workbench.search import spent
 from etude.workbench.sources import of_simulation
@@ -79,8 +83,6 @@ def _show(found: Sequence[tuple[Kept, Answer, float | None]], options: argparse.
 
 def check_figures(options: argparse.Namespace) -> None:
     """Raises MachineRefuses, before anything is measured, where --figures cannot be written to."""
-    from etude.errors import MachineRefuses
-
     if options.figures is None:
         return
     place = Path(options.figures)
@@ -90,8 +92,6 @@ def check_figures(options: argparse.Namespace) -> None:
 
 
 def _make(place: Path) -> None:
-    from etude.errors import MachineRefuses
-
     try:
         place.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -104,9 +104,6 @@ def save_figures(figures: dict[str, Figure], paths: dict[str, Path], screen: Ter
     Raises:
         MachineRefuses: they cannot be written.
     """
-    from etude.figures.save import save
-    from etude.figures.style import Style
-
     for name, figure in figures.items():
         _make(paths[name].parent)
         save(figure, str(paths[name]), Style())
@@ -115,8 +112,6 @@ def save_figures(figures: dict[str, Figure], paths: dict[str, Path], screen: Ter
 
 
 def _say(screen: Terminal, kept: Kept, answer: Answer, truth: float | None, *, several: bool) -> None:
-    from etude.cli.show import say_note
-
     if several:
         screen.say(f"{kept.sought.name}, {kept.sought.policy}:", "bold")
     first, *others = answer_lines(kept.task, answer, kept.trials())
@@ -150,8 +145,6 @@ def _figures(found: Sequence[tuple[Kept, Answer, float | None]]) -> dict[str, Fi
         ]
     drawn = {"load-factors": load_factors(courses), "time-at-loads": time_at_loads(courses)}
     if len(found) > 1 and len(courses) == len(found):
-        from etude.cli.peaks_part import figure_of, searches_of
-
         drawn["searches-over-load"] = figure_of(searches_of([str(kept.directory) for kept, _, _ in found]))
     return drawn
 
@@ -166,15 +159,6 @@ def _course(kept: Kept, answer: Answer, truth: float | None) -> Course:
 
 def _named(course: Course, name: str) -> Course:
     return Course(name, course.peak, course.loads, course.costs_s)
-
-
-def stored_answer(kept: Kept) -> Answer:
-    """The answer as it was given; of a search that was not ended the best so far."""
-    if kept.answer is not None:
-        return kept.answer
-    from etude.workbench.policies.registry import policy
-
-    return policy(kept.sought.policy).best(kept.task, kept.trials(), "the search was not ended")
 
 
 def _truth(kept: Kept) -> float | None:

@@ -166,7 +166,8 @@ def calibrate(options: argparse.Namespace, source: Source) -> int:
     Raises:
         UsageError: no load near the peak is given; EtudeError: as a search.
     """
-    from etude.cli.peak import directory_of, ending_by_signals, held
+    from etude.cli.ending import ending_by_signals
+    from etude.cli.peak_run import directory_of, held
     from etude.errors import UsageError
     from etude.workbench import calibrate as calibrating
     from etude.workbench.kept import Sought, keeping

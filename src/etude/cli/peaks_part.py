@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from etude.cli.peak_part import HIGHEST
-from etude.cli.peak_show import stored_answer
 from etude.cli.peak_words import confidence_text, goal_text, load_text, span_text, why_missed
 from etude.figures.data import Figure
 from etude.figures.searches import Searched, searches_over_load
@@ -17,7 +16,7 @@ from etude.report.page.tables import Table, number, words
 from etude.units.formatting import counted, duration, percent, span
 from etude.workbench.beside import Ratio, differences, ratio
 from etude.workbench.goal import Criterion
-from etude.workbench.kept import Kept
+from etude.workbench.kept import Kept, stored_answer
 from etude.workbench.readings import reading
 from etude.workbench.search import spent
 from etude.workbench.task import Answer, Task, Trial

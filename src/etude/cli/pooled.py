@@ -159,7 +159,7 @@ def over(directory: Path, spec: PoolSpec, go_on_by: str) -> Iterator[tuple[Jobs,
     Raises:
         EtudeError: with where the results are; Interrupted: with how to go on, too.
     """
-    from etude.cli.peak import Ended, ending_by_signals
+    from etude.cli.ending import Ended, ending_by_signals
     from etude.cli.terminal import Terminal
     from etude.errors import EtudeError, Interrupted, MachineRefuses
     from etude.results.writer import sole_writer

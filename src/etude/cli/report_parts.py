@@ -36,10 +36,9 @@ def _kind(path: Path) -> str | None:
 
 def _peak(path: str, number: int, several: bool) -> Part:
     from etude.cli.peak_part import peak_part
-    from etude.cli.peak_show import stored_answer
     from etude.cli.workbench_status import of_search
     from etude.report.status_words import as_line
-    from etude.workbench.kept import Kept
+    from etude.workbench.kept import Kept, stored_answer
 
     kept = Kept(path)
     kept.check_whole("trials")

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def main(words: list[str]) -> int:
     """Measure it; returns the exit code, which is 0 also of a cell that failed: that is a result, too."""
     one_thread()
-    from etude.cli.peak import Ended, ending_by_signals
+    from etude.cli.ending import Ended, ending_by_signals
     from etude.errors import EtudeError
 
     try:

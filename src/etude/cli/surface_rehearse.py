@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from etude.cli.fitting import Column
 from etude.cli.peak_ways import place_of
 from etude.cli.peak_words import target_text
-from etude.cli.surface import rules_of
+from etude.cli.surface_run import rules_of
 from etude.cli.terminal import Terminal
 from etude.errors import UsageError
 from etude.units.formatting import duration, percent

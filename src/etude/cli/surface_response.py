@@ -28,7 +28,7 @@ def response_of(spec: Spec, deadline: datetime | None) -> Response:
     rest = spec.response.policy, spec.space, spec.resources, str(spec.path)
     if deadline is None:
         return of_harness(source, *rest)
-    from etude.cli.peak import punctual
+    from etude.cli.peak_run import punctual
 
     return of_harness(source, *rest, lambda policy: punctual(policy, deadline))
 

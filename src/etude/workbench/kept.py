@@ -24,6 +24,7 @@ from etude.results.check import check_measurement
 from etude.results.model import Measurement, to_line
 from etude.trust import check_for_root
 from etude.workbench.goal import Goal
+from etude.workbench.policies.registry import policy
 from etude.workbench.readings import reading
 from etude.workbench.record import Record, alone, append, begin, digest, instant, mend
 from etude.workbench.task import Answer, Offer, Task, Trial
@@ -303,3 +304,10 @@ def _metrics(goal: Goal, trial: Trial) -> dict[str, Any]:
         name: [value, unit] if value is not None and math.isfinite(value) else [None, unit, "nothing came"]
         for name, (value, unit) in known.items()
     }
+
+
+def stored_answer(kept: Kept) -> Answer:
+    """The answer as it was given; of a search that was not ended the best so far."""
+    if kept.answer is not None:
+        return kept.answer
+    return policy(kept.sought.policy).best(kept.task, kept.trials(), "the search was not ended")

@@ -1,0 +1,273 @@
+"""A map from its spec to what is shown of it: measured, kept, and gone on with."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from etude.cli.ending import Ended, ending_by_signals
+from etude.cli.peak_run import say_lost
+from etude.cli.peak_show import save_figures
+from etude.cli.pool_options import pool_of
+from etude.cli.surface_display import SurfaceDisplay
+from etude.cli.surface_response import response_of, simulated_response
+from etude.cli.surface_show import document, show
+from etude.cli.terminal import Terminal
+from etude.cli.workbench_status import of_map
+from etude.errors import EtudeError, InputError, Interrupted, UsageError
+from etude.experiment.sitting import new_directory
+from etude.report.status_words import UNFINISHED, as_line
+from etude.units.formatting import counted
+from etude.workbench.pool.followed import FollowedPool
+from etude.workbench.pool.journal import FILE, Journal
+from etude.workbench.pool.spec import open_pool
+from etude.workbench.pool.timeline import timeline
+from etude.workbench.pool.wanted import PoolSpec
+from etude.workbench.surfaces.celljobs import CellJobs
+from etude.workbench.surfaces.chart import Display, Means, chart
+from etude.workbench.surfaces.kept import Charted, KeptSurface, charted, keeping_surface
+from etude.workbench.surfaces.mapping import Rules, contradiction
+from etude.workbench.surfaces.metric import Metric
+from etude.workbench.surfaces.peaks import PeakRate
+from etude.workbench.surfaces.pictures import figures_of
+from etude.workbench.surfaces.response import Response
+from etude.workbench.surfaces.spec import read_spec
+from etude.workbench.surfaces.spread import SpreadDisplay, spread
+from etude.workbench.surfaces.stored import mapped_of
+
+
+def show_stored(options: argparse.Namespace) -> int:
+    """A stored map once more; returns the exit code."""
+    kept = KeptSurface(options.spec)
+    kept.check_whole("cells")
+    return shown(kept, options)
+
+
+def map_surface(options: argparse.Namespace) -> int:
+    """Map on this machine or over a pool, and show the map; returns the exit code."""
+    pool = pool_of(options)
+    what, response, means = asked_for(options)
+    if pool is None:
+        return shown(mapped(options, what, response, means), options)
+
+    return shown(mapped_over(options, pool, what, response, means), options)
+
+
+def asked_for(options: argparse.Namespace) -> tuple[Charted, Response, Means]:
+    """What is mapped, as the command line changes it."""
+    means = Means({}, options.budget)
+    if options.deadline is not None:
+        means = replace(means, left_s=lambda: (options.deadline - datetime.now(UTC)).total_seconds())
+    if options.simulate is not None:
+        system, response = simulated_response(options.simulate)
+        what = charted(
+            system.law.name, system.space, rules_of(Rules(), options, system.space.size), response, ""
+        )
+        return what, response, means
+
+    spec = read_spec(Path(options.spec))
+    for name, resource in spec.resources.items() if options.pool is None else ():
+        if (why := resource.check()) is not None:
+            raise UsageError(f"{spec.path}: factor {name} ({resource.name}) cannot be set here: {why}")
+    response = response_of(spec, options.deadline)
+    means = replace(
+        means,
+        resources=spec.resources,
+        budget_s=spec.budget_s if options.budget is None else options.budget,
+        cell_s=spec.cell_s,
+    )
+    return (
+        charted(spec.name, spec.space, rules_of(spec.rules, options, spec.space.size), response, spec.text),
+        response,
+        means,
+    )
+
+
+def rules_of(rules: Any, options: argparse.Namespace, size: int) -> Any:
+    given = {
+        "plan": options.plan,
+        "count": options.count,
+        "error": options.error,
+        "skip": options.skip or None,
+    }
+    if options.plan is not None and options.plan != rules.plan:  # what is only of the plan that SPEC has
+        rules = replace(rules, error=None, base=None, skip=rules.skip and options.plan != "in-order")
+    changed = replace(rules, **{name: value for name, value in given.items() if value is not None})
+    if (wrong := contradiction(changed, size)) is not None:
+        raise UsageError(f"--{' '.join(wrong)}")
+    return changed
+
+
+def mapped(options: argparse.Namespace, what: Charted, response: Response, means: Means) -> KeptSurface:
+    """The map itself: it goes on after the cells that are on disk."""
+    path = directory_of(options, what)
+    _none_under_way(path)
+    with ending_by_signals(), keeping_surface(path, what, options.command_line) as kept:
+        say_lost(kept, "cells")
+        if options.retry:
+            kept.forget_failed()
+        with on_disk(kept):
+            if options.quiet:
+                chart(kept, response, means, Display())
+                return kept
+            display = SurfaceDisplay(sys.stderr, kept)
+            try:
+                chart(kept, response, means, Display(display.begins, display.tell, display.made))
+            finally:
+                display.close()
+    return kept
+
+
+def directory_of(options: argparse.Namespace, what: Charted) -> Path:
+    """Where it is kept."""
+    return Path(options.output) if options.output is not None else new_directory(None, f"surface-{what.name}")
+
+
+def _none_under_way(path: Path) -> None:
+    """Raises InputError where jobs in a pool measure cells of this map."""
+    if not (path / FILE).exists() or not (count := len(Journal(path).unfinished())):
+        return
+    jobs = "a job" if count == 1 else f"{count} jobs"
+    raise InputError(
+        f"{path}: {jobs} of it may be under way in a pool: go on with the same --pool, which waits for them"
+    )
+
+
+@contextmanager
+def on_disk(kept: KeptSurface) -> Iterator[None]:
+    """However a map is ended, it says where it is.
+
+    Raises:
+        EtudeError: with how to go on.
+    """
+
+    def where() -> str:
+        count = len(kept.samples())
+        cells = f"{counted(count, 'cell')} on disk"
+        return f"{cells}; the same command with -o {kept.directory} goes on"
+
+    try:
+        yield
+    except KeyboardInterrupt as ended:
+        number = ended.number if isinstance(ended, Ended) else signal.SIGINT
+        raise Interrupted(number, f"ended by {signal.Signals(number).name}; {where()}") from None
+    except EtudeError as error:
+        error.args = (f"{error}; {where()}",)
+        raise
+
+
+def shown(kept: KeptSurface, options: argparse.Namespace) -> int:
+    """Print and draw it."""
+    mapped = mapped_of(kept)
+    end = kept.document.get("surface")
+    known = bool(mapped.filled.known.any())
+    figures = dict(figures_of(mapped)) if options.figures is not None and known else {}
+    paths = {name: Path(options.figures) / f"{name}.{options.format}" for name in figures}
+    if options.json:
+        from json import dumps
+
+        head = {
+            "format": "etude-surface",
+            "version": 1,
+            "name": kept.charted.name,
+            "results": str(kept.directory),
+        }
+        told = {
+            "ended": end and end["why"],
+            "simulated": kept.charted.simulated,
+            "status": list(of_map(kept, mapped)),
+        } | document(mapped, target=options.target)
+        print(dumps(head | told, indent=1, ensure_ascii=False))
+    else:
+        screen = Terminal()
+        if status := _status(kept, of_map(kept, mapped)):
+            screen.say(status, "yellow")
+        if end is not None:
+            screen.say(f"Ended: {end['why']}.", "dim")
+        show(mapped, screen, target=options.target)
+        save_figures(figures, paths, screen)
+        screen.say_path("Results", str(kept.directory), "dim")
+    if options.json:
+        save_figures(figures, paths)
+    good = all(sample.kept and sample.state == "measured" for sample in mapped.last.values())
+    return 0 if good and mapped.last and end is not None else 1
+
+
+def _status(kept: KeptSurface, words: Sequence[str]) -> str:
+    """The first words of a map, which limit all that follows: `Simulated; unfinished. Interrupted after …`; empty where
+    nothing does."""
+    parts = list(filter(None, [as_line(words)]))
+    if UNFINISHED in words:
+        measured = len({sample.cell for sample in kept.samples()})
+        parts.append(
+            f"Interrupted after {measured} of {counted(kept.charted.space.size, 'cell')}: "
+            f"the same command with -o {kept.directory} resumes it."
+        )
+    return " ".join(parts)
+
+
+def mapped_over(
+    options: argparse.Namespace, pool: PoolSpec, what: Charted, response: Response, means: Means
+) -> KeptSurface:
+    """The map; it goes on after the cells that are on disk, and with the jobs that are under way."""
+    _check_pool(pool, response, means)
+    screen = Terminal(sys.stderr)
+    path = directory_of(options, what).absolute()
+    spec = None if options.spec is None else Path(options.spec)
+    simulate = options.simulate or ""
+    cells = CellJobs(
+        what.name, what.space, response, spec, simulate, options.deadline, pool.python, what.spec
+    )
+    with ending_by_signals(), keeping_surface(path, what, options.command_line, elsewhere=True) as kept:
+        if options.retry:
+            kept.forget_failed()
+        with on_disk(kept), open_pool(pool, path, say=screen.say) as nodes:
+            _spread(kept, cells, FollowedPool(nodes, Journal(path)), means, quiet=options.quiet)
+    return kept
+
+
+def _check_pool(pool: PoolSpec, response: Response, means: Means) -> None:
+    """Raises UsageError for what the nodes of this pool cannot do."""
+    if isinstance(response, PeakRate) and response.load_hosts:
+        raise UsageError(
+            "--pool: its jobs would offer load from the same hosts ([generator] hosts): leave out one of them"
+        )
+    resource = next(iter(means.resources), None)
+    if pool.etude == "copied":
+        what = (
+            None if isinstance(response, Metric) and response.asked.command else f"a cell of {response.name}"
+        )
+        what = what if resource is None else f"factor {resource} (a resource)"
+        if what is not None:
+            raise UsageError(
+                f"--pool: {what} needs Étude on the nodes: with etude=copied a cell can be a command only; install it "
+                "on a file system that the nodes share, and leave out etude=copied"
+            )
+    if response.nodes > 1 and resource is not None and pool.kind != "local":
+        raise UsageError(
+            f"--pool: factor {resource} is a resource of the machine that offers, and the system is on another "
+            "([commands] apart): leave out one of them"
+        )
+
+
+def _spread(kept: KeptSurface, cells: CellJobs, pool: FollowedPool, means: Means, *, quiet: bool) -> None:
+    if quiet:
+        spread(kept, cells, pool, means, SpreadDisplay())
+        return
+    display = SurfaceDisplay(sys.stderr, kept)
+    try:
+        spread(
+            kept, cells, pool, means, SpreadDisplay(looks=display.looks, made=display.made, lost=display.lost)
+        )
+    finally:
+        display.close()
+        screen = Terminal(sys.stderr)
+        for row in timeline(pool.journal.jobs):
+            screen.say(row, "dim")
