@@ -91,7 +91,6 @@ def _rehearsal(group: argparse._ArgumentGroup) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Map, or show a map again; returns the exit code."""
-    from etude.cli import surface_run
     from etude.errors import UsageError
 
     only_with_rehearse(options, "like", "maps", "fixed_cost")
@@ -100,7 +99,9 @@ def run(options: argparse.Namespace) -> int:
     if options.simulate is None and options.spec is None:
         raise UsageError("expected SPEC.toml, a results directory to show again, or --simulate NAME")
     if options.spec is not None and (Path(options.spec) / "experiment.json").exists():
-        return surface_run.show_stored(options)
+        from etude.cli.surface_run import show_stored
+
+        return show_stored(options)
     one_thread()
     from etude.cli.peak_show import check_figures
 
@@ -109,4 +110,6 @@ def run(options: argparse.Namespace) -> int:
         from etude.cli.surface_rehearse import rehearse
 
         return rehearse(options)
-    return surface_run.map_surface(options)
+    from etude.cli.surface_run import map_surface
+
+    return map_surface(options)

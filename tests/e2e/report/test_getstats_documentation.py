@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from etude.report.getstats.options import USAGE
-from etude.report.pipeline import TRANSFORMS
+from etude.report.pipeline.transforms import TRANSFORMS
 from support.places import ROOT
 
 pytestmark = pytest.mark.beside

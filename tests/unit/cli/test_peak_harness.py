@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from etude.cli.main import verb_parser
+from etude.cli.verb_parsers import verb_parser
 from etude.report.warnings.machine import busy_machine
 from etude.workbench.harnesses.spec import read_harness
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from etude.errors import UsageError
 from etude.report.getstats.options import GetstatsOptions, parse_getstats
-from etude.report.pipeline import Transform
+from etude.report.pipeline.transforms import Transform
 
 FIGURE_1 = """getstats --predicate '("$delta" < 0.05 * $mean) || ($count > 30)'"""
 

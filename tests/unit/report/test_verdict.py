@@ -29,6 +29,7 @@ from etude.report.judging import Judging
 from etude.report.status import status_line, status_of
 from etude.report.text import basis_line, comparison_lines, precision_line
 from etude.report.verdict import Verdict, verdict
+from etude.report.verdict_text import verdict_lines
 from etude.results.reader import load_results
 from etude.results.results import Results
 from etude.stats.compare import noise_floor, paired_ratio
@@ -70,7 +71,7 @@ def test_a_clear_difference_is_found_with_base_value_and_noise_floor(compared: V
     assert c.floor_pairs == 9
     assert c.floor is not None
     assert 0.0 < c.floor < 0.01
-    said = str(compared).splitlines()
+    said = verdict_lines(compared)
     assert [line for line in comparison_lines(c) if line not in said] == []
 
 
@@ -150,7 +151,7 @@ def test_identical_commands_show_no_difference(tmp_path: Path) -> None:
     assert not c.differs
     assert c.ratio.half_width < 0.01
     assert (c.floor is not None, c.floor_pairs) == (True, 6)
-    assert comparison_lines(c)[0] in str(found).splitlines()
+    assert comparison_lines(c)[0] in verdict_lines(found)
 
 
 def test_a_claim_about_time_is_about_mean_time(tmp_path: Path) -> None:
@@ -275,7 +276,7 @@ def test_a_mean_that_did_not_converge_says_what_it_would_take(tmp_path: Path, go
     assert line is not None
     for part in (" a ", "5.0 %", f"{' to '.join(map(rounded, test.more_range))} more trials"):
         assert part in line
-    assert line in str(found).splitlines()
+    assert line in verdict_lines(found)
     golden(line)
 
 
@@ -331,7 +332,7 @@ def test_a_ratio_that_did_not_converge_says_so(tmp_path: Path) -> None:
     last = comparison_lines(c)[-1]
     for part in ("2.0 %", f"{' to '.join(map(rounded, c.more_range))} more trials of each"):
         assert part in last
-    assert last in str(found).splitlines()
+    assert last in verdict_lines(found)
 
 
 def test_no_command_is_printed_for_a_target_that_is_out_of_reach(tmp_path: Path) -> None:
@@ -428,7 +429,7 @@ def test_output_that_differs_is_said_before_any_number(
     assert first.kind == "different-work"
     assert re.findall(r"\d+ B", first.text) == sizes
     assert status_of(found) == ("outputs differ",)
-    assert str(found).startswith(status_line(found))
+    assert verdict_lines(found)[0] == status_line(found)
     golden(first.text)
 
 
@@ -511,14 +512,14 @@ def test_results_without_any_trial_have_a_verdict(tmp_path: Path, compared: Verd
     found = verdict(load_results(tmp_path / "empty"))
     assert [test.kept for test in found.tests] == [0, 0]
     assert found.comparisons == ()
-    str(found), to_json(found), to_csv(found), to_markdown(found)
+    verdict_lines(found), to_json(found), to_csv(found), to_markdown(found)
 
 
 @pytest.mark.parametrize("trials", [1, 2, 3])
 def test_few_trials_have_a_verdict(tmp_path: Path, trials: int) -> None:
     found = verdict(results(tmp_path, {"a": around(0.01, *STEPS), "b": around(0.02, *STEPS)}, trials=trials))
     assert len(found.comparisons) == (1 if trials > 1 else 0)
-    str(found), to_json(found), to_csv(found), to_markdown(found)
+    verdict_lines(found), to_json(found), to_csv(found), to_markdown(found)
 
 
 def refuse(constant: str) -> None:
@@ -533,7 +534,7 @@ def test_json_is_strict_and_holds_the_verdict(compared: Verdict) -> None:
     (comparison,) = document["comparisons"]
     assert comparison["ratio"]["ratio"] == pytest.approx(1.2, rel=0.01)
     assert comparison["differs"] is True
-    assert document["text"] == str(compared).splitlines()
+    assert document["text"] == verdict_lines(compared)
 
 
 @pytest.mark.filterwarnings("ignore:overflow")
@@ -632,7 +633,7 @@ def test_a_ratio_that_is_another_on_each_machine_is_said(tmp_path: Path, golden:
     assert c.machines_p < 0.0001
     line = comparison_lines(c)[1]
     assert re.search(r"\(p < 0\.0001\): n1 1\.00\d+, n2 1\.50\d", line)
-    assert line in str(found).splitlines()
+    assert line in verdict_lines(found)
     assert c.ratio.half_width < 0.01
     assert c.more < 100
     golden(line)

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from etude.cli import main as cli
+from etude.cli import verb_parsers
 from etude.errors import InputError
 from etude.script.parse import DIRECTIVES, parse_script, parse_text
 from etude.script.program import Op, Program, ScriptError
@@ -451,7 +452,7 @@ def test_the_command_line_prints_the_line_and_its_caret_below_the_error(
         return 0
 
     verb = SimpleNamespace(__doc__="", add_arguments=lambda parser: None, run=run)
-    monkeypatch.setattr(cli, "_module", lambda name: verb)
+    monkeypatch.setattr(verb_parsers, "verb_module", lambda name: verb)
     assert cli.main(["stats"]) == 3
     first, *rest = capsys.readouterr().err.split("\n")
     assert first.startswith("etude: a.ap:2: FOR: ")

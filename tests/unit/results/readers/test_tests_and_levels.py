@@ -11,7 +11,7 @@ import pytest
 
 from etude.report.comparisons import compare_tests
 from etude.report.judging import Judging
-from etude.report.pipeline import Transform
+from etude.report.pipeline.transforms import Transform
 from etude.report.reading import read_subject
 from etude.report.subject import Subject, subject_of_table
 from etude.report.verdict import metric_summary
