@@ -3,28 +3,42 @@
 from __future__ import annotations
 
 import argparse
+import json as codec
 import os
 import random
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from etude.report.again import Again
-    from etude.report.subject import Subject
-    from etude.report.verdict import Verdict
+from etude.cli.display import Display
+from etude.cli.fitting import Column
+from etude.cli.script_display import ScriptDisplay
+from etude.cli.show import show
+from etude.cli.terminal import Terminal
+from etude.cli.verb_parsers import others_given
+from etude.errors import InputError, UsageError
+from etude.experiment.monitoring import from_document as monitor_of
+from etude.experiment.plan import plan_to_resume
+from etude.experiment.run import run as run_plan
+from etude.report import again_text
+from etude.report.across import stored_beside
+from etude.report.again import Again, repetition
+from etude.report.subject import Subject
+from etude.report.verdict import Verdict, verdict
+from etude.results.bundle import opened
+from etude.results.bundle_name import is_bundle
+from etude.results.reader import load_results
+from etude.script.run import run_script
+from etude.script.stored import changed_files, stored_script
+from etude.stats.sittings import given_between
+from etude.trust import check_directory_for_root, check_for_root
 
 
 def again(options: argparse.Namespace) -> int:
     """Repeat, show the new verdict, and say what is reproduced; 1 where something is not."""
-    from contextlib import nullcontext
-
-    from etude.results.bundle import opened
-    from etude.results.bundle_name import is_bundle
-    from etude.trust import check_directory_for_root, check_for_root
-
     _check(options)
     given = Path(options.again)
     (check_directory_for_root if given.is_dir() else check_for_root)(given)
@@ -33,8 +47,6 @@ def again(options: argparse.Namespace) -> int:
 
 
 def _only(given: Path, found: Sequence[Path]) -> Path:
-    from etude.errors import UsageError
-
     if len(found) != 1:
         names = ", ".join(f"results/{path.name}" for path in found)
         raise UsageError(f"{given}: holds {len(found)} results; unpack it, and name one of {names}")
@@ -42,12 +54,6 @@ def _only(given: Path, found: Sequence[Path]) -> Path:
 
 
 def _again(given: Path, first: Path, options: argparse.Namespace) -> int:
-    from etude.cli.terminal import Terminal
-    from etude.report.again import repetition
-    from etude.report.verdict import verdict
-    from etude.results.reader import load_results
-    from etude.stats.sittings import given_between
-
     known = None
     if options.between_sittings is not None:
         known = _stated(100 * options.between_sittings, given_between)
@@ -67,16 +73,11 @@ def _again(given: Path, first: Path, options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> None:
-    from etude.cli.verb_parsers import others_given
-    from etude.errors import UsageError
-
     if others := others_given(options, "run", ("again", "output", "seed", "between_sittings", "json")):
         raise UsageError(f"--again takes what to do from the record: leave out {', '.join(others)}")
 
 
 def _stated(percent: float, given_between: Any) -> Any:
-    from etude.errors import UsageError
-
     try:
         return given_between(percent)
     except ValueError as error:
@@ -84,8 +85,6 @@ def _stated(percent: float, given_between: Any) -> Any:
 
 
 def _check_record(first: Path, document: Mapping[str, Any], then: Verdict) -> None:
-    from etude.errors import InputError
-
     if document.get("verb") not in ("bench", "run"):
         raise InputError(
             f"{first}: is no results directory of etude bench or etude run; only those can be repeated"
@@ -96,8 +95,6 @@ def _check_record(first: Path, document: Mapping[str, Any], then: Verdict) -> No
 
 def _notes(document: Mapping[str, Any], seed: int, new: bool) -> list[str]:
     """What whoever reads the repetition must know of how it was made."""
-    from etude.script.stored import changed_files
-
     plan = document["plan"]
     before = plan.get("seed")
     order = f"a new one ({seed}; then {before})" if new else f"{seed} (then {before})"
@@ -118,15 +115,8 @@ def _notes(document: Mapping[str, Any], seed: int, new: bool) -> list[str]:
 
 def _repeat(first: Path, document: Mapping[str, Any], seed: int, options: argparse.Namespace) -> Path:
     """Run it into a new directory; returns that."""
-    from etude.experiment.monitoring import from_document as monitor_of
-
     source, monitor = str(first / "experiment.json"), monitor_of(document)
     if document["plan"].get("kind") == "script":
-        from etude.cli.script_display import ScriptDisplay
-        from etude.script.run import run_script
-        from etude.script.stored import stored_script
-        from etude.trust import check_for_root
-
         check_for_root(source)
         asked = stored_script(document, seed, source)
         shown = ScriptDisplay(sys.stderr)
@@ -140,10 +130,6 @@ def _repeat(first: Path, document: Mapping[str, Any], seed: int, options: argpar
             )
         finally:
             shown.close()
-    from etude.cli.display import Display
-    from etude.experiment.plan import plan_to_resume
-    from etude.experiment.run import run as run_plan
-
     plan = replace(plan_to_resume(document, source), seed=seed)
     display = Display(sys.stderr)
     try:
@@ -162,24 +148,14 @@ def _repeat(first: Path, document: Mapping[str, Any], seed: int, options: argpar
 
 def _stored(then: Verdict, path: Path) -> list[Subject]:
     """Further sittings that lie beside the first result; not the repetition itself, which is to be judged by them."""
-    from etude.report.across import stored_beside
-
     new = path.resolve()
     return [subject for subject in stored_beside(then.subject) if Path(subject.label).resolve() != new]
 
 
 def _show(found: Again, first: Path, path: Path, now: Verdict, json: bool) -> None:
-    from etude.report import again_text
-
     if json:
-        import json as codec
-
         print(codec.dumps(again_text.to_document(found, str(first), str(path)), ensure_ascii=False, indent=1))
         return
-    from etude.cli.fitting import Column
-    from etude.cli.show import show
-    from etude.cli.terminal import Terminal
-
     show(now)
     screen = Terminal()
     screen.say()

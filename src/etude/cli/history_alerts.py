@@ -6,23 +6,27 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from etude.cli.terminal import Terminal
-    from etude.history.backtest import Backtest, Rate
-    from etude.history.course import Course
-    from etude.history.rules import Alert, Rule
-    from etude.stats.compare import Ratio
-    from etude.store.database import Store
+from etude.cli.display import Display
+from etude.cli.terminal import Terminal
+from etude.errors import InputError, UsageError
+from etude.experiment.ask import make_plan
+from etude.experiment.run import run
+from etude.experiment.test import make_test
+from etude.history.backtest import LEAST, Backtest, Rate, backtest
+from etude.history.confirming import borne_out
+from etude.history.course import Course
+from etude.history.kept import current, keep
+from etude.history.rules import Alert, Rule, alerts_of, read_rules
+from etude.report.history_text import change_line, size_text, when
+from etude.report.verdict import verdict
+from etude.stats.compare import Ratio
+from etude.store.database import Store
+from etude.units.formatting import percent
 
 
 def alerts(found: Sequence[Course], store: Store, options: argparse.Namespace) -> int:
     """Show what the rules say of these courses; 1 where --gate is given and an alert stands."""
-    from etude.cli.terminal import Terminal
-    from etude.errors import InputError
-    from etude.history.rules import alerts_of, read_rules
-
     rules = read_rules(Path(options.rules))
     about = [(rule, course) for course in found for rule in rules if rule.is_about(course)]
     if not about:
@@ -44,16 +48,10 @@ def alerts(found: Sequence[Course], store: Store, options: argparse.Namespace) -
 
 
 def _alert_line(alert: Alert) -> str:
-    from etude.report.history_text import change_line
-
     return f"ALERT by {alert.rule.name}, on {alert.course.machine.name}: {change_line(alert.course, alert.change)}"
 
 
 def _backtest(about: Sequence[tuple[Rule, Course]], store: Store, screen: Terminal) -> None:
-    from etude.errors import InputError
-    from etude.history.backtest import LEAST, backtest
-    from etude.history.kept import keep
-
     done = 0
     for rule, course in about:
         if len(course.entries) < LEAST:
@@ -69,8 +67,6 @@ def _backtest(about: Sequence[tuple[Rule, Course]], store: Store, screen: Termin
 
 
 def _backtest_lines(found: Backtest, course: Course) -> list[str]:
-    from etude.report.history_text import size_text, when
-
     rule = found.rule
     lines = [
         f"{rule.name}, on {course.machine.name}, {found.results} results:",
@@ -93,15 +89,11 @@ def _backtest_lines(found: Backtest, course: Course) -> list[str]:
 
 def _rate(rate: Rate) -> str:
     """`4 of 100 (4.0 %, 95 %: 1.1 % to 9.9 %)`."""
-    from etude.units.formatting import percent
-
     ends = rate.interval
     return f"{rate.count} of {rate.of} ({percent(rate.share)}, 95 %: {percent(ends.low)} to {percent(ends.high)})"
 
 
 def _too_short(rule: Rule, course: Course) -> str:
-    from etude.history.backtest import LEAST
-
     return (
         f"{rule.name}, on {course.machine.name}: {len(course.entries)} results are too few for a backtest; "
         f"it needs {LEAST}."
@@ -112,10 +104,6 @@ def _check_backtests(
     about: Sequence[tuple[Rule, Course]], store: Store, screen: Terminal, options: argparse.Namespace
 ) -> None:
     """Refuse a rule of which nobody knows how often it is wrong here; say how often the others are."""
-    from etude.errors import UsageError
-    from etude.history.kept import current
-    from etude.report.history_text import size_text
-
     for rule, course in about:
         known = current(store, rule, course)
         if isinstance(known, str):
@@ -132,8 +120,6 @@ def _check_backtests(
 
 def _confirmed(raised: Sequence[Alert], commands: Sequence[str], screen: Terminal) -> list[Alert]:
     """Compare afresh; alerts of the newest step stand unless that refutes them. Older ones are left alone."""
-    from etude.history.confirming import borne_out
-
     newest = max(raised, key=lambda a: a.change.first.committed or a.change.first.measured).change.first
     ratio = _compare_afresh(commands, newest.metric)
     afresh = f"HEAD/BASE is {ratio.ratio:.4g} ({ratio.low:.4g} to {ratio.high:.4g})"
@@ -155,13 +141,6 @@ def _confirmed(raised: Sequence[Alert], commands: Sequence[str], screen: Termina
 
 def _compare_afresh(commands: Sequence[str], metric: str) -> Ratio:
     """`etude bench` of both, on this machine; its progress goes to standard error."""
-    from etude.cli.display import Display
-    from etude.errors import UsageError
-    from etude.experiment.ask import make_plan
-    from etude.experiment.run import run
-    from etude.experiment.test import make_test
-    from etude.report.verdict import verdict
-
     display = Display(sys.stderr)
     try:
         tests = [

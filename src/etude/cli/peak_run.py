@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from etude.cli import pooled
 from etude.cli.ending import Ended, ending_by_signals
 from etude.cli.peak_display import PeakDisplay
 from etude.cli.peak_show import show
@@ -37,6 +36,8 @@ def search_peak(options: argparse.Namespace, source: Source) -> int:
     chosen = policy(options.policy)
     sought = Sought(source.name, source.task, options.policy, source.text, dict(options.factor))
     if (spec := pool_of(options)) is not None:
+        from etude.cli import pooled  # clusters are loaded where there is one
+
         found = pooled.peak(directory_of(options, source), source, sought, spec, options)
         assert found.answer is not None
         show(found, found.answer, options, source.peak)

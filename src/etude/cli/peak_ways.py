@@ -6,21 +6,29 @@ import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from etude.cli.ending import ending_by_signals
 from etude.cli.fitting import Column
+from etude.cli.peak_run import directory_of, held
 from etude.cli.peak_show import FORMAT, VERSION, save_figures
 from etude.cli.peak_words import goal_text, load_text, target_text
 from etude.cli.terminal import Terminal
+from etude.errors import InputError, UsageError
+from etude.figures.data import Figure
+from etude.figures.peak import Varying, readings_over_load, readings_over_runlength, trials_needed
 from etude.units.formatting import duration, percent
-
-if TYPE_CHECKING:
-    from etude.figures.data import Figure
-    from etude.workbench.calibrate import AtLoad, Calibration
-    from etude.workbench.rehearse import Place, Rehearsal, Share
-    from etude.workbench.sources import Source
-    from etude.workbench.task import Task
+from etude.workbench import calibrate as calibrating
+from etude.workbench import rehearse as rehearsing
+from etude.workbench.calibrate import AtLoad, Calibration
+from etude.workbench.harnesses.curves import CURVES
+from etude.workbench.kept import Kept, Sought, keeping
+from etude.workbench.policies.registry import policy
+from etude.workbench.rehearse import Place, Rehearsal, Share, place_like
+from etude.workbench.sources import Source, simulated_curves
+from etude.workbench.task import Answer, Task
 
 SEARCHES = 20
 """On each curve, unless another number is asked for."""
@@ -30,11 +38,6 @@ SHOWN_FACTORS = (0.3, 0.9)
 
 def rehearse(options: argparse.Namespace, source: Source) -> int:
     """Search simulated servers, and say what it cost and how often it was right."""
-    from etude.workbench import rehearse as rehearsing
-    from etude.workbench.harnesses.curves import CURVES
-    from etude.workbench.policies.registry import policy
-    from etude.workbench.sources import simulated_curves
-
     task = source.task
     place = place_of(options, source)
     curves = [simulated_curves()[source.curve]] if source.curve else list(CURVES.values())
@@ -64,8 +67,6 @@ def rehearse(options: argparse.Namespace, source: Source) -> int:
 
 def place_of(options: argparse.Namespace, source: Source) -> Place:
     """The cost and the windows of a trial: as the options or the harness say, else as in the paper."""
-    from etude.workbench.rehearse import Place
-
     if options.like is not None:
         return _like(Path(options.like), options.fixed_cost)
     usual = Place()
@@ -78,10 +79,6 @@ def place_of(options: argparse.Namespace, source: Source) -> Place:
 
 def _like(path: Path, fixed_cost_s: float | None) -> Place:
     """As the trials of a stored search or calibration. Raises InputError: it is none, or ended without a rate."""
-    from etude.errors import InputError
-    from etude.workbench.kept import Kept
-    from etude.workbench.rehearse import place_like
-
     kept = Kept(path)
     kept.check_whole("trials")
     answer = kept.answer
@@ -166,13 +163,6 @@ def calibrate(options: argparse.Namespace, source: Source) -> int:
     Raises:
         UsageError: no load near the peak is given; EtudeError: as a search.
     """
-    from etude.cli.ending import ending_by_signals
-    from etude.cli.peak_run import directory_of, held
-    from etude.errors import UsageError
-    from etude.workbench import calibrate as calibrating
-    from etude.workbench.kept import Sought, keeping
-    from etude.workbench.task import Answer
-
     task, peak = source.task, source.task.seed_load or source.peak
     if peak is None:
         raise UsageError("--calibrate measures at shares of the peak: give a load near it with --seed-load")
@@ -250,8 +240,6 @@ def _bench(at: AtLoad) -> str:
 
 def _figures(task: Task, found: Calibration) -> dict[str, Figure]:
     """Figures 4, 5 and 6 of the paper."""
-    from etude.figures.peak import Varying, readings_over_load, readings_over_runlength, trials_needed
-
     factor, y, limit = _unit(task)
     whole = [(at, at.spreads[-1].values) for at in found.loads]
     over_load = Varying(
@@ -328,6 +316,4 @@ def _calibration_document(found: Calibration) -> dict[str, Any]:
 
 
 def _print_json(document: dict[str, Any]) -> None:
-    from json import dumps
-
     print(dumps({"format": FORMAT, "version": VERSION} | document, indent=1, ensure_ascii=False))

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from etude.figures.style import Style
-    from etude.report.subject import Subject
-    from etude.results.monitor import Monitor
+from etude.errors import InputError, UsageError
+from etude.figures.export import export
+from etude.figures.monitor import WIDTH_IN, height_of, monitor_figure
+from etude.figures.save import save
+from etude.figures.style import Style
+from etude.report.beside import load_monitors
+from etude.report.reading import read_subject
+from etude.report.subject import Subject
+from etude.report.verdict import verdict
+from etude.results.monitor import Monitor
 
 
 def plot_monitor(options: argparse.Namespace) -> int:
     """Draw, write, and say what was drawn; returns the exit code."""
-    from etude.errors import InputError
-    from etude.figures.export import export
-    from etude.figures.monitor import height_of, monitor_figure
-    from etude.figures.save import save
-    from etude.report.beside import load_monitors
-    from etude.report.verdict import verdict
-
     subject = _subject(options)
     monitors = load_monitors(subject.directory, subject.experiment)
     if not monitors:
@@ -43,10 +41,6 @@ def plot_monitor(options: argparse.Namespace) -> int:
 
 
 def _subject(options: argparse.Namespace) -> Subject:
-    from etude.errors import UsageError
-    from etude.report.reading import read_subject
-    from etude.report.subject import Subject
-
     if len(options.files) != 1 or options.kind is not None:
         raise UsageError("--monitor draws one results directory: name one, and leave out --kind")
     found = read_subject(options.files[0])
@@ -61,8 +55,6 @@ def _close(
     options: argparse.Namespace, subject: Subject, monitors: dict[int, Monitor]
 ) -> tuple[tuple[str, int] | None, list[int]]:
     """The trial that is looked at closely, if one is, and the sittings to draw."""
-    from etude.errors import UsageError
-
     if options.trial is None:
         return None, list(monitors)
     names = options.test or [series.test for series in subject.tests]
@@ -79,8 +71,5 @@ def _close(
 
 
 def _style(options: argparse.Namespace, height: float) -> Style:
-    from etude.figures.monitor import WIDTH_IN
-    from etude.figures.style import Style
-
     width, height = options.size or (WIDTH_IN, height)
     return Style(width, height, options.font_size)

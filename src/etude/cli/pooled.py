@@ -8,28 +8,38 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from etude.experiment.plan import Plan
-    from etude.results.results import Results
-    from etude.script.run import Asked
-    from etude.workbench.kept import Kept, Sought
-    from etude.workbench.pool.wanted import PoolSpec
-    from etude.workbench.sources import Source
-    from etude.workbench.spread.jobs import Jobs
+from etude.cli.ending import Ended, ending_by_signals
+from etude.cli.terminal import Terminal
+from etude.errors import EtudeError, InputError, Interrupted, MachineRefuses, UsageError
+from etude.experiment import monitoring
+from etude.experiment.plan import Plan, digest, from_document, to_document
+from etude.experiment.sitting import already, holds_results, new_directory
+from etude.masking import mask_of
+from etude.results.reader import load_results
+from etude.results.results import Results
+from etude.results.writer import refused, sole_writer
+from etude.script.run import Asked, plan_of, read_script
+from etude.testbed.cool.ways import REBOOTS
+from etude.workbench import record
+from etude.workbench.kept import Kept, Sought
+from etude.workbench.pool.journal import FILE
+from etude.workbench.pool.spec import open_pool
+from etude.workbench.pool.timeline import timeline
+from etude.workbench.pool.wanted import PoolSpec
+from etude.workbench.sources import Source
+from etude.workbench.spread.asked import complete, document_of, stored
+from etude.workbench.spread.blocks import Blocks
+from etude.workbench.spread.jobs import Jobs
+from etude.workbench.spread.searches import sought_on
+from etude.workbench.spread.tests import Tests, groups_of
 
 Say = Callable[[str], None]
 
 
 def bench(plan: Plan, spec: PoolSpec, options: argparse.Namespace, monitor: Any) -> Results:
     """`etude bench --pool`."""
-    from etude.errors import UsageError
-    from etude.experiment.plan import digest, to_document
-    from etude.experiment.sitting import new_directory
-    from etude.testbed.cool.ways import REBOOTS
-    from etude.workbench.spread.asked import document_of
-
     if any(test.cool in REBOOTS for test in plan.tests):
         raise UsageError("--cool reboot: a job of --pool cannot restart its node; leave out one of them")
     document = document_of(
@@ -40,11 +50,6 @@ def bench(plan: Plan, spec: PoolSpec, options: argparse.Namespace, monitor: Any)
 
 def script(asked: Asked, spec: PoolSpec, options: argparse.Namespace, monitor: Any) -> Path:
     """`etude run --pool`."""
-    from etude.experiment.sitting import new_directory
-    from etude.script.run import plan_of
-    from etude.workbench.spread.asked import document_of
-    from etude.workbench.spread.tests import groups_of
-
     groups_of(asked.outline(), asked.program.path)  # what cannot be is found before anything is made
     name = Path(asked.program.path).stem
     document = document_of(
@@ -57,18 +62,11 @@ def script(asked: Asked, spec: PoolSpec, options: argparse.Namespace, monitor: A
 
 def is_over_pool(directory: Path) -> bool:
     """Whether an experiment was begun over a pool."""
-    from etude.workbench.spread.asked import stored
-
     return stored(directory) is not None
 
 
 def go_on(directory: Path, include: list[str] | None = None) -> bool:
     """Go on with an experiment over its pool; False for one that was begun without."""
-    from etude.errors import InputError
-    from etude.masking import mask_of
-    from etude.script.run import read_script
-    from etude.workbench.spread.asked import complete, stored
-
     found = stored(directory)
     if found is None:
         return False
@@ -99,13 +97,6 @@ def peak(
     directory: Path, source: Source, sought: Sought, spec: PoolSpec, options: argparse.Namespace
 ) -> Kept:
     """`etude peak --pool`."""
-    from etude.errors import UsageError
-    from etude.experiment.sitting import already, holds_results
-    from etude.results.writer import refused
-    from etude.workbench.record import digest
-    from etude.workbench.spread.asked import document_of, stored
-    from etude.workbench.spread.searches import sought_on
-
     if options.speed is not None:
         raise UsageError("--speed is for watching: leave it out with --pool")
     words = (
@@ -114,7 +105,7 @@ def peak(
         else {"harness": _absolute(options.harness[0])}
     )
     plan = sought.plan()
-    document = document_of("peak", sought.name, plan, digest(plan), spec, options.command_line)
+    document = document_of("peak", sought.name, plan, record.digest(plan), spec, options.command_line)
     if holds_results(directory) and stored(directory) is None:
         raise already(directory)
     try:
@@ -132,11 +123,6 @@ def _absolute(word: str) -> str:
 
 
 def _blocks(path: Path, document: dict[str, Any], spec: PoolSpec) -> Results:
-    from etude.experiment import monitoring
-    from etude.experiment.plan import from_document
-    from etude.results.reader import load_results
-    from etude.workbench.spread.blocks import Blocks
-
     plan = from_document(document["plan"], str(path / "experiment.json"))
     with over(path, spec, f"etude bench --resume {path}") as (jobs, say):
         Blocks(plan, jobs, document, monitoring.from_document(document), say).run()
@@ -144,9 +130,6 @@ def _blocks(path: Path, document: dict[str, Any], spec: PoolSpec) -> Results:
 
 
 def _tests(path: Path, document: dict[str, Any], spec: PoolSpec, asked: Asked, include: list[str]) -> None:
-    from etude.experiment import monitoring
-    from etude.workbench.spread.tests import Tests, groups_of
-
     groups = groups_of(asked.outline(), asked.program.path)
     with over(path, spec, f"etude run --resume {path}") as (jobs, _):
         Tests(asked, groups, jobs, document, monitoring.from_document(document), include).run()
@@ -159,15 +142,6 @@ def over(directory: Path, spec: PoolSpec, go_on_by: str) -> Iterator[tuple[Jobs,
     Raises:
         EtudeError: with where the results are; Interrupted: with how to go on, too.
     """
-    from etude.cli.ending import Ended, ending_by_signals
-    from etude.cli.terminal import Terminal
-    from etude.errors import EtudeError, Interrupted, MachineRefuses
-    from etude.results.writer import sole_writer
-    from etude.workbench.pool.journal import FILE
-    from etude.workbench.pool.spec import open_pool
-    from etude.workbench.pool.timeline import timeline
-    from etude.workbench.spread.jobs import Jobs
-
     screen = Terminal(sys.stderr)
     with sole_writer(directory), ending_by_signals():
         try:

@@ -6,7 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from etude.cli.peak_part import peak_part
+from etude.cli.peaks_part import peaks_part, searches_of
+from etude.cli.workbench_status import of_map, of_search
 from etude.report.page.part import Part
+from etude.report.status_words import as_line
+from etude.results.reader import read_experiment
+from etude.workbench.kept import Kept, stored_answer
+from etude.workbench.surfaces.kept import KeptSurface
+from etude.workbench.surfaces.part import surface_part
+from etude.workbench.surfaces.stored import mapped_of
 
 
 def parts_of(paths: Sequence[str]) -> tuple[Part, ...]:
@@ -26,8 +35,6 @@ def parts_of(paths: Sequence[str]) -> tuple[Part, ...]:
 
 def _kind(path: Path) -> str | None:
     """Of a results directory's plan; None of anything else."""
-    from etude.results.reader import read_experiment
-
     if not (path / "experiment.json").exists():
         return None
     kind = read_experiment(path)["plan"].get("kind")
@@ -35,11 +42,6 @@ def _kind(path: Path) -> str | None:
 
 
 def _peak(path: str, number: int, several: bool) -> Part:
-    from etude.cli.peak_part import peak_part
-    from etude.cli.workbench_status import of_search
-    from etude.report.status_words import as_line
-    from etude.workbench.kept import Kept, stored_answer
-
     kept = Kept(path)
     kept.check_whole("trials")
     answer = stored_answer(kept)
@@ -54,18 +56,10 @@ def _peaks(paths: Sequence[str]) -> tuple[Part, ...]:
     """Of several searches: what they found beside each other."""
     if len(paths) < 2:
         return ()
-    from etude.cli.peaks_part import peaks_part, searches_of
-
     return (peaks_part(searches_of(paths)),)
 
 
 def _surface(path: str, number: int, several: bool) -> Part:
-    from etude.cli.workbench_status import of_map
-    from etude.report.status_words import as_line
-    from etude.workbench.surfaces.kept import KeptSurface
-    from etude.workbench.surfaces.part import surface_part
-    from etude.workbench.surfaces.stored import mapped_of
-
     kept = KeptSurface(path)
     kept.check_whole("cells")
     mapped = mapped_of(kept)

@@ -12,23 +12,25 @@ import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from etude.cli.ending import Ended, ending_by_signals
 from etude.cli.one_thread import one_thread
-
-if TYPE_CHECKING:
-    from etude.testbed.resources.resource import Resource
-    from etude.workbench.surfaces.celljobs import Todo
-    from etude.workbench.surfaces.factors import Space
-    from etude.workbench.surfaces.response import Response
+from etude.cli.surface_response import response_of, simulated_response
+from etude.errors import EtudeError, InputError
+from etude.experiment.there import VARIABLE
+from etude.testbed.boot.record import boot_id
+from etude.testbed.resources.resource import Resource, undo_left
+from etude.workbench.surfaces import celljobs
+from etude.workbench.surfaces.celljobs import NODE, Todo, attempt_in
+from etude.workbench.surfaces.factors import Space
+from etude.workbench.surfaces.incell import RESOURCES, UNMEASURABLE, failed, measured_in
+from etude.workbench.surfaces.response import Response
+from etude.workbench.surfaces.spec import read_spec
 
 
 def main(words: list[str]) -> int:
     """Measure it; returns the exit code, which is 0 also of a cell that failed: that is a result, too."""
     one_thread()
-    from etude.cli.ending import Ended, ending_by_signals
-    from etude.errors import EtudeError
-
     try:
         (place,) = map(Path, words)
         with ending_by_signals():
@@ -43,11 +45,6 @@ def main(words: list[str]) -> int:
 
 def _measure(place: Path) -> None:
     """Raises EtudeError: not even a failed cell can be told."""
-    from etude.errors import InputError
-    from etude.experiment.there import VARIABLE
-    from etude.workbench.surfaces import celljobs
-    from etude.workbench.surfaces.incell import UNMEASURABLE, failed, measured_in
-
     todo = celljobs.read_todo(place)
     if (place / celljobs.SAMPLE).exists():
         return  # whoever submitted it did not know of its end
@@ -81,24 +78,15 @@ def _measure(place: Path) -> None:
 
 def _asked(todo: Todo) -> tuple[Response, Mapping[str, Resource], Space, str]:
     """With the text of SPEC.toml."""
-    from etude.cli.surface_response import response_of, simulated_response
-
     if todo.simulate:
         system, response = simulated_response(todo.simulate)
         return response, {}, system.space, ""
-    from etude.workbench.surfaces.spec import read_spec
-
     spec = read_spec(Path(todo.spec))
     return response_of(spec, todo.deadline), spec.resources, spec.space, spec.text
 
 
 def _undo_left(place: Path) -> None:
     """Undo what a killed attempt left on this node: nobody else measures here now."""
-    from etude.testbed.boot.record import boot_id
-    from etude.testbed.resources.resource import undo_left
-    from etude.workbench.surfaces.celljobs import NODE, attempt_in
-    from etude.workbench.surfaces.incell import RESOURCES
-
     here = os.uname().nodename, boot_id()
     cell = place.resolve()
     # Where results are brought from here, this node has none but of its cells.

@@ -3,47 +3,36 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from etude.workbench.harnesses.surfaces import SimulatedSurface
-    from etude.workbench.sources import Source
-    from etude.workbench.surfaces.response import Response
-    from etude.workbench.surfaces.spec import PeakOf, Spec
+from etude.cli.peak_run import punctual
+from etude.workbench.harnesses.surfaces import SimulatedSurface
+from etude.workbench.sources import Source, of_harness
+from etude.workbench.surfaces import peaks
+from etude.workbench.surfaces.metric import Metric
+from etude.workbench.surfaces.peaks import of_simulation, simulated
+from etude.workbench.surfaces.response import Response
+from etude.workbench.surfaces.spec import MetricOf, PeakOf, Spec
 
 
 def response_of(spec: Spec, deadline: datetime | None) -> Response:
     """Of SPEC.toml; a search answers by the deadline. Raises InputError: its harness cannot be meant."""
-    from etude.workbench.surfaces.spec import MetricOf
-
     if isinstance(spec.response, MetricOf):
-        from etude.workbench.surfaces.metric import Metric
-
         return Metric(spec.response, spec.path.parent)
-    from etude.workbench.surfaces.peaks import of_harness
-
     source = source_of(spec.response, spec.path.parent)
     rest = spec.response.policy, spec.space, spec.resources, str(spec.path)
     if deadline is None:
-        return of_harness(source, *rest)
-    from etude.cli.peak_run import punctual
-
-    return of_harness(source, *rest, lambda policy: punctual(policy, deadline))
+        return peaks.of_harness(source, *rest)
+    return peaks.of_harness(source, *rest, lambda policy: punctual(policy, deadline))
 
 
 def source_of(response: PeakOf, base: Path) -> Source:
     """The source that is searched in each cell; a file is relative to `base`. Raises InputError: it cannot be meant."""
-    from etude.workbench.sources import of_harness
-
     word = response.harness
     return of_harness(word if ":" in word and not (base / word).exists() else str(base / word))
 
 
 def simulated_response(words: str) -> tuple[SimulatedSurface, Response]:
     """Of `DB_TP`, or `DB_TP:7`. Raises UsageError for what there is not."""
-    from etude.workbench.surfaces.peaks import of_simulation, simulated
-
     system = simulated(words)
     return system, of_simulation(system, "posterior")
