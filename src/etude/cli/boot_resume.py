@@ -1,27 +1,9 @@
-"""Go on with scripts behind a restart of the machine: install, remove, or show what does that at boot.
-
-What is gone on with, when it is refused, and how to go on by hand: docs/reboot.md.
-"""
+"""`etude boot-resume`: resume scripts after a restart of the machine."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-
-WHAT = ("install", "remove", "status", "resume")
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `etude boot-resume`."""
-    parser.add_argument(
-        "what",
-        choices=WHAT,  # resume is what happens at boot
-        metavar="install|remove|status",
-        help="install: have systemd (or /etc/rc.local) go on at boot with a script that restarts the machine, or was "
-        "cut short; remove: undo that; status: whether it is installed (exit code 1: it is not), what waits for "
-        "the next boot, and what the boot loader offers",
-    )
-    parser.add_argument("--json", action="store_true", help="print the status as JSON")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,16 +1,10 @@
-"""Pack results for publication: with scripts, machine, verdict and checksums, so that others can verify and repeat.
-
-DIR is a results directory; several go into one bundle. The same input gives the same bytes. docs/bundle.md says what is
-in a bundle.
-"""
+"""`etude bundle`: pack results for publication, or verify a bundle."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from etude.cli import parser as kinds
 
 if TYPE_CHECKING:
     from etude.cli.terminal import Terminal
@@ -19,32 +13,6 @@ if TYPE_CHECKING:
 MOST_LISTED = 10
 REFUSED = (".zip", ".7z", ".gz", ".zst", ".xz", ".bz2", ".txz", ".tbz2", ".rar")
 """Endings of archives that are not written; anything else names a directory."""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `etude bundle`."""
-    add = parser.add_argument
-    add("directories", nargs="*", metavar="DIR", help="results directories")
-    add(
-        "-o",
-        "--output",
-        type=kinds.place,
-        metavar="FILE",
-        help="FILE.tar.gz, FILE.tar.zst or FILE.tar; another name is that of a directory (default DIR-bundle.tar.gz)",
-    )
-    add("--no-logs", action="store_true", help="leave out what the programs printed (TEST/logs)")
-    add(
-        "--anonymous",
-        action="store_true",
-        help="replace host names by host-1 … and home directories by /home/user, everywhere alike",
-    )
-    kinds.add_mask(add)
-    add(
-        "--verify",
-        metavar="FILE",
-        help="pack nothing: check every file of this bundle, and that none is missing or was added (exit code 1: not "
-        "so)",
-    )
 
 
 def run(options: argparse.Namespace) -> int:

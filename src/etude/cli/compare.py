@@ -1,8 +1,4 @@
-"""Two sides of the store compared: the ratio with its interval of every test and metric that both have.
-
-A and B each say which results are meant: commit:0064ab, tag:v1, date:2026-11-01 (the newest up to that day),
-machine:NAME, or several of these between commas; a word alone is looked up as each of these, in this order.
-"""
+"""`etude compare`: compare two commits, tags, dates or machines."""
 
 from __future__ import annotations
 
@@ -13,8 +9,6 @@ from math import log
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from etude.cli.store import add_place
-
 if TYPE_CHECKING:
     from etude.history.comparing import Compared
 
@@ -24,22 +18,6 @@ MOST = 3
 
 RATIO = ("ratio", "low", "high", "p", "adjusted_p", "together")
 """Of a ratio, what its document has."""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `etude compare`."""
-    add = parser.add_argument
-    add("base", metavar="A", help="what is compared with")
-    add("other", metavar="B", help="what is compared")
-    add("--test", metavar="NAME", help="this test only")
-    add(
-        "--metric",
-        metavar="NAME",
-        default="elapsed",
-        help="of this metric (default elapsed); all: of every one",
-    )
-    add_place(parser)
-    add("--json", action="store_true", help="print it as JSON")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,7 +1,4 @@
-"""Completions for bash, zsh or fish: verbs, their options, the values of these; files for all else.
-
-The output is a script for the shell. In ~/.bashrc or ~/.zshrc it is evaluated as in the example.
-"""
+"""`etude completion`: completions for bash, zsh or fish."""
 
 from __future__ import annotations
 
@@ -12,8 +9,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from etude.cli.verbs import ENGINE, SUMMARIES
-
-SHELLS = ("bash", "zsh", "fish")
 
 
 @dataclass(frozen=True)
@@ -31,11 +26,6 @@ class Verb:
 
     words: tuple[str, ...]
     options: tuple[Option, ...]
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of `etude completion`."""
-    parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help=", ".join(SHELLS))
 
 
 def run(options: argparse.Namespace) -> int:

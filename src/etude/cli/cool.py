@@ -1,10 +1,4 @@
-"""Bring the caches into a state, and say how much of a data set is in memory before and after.
-
-WAY is warm (read the data set), chill (use up memory until the kernel has given up its caches), drop (the kernel's
-drop_caches), remount (of the file systems that the data set lies on), or remount+chill; none only looks. status mounts
-again what a remount that was killed has left unmounted, as the next session of root does, and names it. Nothing here
-restarts the machine: CACHE reboot in a script and etude bench --cool reboot do (docs/reboot.md).
-"""
+"""`etude cool`: make caches cold or warm, and show what is cached."""
 
 from __future__ import annotations
 
@@ -12,24 +6,11 @@ import argparse
 import json
 from typing import TYPE_CHECKING
 
-from etude.results.model import CACHE_WAYS
+from etude.cli.options.machine import COOL_STATUS
 
 if TYPE_CHECKING:
     from etude.testbed.cool.dataset import DataSet, Residency
     from etude.testbed.cool.ways import Cooled
-
-
-STATUS = "status"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `etude cool`."""
-    ways = [*(way for way in CACHE_WAYS if not way.startswith("reboot")), STATUS]
-    parser.add_argument("way", choices=ways, metavar="WAY", help=", ".join(ways))
-    parser.add_argument("data", nargs="*", metavar="PATH", help="files and directories: the data set")
-    parser.add_argument(
-        "--json", action="store_true", help="one JSON object on standard output (docs/formats.md)"
-    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -38,7 +19,7 @@ def run(options: argparse.Namespace) -> int:
     from etude.scratch import scratch_directory
     from etude.testbed.cool.dataset import DataSet
 
-    if options.way == STATUS:
+    if options.way == COOL_STATUS:
         return _status(options)
     if options.way in ("warm", "none") and not options.data:
         raise UsageError(f"cool {options.way}: name the data set")

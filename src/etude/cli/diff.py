@@ -1,9 +1,4 @@
-"""What differs between two results: their machines, settings, programs and plans; exit code 0 unless asked otherwise.
-
-A and B are results directories or bundles; `now` is the machine as it is at this moment. A alone is compared with
-itself: the machine before its first trial and after its last. What always moves (load, free space, times) and what one
-of both did not record stand apart (docs/snapshot.md).
-"""
+"""`etude diff`: what differs between the machines of two results."""
 
 from __future__ import annotations
 
@@ -16,22 +11,6 @@ if TYPE_CHECKING:
 
 NOW = "now"
 FORMAT, VERSION = "etude-diff", 1
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `etude diff`."""
-    add = parser.add_argument
-    add("first", metavar="A", help="a results directory, a bundle, or now")
-    add("second", nargs="?", metavar="B", help="another; without it A is compared before and after")
-    add("--all", action="store_true", help="also name what always moves, and all that was not recorded")
-    add(
-        "--fail-if",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="end with 1 where something of this name differs, such as 'sysctl.*'; '*' is anything; repeat for several",
-    )
-    add("--json", action="store_true", help="print JSON (docs/formats.md)")
 
 
 def run(options: argparse.Namespace) -> int:

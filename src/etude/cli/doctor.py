@@ -1,4 +1,4 @@
-"""List what makes numbers noisy on this machine, each with what it means. It changes nothing."""
+"""`etude doctor`: what makes numbers noisy on this machine."""
 
 from __future__ import annotations
 
@@ -11,11 +11,6 @@ if TYPE_CHECKING:
 
 STYLES = {"noisy": "yellow", "unknown": "dim", "good": None}
 """The style of each verdict, the worst first."""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `etude doctor`."""
-    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,8 +1,4 @@
-"""Results in the formats of other programs: for their dashboards, bots and statistics.
-
-FILE is what `etude stats` reads; with --store the history in a store is exported. What a format cannot hold is said on
-standard error. What each keeps and loses: docs/export.md.
-"""
+"""`etude export`: results in the formats of other programs."""
 
 from __future__ import annotations
 
@@ -12,50 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from etude.cli import parser as kinds
 from etude.errors import InputError, UsageError, cannot_write
 
 if TYPE_CHECKING:
     from etude.export.document import Document
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `etude export`."""
-    from etude.export.formats import FORMATS
-
-    add = parser.add_argument
-    add("files", nargs="*", metavar="FILE", help="results")
-    add(
-        "--format",
-        required=True,
-        choices=tuple(FORMATS),
-        metavar="FORMAT",
-        help=f"{', '.join(FORMATS)} (docs/export.md)",
-    )
-    add("-o", "--output", type=kinds.place, metavar="FILE", help="where to (default: standard output)")
-    add(
-        "--store",
-        metavar="PLACE",
-        help="export what is in this store (a file, or a URL), all of it unless chosen from",
-    )
-    add("--test", action="append", default=[], metavar="NAME", help="this test only; repeat for several")
-    add("--metric", action="append", default=[], metavar="NAME", help="this metric only; repeat for several")
-    add("--machine", metavar="NAME", help="what was measured on this machine only")
-    add("--commit", metavar="SHA", help="of the measured program; with --store: of it only")
-    add("--branch", metavar="NAME", help="which the commit is on; with --store: of it only")
-    add(
-        "--repository",
-        metavar="URL",
-        help="of the measured program, for Conbench: https://github.com/ORG/NAME",
-    )
-    add("--reason", metavar="WORD", help="why it was run, for Conbench, such as commit or nightly")
-    add(
-        "--confidence",
-        type=kinds.percent_between,
-        default=0.95,
-        metavar="PERCENT",
-        help="of all intervals (default 95)",
-    )
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,8 +1,4 @@
-"""Stored results of one test over time: steps, their first results, and what of the machine changed there.
-
-Each machine has a history of its own. A rules file (--rules) turns steps into alerts; --backtest shows how often these
-would have been false or missing, and --gate ends with 1 where there is one (docs/history.md).
-"""
+"""`etude history`: steps in a test's stored results, and alerts."""
 
 from __future__ import annotations
 
@@ -11,35 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from etude.cli.store import add_place
-
 if TYPE_CHECKING:
     from etude.history.course import Course
 
 STEP = "▲"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `etude history`."""
-    add = parser.add_argument
-    add("test", metavar="TEST", help="its name in the store (etude store tests)")
-    add("--metric", metavar="NAME", help="another than elapsed")
-    add("--machine", metavar="NAME", help="results of this machine only")
-    add("--branch", metavar="NAME", help="results of commits of this branch only")
-    add_place(parser)
-    add("--figure", metavar="FILE", help="draw it: .pdf, .eps, .svg or .png")
-    add("--page", metavar="FILE", help="write one self-contained HTML page")
-    add("--json", action="store_true", help="print it as JSON")
-    group = parser.add_argument_group("alerts").add_argument
-    group("--rules", metavar="FILE", help="rules that raise alerts (TOML)")
-    group("--backtest", action="store_true", help="how often the rules would be wrong on this history")
-    group("--gate", action="store_true", help="end with 1 where a rule raises an alert; needs a backtest")
-    group(
-        "--confirm",
-        nargs=2,
-        metavar=("BASE", "HEAD"),
-        help="compare these two commands afresh, interleaved: an alert that they do not bear out is withdrawn",
-    )
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,20 +1,8 @@
-"""Say that a test is expected to be another from a commit on: its step raises no alert."""
+"""`etude history mark`: mark a step as expected."""
 
 from __future__ import annotations
 
 import argparse
-
-from etude.cli.store import add_place
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `etude history mark`."""
-    add = parser.add_argument
-    add("test", metavar="TEST", help="its name in the store")
-    add("commit", metavar="COMMIT", help="the first one with the change, or its beginning")
-    add("--why", required=True, metavar="TEXT", help="what whoever meets the step should know")
-    add("--metric", metavar="NAME", help="this metric only (default: all)")
-    add_place(parser)
 
 
 def run(options: argparse.Namespace) -> int:

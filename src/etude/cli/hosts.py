@@ -1,19 +1,13 @@
-"""Try the hosts of a file: whether each can be reached and measured on, and how its clock stands to ours."""
+"""`etude hosts`: check that other hosts can be used."""
 
 from __future__ import annotations
 
 import argparse
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from etude.testbed.remote.hosts import Entry
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `etude hosts`."""
-    parser.add_argument("file", metavar="FILE", type=Path, help="the hosts file, in TOML (docs/remote.md)")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,21 +1,10 @@
-"""Say again what a sweep of `etude io sweep` shows, and draw its figures anew."""
+"""`etude io explain`: explain a stored I/O sweep again."""
 
 from __future__ import annotations
 
 import argparse
 
-from etude.cli.io_options import add_figures
 from etude.errors import UsageError
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `etude io explain`."""
-    add = parser.add_argument
-    add("results", nargs="+", metavar="DIR", help="results directory of a sweep")
-    add("--figures", metavar="DIR", help="draw into this directory (default: that of the results)")
-    add("--csv", metavar="FILE", help="write each kept trial as a row, of all sweeps together")
-    add_figures(parser)
-    add("--json", action="store_true", help="print the reading as JSON on standard output (docs/formats.md)")
 
 
 def run(options: argparse.Namespace) -> int:

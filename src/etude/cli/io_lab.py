@@ -1,10 +1,4 @@
-"""Do the whole I/O lab: throughput over buffer sizes, and static against dynamic linking over file sizes.
-
-Three figures come out (PDF, unless --format says otherwise), as in the lab's notes: (1) throughput against buffer size
-with this machine's caches, (2) whole-program time and its ratio, (3) means with deviations and p-values. What they show
-is said in words. A few minutes; the results are kept, and etude io explain reads them again. Each trial stands in
-buffers.csv and linking.csv, too.
-"""
+"""`etude io lab`: both I/O sweeps, with explanations and figures."""
 
 from __future__ import annotations
 
@@ -15,41 +9,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from etude.cli import parser as kinds
-from etude.cli.io_options import add_figures, add_place
+from etude.cli.options.measure import io_lab_options
 from etude.iolab.sweeps import TOTALS
 
 if TYPE_CHECKING:
     from etude.iolab.lab import Studied
     from etude.results.results import Results
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `etude io lab`."""
-    add_place(parser)
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=kinds.place,
-        metavar="DIR",
-        help="where it all goes (default etude-results/io-lab-UTCTIME)",
-    )
-    parser.add_argument(
-        "--resume",
-        metavar="DIR",
-        help="resume an interrupted lab in this directory; takes only --format and --exercise",
-    )
-    parser.add_argument(
-        "--exercise",
-        action="store_true",
-        help="ask, and do not explain: questions into answers.toml of the lab's directory, figures without a reading",
-    )
-    parser.add_argument(
-        "--check",
-        metavar="FILE",
-        help="grade a file of answers against the intervals of its own lab; exit code 1 if one is wrong or missing",
-    )
-    add_figures(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -66,10 +31,10 @@ def run(options: argparse.Namespace) -> int:
     from etude.iolab.sweeps import make_plan, make_sweep
 
     if options.check is not None:
-        check_alone(options, add_arguments, "check", ())
+        check_alone(options, io_lab_options, "check", ())
         return _check(options.check)
     if options.resume is not None:
-        check_alone(options, add_arguments, "resume", ("format", "exercise"))
+        check_alone(options, io_lab_options, "resume", ("format", "exercise"))
         directory = Path(options.resume)
         lab = begun(directory)
     else:

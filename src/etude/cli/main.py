@@ -125,18 +125,18 @@ def _environment_at_start() -> dict[str, str]:
 def _run(verb: str, arguments: list[str]) -> int:
     import gc
 
-    from etude.cli.verb_parsers import verb_module, verb_parser
+    from etude.cli.verb_parsers import of_verb, verb_module, verb_parser
     from etude.errors import EtudeError, Restarting
     from etude.masking import Mask
 
-    taken = getattr(verb_module(verb), "take_over", lambda words: None)(arguments)
+    taken = of_verb(verb, "take_over", lambda words: None)(arguments)
     if taken is not None:
         return int(taken)
     gc.disable()  # a short life without cycles: walking thousands of measurements again and again buys nothing
 
     parser = verb_parser(verb)
     try:
-        words = getattr(verb_module(verb), "translated", list)(arguments)
+        words = of_verb(verb, "translated", list)(arguments)
         options = parser.parse_intermixed_args(words)
         options.command_line = [f"etude {verb}", *arguments]
         Mask(getattr(options, "mask", ())).title()

@@ -1,59 +1,13 @@
-"""From a pilot: how many trials, and how much time, a difference needs, and what fits a deadline.
-
-PILOT is a results directory, or a file of any format that `etude stats` reads. Of tests that are compared: the trials
-with which a true difference is found. Of a single test, or with --precision: the trials that its mean needs.
-"""
+"""`etude plan`: how many trials a difference needs, from a pilot."""
 
 from __future__ import annotations
 
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from etude.cli import parser as kinds
-
 if TYPE_CHECKING:
     from etude.report.planned import Planned
     from etude.report.subject import Subject
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `etude plan`."""
-    add = parser.add_argument
-    add("pilot", metavar="PILOT", help="a results directory, or a file that etude stats reads")
-    add(
-        "--effect",
-        type=kinds.share,
-        metavar="SHARE",
-        help="the difference between two tests that is to be found (default 1%%)",
-    )
-    add(
-        "--power",
-        type=kinds.share,
-        default=0.8,
-        metavar="SHARE",
-        help="the probability of finding it (default 0.8)",
-    )
-    add(
-        "--precision",
-        type=kinds.share,
-        metavar="SHARE",
-        help="plan the mean of each test instead: the half width, relative to it, that is to be reached",
-    )
-    add(
-        "--deadline",
-        type=kinds.seconds,
-        metavar="DURATION",
-        help="say what so much time finds, such as 30m or 2h",
-    )
-    add("--metric", metavar="NAME", help="plan for this metric (default: the one that is judged)")
-    add(
-        "--test",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="plan for these tests only, the first being the reference; repeat for each",
-    )
-    add("--json", action="store_true", help="print JSON (docs/planning.md)")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,9 +1,4 @@
-"""What a trace of etude record amounts to: calls, bytes, errors, sizes, order and time, per file, over time.
-
-Of two traces, such as that of a program and that of its replay, times, sizes and calls beside each other. Files are
-named by following descriptors through open, dup, fork, exec and close. Times are those of whole calls. More:
-docs/profile.md.
-"""
+"""`etude profile`: summarise a recording: calls, bytes, time, files."""
 
 from __future__ import annotations
 
@@ -11,48 +6,11 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from etude.cli.options.plot import PROFILE_USUAL_TOP
+
 if TYPE_CHECKING:
     from etude.figures.data import Figure
     from etude.iotrace.profile import Profile
-
-USUAL_TOP = 15
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `etude profile`."""
-    add = parser.add_argument
-    add("trace", metavar="TRACE", help="what etude record wrote")
-    add(
-        "other",
-        nargs="?",
-        metavar="OTHER",
-        help="a second one: both beside each other, and ratios of it to the first",
-    )
-    add(
-        "--top",
-        type=_many,
-        metavar="N",
-        help=f"so many files, calls and processes (default {USUAL_TOP}; JSON: all)",
-    )
-    add(
-        "--figure",
-        metavar="FILE",
-        help="draw cumulative read and write time against run time into FILE.pdf, .eps, .svg or .png",
-    )
-    add("--partial", action="store_true", help="take what is there of a trace that is cut short or damaged")
-    add(
-        "--script",
-        metavar="FILE",
-        help="with two traces: the script made of the first one; its size is shown",
-    )
-    add("--roll", metavar="FILE", help="with two traces: the roll made of the first one; its size is shown")
-    add("--json", action="store_true", help="print one JSON document on standard output (docs/formats.md)")
-
-
-def _many(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number from 1 on")
-    return int(text)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -83,7 +41,7 @@ def _one(options: argparse.Namespace) -> int:
         return _print(document(profile, options.top))
     from etude.cli.profile_display import show
 
-    show(profile, options.top or USUAL_TOP, figure=options.figure, said=said)
+    show(profile, options.top or PROFILE_USUAL_TOP, figure=options.figure, said=said)
     return 0
 
 
@@ -108,7 +66,7 @@ def _two(options: argparse.Namespace) -> int:
         return _print(beside_document(found, options.top))
     from etude.cli.profile_beside_display import show_beside
 
-    show_beside(found, options.top or USUAL_TOP, figure=options.figure, said=said)
+    show_beside(found, options.top or PROFILE_USUAL_TOP, figure=options.figure, said=said)
     return 0
 
 

@@ -1,9 +1,4 @@
-"""Make the machine quiet, put it back exactly as it was, or show how it stands.
-
-WHAT is `usual` (without any: on does that), names of operations, NAME=VALUE for those with a choice, and cpus=LIST for
-CPUs that are to be kept free. What was before is on disk before anything changes; off puts it back, also after a crash.
-Operations, and what each changes: docs/quiet.md.
-"""
+"""`etude quiet`: make the machine quiet, and put it back exactly."""
 
 from __future__ import annotations
 
@@ -17,23 +12,6 @@ if TYPE_CHECKING:
     from etude.testbed.quiet.keeping import Outcome
     from etude.testbed.quiet.operation import Asked
     from etude.testbed.quiet.standing import Row
-
-WAYS = ("on", "off", "status")
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `etude quiet`."""
-    add = parser.add_argument
-    add(
-        "way",
-        choices=WAYS,
-        metavar="on|off|status",
-        help="make it quiet; put all back; show (changes nothing)",
-    )
-    add("what", nargs="*", metavar="WHAT", help="usual, NAME, NAME=VALUE, cpus=LIST")
-    add("--except", dest="without", action="append", default=[], metavar="NAME", help="not this operation")
-    add("--dry-run", action="store_true", help="on: say what would be changed, and change nothing")
-    add("--json", action="store_true", help="one JSON object on standard output (docs/quiet.md)")
 
 
 def run(options: argparse.Namespace) -> int:

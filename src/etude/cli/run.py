@@ -1,7 +1,4 @@
-"""Run a script in the Auto-pilot language: tests, what is around them, and when there are enough trials.
-
-SCRIPT is a script (docs/language.md), or a state file that CHECKPOINT wrote: then it goes on from there.
-"""
+"""`etude run`: run a benchmark script in the Auto-pilot language."""
 
 from __future__ import annotations
 
@@ -14,82 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from etude.cli import parser as kinds
 from etude.cli import verb_parsers
-from etude.cli.pool_options import add_pool, pool_of
+from etude.cli.pool_options import pool_of
 
 if TYPE_CHECKING:
     from etude.script.check import Outline, Planned
 
 RESUMED = ("resume", "include", "json")
 """Options that a script may be resumed with; all others are in its results directory."""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `etude run`."""
-    add = parser.add_argument
-    add("script", nargs="?", metavar="SCRIPT", help="the script, or a state file to go on from")
-    add(
-        "assignments",
-        nargs="*",
-        metavar="NAME=VALUE",
-        help="set a variable, and the environment variable; the script's own VAR and ENV of it do not count",
-    )
-    add(
-        "-o",
-        "--output",
-        type=kinds.place,
-        metavar="DIR",
-        help="results directory (default etude-results/SCRIPT-UTCTIME)",
-    )
-    add("--resume", metavar="DIR", help="go on with an interrupted script; takes no SCRIPT")
-    add(
-        "--again",
-        metavar="DIR",
-        help="repeat an experiment of etude run or etude bench from its own record (a results directory, or a bundle), "
-        "and say whether its verdicts are reproduced (exit code 1: one is not); takes no SCRIPT",
-    )
-    add("--check", action="store_true", help="run nothing: parse, expand, and say what would run")
-    add("--list", action="store_true", help="run nothing: the names of the tests, one a line")
-    add(
-        "-I",
-        "--include",
-        action="append",
-        default=[],
-        metavar="DIR",
-        help="look for included files here, too, before $APLIB",
-    )
-    add(
-        "--probe",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="measure more around each EXEC: disk, memory, network, pressure, interrupts, energy, others "
-        "(who else used the CPU); adds to the variable PROBES",
-    )
-    add(
-        "--watch",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="also say whether this metric rises, falls or changes its level over the trials (variable WATCH)",
-    )
-    add(
-        "--counters",
-        choices=("auto", "on", "off"),
-        default="auto",
-        help="perf events: auto: where the machine has hardware ones (default)",
-    )
-    add("--seed", type=int, metavar="N", help="of the random order of INTERLEAVE (default: random, recorded)")
-    add(
-        "--between-sittings",
-        type=kinds.percent,
-        metavar="PERCENT",
-        help="with --again: how far sittings of one test lie apart, in percent (default: from three stored ones)",
-    )
-    add_pool(parser)
-    kinds.add_monitor(add)
-    kinds.add_mask(add)
-    add("--no-res", action="store_true", help="do not also write Auto-pilot's .res files")
-    add("--json", action="store_true", help="print the verdict as JSON on standard output (docs/formats.md)")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,9 +1,4 @@
-"""Statistics of stored results, ours or another program's: summaries, comparisons, warnings, and answers for CI.
-
-FILE is a results directory, a bundle, an Auto-pilot .res file, or what hyperfine, perf stat, fio, pytest-benchmark and
-others write (docs/reading-other-tools.md); FORMAT:FILE names the format. Of several files the first is the baseline.
-What each number means, and its formula: docs/statistics.md.
-"""
+"""`etude stats`: tables, comparisons and warnings of results."""
 
 from __future__ import annotations
 
@@ -12,8 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from etude.cli import parser as kinds
-from etude.cli.bounds import add_undecided, answer, read_bounds
+from etude.cli.bounds import answer, read_bounds
 
 if TYPE_CHECKING:
     from etude.report.across import Across
@@ -21,159 +15,6 @@ if TYPE_CHECKING:
     from etude.report.subject import Subject
     from etude.report.verdict import Verdict
     from etude.stats.predicate import Predicate
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `etude stats`."""
-    parser.add_argument("files", nargs="+", metavar="FILE", help="results; the first is the baseline")
-    parser.add_argument(
-        "--style",
-        choices=("etude", "autopilot"),
-        default="etude",
-        help="autopilot: the tables of Getstats, with its options (etude stats --style autopilot --help)",
-    )
-    _shown(parser.add_argument_group("what is shown"))
-    _compared(parser.add_argument_group("what is compared"))
-    _warned(parser.add_argument_group("notes"))
-    _asked(parser.add_argument_group("questions, answered by the exit code"))
-    from etude.report.pipeline.arguments import add_options
-
-    add_options(parser)
-
-
-def _shown(group: argparse._ArgumentGroup) -> None:
-    add = group.add_argument
-    add(
-        "--metric",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="show this metric only; the first is compared",
-    )
-    add("--all", action="store_true", help="show all metrics, and a table for each of many tests")
-    add(
-        "--wide",
-        action="store_true",
-        help="all columns, also on a narrow screen, and each sample as a line of bars in the order of its trials, "
-        "outliers marked",
-    )
-    add(
-        "--confidence",
-        type=kinds.percent_between,
-        default=0.95,
-        metavar="PERCENT",
-        help="of all intervals (default 95)",
-    )
-    add(
-        "--percentiles",
-        type=kinds.percentile_list,
-        nargs="?",
-        const=(0.5, 0.9, 0.99, 0.999),
-        metavar="LIST",
-        help="with intervals, of all responses where trials carry histograms, else of the trials "
-        "(default p50,p90,p99,p99.9)",
-    )
-    add(
-        "--trim",
-        type=kinds.share_below_half,
-        metavar="SHARE",
-        help="also the mean without that share at either end",
-    )
-    add(
-        "--mean",
-        choices=("arithmetic", "harmonic", "geometric", "proportion"),
-        help="insist on this mean; refused where it does not fit the metric",
-    )
-    add(
-        "--error-bars",
-        choices=("interval", "min-max", "quartiles", "deviation"),
-        default="interval",
-        help="what stands beside the mean (default: its interval)",
-    )
-    add("--json", action="store_true", help="print JSON (docs/formats.md)")
-
-
-def _compared(group: argparse._ArgumentGroup) -> None:
-    add = group.add_argument
-    add("--reference", metavar="TEST", help="compare all other tests with this one")
-    add(
-        "--between-sittings",
-        type=kinds.share,
-        metavar="PERCENT",
-        help="how far sittings of one test lie apart on this machine (a standard deviation, such as 3%%): "
-        "results of different sittings are compared only where that is known",
-    )
-    add(
-        "--same-within",
-        type=kinds.share,
-        metavar="SHARE",
-        help="also judge whether tests are the same within this margin, such as 2%%",
-    )
-    add(
-        "--test",
-        action="append",
-        default=[],
-        choices=("student", "by-variance", "permutation", "bootstrap"),
-        help="a further two-sample test of each comparison; repeat for several",
-    )
-
-
-def _warned(group: argparse._ArgumentGroup) -> None:
-    add = group.add_argument
-    add(
-        "--threshold",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="where a warning begins, such as drift=5%% (docs/warnings.md)",
-    )
-    add(
-        "--watch",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="also say whether this metric rises, falls or changes its level over the trials",
-    )
-    add("--no-warn", action="append", default=[], metavar="KIND", help="leave out warnings of this kind")
-    add(
-        "-v",
-        "--verbose",
-        "--all-warnings",
-        action="store_true",
-        help="every note in full, not only the most important; outliers, too, that the monitor cannot explain",
-    )
-
-
-def _asked(group: argparse._ArgumentGroup) -> None:
-    add = group.add_argument
-    add(
-        "--predicate",
-        metavar="EXPR",
-        help="ends with 1 unless EXPR holds for elapsed, user and system (or --metric) of every test, "
-        "as getstats --predicate",
-    )
-    add(
-        "--fail-if",
-        action="append",
-        default=[],
-        metavar="BOUND",
-        help="ends with 1 where BOUND holds by the interval, such as 'elapsed > baseline * 1.05'",
-    )
-    add_undecided(group)
-
-
-def take_over(arguments: Sequence[str]) -> int | None:
-    """With `--style autopilot` all words are Getstats'; returns its exit code, else None."""
-    words = list(arguments)
-    for place, word in enumerate(words):
-        if word == "--":
-            break
-        if word == "--style=autopilot" or words[place : place + 2] == ["--style", "autopilot"]:
-            from etude.cli import getstats
-
-            del words[place : place + (1 if "=" in word else 2)]
-            return getstats.main(words)
-    return None
 
 
 def run(options: argparse.Namespace) -> int:

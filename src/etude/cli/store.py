@@ -1,8 +1,4 @@
-"""What is stored: results, tests; a result taken out; the store checked. `etude store add` adds to it.
-
-A store is a file of SQLite or a database of PostgreSQL (docs/store.md): --store, else $ETUDE_STORE, else
-etude-store.sqlite in the working directory.
-"""
+"""`etude store`: list, check and remove stored results."""
 
 from __future__ import annotations
 
@@ -13,17 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from etude.store.database import Store
     from etude.store.entry import Result
-
-WAYS = ("list", "tests", "forget", "check")
-
-
-def add_place(parser: argparse.ArgumentParser) -> None:
-    """Declare `--store`."""
-    parser.add_argument(
-        "--store",
-        metavar="PLACE",
-        help="a file of SQLite, or postgresql://USER@HOST/DATABASE (default: $ETUDE_STORE, or etude-store.sqlite here)",
-    )
 
 
 COLUMNS = {
@@ -37,20 +22,6 @@ COLUMNS = {
     "source": 6,
 }
 """Of the list of results; where it is too wide, those of the highest rank are left out first."""
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `etude store`."""
-    add = parser.add_argument
-    add(
-        "what",
-        choices=WAYS,
-        metavar="|".join(WAYS),
-        help="list results, list tests, take results out, look for damage",
-    )
-    add("results", nargs="*", metavar="RESULT", help="of forget: their numbers, as list shows them")
-    add("--json", action="store_true", help="list and tests as JSON (docs/formats.md)")
-    add_place(parser)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,52 +1,12 @@
-"""Add results to the store, with the commit that they are of.
-
-DIR is a results directory, or a file that `etude stats` reads. The same one is not added twice; of one that has grown
-since, the larger replaces the smaller. Each is added whole or not at all (docs/store.md).
-"""
+"""`etude store add`: add results to a store, with their commit."""
 
 from __future__ import annotations
 
 import argparse
 from typing import TYPE_CHECKING
 
-from etude.cli import parser as kinds
-from etude.cli.store import add_place
-
 if TYPE_CHECKING:
     from etude.store.entry import Added
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `etude store add`."""
-    add = parser.add_argument
-    add("directories", nargs="+", metavar="DIR", help="a results directory, or a file that etude stats reads")
-    add("--repository", metavar="DIR", help="ask git there for the commit, its time, branch and tags")
-    add(
-        "--dirty",
-        action="store_true",
-        help="also where files there are not committed: the result has the tag dirty",
-    )
-    add("--commit", metavar="COMMIT", help="of which they are; with --repository one of it, else any word")
-    add(
-        "--committed",
-        type=kinds.moment,
-        metavar="TIME",
-        help="when that commit was made, such as 2026-11-23T08:00Z (without --repository)",
-    )
-    add("--branch", metavar="NAME", help="of which they are")
-    add(
-        "--tag",
-        action="append",
-        default=[],
-        metavar="WORD",
-        help="a word to find them by; repeat for several",
-    )
-    add(
-        "--machine",
-        metavar="NAME",
-        help="what the machine is called (default: its host's name); needed for files that do not say",
-    )
-    add_place(parser)
 
 
 def run(options: argparse.Namespace) -> int:

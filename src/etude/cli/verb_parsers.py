@@ -6,11 +6,12 @@ import argparse
 import re
 from collections.abc import Collection
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 from etude.cli.examples import example_lines
 from etude.cli.parser import OneLineParser
-from etude.cli.verbs import EXIT_CODES, SUMMARIES, VERBS, overview
+from etude.cli.verbs import EXIT_CODES, OPTIONS, SUMMARIES, VERBS, overview
 from etude.version import __version__
 
 
@@ -35,19 +36,34 @@ def build_parser() -> argparse.ArgumentParser:
 def _filled(parser: OneLineParser, verb: str) -> OneLineParser:
     """The parser with the verb's options, examples, and what to type for options that it does not have."""
     parser.examples = example_lines(verb)
-    parser.instead = getattr(verb_module(verb), "INSTEAD", {})
-    parser.otherwise = getattr(verb_module(verb), "OTHERWISE", "")
-    verb_module(verb).add_arguments(parser)
+    parser.instead = of_verb(verb, "INSTEAD", {})
+    parser.otherwise = of_verb(verb, "OTHERWISE", "")
+    of_verb(verb, "options")(parser)
     return parser
 
 
 def _description(verb: str) -> str:
-    return (verb_module(verb).__doc__ or "").strip()
+    return str(getattr(_options_of(verb), identifier(verb).upper())).strip()
+
+
+def identifier(verb: str) -> str:
+    """The verb in names: `io_sweep`."""
+    return re.sub("[ -]", "_", verb)
 
 
 def verb_module(verb: str) -> Any:
-    """The module of a verb: it has `add_arguments` and `run`."""
-    return import_module(f"etude.cli.{re.sub('[ -]', '_', verb)}")
+    """The module that has `run` of a verb."""
+    return import_module(f"etude.cli.{identifier(verb)}")
+
+
+def of_verb(verb: str, what: str, default: Any = None) -> Any:
+    """What the options of a verb have by that name, such as `bench_options` or `BENCH_INSTEAD`."""
+    name = identifier(verb).upper() if what.isupper() else identifier(verb)
+    return getattr(_options_of(verb), f"{name}_{what}", default)
+
+
+def _options_of(verb: str) -> ModuleType:
+    return import_module(f"etude.cli.options.{OPTIONS[verb]}")
 
 
 def others_given(options: argparse.Namespace, verb: str, keep: Collection[str]) -> list[str]:

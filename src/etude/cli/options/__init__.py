@@ -1,0 +1,1 @@
+"""What each verb is asked with: no module here loads more than that takes."""
