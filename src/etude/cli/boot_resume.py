@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import json as text
 import sys
+from dataclasses import asdict
+
+from etude.errors import UsageError
+from etude.testbed.boot import record, unit
+from etude.testbed.boot.resume import become, resume
+from etude.testbed.boot.standing import standing
+from etude.testbed.boot.unit import Status
 
 
 def run(options: argparse.Namespace) -> int:
     """Do it."""
-    from etude.errors import UsageError
-    from etude.testbed.boot import unit
-
     if options.json and options.what != "status":
         raise UsageError("--json is for status")
     if options.what == "resume":
@@ -28,9 +33,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _resume() -> int:
-    from etude.testbed.boot import record
-    from etude.testbed.boot.resume import become, resume
-
     if not record.path().exists():
         print("Nothing waits for a boot.")
         return 0
@@ -39,13 +41,8 @@ def _resume() -> int:
 
 
 def _status(*, json: bool) -> int:
-    from etude.testbed.boot.standing import standing
-
     found = standing()
     if json:
-        import json as text
-        from dataclasses import asdict
-
         document = asdict(found)
         if document["waits"]:
             del document["waits"]["environment"]  # it may hold what is to be read by root alone
@@ -57,8 +54,6 @@ def _status(*, json: bool) -> int:
 
 
 def _tell(status: object) -> None:
-    from etude.testbed.boot.unit import Status
-
     assert isinstance(status, Status)
     if status.installed:
         print(f"Goes on at boot: {status.file} ({status.by}).")

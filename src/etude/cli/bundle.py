@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from etude.cli.terminal import Terminal
-    from etude.report.bundle import Contents
+from etude.cli.terminal import Terminal
+from etude.errors import UsageError
+from etude.report.bundle import Contents, gather
+from etude.results.bundle import unwritten, verify, write_bundle
+from etude.results.bundle_name import SUFFIXES, suffix_of
 
 MOST_LISTED = 10
 REFUSED = (".zip", ".7z", ".gz", ".zst", ".xz", ".bz2", ".txz", ".tbz2", ".rar")
@@ -17,9 +20,6 @@ REFUSED = (".zip", ".7z", ".gz", ".zst", ".xz", ".bz2", ".txz", ".tbz2", ".rar")
 
 def run(options: argparse.Namespace) -> int:
     """Pack, or verify."""
-    from etude.cli.terminal import Terminal
-    from etude.errors import UsageError
-
     screen = Terminal()
     if options.verify is not None:
         if options.directories or options.output or options.no_logs or options.anonymous or options.mask:
@@ -32,8 +32,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _verify(path: Path, screen: Terminal) -> int:
-    from etude.results.bundle import verify
-
     problems = verify(path)
     for problem in problems:
         screen.say(problem)
@@ -45,11 +43,6 @@ def _verify(path: Path, screen: Terminal) -> int:
 
 
 def _pack(options: argparse.Namespace, screen: Terminal) -> None:
-    from contextlib import ExitStack
-
-    from etude.report.bundle import gather
-    from etude.results.bundle import unwritten, write_bundle
-
     directories = [Path(directory) for directory in options.directories]
     with ExitStack() as stack:
         for directory in dict.fromkeys(directories):
@@ -66,9 +59,6 @@ def _pack(options: argparse.Namespace, screen: Terminal) -> None:
 
 
 def _target(output: str | None, root: str) -> Path:
-    from etude.errors import UsageError
-    from etude.results.bundle_name import SUFFIXES, suffix_of
-
     target = Path(output or f"{root}.tar.gz")
     if suffix_of(target) is None and target.name.endswith(REFUSED):
         raise UsageError(f"-o {output}: expected a name that ends in {', '.join(SUFFIXES)}, or a directory")
@@ -99,7 +89,5 @@ def _tell(contents: Contents, options: argparse.Namespace, screen: Terminal) -> 
 
 
 def _digest(path: Path) -> str:
-    import hashlib
-
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

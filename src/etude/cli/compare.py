@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import argparse
+import json
 import shlex
 from collections.abc import Sequence
 from math import log
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from etude.history.comparing import Compared
-
+from etude.cli.fitting import Column
+from etude.cli.show import say_note
+from etude.cli.terminal import Terminal
+from etude.errors import InputError
+from etude.experiment.sitting import holds_results
+from etude.history.choosing import chosen
+from etude.history.comparing import Compared, compared
+from etude.report.history_text import day, named, p_text
+from etude.report.notes import MOST as MOST_NOTES
+from etude.report.text import takes
+from etude.stats.sittings import Refused, overall_ratio
+from etude.store.database import open_store
+from etude.store.entry import Selector
+from etude.units.formatting import counted, span
 
 MOST = 3
 """Differences that the first line names."""
@@ -22,9 +34,6 @@ RATIO = ("ratio", "low", "high", "p", "adjusted_p", "together")
 
 def run(options: argparse.Namespace) -> int:
     """Choose, compare, show."""
-    from etude.errors import InputError
-    from etude.experiment.sitting import holds_results
-
     try:
         return _compare(options)
     except InputError as error:
@@ -35,12 +44,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    from etude.errors import InputError
-    from etude.history.choosing import chosen
-    from etude.history.comparing import compared
-    from etude.store.database import open_store
-    from etude.store.entry import Selector
-
     metric = None if options.metric == "all" else options.metric
     with open_store(options.store) as store:
         stored = store.entries(Selector(test=options.test, metric=metric))
@@ -54,8 +57,6 @@ def _compare(options: argparse.Namespace) -> int:
             f"{options.base} and {options.other} have no test in common with values that have a ratio"
         )
     if options.json:
-        import json
-
         print(json.dumps([_document(each) for each in found], ensure_ascii=False, indent=1))
     else:
         _show(options.base, options.other, found)
@@ -63,14 +64,6 @@ def _compare(options: argparse.Namespace) -> int:
 
 
 def _show(base: str, other: str, found: Sequence[Compared]) -> None:
-    from etude.cli.fitting import Column
-    from etude.cli.show import say_note
-    from etude.cli.terminal import Terminal
-    from etude.report.history_text import named
-    from etude.report.notes import MOST as MOST_NOTES
-    from etude.stats.sittings import Refused, overall_ratio
-    from etude.units.formatting import counted, span
-
     screen = Terminal()
     tests = [each.test if each.metric == "elapsed" else f"{each.test} {each.metric}" for each in found]
     names = [
@@ -113,10 +106,6 @@ def _show(base: str, other: str, found: Sequence[Compared]) -> None:
 
 def _answer(base: str, other: str, found: Sequence[Compared], names: Sequence[str]) -> str:
     """The result of all comparisons, in one line."""
-    from etude.report.text import takes
-    from etude.stats.sittings import Refused
-    from etude.units.formatting import counted
-
     judged = [
         (name, each.metric, each.found)
         for name, each in zip(names, found, strict=True)
@@ -146,22 +135,14 @@ def _answer(base: str, other: str, found: Sequence[Compared], names: Sequence[st
 
 
 def _ratio(each: Compared) -> str:
-    from etude.stats.sittings import Refused
-
     return "refused" if isinstance(each.found, Refused) else f"{each.found.ratio:.4g}"
 
 
 def _interval(each: Compared) -> str:
-    from etude.stats.sittings import Refused
-    from etude.units.formatting import span
-
     return "–" if isinstance(each.found, Refused) else span(each.found.low, each.found.high)
 
 
 def _p(each: Compared) -> str:
-    from etude.report.history_text import p_text
-    from etude.stats.sittings import Refused
-
     if isinstance(each.found, Refused) or (p := each.found.adjusted_p) is None:
         return "–"
     return p_text(p).removeprefix("p = ").removeprefix("p ")
@@ -174,16 +155,12 @@ def _machine(each: Compared) -> str:
 
 def _days(each: Compared) -> str:
     """`2026-01-10 → 2026-02-20`; of several results a side how many there are."""
-    from etude.report.history_text import day
-
     return " → ".join(
         day(side[0]) if len(side) == 1 else f"{len(side)} results" for side in (each.base, each.other)
     )
 
 
 def _document(each: Compared) -> dict[str, Any]:
-    from etude.stats.sittings import Refused
-
     found = each.found
     if isinstance(found, Refused):
         told: dict[str, Any] = dict.fromkeys(RATIO) | {"refused": found.reason}

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import TYPE_CHECKING
 
 from etude.cli.options.machine import COOL_STATUS
-
-if TYPE_CHECKING:
-    from etude.testbed.cool.dataset import DataSet, Residency
-    from etude.testbed.cool.ways import Cooled
+from etude.errors import UsageError
+from etude.scratch import scratch_directory
+from etude.testbed.cool.dataset import DataSet, Residency, look, not_as_declared
+from etude.testbed.cool.remounts import finish
+from etude.testbed.cool.ways import Cooled, cool, read_all
+from etude.units.formatting import quantity
 
 
 def run(options: argparse.Namespace) -> int:
     """Cool, and say what came of it; 1 where the caches are not as the way says."""
-    from etude.errors import UsageError
-    from etude.scratch import scratch_directory
-    from etude.testbed.cool.dataset import DataSet
-
     if options.way == COOL_STATUS:
         return _status(options)
     if options.way in ("warm", "none") and not options.data:
@@ -39,9 +36,6 @@ def _status(options: argparse.Namespace) -> int:
     Raises:
         UsageError: there is a data set; MachineRefuses: it cannot be mounted.
     """
-    from etude.errors import UsageError
-    from etude.testbed.cool.remounts import finish
-
     if options.data:
         raise UsageError("cool status: takes no data set; to look at one: etude cool none PATH")
     found = finish()
@@ -53,9 +47,6 @@ def _status(options: argparse.Namespace) -> int:
 
 
 def _cooled(way: str, data: DataSet | None) -> Cooled:
-    from etude.testbed.cool.dataset import look, not_as_declared
-    from etude.testbed.cool.ways import Cooled, cool, read_all
-
     if data is None or way not in ("warm", "none"):
         return cool(way, data)
     data.list()
@@ -77,8 +68,6 @@ def _words(done: Cooled) -> list[str]:
 
 
 def _seen(seen: Residency) -> str:
-    from etude.units.formatting import quantity
-
     names = "" if seen.names_cached is None else f", {seen.names_cached} of {seen.files} names"
     names += "" if seen.inodes_cached is None else f", {seen.inodes_cached} inodes"
     backing = seen.backing_resident_bytes

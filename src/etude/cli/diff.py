@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import json
+import os
+import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
 
-if TYPE_CHECKING:
-    from etude.report.differences import Difference, Differences
+from etude.cli.terminal import Terminal
+from etude.errors import InputError, UsageError
+from etude.report.differences import Difference, Differences, compare, compare_states, state_of
+from etude.results.bundle import opened
+from etude.results.bundle_name import is_bundle
+from etude.results.reader import read_experiment
+from etude.testbed import snapshot
+from etude.version import __version__
 
 NOW = "now"
 FORMAT, VERSION = "etude-diff", 1
@@ -15,10 +26,6 @@ FORMAT, VERSION = "etude-diff", 1
 
 def run(options: argparse.Namespace) -> int:
     """Read, compare, show; 1 where a name of --fail-if differs."""
-    from fnmatch import fnmatchcase
-
-    from etude.errors import UsageError
-
     if NOW in (options.first, options.second) and options.first == (options.second or options.first):
         raise UsageError("now is compared with a result: etude diff DIR now")
     labels, found = _compared(options)
@@ -30,8 +37,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _compared(options: argparse.Namespace) -> tuple[tuple[str, str], Differences]:
-    from etude.report.differences import compare, compare_states
-
     if options.second is None:
         document = _document(options.first)
         labels = (f"{options.first} before", f"{options.first} after")
@@ -53,13 +58,6 @@ def _document(path: str) -> Mapping[str, Any]:
     Raises:
         InputError: it cannot be read; UsageError: the bundle holds several.
     """
-    from pathlib import Path
-
-    from etude.errors import UsageError
-    from etude.results.bundle import opened
-    from etude.results.bundle_name import is_bundle
-    from etude.results.reader import read_experiment
-
     place = Path(path)
     if not is_bundle(place):
         return read_experiment(place)
@@ -72,9 +70,6 @@ def _document(path: str) -> Mapping[str, Any]:
 
 def _of(document: Mapping[str, Any], when: str, label: str) -> dict[str, Any]:
     """Its snapshot, with the versions of what measured. Raises InputError where there is none."""
-    from etude.errors import InputError
-    from etude.report.differences import state_of
-
     machine = document.get("machine")
     if not isinstance(machine, Mapping) or not isinstance(machine.get(when), Mapping):
         ended = "; it has not ended yet, or was killed" if when == "after" else ""
@@ -84,13 +79,6 @@ def _of(document: Mapping[str, Any], when: str, label: str) -> dict[str, Any]:
 
 def state_now(known: Mapping[str, Any]) -> dict[str, Any]:
     """The machine as it is, looking at the programs and the directory that a result names."""
-    import os
-    import sys
-    from pathlib import Path
-
-    from etude.testbed import snapshot
-    from etude.version import __version__
-
     programs, directory = known.get("programs"), known.get("directory")
     place = directory.get("path") if isinstance(directory, Mapping) else None
     where = Path(place) if isinstance(place, str) and os.path.isdir(place) else None
@@ -101,8 +89,6 @@ def state_now(known: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _show(labels: tuple[str, str], found: Differences, everything: bool) -> None:
-    from etude.cli.terminal import Terminal
-
     screen = Terminal()
     first, second = labels
     if found.differs:
@@ -134,8 +120,6 @@ def _lines(screen: Any, found: Sequence[Difference]) -> None:
 
 
 def _json(labels: tuple[str, str], found: Differences) -> None:
-    import json
-
     def plain(differences: Sequence[Difference]) -> list[dict[str, str | None]]:
         return [{"what": d.what, "first": d.then, "second": d.now} for d in differences]
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+import json
+from dataclasses import asdict
 
-if TYPE_CHECKING:
-    from etude.testbed.finding import Finding
-
+from etude.cli.terminal import Terminal
+from etude.testbed.doctor import examine
+from etude.testbed.finding import Finding
 
 STYLES = {"noisy": "yellow", "unknown": "dim", "good": None}
 """The style of each verdict, the worst first."""
@@ -15,17 +16,10 @@ STYLES = {"noisy": "yellow", "unknown": "dim", "good": None}
 
 def run(options: argparse.Namespace) -> int:
     """Print the findings, noisy ones first."""
-    from etude.testbed.doctor import examine
-
     findings = examine()
     if options.json:
-        import json
-        from dataclasses import asdict
-
         print(json.dumps([asdict(f) for f in findings], indent=1, ensure_ascii=False))
         return 0
-    from etude.cli.terminal import Terminal
-
     findings = sorted(findings, key=lambda f: list(STYLES).index(f.verdict))
     screen = Terminal()
     if screen.width is None:

@@ -6,20 +6,19 @@ import argparse
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from etude.cli.terminal import Terminal
 from etude.errors import InputError, UsageError, cannot_write
-
-if TYPE_CHECKING:
-    from etude.export.document import Document
+from etude.export.document import Document, Run, lost_lines
+from etude.export.entries import document_of
+from etude.export.formats import exported
+from etude.export.gather import gather
+from etude.store.database import open_store
+from etude.store.entry import Selector
 
 
 def run(options: argparse.Namespace) -> int:
     """Read, choose, write; says what was left out."""
-    from etude.cli.terminal import Terminal
-    from etude.export.document import lost_lines
-    from etude.export.formats import exported
-
     if bool(options.files) == (options.store is not None):
         raise UsageError("expected either results or --store PLACE; see etude export --help")
     document = _chosen(_of_store(options) if options.store is not None else _of_files(options), options)
@@ -35,18 +34,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _of_files(options: argparse.Namespace) -> Document:
-    from etude.export.document import Run
-    from etude.export.gather import gather
-
     origin = Run("", commit=options.commit, branch=options.branch)
     return gather(options.files, origin, confidence=options.confidence)
 
 
 def _of_store(options: argparse.Namespace) -> Document:
-    from etude.export.entries import document_of
-    from etude.store.database import open_store
-    from etude.store.entry import Selector
-
     test = options.test[0] if len(options.test) == 1 else None
     metric = options.metric[0] if len(options.metric) == 1 else None
     wanted = Selector(test, metric, commit=options.commit, branch=options.branch, machine=options.machine)

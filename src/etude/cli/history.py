@@ -3,35 +3,36 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from etude.history.course import Course
+from etude.cli.history_alerts import alerts
+from etude.cli.sparkline import sparkline
+from etude.cli.terminal import Terminal
+from etude.errors import InputError, UsageError
+from etude.figures.history import history
+from etude.figures.save import check_format, save
+from etude.figures.style import Style
+from etude.history.course import Course, courses
+from etude.report.history_text import heading, lines, to_document
+from etude.report.page.history import history_page
+from etude.report.page.write import write
+from etude.store.database import open_store
 
 STEP = "▲"
 
 
 def run(options: argparse.Namespace) -> int:
     """Read the store, find the steps, show them."""
-    from etude.history.course import courses
-    from etude.store.database import open_store
-
     _check(options)
     with open_store(options.store) as store:
         entries = store.history(options.test, options.metric, machine=options.machine, branch=options.branch)
         found = courses(entries, store.marks())
         _check_found(found, options)
         if options.rules is not None:
-            from etude.cli.history_alerts import alerts
-
             return alerts(found, store, options)
     if options.json:
-        import json
-
-        from etude.report.history_text import to_document
-
         print(json.dumps([to_document(course) for course in found], ensure_ascii=False, indent=1))
     else:
         show(found)
@@ -41,9 +42,6 @@ def run(options: argparse.Namespace) -> int:
 
 def show(found: Sequence[Course]) -> None:
     """Each course: its heading, a sparkline with its steps marked, and its lines."""
-    from etude.cli.terminal import Terminal
-    from etude.report.history_text import heading, lines
-
     screen = Terminal()
     for course in found:
         screen.say(heading(course))
@@ -61,8 +59,6 @@ def show(found: Sequence[Course]) -> None:
 
 def spark(course: Course, width: int) -> list[str]:
     """Its levels as bars, and below them where steps begin."""
-    from etude.cli.sparkline import sparkline
-
     values = [course.value(float(level)) for level in course.levels]
     bars, _, each = sparkline(values, frozenset(), width)
     marks = [" "] * len(bars)
@@ -75,22 +71,12 @@ def spark(course: Course, width: int) -> list[str]:
 def draw(found: Sequence[Course], options: argparse.Namespace) -> None:
     """The figure and the page, where they are asked for."""
     if options.figure:
-        from etude.figures.history import history
-        from etude.figures.save import save
-        from etude.figures.style import Style
-
         save(history(found), options.figure, Style(width=6.5))
     if options.page:
-        from etude.report.page.history import history_page
-        from etude.report.page.write import write
-
         write(Path(options.page), history_page(found))
 
 
 def _check(options: argparse.Namespace) -> None:
-    from etude.errors import UsageError
-    from etude.figures.save import check_format
-
     if options.figure:
         check_format(options.figure)
     if options.rules is None and (options.backtest or options.gate or options.confirm):
@@ -100,8 +86,6 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _check_found(found: Sequence[Course], options: argparse.Namespace) -> None:
-    from etude.errors import InputError
-
     if not found:
         chosen = [f"{n} {v}" for n in ("machine", "branch") if (v := getattr(options, n)) is not None]
         where = f" for {' and '.join(chosen)}" if chosen else ""

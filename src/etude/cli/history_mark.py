@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 
+from etude.errors import InputError
+from etude.store.database import open_store
+
 
 def run(options: argparse.Namespace) -> int:
     """Store the mark, and say so."""
-    from etude.errors import InputError
-    from etude.store.database import open_store
-
     with open_store(options.store) as store:
         metrics = store.metrics(options.test)
         if not metrics:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import argparse
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from etude.testbed.remote.hosts import Entry
+from etude.errors import MachineRefuses
+from etude.testbed.remote.host import Host
+from etude.testbed.remote.hosts import Entry, read_hosts
 
 
 def run(options: argparse.Namespace) -> int:
     """Print a line for each host; 5 where one cannot be had."""
-    from etude.testbed.remote.hosts import read_hosts
-
     entries = read_hosts(options.file)
     with ThreadPoolExecutor(len(entries)) as pool:
         found = list(pool.map(_tried, entries.values()))
@@ -25,9 +23,6 @@ def run(options: argparse.Namespace) -> int:
 
 def _tried(entry: Entry) -> tuple[bool, str]:
     """Whether a host can be had, and what there is to say of it."""
-    from etude.errors import MachineRefuses
-    from etude.testbed.remote.host import Host
-
     host = Host(entry)
     try:
         host.connect()

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
+from etude.cli.io_show import show
 from etude.errors import UsageError
+from etude.iolab.lab import study
+from etude.iolab.trial_rows import csv_text
+from etude.results.reader import load_results
 
 
 def run(options: argparse.Namespace) -> int:
     """Read, draw, show."""
-    from pathlib import Path
-
-    from etude.cli.io_show import show
-    from etude.iolab.lab import study
-    from etude.iolab.trial_rows import csv_text
-    from etude.results.reader import load_results
-
     if options.figures and len(options.results) > 1:
         raise UsageError("--figures takes one sweep: those of several would have the same names")
     found = [study(load_results(path), options.figures, options.format) for path in options.results]

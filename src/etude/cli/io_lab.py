@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from etude.cli.io_options import check_alone
+from etude.cli.io_show import show
 from etude.cli.options.measure import io_lab_options
-from etude.iolab.sweeps import TOTALS
-
-if TYPE_CHECKING:
-    from etude.iolab.lab import Studied
-    from etude.results.results import Results
+from etude.cli.sweep_display import SweepDisplay
+from etude.cli.terminal import Terminal
+from etude.experiment.sitting import new_directory
+from etude.iolab.exercise import NAME, graded, lab_of, questions, template
+from etude.iolab.lab import SWEEPS, Lab, Studied, begin, begun, read_only, run_lab, write_text
+from etude.iolab.run_sweep import resume_sweep, sweep
+from etude.iolab.sweeps import TOTALS, make_plan, make_sweep
+from etude.results.reader import load_results
+from etude.results.results import Results
 
 
 def run(options: argparse.Namespace) -> int:
     """Measure both, then show."""
-    import os
-    from functools import partial
-
-    from etude.cli.io_options import check_alone
-    from etude.cli.io_show import show
-    from etude.cli.sweep_display import SweepDisplay
-    from etude.experiment.sitting import new_directory
-    from etude.iolab.lab import Lab, begin, begun, run_lab
-    from etude.iolab.run_sweep import resume_sweep, sweep
-    from etude.iolab.sweeps import make_plan, make_sweep
-
     if options.check is not None:
         check_alone(options, io_lab_options, "check", ())
         return _check(options.check)
@@ -64,10 +61,6 @@ def run(options: argparse.Namespace) -> int:
 
 def _ask(studied: Sequence[Studied], directory: Path) -> None:
     """Figures and questions, and no explanation."""
-    from etude.cli.terminal import Terminal
-    from etude.iolab.exercise import NAME, questions, template
-    from etude.iolab.lab import write_text
-
     screen, path = Terminal(), directory / NAME
     for each in studied:
         for name, figure in each.figures.items():
@@ -83,11 +76,6 @@ def _ask(studied: Sequence[Studied], directory: Path) -> None:
 
 def _check(path: str) -> int:
     """Print how each answer was, and the interval of those that are wrong; 1 unless all are right."""
-    from etude.cli.terminal import Terminal
-    from etude.iolab.exercise import graded, lab_of, questions
-    from etude.iolab.lab import SWEEPS, read_only
-    from etude.results.reader import load_results
-
     answers, directory = lab_of(path)
     grades = graded(answers, questions([read_only(load_results(directory / name)) for name in SWEEPS]))
     screen = Terminal()

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from json import dumps
+from typing import Any
 
 from etude.cli.fitting import Column
 from etude.cli.terminal import Terminal
+from etude.iolab import comparisons, costs, shapes
+from etude.iolab.lab import Studied
 from etude.iolab.landmarks import size_text
 from etude.iolab.points import Points, Swept
 from etude.units.formatting import percent, quantity
-
-if TYPE_CHECKING:
-    from etude.iolab.lab import Studied
 
 FORMAT, VERSION = "etude-io", 1
 
@@ -31,8 +31,6 @@ def show(studied: Sequence[Studied], *, json: bool = False) -> None:
 
 def _print(studied: Sequence[Studied], json: bool) -> None:
     if json:
-        from json import dumps
-
         print(
             dumps({"format": FORMAT, "version": VERSION, "sweeps": [_document(s) for s in studied]}, indent=1)
         )
@@ -75,8 +73,6 @@ def _away(value: float, median: float) -> str:
 
 
 def _document(studied: Studied) -> dict[str, Any]:
-    from etude.iolab import comparisons, costs, shapes
-
     swept, reading = studied.swept, studied.reading
     return {
         "results": str(studied.results.directory),

@@ -6,15 +6,15 @@ import argparse
 import sys
 
 from etude.cli.io_options import check_alone
+from etude.cli.io_show import show
 from etude.cli.options.measure import io_sweep_options
+from etude.cli.sweep_display import SweepDisplay
+from etude.iolab.lab import study
+from etude.iolab.run_sweep import resume_sweep, sweep
 
 
 def run(options: argparse.Namespace) -> int:
     """Measure, then show what came out."""
-    from etude.cli.sweep_display import SweepDisplay
-    from etude.iolab.lab import study
-    from etude.iolab.run_sweep import resume_sweep, sweep
-
     if options.resume is not None:
         check_alone(options, io_sweep_options, "resume", ("format", "json"))
     display = SweepDisplay(sys.stderr)
@@ -42,7 +42,5 @@ def run(options: argparse.Namespace) -> int:
         studied = study(results, suffix=options.format)
     finally:
         display.close()
-    from etude.cli.io_show import show
-
     show([studied], json=options.json)
     return 0

@@ -6,6 +6,7 @@ import argparse
 import math
 import os
 from collections.abc import Sequence
+from json import dumps
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -63,8 +64,6 @@ def _show(found: Sequence[tuple[Kept, Answer, float | None]], options: argparse.
     drawn = _figures(found) if options.figures is not None and any(k.trials() for k, _, _ in found) else {}
     paths = {name: Path(options.figures) / f"{name}.{options.format}" for name in drawn}
     if options.json:
-        from json import dumps
-
         documents = [_document(*each) for each in found]
         files = {name: str(path) for name, path in paths.items()}
         print(

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+import json
+from pathlib import Path
+from typing import Any
 
-if TYPE_CHECKING:
-    from etude.report.planned import Planned
-    from etude.report.subject import Subject
+from etude.cli.fitting import Column
+from etude.cli.terminal import Terminal
+from etude.errors import InputError
+from etude.report import plan_text
+from etude.report.plan_text import to_document
+from etude.report.planned import Planned, Wanted, plan_from
+from etude.report.subject import Subject, subject_of, subject_of_table
+from etude.results.reader import load_results
+from etude.results.readers import read_table
 
 
 def run(options: argparse.Namespace) -> int:
     """Print the plan."""
-    from etude.report.plan_text import to_document
-    from etude.report.planned import Wanted, plan_from
-
     subject = _read(options.pilot)
     wanted = Wanted(
         options.effect,
@@ -26,8 +31,6 @@ def run(options: argparse.Namespace) -> int:
     )
     plans = plan_from(subject, wanted)
     if options.json:
-        import json
-
         print(json.dumps(to_document(subject.label, plans), ensure_ascii=False, indent=1))
         return 0
     for plan in plans:
@@ -37,13 +40,6 @@ def run(options: argparse.Namespace) -> int:
 
 def _read(path: str) -> Subject:
     """What there is to plan from."""
-    from pathlib import Path
-
-    from etude.errors import InputError
-    from etude.report.subject import subject_of, subject_of_table
-    from etude.results.reader import load_results
-    from etude.results.readers import read_table
-
     place = Path(path)
     if (place / "experiment.json").is_file() or (place.suffix == ".res" and place.is_file()):
         return subject_of(load_results(place))
@@ -54,10 +50,6 @@ def _read(path: str) -> Subject:
 
 
 def _show(plan: Planned, document: Any) -> None:
-    from etude.cli.fitting import Column
-    from etude.cli.terminal import Terminal
-    from etude.report import plan_text
-
     screen = Terminal()
     screen.say(plan_text.pilot_line(plan))
     heads = (plan_text.heading(plan), *plan_text.HEADINGS)

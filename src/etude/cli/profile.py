@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import argparse
+from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from etude.cli.options.plot import PROFILE_USUAL_TOP
-
-if TYPE_CHECKING:
-    from etude.figures.data import Figure
-    from etude.iotrace.profile import Profile
+from etude.cli.profile_beside_display import show_beside
+from etude.cli.profile_display import show
+from etude.errors import UsageError
+from etude.figures.data import Figure
+from etude.figures.save import check_format, save
+from etude.figures.style import Style
+from etude.iotrace.beside import beside
+from etude.iotrace.beside_document import beside_document
+from etude.iotrace.document import document
+from etude.iotrace.picture import figure_beside, figure_of
+from etude.iotrace.played import played
+from etude.iotrace.profile import Profile, profile_of
+from etude.iotrace.read import read_trace
 
 
 def run(options: argparse.Namespace) -> int:
     """Read, add up, show."""
     if options.other is None and (options.script or options.roll):
-        from etude.errors import UsageError
-
         raise UsageError(
             "--script and --roll show sizes beside two traces: give the recording of the replay as well"
         )
     if options.figure is not None:
-        from etude.figures.save import check_format
-
         check_format(options.figure)
     return _one(options) if options.other is None else _two(options)
 
@@ -32,62 +38,39 @@ def _one(options: argparse.Namespace) -> int:
     profile = _profile(options.trace, options)
     said: list[str] = []
     if options.figure is not None:
-        from etude.iotrace.picture import figure_of
-
         said = _save(figure_of(profile), options.figure)
     if options.json:
-        from etude.iotrace.document import document
-
         return _print(document(profile, options.top))
-    from etude.cli.profile_display import show
-
     show(profile, options.top or PROFILE_USUAL_TOP, figure=options.figure, said=said)
     return 0
 
 
 def _two(options: argparse.Namespace) -> int:
-    from etude.iotrace.beside import beside
-
     both = _profile(options.trace, options), _profile(options.other, options, beside=True)
     script, roll = (None if path is None else Path(path) for path in (options.script, options.roll))
     found = beside(*both, script=script, roll=roll)
     said: list[str] = []
     if options.figure is not None:
-        from etude.iotrace.picture import figure_beside
-
         names = ("original", "replay") if found.replay else ("A", "B")
         words = [list(each.trace.header["argv"]) for each in both]
         alike = found.replay or found.same_program
         title = " ".join(words[0]) if alike else " and ".join(Path(each[0]).name for each in words)
         said = _save(figure_beside(*both, names, title), options.figure)
     if options.json:
-        from etude.iotrace.beside_document import beside_document
-
         return _print(beside_document(found, options.top))
-    from etude.cli.profile_beside_display import show_beside
-
     show_beside(found, options.top or PROFILE_USUAL_TOP, figure=options.figure, said=said)
     return 0
 
 
 def _profile(path: str, options: argparse.Namespace, *, beside: bool = False) -> Profile:
-    from etude.iotrace.played import played
-    from etude.iotrace.profile import profile_of
-    from etude.iotrace.read import read_trace
-
     trace = read_trace(Path(path), partial=options.partial)
     return profile_of(played(trace) if beside else trace)
 
 
 def _save(figure: Figure, path: str) -> list[str]:
-    from etude.figures.save import save
-    from etude.figures.style import Style
-
     return save(figure, path, Style())
 
 
 def _print(document: dict[str, Any]) -> int:
-    from json import dumps
-
     print(dumps(document, indent=1))
     return 0

@@ -6,19 +6,17 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from etude.testbed.quiet.keeping import Outcome
-    from etude.testbed.quiet.operation import Asked
-    from etude.testbed.quiet.standing import Row
+from etude.errors import UsageError
+from etude.testbed.quiet.keeping import Outcome, file, off, on
+from etude.testbed.quiet.operation import Asked
+from etude.testbed.quiet.standing import Row, left_over, standing
+from etude.testbed.quiet.table import USUAL, all_of, parse
 
 
 def run(options: argparse.Namespace) -> int:
     """Do it; 1 where something that was named cannot be done on this machine."""
-    from etude.errors import UsageError
-    from etude.testbed.quiet.table import USUAL, all_of, parse
-
     if options.way != "on" and (options.dry_run or options.without):
         raise UsageError(f"--dry-run and --except are for on, not for {options.way}")
     if options.way == "off":
@@ -32,8 +30,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _on(asked: Asked, *, as_json: bool) -> int:
-    from etude.testbed.quiet.keeping import on
-
     outcome = on(asked)
     if as_json:
         print(json.dumps(_document(outcome), indent=1, ensure_ascii=False))
@@ -43,8 +39,6 @@ def _on(asked: Asked, *, as_json: bool) -> int:
 
 
 def _off(*, as_json: bool) -> int:
-    from etude.testbed.quiet.keeping import off
-
     names = off()
     if as_json:
         print(json.dumps({"format": "etude-quiet", "version": 1, "put_back": names}))
@@ -56,8 +50,6 @@ def _off(*, as_json: bool) -> int:
 
 
 def _rehearse(asked: Asked, *, as_json: bool) -> int:
-    from etude.testbed.quiet.standing import standing
-
     rows = standing(asked)
     if as_json:
         _print_rows(rows)
@@ -73,9 +65,6 @@ def _rehearse(asked: Asked, *, as_json: bool) -> int:
 
 
 def _status(asked: Asked, *, as_json: bool) -> int:
-    from etude.testbed.quiet.keeping import file
-    from etude.testbed.quiet.standing import left_over, standing
-
     rows = standing(asked)
     if as_json:
         _print_rows(rows)

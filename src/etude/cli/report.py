@@ -7,15 +7,14 @@ import sys
 from pathlib import Path
 
 from etude.cli.options.analyse import REPORT_FORMATS
+from etude.cli.report_parts import parts_of
+from etude.report.judging import Judging
+from etude.report.page import content_of, gather
+from etude.report.page.write import rendered, write
 
 
 def run(options: argparse.Namespace) -> int:
     """Read, judge, write; says where the page is."""
-    from etude.cli.report_parts import parts_of
-    from etude.report.judging import Judging
-    from etude.report.page import content_of, gather
-    from etude.report.page.write import rendered, write
-
     form = options.format or _by_name(options.output) or "html"
     judging = Judging(
         confidence=options.confidence,

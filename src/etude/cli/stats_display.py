@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from etude.cli.fitting import Column
 from etude.cli.show import say_notes
 from etude.cli.sparkline import bar_lines
 from etude.cli.terminal import Terminal
 from etude.report import details, further, text
+from etude.report.across import Across
 from etude.report.comparison import Comparison
+from etude.report.export import to_json
 from etude.report.extension import narrowing, reaching
 from etude.report.joined_text import joined_lines
 from etude.report.judging import Judging
 from etude.report.status import status_of
+from etude.report.summaries import Summaries, SummaryRow
 from etude.report.uncompared import not_compared_lines
 from etude.report.verdict import MetricSummary, TestVerdict, Verdict
+from etude.results.series import Series
 from etude.stats.percentiles import fewest_for_interval
 from etude.units.formatting import counted, level_text, percent, quantity, rounded
-
-if TYPE_CHECKING:
-    from etude.report.across import Across
-    from etude.report.summaries import Summaries, SummaryRow
-    from etude.results.series import Series
 
 MANY = 8
 """More tests than this are shown a line each, unless all is asked for."""
@@ -70,8 +69,6 @@ class StatsDisplay:
         self, verdicts: Sequence[Verdict], across: Sequence[Across], machines: Sequence[str] = ()
     ) -> None:
         """The document of one verdict, or a list of those of several: what was compared stands in the last one."""
-        from etude.report.export import to_json
-
         *first, last = verdicts
         documents = [*map(to_json, first), to_json(last, across, machines)]
         print(f"[{','.join(documents)}]" if first else documents[0])

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from etude.store.database import Store
-    from etude.store.entry import Result
+import orjson
 
+from etude.cli.fitting import Column
+from etude.cli.terminal import Terminal
+from etude.errors import UsageError
+from etude.store.database import Store, open_store
+from etude.store.entry import Result
 
 COLUMNS = {
     "commit": 0,
@@ -26,9 +28,6 @@ COLUMNS = {
 
 def run(options: argparse.Namespace) -> int:
     """Do one of them; `check` ends with 1 where it finds something."""
-    from etude.errors import UsageError
-    from etude.store.database import open_store
-
     if options.results and options.what != "forget":
         raise UsageError(f"etude store {options.what} takes no RESULT")
     with open_store(options.store) as store:
@@ -46,17 +45,12 @@ def run(options: argparse.Namespace) -> int:
 def _list(store: Store, json: bool) -> None:
     results = store.results()
     if json:
-        import orjson
-
         document = {"format": "etude-store-list", "version": 1, "results": results}
         print(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode())
         return
     if not results:
         print(f"{store.where}: no results")
         return
-    from etude.cli.fitting import Column
-    from etude.cli.terminal import Terminal
-
     rows = [_row(result) for result in results]
     columns = [
         Column(head, [row[place] for row in rows], rank) for place, (head, rank) in enumerate(COLUMNS.items())
@@ -81,8 +75,6 @@ def _row(result: Result) -> Sequence[str]:
 def _tests(store: Store, json: bool) -> None:
     found = {test: store.metrics(test) for test in store.tests()}
     if json:
-        import orjson
-
         print(orjson.dumps({"format": "etude-store-tests", "version": 1, "tests": found}).decode())
         return
     for test, metrics in found.items():
@@ -90,8 +82,6 @@ def _tests(store: Store, json: bool) -> None:
 
 
 def _forget(store: Store, numbers: Sequence[str]) -> None:
-    from etude.errors import UsageError
-
     wrong = [number for number in numbers if not number.isdecimal()]
     if wrong or not numbers:
         what = repr(wrong[0]) if wrong else "nothing"

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from etude.store.entry import Added
+from etude.errors import UsageError
+from etude.store.adding import Origin
+from etude.store.content import read_content
+from etude.store.database import open_store
+from etude.store.entry import Added
+from etude.store.repository import commit_of
 
 
 def run(options: argparse.Namespace) -> int:
     """Add each, and say what became of it."""
-    from etude.store.content import read_content
-    from etude.store.database import open_store
-
     origin = _origin(options)
     with open_store(options.store) as store:
         for directory in options.directories:
@@ -29,17 +29,12 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _origin(options: argparse.Namespace):  # type: ignore[no-untyped-def]  # its module loads SQLAlchemy
-    from etude.errors import UsageError
-    from etude.store.adding import Origin
-
     if options.repository is None:
         if options.dirty:
             raise UsageError("--dirty is about a repository; name it by --repository DIR")
         return Origin(options.commit, options.committed, options.branch, tuple(options.tag))
     if options.committed is not None:
         raise UsageError("--committed: git says that in a repository; leave it out")
-    from etude.store.repository import commit_of
-
     found = commit_of(options.repository, options.commit, dirty=options.dirty)
     tags = (*options.tag, *found.tags)
     return Origin(found.commit, found.committed, options.branch or found.branch, tags)

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TextIO
+from collections.abc import Sequence
+from typing import TextIO
 
 from etude.cli.terminal import Terminal
 from etude.units.formatting import counted, duration, percent
+from etude.workbench.pool.job import Ended as PoolEnded
+from etude.workbench.surfaces.factors import Cell
+from etude.workbench.surfaces.kept import KeptSurface
 from etude.workbench.surfaces.mapped import Estimate
+from etude.workbench.surfaces.mapping import Visit
+from etude.workbench.surfaces.samples import Sample
 from etude.workbench.surfaces.words import estimate_text
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from etude.workbench.pool.job import Ended as PoolEnded
-    from etude.workbench.surfaces.factors import Cell
-    from etude.workbench.surfaces.kept import KeptSurface
-    from etude.workbench.surfaces.mapping import Visit
-    from etude.workbench.surfaces.samples import Sample
 
 
 class SurfaceDisplay:

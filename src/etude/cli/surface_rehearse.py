@@ -5,24 +5,24 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from etude.cli.fitting import Column
 from etude.cli.peak_ways import place_of
 from etude.cli.peak_words import target_text
+from etude.cli.surface_response import source_of
 from etude.cli.surface_run import rules_of
 from etude.cli.terminal import Terminal
 from etude.errors import UsageError
 from etude.units.formatting import duration, percent
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from etude.workbench.rehearse import Place
-    from etude.workbench.surfaces.rehearsal import RehearsedMap
-    from etude.workbench.task import Task
+from etude.workbench.rehearse import Place
+from etude.workbench.surfaces import rehearsal
+from etude.workbench.surfaces.rehearsal import RehearsedMap
+from etude.workbench.surfaces.spec import MetricOf, read_spec
+from etude.workbench.task import Task
 
 FORMAT, VERSION = "etude-surface", 1
 MAPS = 5
@@ -30,9 +30,6 @@ MAPS = 5
 
 def rehearse(options: argparse.Namespace) -> int:
     """Map simulated surfaces over the cells of SPEC, and say what it cost and how many cells were right."""
-    from etude.workbench.surfaces import rehearsal
-    from etude.workbench.surfaces.spec import MetricOf, read_spec
-
     if options.pool is not None or options.output is not None or options.simulate is not None:
         other = "--pool" if options.pool is not None else "-o" if options.output is not None else "--simulate"
         raise UsageError(f"--rehearse measures nothing and keeps nothing: leave out {other}")
@@ -42,8 +39,6 @@ def rehearse(options: argparse.Namespace) -> int:
             f"--rehearse is for surfaces of peak rates: {spec.path} has a metric of a "
             f"{'command' if spec.response.command else 'script'}"
         )
-    from etude.cli.surface_response import source_of
-
     source = source_of(spec.response, spec.path.parent)
     place = place_of(options, source)
     rules = rules_of(spec.rules, options, spec.space.size)
