@@ -6,21 +6,24 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from etude.cli import hyperfine, verb_parsers
 from etude.cli import parser as kinds
 from etude.cli.bench_tests import shell_of, tests_of
-from etude.cli.bounds import answer, check_bounds, read_bounds
-from etude.cli.exports import check_places, export_of, write_exports
+from etude.cli.bounds import check_bounds, read_bounds
+from etude.cli.display import Display
+from etude.cli.exports import check_places, export_of
 from etude.cli.pool_options import pool_of
-
-if TYPE_CHECKING:
-    from etude.report.across import Across
-    from etude.report.failing import Bound
-    from etude.report.subject import Subject
-    from etude.report.verdict import Verdict
-    from etude.results.results import Results
+from etude.cli.shown_output import ShownOutput
+from etude.errors import UsageError
+from etude.experiment.ask import BUDGET_S, make_plan
+from etude.experiment.new_limits import NewLimits
+from etude.experiment.run import resume
+from etude.experiment.run import run as run_plan
+from etude.report.failing import Bound
+from etude.report.subject import Subject
+from etude.results.reader import load_results, read_experiment
+from etude.results.results import Results
 
 RESUMED = (
     *("resume", "trials", "max_trials", "time", "precision", "baseline", "between_sittings", "fail_if"),
@@ -35,59 +38,23 @@ def run(options: argparse.Namespace) -> int:
     exports = [export_of(text) for text in options.export]
     check_places(exports, options.output)
     bounds = read_bounds(options.fail_if)
-    baseline = _baseline(options.baseline)
+    baseline = None
+    if options.baseline is not None:
+        from etude.cli.baseline import read_baseline
+
+        baseline = read_baseline(options.baseline)
     if options.resume is not None:
         results = _resumed(options, bounds, baseline)
     else:
         results = _measured(options, bounds, baseline)
+    from etude.cli.bench_verdict import show_verdict  # loaded while nothing is measured
 
-    from etude.cli.show import BESIDE, show
-    from etude.cli.terminal import Terminal
-    from etude.report.judging import Judging
-    from etude.report.verdict import verdict
-
-    primary = results.experiment["plan"]["primary"]
-    bounded = (bound.metric for bound in bounds)
-    metrics = None if options.json or exports else tuple(dict.fromkeys((primary, *BESIDE, *bounded)))
-    found = verdict(results, metrics, Judging(every_outlier=options.json))
-    across, without = _across(baseline, found, options.between_sittings)
-    left_out = write_exports(found, exports)
-    show(
-        found,
-        json=options.json,
-        across=across,
-        without=without,
-        machines=_machines(baseline, found),
-    )
-    for line in left_out:
-        Terminal(sys.stderr).say(f"Left out: {line}")
-    code = answer(
-        bounds,
-        [found],
-        across,
-        undecided=options.undecided,
-        beside=_beside_bounds(options),
-        aside=options.json,
-    )
-    return code or _refusal(across, without)
-
-
-def _beside_bounds(options: argparse.Namespace) -> list[tuple[str, str]]:
-    """The options that say what the bounds compare with."""
-    pairs = [] if options.baseline is None else [("--baseline", str(options.baseline))]
-    if options.between_sittings is not None:
-        pairs.append(("--between-sittings", f"{100 * options.between_sittings:.12g}%"))
-    return pairs
+    return show_verdict(options, results, bounds, exports, baseline)
 
 
 def _resumed(options: argparse.Namespace, bounds: Sequence[Bound], baseline: Subject | None) -> Results:
     """An experiment that is resumed or extended, over its pool where it was begun over one."""
     from etude.cli import pooled
-    from etude.cli.display import Display
-    from etude.errors import UsageError
-    from etude.experiment.new_limits import NewLimits
-    from etude.experiment.run import resume
-    from etude.results.reader import load_results, read_experiment
 
     _check_resume(options)
     if bounds:
@@ -111,30 +78,15 @@ def _resumed(options: argparse.Namespace, bounds: Sequence[Bound], baseline: Sub
 
 def _measured(options: argparse.Namespace, bounds: Sequence[Bound], baseline: Subject | None) -> Results:
     """A new experiment."""
-    from etude.cli.display import Display
-    from etude.cli.shown_output import ShownOutput
-    from etude.experiment.run import run as run_plan
-
     plan, spec = _plan(options), pool_of(options)
     own, stored = [metric.name for metric in options.metric], baseline is not None
     check_bounds(bounds, plan.primary, len(plan.tests), plan.schedule, own, stored=stored)
     if baseline is not None:
-        from etude.report.across import check_comparable
-        from etude.results.units import unit_kept
+        from etude.cli.baseline import check_baseline
 
-        check_comparable(
-            baseline,
-            {test.name: test.command for test in plan.tests},
-            plan.primary,
-            next((unit_kept(m.unit).base for m in options.metric if m.name == plan.primary), None),
-            between=options.between_sittings,
-            several=spec is not None,
-        )
-        if spec is None:
-            _note_other_machine(baseline)
+        check_baseline(baseline, plan, options, over_pool=spec is not None)
     if spec is not None:
         from etude.cli import pooled
-        from etude.errors import UsageError
 
         if options.show_output:
             raise UsageError("--show-output: what runs over a pool prints elsewhere; leave out one of them")
@@ -153,54 +105,7 @@ def _measured(options: argparse.Namespace, bounds: Sequence[Bound], baseline: Su
         display.close()
 
 
-def _note_other_machine(baseline: Subject) -> None:
-    """Print, before anything is measured, how this machine differs from the baseline's."""
-    from etude.cli.diff import NOW, state_now
-    from etude.cli.show import say_note
-    from etude.cli.terminal import Terminal
-    from etude.report.differences import compare_states, first_line, state_of
-
-    known = state_of(baseline.experiment or {})
-    line = first_line(baseline.label, NOW, compare_states(known, state_now(known)))
-    if line is not None:
-        say_note(Terminal(sys.stderr), line)
-
-
-def _refusal(across: list[Across], without: list[str]) -> int:
-    """The exit code where a test was not compared with the baseline; 0 where there is none, or all were."""
-    if not (across or without):
-        return 0
-    from etude.errors import NotComparable
-    from etude.stats.sittings import Refused
-
-    refused = without or any(isinstance(each.found, Refused) for each in across)
-    return NotComparable.exit_code if refused else 0
-
-
-def _machines(baseline: Subject | None, found: Verdict) -> list[str]:
-    """What the comparison with the baseline begins with, where its machine was another."""
-    if baseline is None:
-        return []
-    from etude.report.across import machines_lines
-
-    return machines_lines([baseline, found.subject])
-
-
-def _across(
-    baseline: Subject | None, found: Verdict, between: float | None
-) -> tuple[list[Across], list[str]]:
-    """The tests against those of the baseline, and why they are not compared."""
-    if baseline is None:
-        return [], []
-    from etude.report.across import compare_with_first
-
-    across, without = compare_with_first([baseline, found.subject], found.primary, between=between)
-    return across, [f"Not compared: {reason}" for _, reason in without]
-
-
 def _plan(options: argparse.Namespace):  # type: ignore[no-untyped-def]  # a Plan; imported late
-    from etude.experiment.ask import BUDGET_S, make_plan
-
     tests = tests_of(options)
     return make_plan(
         tests,
@@ -226,26 +131,13 @@ def _plan(options: argparse.Namespace):  # type: ignore[no-untyped-def]  # a Pla
 
 def _least_s(options: argparse.Namespace) -> float | None:
     """The shortest time by the clock; 0 over a pool, whose jobs take longer than that to begin."""
-    from etude.errors import UsageError
-
     if options.pool and options.min_time:
         raise UsageError("--min-time: jobs of a pool are spread over more time anyway; leave out one of them")
     return 0.0 if options.pool else options.min_time
 
 
 def _check_resume(options: argparse.Namespace) -> None:
-    from etude.errors import UsageError
-
     if others := verb_parsers.others_given(options, "bench", RESUMED):
         raise UsageError(
             f"--resume takes what to do from the results directory: leave out {', '.join(others)}"
         )
-
-
-def _baseline(directory: str | None) -> Subject | None:
-    if directory is None:
-        return None
-    from etude.report.subject import subject_of
-    from etude.results.reader import load_results
-
-    return subject_of(load_results(directory))

@@ -5,15 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
 
+from etude.cli.parser import closest
+from etude.errors import UsageError
+from etude.report.across import Across
+from etude.report.failing import Bound
+from etude.report.verdict import Verdict
 from etude.results.model import METRICS
-
-if TYPE_CHECKING:
-    from etude.report.across import Across
-    from etude.report.failing import Bound
-    from etude.report.verdict import Verdict
-
 
 UNDECIDED = 8
 """Exit code of a bound that the interval holds, with --undecided fail."""
@@ -58,9 +56,6 @@ def check_bounds(
     Raises:
         UsageError: it cannot; it names what to type.
     """
-    from etude.cli.parser import closest
-    from etude.errors import UsageError
-
     known = {*METRICS, *own}
     for bound in bounds:
         wrong = f"--fail-if {bound.text!r}: "

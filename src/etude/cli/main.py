@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from etude.cli.entry import complain, hand_on_closed_output, run_program
 from etude.cli.verbs import ENGINE_VERBS, OPERATIONS, SUMMARIES, VERBS, overview
+from etude.errors import EtudeError, Restarting
+from etude.program import engine_path
 from etude.version import __version__
-
-if TYPE_CHECKING:
-    pass
 
 
 def entry() -> None:
@@ -85,9 +83,6 @@ def _measuring(arguments: list[str]) -> str:
 
 def _hand_over(arguments: list[str]) -> int:
     """Become the engine's program; returns only where that cannot be."""
-    from etude.errors import EtudeError
-    from etude.program import engine_path
-
     command = ["etude", *arguments]
     try:
         program = engine_path()
@@ -126,7 +121,6 @@ def _run(verb: str, arguments: list[str]) -> int:
     import gc
 
     from etude.cli.verb_parsers import of_verb, verb_module, verb_parser
-    from etude.errors import EtudeError, Restarting
     from etude.masking import Mask
 
     taken = of_verb(verb, "take_over", lambda words: None)(arguments)

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import glob
+import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from fnmatch import fnmatchcase
+from pathlib import Path
 
-if TYPE_CHECKING:
-    from etude.figures.sources import Sample
-    from etude.figures.wish import Threshold, Wish
+from etude.errors import UsageError
+from etude.figures.export import export
+from etude.figures.kinds import make, usual_kind
+from etude.figures.save import check_format, save
+from etude.figures.sources import Sample, read_samples
+from etude.figures.style import Style
+from etude.figures.wish import Threshold, Wish, threshold
 
 
 def run(options: argparse.Namespace) -> int:
     """Draw, write, and say what was drawn; returns the exit code."""
-    from etude.figures.save import check_format
-
     if options.output is not None:
         check_format(options.output)
     if options.monitor:
@@ -22,15 +27,7 @@ def run(options: argparse.Namespace) -> int:
 
         return plot_monitor(options)
     if options.trial is not None:
-        from etude.errors import UsageError
-
         raise UsageError("--trial is for --monitor")
-    from etude.figures.export import export
-    from etude.figures.kinds import make, usual_kind
-    from etude.figures.save import save
-    from etude.figures.sources import read_samples
-    from etude.figures.style import Style
-
     wish = _wish(options)
     samples = _chosen(read_samples(_paths(options.files), wish), options.test)
     kind = options.kind or usual_kind(samples, wish)
@@ -44,8 +41,6 @@ def run(options: argparse.Namespace) -> int:
     said = save(figure, target, style)
     written = [target]
     if options.data is not None:
-        from pathlib import Path
-
         written += export(figure, options.data, Path(target).stem)
     print(f"{kind}: {' '.join(written)}")
     for note in (*figure.notes, *said):
@@ -55,9 +50,6 @@ def run(options: argparse.Namespace) -> int:
 
 def _paths(words: Sequence[str]) -> list[str]:
     """Files as they are named, and those that a pattern fits."""
-    import glob
-    import os
-
     found: list[str] = []
     for word in words:
         fitting = [] if os.path.exists(word) else sorted(glob.glob(word))
@@ -69,10 +61,6 @@ def _chosen(samples: list[Sample], names: Sequence[str]) -> list[Sample]:
     """The tests that were asked for. Raises UsageError for a name that none has."""
     if not names:
         return samples
-    from fnmatch import fnmatchcase
-
-    from etude.errors import UsageError
-
     for name in names:
         if not any(name == s.name or fnmatchcase(s.name, name) for s in samples):
             known = ", ".join(s.name for s in samples[:10])
@@ -81,8 +69,6 @@ def _chosen(samples: list[Sample], names: Sequence[str]) -> list[Sample]:
 
 
 def _wish(options: argparse.Namespace) -> Wish:
-    from etude.figures.wish import Wish
-
     return Wish(
         metrics=tuple(name.strip() for text in options.metric for name in text.split(",") if name.strip()),
         bars=options.bars,
@@ -107,6 +93,4 @@ def _wish(options: argparse.Namespace) -> Wish:
 
 
 def _thresholds(texts: Sequence[str]) -> tuple[Threshold, ...]:
-    from etude.figures.wish import threshold
-
     return tuple(threshold(text) for text in texts)

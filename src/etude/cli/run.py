@@ -7,14 +7,18 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from etude.cli import parser as kinds
 from etude.cli import verb_parsers
 from etude.cli.pool_options import pool_of
-
-if TYPE_CHECKING:
-    from etude.script.check import Outline, Planned
+from etude.cli.script_display import ScriptDisplay
+from etude.errors import CommandFailed, UsageError
+from etude.results.reader import load_results
+from etude.script.check import Outline, Planned
+from etude.script.checkpoint import is_state
+from etude.script.run import read_script, resume_script, run_script
+from etude.units.formatting import counted
 
 RESUMED = ("resume", "include", "json")
 """Options that a script may be resumed with; all others are in its results directory."""
@@ -22,8 +26,6 @@ RESUMED = ("resume", "include", "json")
 
 def run(options: argparse.Namespace) -> int:
     """Run, go on, or only say what would run."""
-    from etude.errors import UsageError
-
     if options.again is not None:
         from etude.cli.again import again
 
@@ -39,8 +41,6 @@ def run(options: argparse.Namespace) -> int:
     if options.script is None:
         raise UsageError("nothing to run: give a script")
 
-    from etude.script.checkpoint import is_state
-
     if is_state(Path(options.script)):
         if others := verb_parsers.others_given(options, "run", (*RESUMED, "script")):
             raise UsageError(
@@ -51,8 +51,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _begin(options: argparse.Namespace) -> int:
-    from etude.script.run import read_script, run_script
-
     asked = read_script(
         options.script,
         _assignments(options),
@@ -91,7 +89,6 @@ def _assignments(options: argparse.Namespace) -> list[str]:
 
 def _go_on(file: Path, options: argparse.Namespace) -> int:
     from etude.cli import pooled
-    from etude.script.run import resume_script
 
     with _table_before_error(options):
         over_a_pool = file.is_dir() and pooled.go_on(file, options.include)
@@ -105,8 +102,6 @@ def _go_on(file: Path, options: argparse.Namespace) -> int:
 @contextmanager
 def _display(options: argparse.Namespace) -> Iterator[Any]:
     """Progress while a script runs."""
-    from etude.cli.script_display import ScriptDisplay
-
     display = ScriptDisplay(sys.stderr)
     with _table_before_error(options):
         try:
@@ -118,8 +113,6 @@ def _display(options: argparse.Namespace) -> Iterator[Any]:
 @contextmanager
 def _table_before_error(options: argparse.Namespace) -> Iterator[None]:
     """A script that fails shows what was measured before its error."""
-    from etude.errors import CommandFailed
-
     try:
         yield
     except CommandFailed as error:
@@ -133,7 +126,6 @@ def _show(path: Path, options: argparse.Namespace) -> int:
     from etude.cli.show import BESIDE, show
     from etude.report.asked import asked_of
     from etude.report.verdict import judged_metrics, verdict
-    from etude.results.reader import load_results
 
     results = load_results(path)
     if not results.names():
@@ -147,8 +139,6 @@ def _show(path: Path, options: argparse.Namespace) -> int:
 
 def _told(found: Outline, script: str) -> str:
     """What would run, in words."""
-    from etude.units.formatting import counted
-
     more = "" if found.whole else ", and more: it does not seem to end"
     lines = [f"{script}: {counted(len(found.tests), 'test')}{more}"]
     for test in found.tests:
@@ -158,8 +148,6 @@ def _told(found: Outline, script: str) -> str:
 
 
 def _test_lines(test: Planned) -> list[str]:
-    from etude.units.formatting import counted
-
     workers = f", {test.threads} threads" if test.threads > 1 else ""
     until = f"{'at least ' if test.program else ''}{counted(test.minimum, 'trial')}"
     if test.maximum is not None:

@@ -5,24 +5,29 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from pathlib import Path
 
 from etude.cli.bounds import answer, read_bounds
-
-if TYPE_CHECKING:
-    from etude.report.across import Across
-    from etude.report.judging import Judging
-    from etude.report.subject import Subject
-    from etude.report.verdict import Verdict
-    from etude.stats.predicate import Predicate
+from etude.cli.stats_display import StatsDisplay, show_summaries
+from etude.errors import UsageError
+from etude.report.across import Across, compare_with_first, machines_lines
+from etude.report.judging import Judging
+from etude.report.predicated import judge_subjects, read_predicate
+from etude.report.reading import read_subject
+from etude.report.subject import Subject, check_metric
+from etude.report.summaries import Summaries
+from etude.report.uncompared import unanswered_lines
+from etude.report.usual import usual_metrics
+from etude.report.verdict import Verdict, verdict
+from etude.report.warnings import KINDS, Thresholds
+from etude.results.bundle import opened
+from etude.results.bundle_name import is_bundle
+from etude.stats.predicate import Predicate
 
 
 def run(options: argparse.Namespace) -> int:
     """Show each file, compare the later ones with the first, answer what was asked."""
-    from etude.cli.stats_display import StatsDisplay
-    from etude.report.uncompared import unanswered_lines
-    from etude.report.verdict import verdict
-
     judging = _judging(options)
     bounds, predicate = read_bounds(options.fail_if), _predicate(options)
     sources = [source for path in options.files for source in _sources(path, options)]
@@ -50,10 +55,6 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _judging(options: argparse.Namespace) -> Judging:
-    from etude.errors import UsageError
-    from etude.report.judging import Judging
-    from etude.report.warnings import KINDS, Thresholds
-
     for kind in options.no_warn:
         if kind not in KINDS:
             raise UsageError(
@@ -78,17 +79,9 @@ def _watched(options: argparse.Namespace) -> tuple[str, ...]:
 
 def _sources(path: str, options: argparse.Namespace) -> list[Subject | None]:
     """The file's tests; of a bundle those of each of its results."""
-    from pathlib import Path
-
-    from etude.results.bundle_name import is_bundle
-
     place = Path(path)
     if not is_bundle(place):
         return [_read(path, options)]
-    from dataclasses import replace
-
-    from etude.results.bundle import opened
-
     with opened(place) as found:
         subjects = [(directory.name, _read(str(directory), options)) for directory in found]
     several = len(subjects) > 1
@@ -100,9 +93,6 @@ def _sources(path: str, options: argparse.Namespace) -> list[Subject | None]:
 
 def _read(path: str, options: argparse.Namespace) -> Subject | None:
     """The file's tests; None for one that holds summaries only, which are shown at once."""
-    from etude.report.reading import read_subject
-    from etude.report.summaries import Summaries
-
     metrics = None if options.all or options.json else options.metric
     found = read_subject(
         path,
@@ -113,8 +103,6 @@ def _read(path: str, options: argparse.Namespace) -> Subject | None:
         confidence=options.confidence,
     )
     if isinstance(found, Summaries):
-        from etude.cli.stats_display import show_summaries
-
         show_summaries(found, options)
         return None
     return found
@@ -123,15 +111,11 @@ def _read(path: str, options: argparse.Namespace) -> Subject | None:
 def _metrics(subject: Subject, options: argparse.Namespace) -> list[str] | None:
     """The metrics to summarise; None for all."""
     if options.metric:
-        from etude.report.subject import check_metric
-
         for metric in options.metric:
             check_metric(subject.tests, metric)
         return list(options.metric)
     if options.all or options.json:
         return None
-    from etude.report.usual import usual_metrics
-
     return usual_metrics(subject)
 
 
@@ -141,8 +125,6 @@ def _across(
     """The later files against the first, and why some are not compared."""
     if len(verdicts) < 2:
         return [], []
-    from etude.report.across import compare_with_first
-
     found, without = compare_with_first(
         [verdict.subject for verdict in verdicts],
         verdicts[0].primary,
@@ -156,16 +138,12 @@ def _machines(subjects: Sequence[Subject]) -> list[str]:
     """Of the later files: what differs between their machines and the first one's."""
     if len(subjects) < 2:
         return []
-    from etude.report.across import machines_lines
-
     return machines_lines(subjects)
 
 
 def _predicate(options: argparse.Namespace) -> Predicate | None:
     if options.predicate is None:
         return None
-    from etude.report.predicated import read_predicate
-
     return read_predicate(options.predicate, options.confidence)
 
 
@@ -173,8 +151,6 @@ def _judge(subjects: Sequence[Subject], predicate: Predicate | None, options: ar
     """1 unless the predicate holds for every judged metric of every test; says for which it does not."""
     if predicate is None:
         return 0
-
-    from etude.report.predicated import judge_subjects
 
     judgements = judge_subjects(subjects, predicate, options.metric)
     for test, judgement in judgements:

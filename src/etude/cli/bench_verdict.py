@@ -1,0 +1,87 @@
+"""What `etude bench` says of what it has measured."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from etude.cli.bounds import answer
+from etude.cli.exports import Export, write_exports
+from etude.cli.show import BESIDE, show
+from etude.cli.terminal import Terminal
+from etude.errors import NotComparable
+from etude.report.across import Across, compare_with_first, machines_lines
+from etude.report.failing import Bound
+from etude.report.judging import Judging
+from etude.report.subject import Subject
+from etude.report.verdict import Verdict, verdict
+from etude.results.results import Results
+from etude.stats.sittings import Refused
+
+
+def show_verdict(
+    options: argparse.Namespace,
+    results: Results,
+    bounds: Sequence[Bound],
+    exports: list[Export],
+    baseline: Subject | None,
+) -> int:
+    """Judge what was measured, show it and write the exports; returns the exit code."""
+    primary = results.experiment["plan"]["primary"]
+    bounded = (bound.metric for bound in bounds)
+    metrics = None if options.json or exports else tuple(dict.fromkeys((primary, *BESIDE, *bounded)))
+    found = verdict(results, metrics, Judging(every_outlier=options.json))
+    across, without = _across(baseline, found, options.between_sittings)
+    left_out = write_exports(found, exports)
+    show(
+        found,
+        json=options.json,
+        across=across,
+        without=without,
+        machines=_machines(baseline, found),
+    )
+    for line in left_out:
+        Terminal(sys.stderr).say(f"Left out: {line}")
+    code = answer(
+        bounds,
+        [found],
+        across,
+        undecided=options.undecided,
+        beside=_beside_bounds(options),
+        aside=options.json,
+    )
+    return code or _refusal(across, without)
+
+
+def _beside_bounds(options: argparse.Namespace) -> list[tuple[str, str]]:
+    """The options that say what the bounds compare with."""
+    pairs = [] if options.baseline is None else [("--baseline", str(options.baseline))]
+    if options.between_sittings is not None:
+        pairs.append(("--between-sittings", f"{100 * options.between_sittings:.12g}%"))
+    return pairs
+
+
+def _refusal(across: list[Across], without: list[str]) -> int:
+    """The exit code where a test was not compared with the baseline; 0 where there is none, or all were."""
+    if not (across or without):
+        return 0
+    refused = without or any(isinstance(each.found, Refused) for each in across)
+    return NotComparable.exit_code if refused else 0
+
+
+def _machines(baseline: Subject | None, found: Verdict) -> list[str]:
+    """What the comparison with the baseline begins with, where its machine was another."""
+    if baseline is None:
+        return []
+    return machines_lines([baseline, found.subject])
+
+
+def _across(
+    baseline: Subject | None, found: Verdict, between: float | None
+) -> tuple[list[Across], list[str]]:
+    """The tests against those of the baseline, and why they are not compared."""
+    if baseline is None:
+        return [], []
+    across, without = compare_with_first([baseline, found.subject], found.primary, between=between)
+    return across, [f"Not compared: {reason}" for _, reason in without]
