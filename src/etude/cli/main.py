@@ -5,14 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from etude.cli.entry import complain, hand_on_closed_output, run_program
 from etude.cli.verbs import ENGINE_VERBS, OPERATIONS, SUMMARIES, VERBS, overview
 from etude.version import __version__
-
-if TYPE_CHECKING:
-    pass
 
 
 def entry() -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from etude.cli import parser as kinds
 from etude.cli.io_options import FORMATS
@@ -18,9 +17,6 @@ from etude.cli.one_thread import one_thread
 from etude.cli.peak_options import add_budget, add_like, only_with_rehearse
 from etude.cli.pool_options import add_pool
 from etude.workbench.most import LONGEST_S
-
-if TYPE_CHECKING:
-    pass
 
 PLANS = ("full", "in-order", "one-at-a-time", "d-optimal", "adaptive")
 
