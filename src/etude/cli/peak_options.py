@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from etude.cli import parser as kinds
 from etude.workbench.most import LONGEST_BUDGET_S
-
-if TYPE_CHECKING:
-    pass
 
 
 def add_budget(add: Callable[..., object]) -> None:

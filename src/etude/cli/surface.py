@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from etude.cli.one_thread import one_thread
 from etude.cli.peak_options import only_with_rehearse
-
-if TYPE_CHECKING:
-    pass
 
 
 def run(options: argparse.Namespace) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
@@ -17,9 +17,6 @@ from etude.results.regular import open_regular, read_regular
 from etude.results.resfile import read_res
 from etude.results.results import FORMAT, VERSION, Results
 from etude.trust import check_for_root
-
-if TYPE_CHECKING:
-    pass
 
 
 def load_results(directory: str | os.PathLike[str]) -> Results:

@@ -8,13 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from etude.errors import UsageError
 from etude.stats.expression import ExpressionError, compile_expression
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)
