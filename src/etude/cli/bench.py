@@ -13,7 +13,7 @@ from etude.cli.bench_tests import shell_of, tests_of
 from etude.cli.bounds import check_bounds, read_bounds
 from etude.cli.display import Display
 from etude.cli.exports import check_places, export_of
-from etude.cli.pool_options import pool_of
+from etude.cli.options.shared import pool_of
 from etude.cli.shown_output import ShownOutput
 from etude.errors import UsageError
 from etude.experiment.ask import BUDGET_S, make_plan

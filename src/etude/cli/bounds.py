@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Collection, Sequence
 
+from etude.cli.options.shared import UNDECIDED
 from etude.cli.parser import closest
 from etude.errors import UsageError
 from etude.report.across import Across
@@ -13,21 +13,8 @@ from etude.report.failing import Bound
 from etude.report.verdict import Verdict
 from etude.results.model import METRICS
 
-UNDECIDED = 8
-"""Exit code of a bound that the interval holds, with --undecided fail."""
 _TIMES = frozenset(("mean", "time", "median", "ratio", "real", "wall", "wallclock", "duration", "runtime"))
 """Names that other tools give to `elapsed`."""
-
-
-def add_undecided(parser: argparse._ActionsContainer) -> None:
-    """Declare --undecided, which belongs to --fail-if."""
-    parser.add_argument(
-        "--undecided",
-        choices=("pass", "fail"),
-        default="pass",
-        help="what a bound of --fail-if does that is undecided (the interval holds it, or there are fewer than 10 "
-        f"trials): pass ends with 0, fail with {UNDECIDED} (default pass)",
-    )
 
 
 def read_bounds(texts: Sequence[str]) -> list[Bound]:

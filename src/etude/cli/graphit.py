@@ -69,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from etude.cli.figure_options import font_size, key_place, number, picture_size
+    from etude.cli.options.shared import font_size, key_place, number, picture_size
 
     parser = _Parser(prog="graphit", add_help=False, allow_abbrev=False)
 

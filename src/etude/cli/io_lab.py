@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from etude.cli.io_options import check_alone
 from etude.cli.io_show import show
 from etude.cli.options.measure import io_lab_options
+from etude.cli.options.shared import check_alone
 from etude.cli.sweep_display import SweepDisplay
 from etude.cli.terminal import Terminal
 from etude.experiment.sitting import new_directory

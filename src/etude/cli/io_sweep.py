@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 
-from etude.cli.io_options import check_alone
 from etude.cli.io_show import show
 from etude.cli.options.measure import io_sweep_options
+from etude.cli.options.shared import check_alone
 from etude.cli.sweep_display import SweepDisplay
 from etude.iolab.lab import study
 from etude.iolab.run_sweep import resume_sweep, sweep

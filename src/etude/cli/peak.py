@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from etude.cli.one_thread import one_thread
+from etude.cli.options.shared import only_with_rehearse, pool_of
 from etude.cli.peak_harness import parsed, resolve_host, save_harness, short_harness
-from etude.cli.peak_options import only_with_rehearse
-from etude.cli.pool_options import pool_of
 
 if TYPE_CHECKING:
     from etude.workbench.sources import Source

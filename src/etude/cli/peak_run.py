@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from etude.cli.ending import Ended, ending_by_signals
+from etude.cli.options.shared import pool_of
 from etude.cli.peak_display import PeakDisplay
 from etude.cli.peak_show import show
-from etude.cli.pool_options import pool_of
 from etude.cli.show import say_note
 from etude.cli.terminal import Terminal
 from etude.errors import EtudeError, Interrupted

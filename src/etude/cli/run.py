@@ -11,7 +11,7 @@ from typing import Any
 
 from etude.cli import parser as kinds
 from etude.cli import verb_parsers
-from etude.cli.pool_options import pool_of
+from etude.cli.options.shared import pool_of
 from etude.cli.script_display import ScriptDisplay
 from etude.errors import CommandFailed, UsageError
 from etude.results.reader import load_results

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from etude.cli.one_thread import one_thread
-from etude.cli.peak_options import only_with_rehearse
+from etude.cli.options.shared import only_with_rehearse
 
 
 def run(options: argparse.Namespace) -> int:

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from etude.cli.ending import Ended, ending_by_signals
+from etude.cli.options.shared import pool_of
 from etude.cli.peak_run import say_lost
 from etude.cli.peak_show import save_figures
-from etude.cli.pool_options import pool_of
 from etude.cli.surface_display import SurfaceDisplay
 from etude.cli.surface_response import response_of, simulated_response
 from etude.cli.surface_show import document, show

@@ -4,7 +4,7 @@ import argparse
 
 import pytest
 
-from etude.cli.pool_options import add_pool, pool_of
+from etude.cli.options.shared import add_pool, pool_of
 from etude.errors import UsageError
 from etude.workbench.pool.wanted import PoolSpec
 

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 
 from etude.cli import parser as kinds
-from etude.cli.bounds import add_undecided
+from etude.cli.options.shared import add_undecided
 
 STATS = """\
 Statistics of stored results, ours or another program's: summaries, comparisons, warnings, and answers for CI.

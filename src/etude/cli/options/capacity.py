@@ -6,10 +6,8 @@ import argparse
 import re
 
 from etude.cli import parser as kinds
-from etude.cli.io_options import FORMATS
+from etude.cli.options.shared import FORMATS, add_budget, add_like, add_pool
 from etude.cli.peak_harness import add_harness_options
-from etude.cli.peak_options import add_budget, add_like
-from etude.cli.pool_options import add_pool
 from etude.workbench.most import LONGEST_S
 
 PEAK = """\

@@ -7,9 +7,7 @@ from functools import partial
 
 from etude.cli import hyperfine
 from etude.cli import parser as kinds
-from etude.cli.bounds import add_undecided
-from etude.cli.io_options import add_figures, add_place, size_list
-from etude.cli.pool_options import add_pool
+from etude.cli.options.shared import add_figures, add_pool, add_sweep_place, add_undecided, size_list
 from etude.results.model import CACHE_WAYS
 
 BENCH = """\
@@ -361,7 +359,7 @@ drawn into the figure. More: docs/io.md; a tutorial: docs/tutorials/io-lab.md.
 def io_sweep_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `etude io sweep`."""
     add = parser.add_argument
-    add_place(parser)
+    add_sweep_place(parser)
     add(
         "--buffers",
         "-b",
@@ -411,7 +409,7 @@ buffers.csv and linking.csv, too.
 
 def io_lab_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `etude io lab`."""
-    add_place(parser)
+    add_sweep_place(parser)
     parser.add_argument(
         "-o",
         "--output",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from etude.cli import parser as kinds
-from etude.cli.figure_options import font_size, key_place, number, picture_size
+from etude.cli.options.shared import font_size, key_place, number, picture_size
 from etude.figures import KINDS
 
 PLOT = """\
