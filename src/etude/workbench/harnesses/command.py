@@ -7,7 +7,7 @@ import shlex
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, NoReturn
@@ -21,12 +21,12 @@ from etude.workbench.bench import Enough
 from etude.workbench.generator import Effort, Generator, busy_share, limited, told
 from etude.workbench.harnesses import processes
 from etude.workbench.harnesses.load_hosts import LoadHosts
-from etude.workbench.harnesses.load_run import LoadRun, LocalRun, Share, Used
+from etude.workbench.harnesses.load_run import LoadRun, LocalRun, Share, Watched, after_first_s, told_by
 from etude.workbench.harnesses.processes import Command
 from etude.workbench.harnesses.readers import ReaderOf
-from etude.workbench.harnesses.reading import Run, Told, Unreadable
+from etude.workbench.harnesses.reading import Run, Unreadable
 from etude.workbench.harnesses.tools.sysbench import checkpoints
-from etude.workbench.machine_state import MachineState, between, counters
+from etude.workbench.machine_state import between, counters
 from etude.workbench.pool.allocation import Node
 from etude.workbench.task import Ended, GeneratorPart, Offer, Task, Trial
 
@@ -38,8 +38,6 @@ _SWEEP_S = 30.0
 """What another node may take to be asked."""
 PIECES_APART, HOSTS_APART = 1_000_000, 100_000_000
 """Between the seeds of pieces of one trial, and between those of hosts."""
-_MORE_WINDOWS = 0.01
-"""Of those that the policy has looked at: it looks at all of them each time, and fewer more tell nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,35 +79,6 @@ class Commands:
 def tells_length(load: str) -> bool:
     """Whether a load command is told how long it runs, or how many requests it makes."""
     return "{runlength}" in load or "{requests}" in load
-
-
-@dataclass
-class Watched:
-    """What came of one run of the load command."""
-
-    told: list[Told]
-    early: bool = False
-    wrong: str = ""
-    """Why it is no whole run; empty if it is one."""
-    failed: bool = False
-    """It ended with a status other than 0."""
-    lost: bool = False
-    """The system did not recover from the warm-up."""
-    gone: bool = False
-    """The system had ended, or was not ready again in time."""
-    oom_killed: int = 0
-    """Processes of the system that the OOM killer ended."""
-    used: list[Sequence[Used]] = field(default_factory=list)
-    """Of each run, of each generator."""
-    machine: MachineState | None = None
-    _looked_at: int = 0
-
-    def enough(self, enough: Enough) -> bool:
-        """Whether the policy has seen enough, so that the trial ends early; it looks again after a hundredth more."""
-        if self.told and len(self.told) >= (1 + _MORE_WINDOWS) * self._looked_at:
-            self._looked_at = len(self.told)
-            self.early = enough([each.window for each in self.told])
-        return self.early
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,13 +222,13 @@ class CommandBench:
         )
 
     def _part(self, host: str, effort: Effort, watched: Watched, index: int) -> GeneratorPart:
-        late = [each.lateness_p99_s for each in _told_by(watched, index) if each.lateness_p99_s is not None]
+        late = [each.lateness_p99_s for each in told_by(watched, index) if each.lateness_p99_s is not None]
         return GeneratorPart(
             host,
             limited(self.generator, effort) if watched.told else None,
             busy_share(self.generator, effort),
             max(late, default=None),
-            _after_first_s(watched.used, index),
+            after_first_s(watched.used, index),
         )
 
     def _shares(self, load: float) -> list[Share]:
@@ -269,7 +238,7 @@ class CommandBench:
         return self.hosts.shares(load, whole=self.task.whole)
 
     def _effort(self, share: Share, watched: Watched, index: int) -> Effort:
-        all_told = _told_by(watched, index)
+        all_told = told_by(watched, index)
         ran_s = sum(each.window.duration_s for each in all_told)
         known = [each.sent for each in all_told if each.sent is not None]
         used = [run[index] for run in watched.used if index < len(run)]
@@ -485,18 +454,6 @@ class CommandBench:
     def _fail(self, word: str, what: str) -> NoReturn:
         line = line_of(self.commands.text, "commands", word)
         raise CommandFailed(f"{self.path}:{line}: [commands] {word}: {what}")
-
-
-def _told_by(watched: Watched, index: int) -> list[Told]:
-    """What one generator reported, of one or several."""
-    return [each.parts[index] if each.parts else each for each in watched.told]
-
-
-def _after_first_s(runs: Sequence[Sequence[Used]], index: int) -> float | None:
-    """How long after the first a generator began, s: the longest of several runs; None where that is not known."""
-    began_s = [[each.began_s for each in run] for run in runs if index < len(run)]
-    known = [each for each in began_s if all(map(math.isfinite, each))]
-    return max((each[index] - min(each) for each in known), default=None)
 
 
 def _noted(generator: Generator, share: Share, effort: Effort) -> str:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import resource
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from etude.workbench.bench import Enough
 from etude.workbench.harnesses import processes
 from etude.workbench.harnesses.reading import Reader, Told
+from etude.workbench.machine_state import MachineState
 
 _CPU_S = 0.25
 """Between looks at the processes of the load command."""
+_MORE_WINDOWS = 0.01
+"""Of those that the policy has looked at: it looks at all of them each time, and fewer more tell nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,3 +125,44 @@ def one_line(text: str) -> str:
 def _used_by_children_s() -> float:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
+
+
+@dataclass
+class Watched:
+    """What came of one run of the load command."""
+
+    told: list[Told]
+    early: bool = False
+    wrong: str = ""
+    """Why it is no whole run; empty if it is one."""
+    failed: bool = False
+    """It ended with a status other than 0."""
+    lost: bool = False
+    """The system did not recover from the warm-up."""
+    gone: bool = False
+    """The system had ended, or was not ready again in time."""
+    oom_killed: int = 0
+    """Processes of the system that the OOM killer ended."""
+    used: list[Sequence[Used]] = field(default_factory=list)
+    """Of each run, of each generator."""
+    machine: MachineState | None = None
+    _looked_at: int = 0
+
+    def enough(self, enough: Enough) -> bool:
+        """Whether the policy has seen enough, so that the trial ends early; it looks again after a hundredth more."""
+        if self.told and len(self.told) >= (1 + _MORE_WINDOWS) * self._looked_at:
+            self._looked_at = len(self.told)
+            self.early = enough([each.window for each in self.told])
+        return self.early
+
+
+def told_by(watched: Watched, index: int) -> list[Told]:
+    """What one generator reported, of one or several."""
+    return [each.parts[index] if each.parts else each for each in watched.told]
+
+
+def after_first_s(runs: Sequence[Sequence[Used]], index: int) -> float | None:
+    """How long after the first a generator began, s: the longest of several runs; None where that is not known."""
+    began_s = [[each.began_s for each in run] for run in runs if index < len(run)]
+    known = [each for each in began_s if all(map(math.isfinite, each))]
+    return max((each[index] - min(each) for each in known), default=None)
