@@ -7,7 +7,8 @@ import sys
 from collections.abc import Sequence
 
 from etude.cli.bounds import answer
-from etude.cli.exports import Export, write_exports
+from etude.cli.export import write_exports
+from etude.cli.exports import Export
 from etude.cli.show import BESIDE, show
 from etude.cli.terminal import Terminal
 from etude.errors import NotComparable

@@ -7,12 +7,16 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from etude.cli.exports import SUMMARIES, Export
 from etude.cli.terminal import Terminal
 from etude.errors import InputError, UsageError, cannot_write
 from etude.export.document import Document, Run, lost_lines
 from etude.export.entries import document_of
 from etude.export.formats import exported
 from etude.export.gather import gather
+from etude.report import export
+from etude.report.usual import is_shown
+from etude.report.verdict import Verdict
 from etude.store.database import open_store
 from etude.store.entry import Selector
 
@@ -87,3 +91,27 @@ def write_text(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8", errors="replace", newline="")
     except OSError as error:
         raise cannot_write(path, error) from error
+
+
+_SUFFIX = {"go": "txt", "hyperfine-csv": "csv", "junit": "xml", "openmetrics": "txt", "otava": "csv"}
+
+
+def write_exports(verdict: Verdict, exports: list[Export]) -> list[str]:
+    """Write each; returns a line for each kind of thing that is shown and that a format could not hold.
+
+    Raises:
+        MachineRefuses: a file cannot be written; UsageError: a format cannot hold these results.
+    """
+    left_out: list[str] = []
+    for form, path in exports:
+        if form in SUMMARIES:
+            export.write(verdict, form, path or verdict.directory / f"summary.{SUMMARIES[form]}")
+        else:
+            left_out += _write_other(verdict.directory, form, path)
+    return left_out
+
+
+def _write_other(directory: Path, form: str, path: Path | None) -> list[str]:
+    found = exported(form, gather([str(directory)]))
+    write_text(path or directory / f"{form}.{_SUFFIX.get(form, 'json')}", found.text)
+    return list(lost_lines([lost for lost in found.left_out if is_shown(lost.metric)]))

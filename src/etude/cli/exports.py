@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 from etude.errors import MachineRefuses, UsageError
 
 if TYPE_CHECKING:
-    from etude.report.verdict import Verdict
+    pass
 
 SUMMARIES = {"csv": "csv", "json": "json", "markdown": "md"}
 """Formats of the verdict itself, and how the names of their files end."""
-_SUFFIX = {"go": "txt", "hyperfine-csv": "csv", "junit": "xml", "openmetrics": "txt", "otava": "csv"}
 
 Export = tuple[str, Path | None]
 
@@ -46,32 +45,3 @@ def check_places(exports: list[Export], results: str | None) -> None:
             why = "permission denied"
         if why is not None:
             raise MachineRefuses(f"{path}: cannot be written: {why}; name another file")
-
-
-def write_exports(verdict: Verdict, exports: list[Export]) -> list[str]:
-    """Write each; returns a line for each kind of thing that is shown and that a format could not hold.
-
-    Raises:
-        MachineRefuses: a file cannot be written; UsageError: a format cannot hold these results.
-    """
-    left_out: list[str] = []
-    for form, path in exports:
-        if form in SUMMARIES:
-            from etude.report import export
-
-            export.write(verdict, form, path or verdict.directory / f"summary.{SUMMARIES[form]}")
-        else:
-            left_out += _write_other(verdict.directory, form, path)
-    return left_out
-
-
-def _write_other(directory: Path, form: str, path: Path | None) -> list[str]:
-    from etude.cli.export import write_text
-    from etude.export.document import lost_lines
-    from etude.export.formats import exported
-    from etude.export.gather import gather
-    from etude.report.usual import is_shown
-
-    found = exported(form, gather([str(directory)]))
-    write_text(path or directory / f"{form}.{_SUFFIX.get(form, 'json')}", found.text)
-    return list(lost_lines([lost for lost in found.left_out if is_shown(lost.metric)]))
