@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 from etude.cli.fitting import cells_of, shortened
 from etude.cli.script_display import mean_so_far
 from etude.cli.terminal import USUAL_WIDTH, Terminal
-from etude.experiment.bench import Event
+from etude.experiment.bench import Event, Named
 from etude.experiment.ledger import Ledger
-
-if TYPE_CHECKING:
-    from etude.experiment.bench import Named
+from etude.units.formatting import counted, duration, quantity
 
 REDRAW_S = 0.2
 LINE_EVERY_S = 3.0
@@ -62,8 +60,6 @@ class Display:
 
     def _first(self, ledger: Ledger) -> None:
         """The first mean at once, before the libraries for anything more are loaded."""
-        from etude.units.formatting import quantity
-
         test = next(test for test in self._tests if ledger.kept(test.name))
         values = ledger.sample(test.name, "elapsed")
         self._plain = True
@@ -121,8 +117,6 @@ class Display:
     def _state(self, ledger: Ledger, test: Named, event: Event) -> str:
         """Trials done and the mean so far of the metric that is judged; with its interval, unless the stop rule says
         how well it is known."""
-        from etude.units.formatting import counted
-
         count = event.done if event.what == "progress" else ledger.count(test.name, self._metric)
         if ledger.count(test.name, self._metric) < 2:
             return counted(count, "trial")
@@ -141,8 +135,6 @@ def time_left(tests: tuple[Named, ...], ledger: Ledger, minimum: int) -> str:
     done = {test.name: ledger.kept(test.name) for test in tests}
     if not min(done.values(), default=0) or min(done.values()) >= minimum:
         return ""
-    from etude.units.formatting import duration
-
     each_s = ledger.spent_s(list(done)) / sum(len(ledger.trials(name)) for name in done)
     left = sum(max(0, minimum - count) for count in done.values()) * each_s
     return f"about {duration(left)} to the first verdict"

@@ -5,21 +5,17 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from etude.cli.one_thread import one_thread
 from etude.cli.options.shared import only_with_rehearse, pool_of
 from etude.cli.peak_harness import parsed, resolve_host, save_harness, short_harness
-
-if TYPE_CHECKING:
-    from etude.workbench.sources import Source
-    from etude.workbench.task import Task
+from etude.errors import UsageError
+from etude.workbench.sources import Source
+from etude.workbench.task import Task
 
 
 def run(options: argparse.Namespace) -> int:
     """Search, or show a search again; returns the exit code."""
-    from etude.errors import UsageError
-
     if options.speed is not None and options.simulate is None:
         raise UsageError("--speed is for --simulate")
     only_with_rehearse(options, "like", "searches", "fixed_cost")
@@ -66,7 +62,6 @@ def run(options: argparse.Namespace) -> int:
 
 def _source(options: argparse.Namespace, short: str) -> Source:
     """The source, and its task as the command line changes it. `short`: a harness of options, else empty."""
-    from etude.errors import UsageError
     from etude.workbench.sources import of_harness, of_simulation
 
     if options.simulate is not None:
@@ -81,8 +76,6 @@ def _source(options: argparse.Namespace, short: str) -> Source:
 
 
 def _task(task: Task, options: argparse.Namespace) -> Task:
-    from etude.errors import UsageError
-
     given = {
         "seed": options.seed,
         "seed_load": options.seed_load,

@@ -6,14 +6,13 @@ import argparse
 import re
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from etude.cli import parser as kinds
 from etude.cli.one_thread import one_thread
+from etude.errors import InputError, MachineRefuses, UsageError
 from etude.workbench.most import LONGEST_S, MOST_PIECES
-
-if TYPE_CHECKING:
-    from etude.workbench.sources import Source
+from etude.workbench.sources import Source
 
 PERCENTILES = ("p50", "p90", "p95", "p99", "p99.9")
 LIMITS = ("mean", *PERCENTILES)
@@ -111,8 +110,6 @@ def short_harness(options: argparse.Namespace) -> str:
 
     Raises UsageError for options that have no meaning there.
     """
-    from etude.errors import UsageError
-
     for name in ("hosts", "start", "ready", "save"):
         if getattr(options, name) == "":
             what = "a command" if name in ("start", "ready") else "the name of a file"
@@ -182,7 +179,6 @@ def parsed(path: Path, text: str) -> Source:
     Raises:
         UsageError: with the line in question, since nobody sees the file; InputError: in a file that it names.
     """
-    from etude.errors import InputError, UsageError
     from etude.workbench.sources import of_text
 
     try:
@@ -203,8 +199,6 @@ def save_harness(options: argparse.Namespace, text: str) -> None:
         UsageError: another file is there, or it has no meaning, and is not written.
         MachineRefuses: it cannot be written.
     """
-    from etude.errors import MachineRefuses, UsageError
-
     if options.save is None:
         return
     path = Path(options.save)

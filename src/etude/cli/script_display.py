@@ -5,15 +5,13 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TextIO, cast
+from typing import TextIO, cast
 
 from etude.cli.terminal import Terminal
-from etude.experiment.bench import Event
+from etude.experiment.bench import Event, Named
 from etude.experiment.ledger import Ledger
-
-if TYPE_CHECKING:
-    from etude.experiment.bench import Named
-    from etude.stats.means import Kind
+from etude.stats.means import Kind
+from etude.units.formatting import counted, duration, percent, quantity
 
 REDRAW_S = 0.2
 LINE_EVERY_S = 5.0
@@ -87,8 +85,6 @@ class ScriptDisplay:
         _, of, expected = self._number.removeprefix("test ").partition(" of ")
         if not of or not self._ended or int(expected) <= self._ended:
             return ""
-        from etude.units.formatting import duration
-
         left = (now - self._started) / self._ended * (int(expected) - self._ended)
         return f"about {duration(left)} left"
 
@@ -110,7 +106,6 @@ def _state(test: Named, ledger: Ledger, beside: str) -> str:
     have no intervals of another.
     """
     from etude.report.asked import judged_columns, mean_factor
-    from etude.units.formatting import counted
 
     program = getattr(test, "program", ())
     judged = judged_columns(program) or ("elapsed",)
@@ -122,7 +117,6 @@ def _state(test: Named, ledger: Ledger, beside: str) -> str:
 def mean_so_far(test: str, metric: str, ledger: Ledger, factor: float | None) -> str:
     """The mean that the table will show, with its interval unless there is no factor; empty without a value."""
     from etude.stats.describe import describe
-    from etude.units.formatting import percent, quantity
 
     values = ledger.sample(test, metric)
     if not values:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from etude.report.judging import Judging
-    from etude.report.verdict import MetricSummary
-    from etude.results.series import Series
+from etude.report.judging import Judging
+from etude.report.verdict import MetricSummary
+from etude.results.series import Series
+from etude.units.formatting import counted, quantity
 
 LEVELS = "▁▂▃▄▅▆▇█"
 MARK = "^"
@@ -24,7 +23,6 @@ def bar_lines(
     Outliers are those of which `etude stats` warns: kept, counted, only marked.
     """
     from etude.stats.outliers import outlier_places
-    from etude.units.formatting import counted, quantity
 
     values = series.sample(m.metric) - m.corrected_s
     trials = series.places(m.metric)

@@ -7,12 +7,11 @@ from pathlib import Path
 
 from etude.cli.one_thread import one_thread
 from etude.cli.options.shared import only_with_rehearse
+from etude.errors import UsageError
 
 
 def run(options: argparse.Namespace) -> int:
     """Map, or show a map again; returns the exit code."""
-    from etude.errors import UsageError
-
     only_with_rehearse(options, "like", "maps", "fixed_cost")
     if options.simulate is not None and options.spec is not None:
         raise UsageError("--simulate takes the place of SPEC: leave out one of them")

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from json import dumps
 from pathlib import Path
 from typing import Any
 
@@ -171,8 +172,6 @@ def shown(kept: KeptSurface, options: argparse.Namespace) -> int:
     figures = dict(figures_of(mapped)) if options.figures is not None and known else {}
     paths = {name: Path(options.figures) / f"{name}.{options.format}" for name in figures}
     if options.json:
-        from json import dumps
-
         head = {
             "format": "etude-surface",
             "version": 1,

@@ -9,6 +9,7 @@ from typing import TextIO
 from etude.cli.terminal import Terminal
 from etude.experiment.bench import Event
 from etude.experiment.ledger import Ledger
+from etude.units.formatting import duration
 
 REDRAW_S = 0.2
 LINE_EVERY_S = 5.0
@@ -55,8 +56,6 @@ class SweepDisplay:
         if done == self._before:
             self._started = now
             return f"first runs, set aside: {name}"
-        from etude.units.formatting import duration
-
         left = (now - self._started) / (done - self._before) * max(0, self._all - done)
         share = f"{done} of {self._all} trials ({100 * done // max(self._all, 1)} %)"
         return " · ".join((share, f"about {duration(left)} left", name))

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from etude.iolab import buffers, totals
+from etude.iolab.comparisons import Comparison, comparisons_of
+from etude.iolab.costs import Costs, costs_of
 from etude.iolab.points import Over, Swept, swept_of
+from etude.iolab.shapes import Parting, Shape, partings_of, shape_of
 from etude.report.subject import Subject, subject_of
 from etude.report.warnings.machine import busy_machine
 from etude.report.warnings.thresholds import Thresholds
+from etude.results.results import Results
 from etude.units.formatting import counted
-
-if TYPE_CHECKING:
-    from etude.iolab.comparisons import Comparison
-    from etude.iolab.costs import Costs
-    from etude.iolab.shapes import Parting, Shape
-    from etude.results.results import Results
 
 
 @dataclass(frozen=True)
@@ -53,16 +52,9 @@ def reading_of(swept: Swept) -> Reading:
     """The reading of a sweep."""
     unknown = (*measured_badly(swept), *unknown_machine(swept.experiment))
     if swept.over == "total":
-        from etude.iolab import totals
-        from etude.iolab.comparisons import comparisons_of
-
         compared = comparisons_of(swept)
         sentences = tuple(totals.findings(swept.curves[0].name, compared))
         return Reading(swept.over, sentences, (*totals.CAVEATS, *unknown), comparisons=compared)
-    from etude.iolab import buffers
-    from etude.iolab.costs import costs_of
-    from etude.iolab.shapes import partings_of, shape_of
-
     costs = tuple(found for curve in swept.curves if (found := costs_of(curve, swept)) is not None)
     shapes = tuple(shape_of(curve) for curve in swept.curves if curve.sizes.size > 1)
     partings = partings_of(swept)

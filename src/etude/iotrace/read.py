@@ -8,6 +8,7 @@ from __future__ import annotations
 import mmap
 import os
 import re
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -111,8 +112,6 @@ def read_trace(path: Path, *, partial: bool = False) -> Trace:
 
 def _run_engine(path: Path) -> mmap.mmap:
     """The file that the engine writes, which is in memory only."""
-    import subprocess
-
     if "\0" in str(path):
         raise InputError(f"{path!s:.200}: cannot be read: a zero byte in its name")
     name = os.fspath(path)
@@ -143,8 +142,6 @@ def text_bytes(path: Path) -> int:
     Raises:
         MachineRefuses: the engine cannot be run.
     """
-    import subprocess
-
     command = [engine_path(), "trace", "events", os.fspath(path)]
     try:
         with subprocess.Popen(

@@ -13,8 +13,13 @@ from typing import Any
 
 from etude.errors import EtudeError, InputError
 from etude.masking import Mask, mask_of
+from etude.report import details, verdict_text
 from etude.report.bundle_text import Packed, readme
+from etude.report.export import to_json
+from etude.report.judging import Judging
+from etude.report.reading import read_subject
 from etude.report.subject import Subject
+from etude.report.verdict import verdict
 from etude.results.anonymous import Anonymous, Identity, identity_of
 from etude.results.bundle import FORMAT, VERSION, Member, member_of
 from etude.results.bundle_name import INDEX
@@ -206,12 +211,6 @@ def _machine(document: Mapping[str, Any], name: str) -> list[Member]:
 
 def _verdict(directory: Path, name: str) -> tuple[list[Member], list[str]]:
     """The verdict as text and JSON; where there is none the text says why."""
-    from etude.report import details, verdict_text
-    from etude.report.export import to_json
-    from etude.report.judging import Judging
-    from etude.report.reading import read_subject
-    from etude.report.verdict import verdict
-
     label = f"results/{name}"
     try:
         subject = read_subject(str(directory))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import subprocess
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -169,8 +170,6 @@ def _run_engine(
     sources: Sequence[_Source], metrics: Collection[str] | None
 ) -> tuple[dict[str, Any], mmap.mmap]:
     """The index and the bytes of the file that the engine writes, which is in memory only."""
-    import subprocess
-
     command = [engine_path(), "columns", *_options(metrics)]
     listed = b"".join(
         b"%s %s\0" % (b"-" if workers is None else b"%d" % workers, os.fsencode(file))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -179,8 +180,6 @@ class Measurement(NamedTuple):
 
 def signal_name(number: int) -> str:
     """`SIGKILL` for 9; the number for one without a name."""
-    import signal
-
     try:
         return signal.Signals(number).name
     except ValueError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -227,8 +228,6 @@ def _sources(verdicts: Sequence[Verdict]) -> list[Source]:
 
 
 def _shell_line(line: Sequence[str]) -> str:
-    import shlex
-
     first, *rest = map(str, line)
     return " ".join([first, *map(shlex.quote, rest)])
 

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import orjson
+
 from etude.errors import InputError
 from etude.results.readers.rows import Quantity, Rows
 from etude.results.readers.source import head_of, members, number_in, read_lines, text_of
@@ -69,8 +71,6 @@ def read(path: Path) -> Table:
 
 def _printed(rows: Rows, events: list[str]) -> Iterator[str]:
     """The lines of each package in turn: a benchmark's name is printed before it runs, and its values after it."""
-    import orjson
-
     pieces: dict[str, list[str]] = {}
     for line in events:
         try:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import orjson
+
 from etude.errors import InputError
 from etude.results.readers.perf_reading import NO_VALUE, Reading, unit_of_event
 from etude.results.readers.perf_text import foreign_number, is_text, text_runs
@@ -140,8 +142,6 @@ def _cut_in_two(places: list[str]) -> bool:
 
 
 def _of_json(line: str) -> Reading | None:
-    import orjson
-
     try:
         found = members(orjson.loads(line))
     except ValueError:
