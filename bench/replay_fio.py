@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from etude.iotrace.calls import READS
 from etude.iotrace.files import files_of, processes_of
-from etude.iotrace.places import transfers
+from etude.iotrace.profile import transfers
 from etude.iotrace.read import Trace, Whole
 from replay_pairs import fine
 from replay_programs import Workload

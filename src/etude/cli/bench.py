@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TextIO
 
 from etude.cli import hyperfine, verb_parsers
 from etude.cli import parser as kinds
@@ -14,9 +15,10 @@ from etude.cli.bounds import check_bounds, read_bounds
 from etude.cli.display import Display
 from etude.cli.exports import check_places, export_of
 from etude.cli.options.shared import pool_of
-from etude.cli.shown_output import ShownOutput
 from etude.errors import UsageError
 from etude.experiment.ask import BUDGET_S, make_plan
+from etude.experiment.bench import Event
+from etude.experiment.ledger import Ledger
 from etude.experiment.new_limits import NewLimits
 from etude.experiment.run import resume
 from etude.experiment.run import run as run_plan
@@ -24,6 +26,27 @@ from etude.report.failing import Bound
 from etude.report.subject import Subject
 from etude.results.reader import load_results, read_experiment
 from etude.results.results import Results
+
+
+class ShownOutput:
+    """An observer that prints the captured output of each trial."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def observe(self, event: Event, ledger: Ledger) -> None:
+        """Print what came of a trial."""
+        if event.what != "trial":
+            return
+        for test in event.tests:
+            for m in ledger.trials(test.name)[-1].measurements:
+                for captured in (m.stdout, m.stderr):
+                    self._stream.write((captured or {}).get("tail", ""))
+        self._stream.flush()
+
+    def close(self) -> None:
+        """Nothing is left to take away."""
+
 
 RESUMED = (
     *("resume", "trials", "max_trials", "time", "precision", "baseline", "between_sittings", "fail_if"),

@@ -3,32 +3,118 @@
 from __future__ import annotations
 
 import argparse
+import math
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TextIO
 
 from etude.cli.ending import Ended, ending_by_signals
 from etude.cli.options.shared import pool_of
-from etude.cli.peak_display import PeakDisplay
 from etude.cli.peak_show import show
+from etude.cli.peak_words import load_text, ran_text, reading_texts, share_text, span_text
 from etude.cli.show import say_note
 from etude.cli.terminal import Terminal
 from etude.errors import EtudeError, Interrupted
 from etude.experiment.sitting import new_directory
+from etude.units.formatting import duration, level_text
 from etude.workbench.bench import Bench
 from etude.workbench.deadline import Punctual
 from etude.workbench.kept import Kept, Sought, keeping
 from etude.workbench.policies.policy import Policy
 from etude.workbench.policies.registry import policy
 from etude.workbench.record import Record
-from etude.workbench.search import search
+from etude.workbench.search import search, spent
 from etude.workbench.sources import Source
-from etude.workbench.task import Answer, Offer, Trial
+from etude.workbench.task import Answer, Offer, Task, Trial
 from etude.workbench.watched import Paced, Watched
+from etude.workbench.window import Window
+
+REDRAW_S = 0.2
+HEADING = ("no.", "load", "measured", "of limit", "ran", "bench", "peak in")
+WIDTHS = (3, 9, 9, 9, 11, 7, 16)
+"""With an interval of two numbers they fit into 80 columns."""
+LEFT_OUT = ("ran", "bench", "measured", "no.")
+"""Columns that a narrower terminal lacks: the first of them first."""
+
+
+class PeakDisplay:
+    """Tells of each trial: load, reading, whether it ended early, where the peak is now believed to be, bench time."""
+
+    def __init__(
+        self, stream: TextIO, task: Task, policy: Policy, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._screen = Terminal(stream)
+        self._task, self._policy, self._clock = task, policy, clock
+        self._trials: list[Trial] = []
+        self._shown_at = -1.0
+
+    def resumed(self, trials: Sequence[Trial]) -> None:
+        """These were on disk."""
+        self._trials = list(trials)
+        if trials:
+            self._screen.say(
+                f"resumed: {len(trials)} trials on disk, {duration(spent(trials))} of bench time"
+            )
+
+    def begins(self, offer: Offer) -> None:
+        """A trial is about to start."""
+        if self._screen.obeys:
+            self._draw(offer, f"{offer.why}; preparing")
+
+    def window(self, offer: Offer, windows: Sequence[Window]) -> None:
+        """One more window is known."""
+        now = self._clock()
+        if self._screen.obeys and now - self._shown_at >= REDRAW_S:
+            self._shown_at = now
+            share = self._task.goal.reading(windows)
+            ran = sum(window.duration_s for window in windows)
+            read = "nothing yet" if share != share else f"{share_text(share)} of the limit"
+            self._draw(offer, f"{duration(ran)} of {duration(offer.runlength_s)}: {read}; {offer.why}")
+
+    def made(self, offer: Offer, trial: Trial) -> None:
+        """A trial is over, and on disk."""
+        self.close()
+        if not self._trials:
+            last = f"{HEADING[-1]} ({level_text(self._task.confidence)})"
+            self._say((*HEADING[:-1], last), "dim")
+        self._trials.append(trial)
+        measured, share = reading_texts(self._task, trial)
+        best = self._policy.best(self._task, self._trials, "so far")
+        cells = (
+            str(len(self._trials)),
+            load_text(self._task, trial.load),
+            measured,
+            share,
+            ran_text(trial),
+            duration(spent(self._trials)),
+            span_text(self._task, best.low, best.high),
+        )
+        self._say(cells)
+        if trial.note and (trial.limited or trial.ended in ("died", "not-made")):
+            self._screen.say(f"     {trial.note}", "dim")
+
+    def close(self) -> None:
+        """Take the moving line away."""
+        if self._screen.obeys:
+            self._screen.draw()
+
+    def _say(self, cells: Sequence[str], style: str | None = None) -> None:
+        shown = dict(zip(HEADING, WIDTHS, strict=True))
+        for name in LEFT_OUT:
+            if sum(shown.values()) + 2 * (len(shown) - 1) <= (self._screen.width or math.inf):
+                break
+            del shown[name]
+        row = dict(zip(HEADING, cells, strict=True))
+        *first, last = shown
+        self._screen.say("  ".join([*(f"{row[name]:>{shown[name]}}" for name in first), row[last]]), style)
+
+    def _draw(self, offer: Offer, text: str) -> None:
+        self._screen.draw(f"{len(self._trials) + 1:>3}  {load_text(self._task, offer.load)}: {text}")
 
 
 def search_peak(options: argparse.Namespace, source: Source) -> int:

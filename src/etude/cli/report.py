@@ -4,13 +4,79 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from etude.cli.options.analyse import REPORT_FORMATS
-from etude.cli.report_parts import parts_of
+from etude.cli.peak_part import peak_part
+from etude.cli.peaks_part import peaks_part, searches_of
+from etude.cli.workbench_status import of_map, of_search
 from etude.report.judging import Judging
 from etude.report.page import content_of, gather
+from etude.report.page.part import Part
 from etude.report.page.write import rendered, write
+from etude.report.status_words import as_line
+from etude.results.reader import read_experiment
+from etude.workbench.kept import Kept, stored_answer
+from etude.workbench.surfaces.kept import KeptSurface
+from etude.workbench.surfaces.part import surface_part
+from etude.workbench.surfaces.stored import mapped_of
+
+
+def parts_of(paths: Sequence[str]) -> tuple[Part, ...]:
+    """Of those results that have one, in their order.
+
+    Raises:
+        InputError: one of them cannot be read.
+    """
+    kinds = [_kind(Path(path)) for path in paths]
+    found = (
+        (path, number, MAKERS.get(kind or ""))
+        for number, (path, kind) in enumerate(zip(paths, kinds, strict=True))
+    )
+    each = tuple(maker(path, number, len(paths) > 1) for path, number, maker in found if maker is not None)
+    return (*_peaks([path for path, kind in zip(paths, kinds, strict=True) if kind == "peak"]), *each)
+
+
+def _kind(path: Path) -> str | None:
+    """Of a results directory's plan; None of anything else."""
+    if not (path / "experiment.json").exists():
+        return None
+    kind = read_experiment(path)["plan"].get("kind")
+    return kind if isinstance(kind, str) else None
+
+
+def _peak(path: str, number: int, several: bool) -> Part:
+    kept = Kept(path)
+    kept.check_whole("trials")
+    answer = stored_answer(kept)
+    heading = f"Peak rate of {path}" if several else "Peak rate"
+    part = peak_part(kept.task, kept.trials(), answer, f"peak-{number}", heading)
+    where = f"{path}:" if several else ""
+    first = " ".join(filter(None, (where, as_line(of_search(kept, answer)), part.answer[0])))
+    return replace(part, answer=(first, *part.answer[1:]))
+
+
+def _peaks(paths: Sequence[str]) -> tuple[Part, ...]:
+    """Of several searches: what they found beside each other."""
+    if len(paths) < 2:
+        return ()
+    return (peaks_part(searches_of(paths)),)
+
+
+def _surface(path: str, number: int, several: bool) -> Part:
+    kept = KeptSurface(path)
+    kept.check_whole("cells")
+    mapped = mapped_of(kept)
+    heading = f"Surface of {path}" if several else "Surface"
+    part = surface_part(mapped, f"surface-{number}", heading)
+    status = as_line(of_map(kept, mapped))
+    return replace(part, answer=(*filter(None, [status]), *part.answer))
+
+
+MAKERS: Mapping[str, Callable[[str, int, bool], Part]] = {"peak": _peak, "surface": _surface}
+"""By the kind of a plan: path, number and whether there are several, to a part."""
 
 
 def run(options: argparse.Namespace) -> int:

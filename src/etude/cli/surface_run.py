@@ -11,13 +11,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from json import dumps
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from etude.cli.ending import Ended, ending_by_signals
 from etude.cli.options.shared import pool_of
 from etude.cli.peak_run import say_lost
 from etude.cli.peak_show import save_figures
-from etude.cli.surface_display import SurfaceDisplay
 from etude.cli.surface_response import response_of, simulated_response
 from etude.cli.surface_show import document, show
 from etude.cli.terminal import Terminal
@@ -25,23 +24,98 @@ from etude.cli.workbench_status import of_map
 from etude.errors import EtudeError, InputError, Interrupted, UsageError
 from etude.experiment.sitting import new_directory
 from etude.report.status_words import UNFINISHED, as_line
-from etude.units.formatting import counted
+from etude.units.formatting import counted, duration, percent
 from etude.workbench.pool.followed import FollowedPool
+from etude.workbench.pool.job import Ended as PoolEnded
 from etude.workbench.pool.journal import FILE, Journal
 from etude.workbench.pool.spec import open_pool
 from etude.workbench.pool.timeline import timeline
 from etude.workbench.pool.wanted import PoolSpec
 from etude.workbench.surfaces.celljobs import CellJobs
 from etude.workbench.surfaces.chart import Display, Means, chart
+from etude.workbench.surfaces.factors import Cell
 from etude.workbench.surfaces.kept import Charted, KeptSurface, charted, keeping_surface
-from etude.workbench.surfaces.mapping import Rules, contradiction
+from etude.workbench.surfaces.mapped import Estimate
+from etude.workbench.surfaces.mapping import Rules, Visit, contradiction
 from etude.workbench.surfaces.metric import Metric
 from etude.workbench.surfaces.peaks import PeakRate
 from etude.workbench.surfaces.pictures import figures_of
 from etude.workbench.surfaces.response import Response
+from etude.workbench.surfaces.samples import Sample
 from etude.workbench.surfaces.spec import read_spec
 from etude.workbench.surfaces.spread import SpreadDisplay, spread
 from etude.workbench.surfaces.stored import mapped_of
+from etude.workbench.surfaces.words import estimate_text
+
+
+class SurfaceDisplay:
+    """A line a cell; while one is measured, or several are, the line below says how it stands."""
+
+    def __init__(self, stream: TextIO, kept: KeptSurface) -> None:
+        self._screen = Terminal(stream)
+        self._kept = kept
+        self._visit: Visit | None = None
+        before = kept.samples()
+        if before:
+            spent = duration(sum(sample.cost_s for sample in before))
+            self._screen.say(
+                f"Resumes after {counted(len(before), 'cell')}, {spent} of benchmarking time.", "dim"
+            )
+
+    def begins(self, visit: Visit) -> None:
+        """A cell begins."""
+        self._visit = visit
+        self.tell("begins")
+
+    def tell(self, text: str) -> None:
+        """How it stands."""
+        if self._screen.obeys and self._visit is not None:
+            self._screen.draw(
+                f"{self._number():>5}  {self._kept.charted.space.name(self._visit.cell)}: {text}"
+            )
+
+    def looks(self, cells: Sequence[Cell], running: int) -> None:
+        """Several cells are under way, of which so many run."""
+        if self._screen.obeys:
+            names = [self._kept.charted.space.name(cell) for cell in cells]
+            waiting = f", {len(cells) - running} wait" if running < len(cells) else ""
+            self._screen.draw(f"{self._number():>5}  {running} run{waiting}: {'; '.join(names)}")
+
+    def lost(self, visit: Visit, ended: PoolEnded) -> None:
+        """A cell lost its node."""
+        if self._screen.obeys:
+            self._screen.draw()
+        where = f" on {ended.nodes[0]}" if ended.nodes else ""
+        self._screen.say(
+            f"{'–':>5}  {self._kept.charted.space.name(visit.cell)}{where}: {ended.how}: {ended.why}",
+            "yellow",
+        )
+
+    def made(self, visit: Visit, sample: Sample, host: str = "") -> None:
+        """A cell is measured, and on disk; `host`: on which node of a pool."""
+        if self._screen.obeys:
+            self._screen.draw()
+        expected = ""
+        if visit.expected is not None and visit.spread is not None and sample.value:
+            off = sample.value / visit.expected - 1
+            expected = f", {percent(abs(off))} {'above' if off > 0 else 'below'} what was expected"
+        what = self._kept.charted
+        took = f"{duration(sample.cost_s)}, {counted(sample.trials, 'trial')}"
+        text = estimate_text(
+            Estimate(sample.cell, sample.state, sample.value, sample.low, sample.high), what.unit
+        )
+        self._screen.say(
+            f"{self._number() - 1:>5}  {what.space.name(visit.cell)}{f' on {host}' if host else ''}: {text}{expected} "
+            f"({took})" + (f": {sample.why}" if sample.why else "")
+        )
+
+    def close(self) -> None:
+        """Leave the screen as it was."""
+        if self._screen.obeys:
+            self._screen.draw()
+
+    def _number(self) -> int:
+        return len(self._kept.samples()) + 1
 
 
 def show_stored(options: argparse.Namespace) -> int:

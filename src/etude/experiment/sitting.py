@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import os
 import shlex
@@ -14,16 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from etude.engine import Engine
-from etude.errors import EtudeError, InputError, Interrupted, Restarting
+from etude.errors import EtudeError, InputError, Interrupted, MachineRefuses, Restarting
 from etude.experiment import monitoring
 from etude.experiment.bench import EngineLike, Sitting
 from etude.experiment.cooling import settled
 from etude.experiment.interrupts import SignalWatch
 from etude.experiment.kernel_log import KernelLog, Silence
 from etude.experiment.ledger import Ledger
-from etude.experiment.leftovers import end_leftovers, mark_children
 from etude.experiment.monitoring import Monitoring
-from etude.experiment.recorded import MachineRecord, planned_commands
 from etude.experiment.there import There, there_of
 from etude.masking import Mask
 from etude.results.model import METRICS, Measurement, signal_name
@@ -31,12 +30,116 @@ from etude.results.reader import drop_torn_trial, load_results
 from etude.results.results import FORMAT, VERSION
 from etude.results.stretches import restarted_into, stretches
 from etude.results.writer import ResultsWriter, check_writable_name, directory_name, refused, write_experiment
-from etude.testbed import snapshot
+from etude.testbed import leftovers, snapshot
 from etude.testbed.boot.record import boot_id
 from etude.testbed.cool import remounts
 from etude.testbed.quiet.keeping import recorded
+from etude.testbed.snapshot import Command
 from etude.trust import check_results_for_root
 from etude.version import __version__
+
+VARIABLE = "ETUDE_RUN"
+"""In the environment of all that a session starts: which results directory it is for. Its value is of one length, since
+the size of the environment moves the stack of a program."""
+GRACE_S = 2.0
+
+
+@contextmanager
+def mark_children(path: Path) -> Iterator[None]:
+    """Processes that are started meanwhile can be found by `end_leftovers`, whatever becomes of this process."""
+    before = os.environ.get(VARIABLE)
+    os.environ[VARIABLE] = _value(path)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[VARIABLE]
+        else:
+            os.environ[VARIABLE] = before
+
+
+def end_leftovers(path: Path, sessions: Sequence[Mapping[str, Any]]) -> list[str]:
+    """End what earlier sessions of this directory left running here, and remove their cgroups; call it while holding
+    the directory's lock.
+
+    Returns:
+        A name each.
+
+    Raises:
+        MachineRefuses: one does not end, or belongs to another user.
+    """
+    dead = {pid for session in sessions if (pid := _dead(session)) is not None}
+
+    def members() -> list[int]:
+        found = {*leftovers.marked(VARIABLE, _value(path)), *leftovers.in_groups_of(dead)}
+        return [pid for pid in sorted(found) if not leftovers.zombie(pid)]
+
+    found = {pid: leftovers.name(pid) for pid in members()}
+    if found:
+        leftovers.stop(members, GRACE_S)
+    if left := members():
+        names = ", ".join(map(leftovers.name, left))
+        raise MachineRefuses(
+            f"{path}: {names}: started by an earlier run of this directory, still running, and cannot be ended; "
+            "end it, then resume"
+        )
+    leftovers.remove_groups(dead)
+    return list(found.values())
+
+
+def _dead(session: Mapping[str, Any]) -> int | None:
+    """The process id of a session's Étude if it ran in this boot and its cgroups can be nobody else's by now."""
+    pid = session.get("pid")
+    if not isinstance(pid, int) or session.get("boot_id") != boot_id():
+        return None
+    return None if leftovers.PROC.joinpath(str(pid)).exists() and pid != os.getpid() else pid
+
+
+def _value(path: Path) -> str:
+    return hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:16]
+
+
+def planned_commands(plan: Mapping[str, Any]) -> list[Command]:
+    """The commands that a plan of `etude bench` will run. Those of a script are known when they are run."""
+    found = []
+    for test in plan.get("tests") or ():
+        search = (test.get("environment") or {}).get("PATH")
+        found.append(Command(tuple(test["command"]), search, test.get("directory")))
+    return found
+
+
+class MachineRecord:
+    """The snapshots of one sitting in experiment.json, and the commands whose programs they describe."""
+
+    def __init__(
+        self, document: dict[str, Any], take: Callable[[], dict[str, Any] | None] | None = None
+    ) -> None:
+        """`take`: a snapshot of the machine, where it is another than this one."""
+        self._document, self._take = document, take
+        self._commands: dict[Command, None] = dict.fromkeys(planned_commands(document["plan"]))
+
+    def note(self, words: Sequence[str], environment: Mapping[str, str]) -> None:
+        """A command is about to be run: describe its programs in this sitting's snapshot, unless they are."""
+        command = Command(tuple(words), environment.get("PATH"))
+        programs = (self._current() or {}).get("programs")
+        if command in self._commands or not isinstance(programs, dict):
+            return
+        self._commands[command] = None
+        around = {**os.environ, **environment}
+        for name, found in snapshot.programs(Path("/"), [command], around).items():
+            programs.setdefault(name, found)
+            self._commands[Command((name,), command.search)] = None
+
+    def end(self) -> None:
+        """The sitting is over."""
+        take = self._take or (lambda: snapshot.take(commands=tuple(self._commands)))
+        self._document["machine"]["after"] = take()
+
+    def _current(self) -> dict[str, Any] | None:
+        sittings = self._document["sittings"]
+        found = sittings[-1]["machine"] if len(sittings) > 1 else self._document["machine"]["before"]
+        return found if isinstance(found, dict) else None
+
 
 _ELSEWHERE = "the kernel's messages of a node with a copied engine are not read"
 EngineMaker = Callable[[SignalWatch], EngineLike]

@@ -16,7 +16,6 @@ from etude.experiment.bench import Bench
 from etude.experiment.cooling import cool_trial, note_data, restart_machine
 from etude.experiment.hooks import run_hook
 from etude.experiment.kernel_log import by_trial, members_of
-from etude.experiment.not_found import advice
 from etude.experiment.plan import CHECK_EACH, Plan
 from etude.experiment.printed import METRIC_BYTES, Printed, note_matches, printed_metric, printed_text
 from etude.experiment.schedule import DUET, disjoint_cpus
@@ -26,6 +25,41 @@ from etude.results.model import Measurement, from_line, metric_kind
 from etude.results.reader import read_measurements
 from etude.testbed.cool.ways import REBOOTS, Cooled
 from etude.testbed.resources.oom import oom_kills
+
+_BUILTINS = """. : alias bg bind break builtin cd command compgen complete continue declare dirs disown eval exec exit
+export fc fg getopts hash history jobs let local logout popd pushd read readonly return set shift shopt source suspend
+times trap type typeset ulimit umask unalias unset wait"""
+BUILTINS = frozenset(_BUILTINS.split())
+"""Of sh and bash, less those that are programs as well, such as `echo`."""
+_KEYWORDS = "[[ { ( ! case coproc do done elif else esac fi for function if in select then until while"
+KEYWORDS = frozenset(_KEYWORDS.split())
+
+
+def advice(command: Sequence[str], directory: str | None = None) -> str:
+    """What to do where the first word of a command was not found in PATH."""
+    word = command[0]
+    if word in BUILTINS:
+        return f"{word} is built into shells and no program; run it by one, with --shell"
+    if word.startswith(("(", "{")) or word in KEYWORDS:
+        return f"{word} is shell syntax; run it by a shell, with --shell"
+    if f"BASH_FUNC_{word}%%" in os.environ:
+        return f"{word} is a function that bash exported, and no program; run it by bash, with --shell=bash"
+    if len(command) == 1 and any(map(str.isspace, word)):
+        return "the quotes make one word of the whole line; leave out the inner ones"
+    here = os.path.join(directory or ".", word)
+    if "/" not in word and os.path.isfile(here):
+        if os.access(here, os.X_OK):
+            return f"there is one in this directory; type ./{word}"
+        return (
+            f"there is a file {word} in this directory, not executable; type chmod +x {word}, then ./{word}"
+        )
+    if "-c" in command[-2:-1]:  # a shell, most often the one that was asked for
+        return "check its spelling, or give its path"
+    return (
+        "check its spelling, or give its path; an alias or function of your shell is no program: "
+        "write its commands out, with --shell"
+    )
+
 
 CAPTURE_BYTES = 64 * 1024
 TAIL_CHARACTERS = 4096

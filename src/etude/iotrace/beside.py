@@ -5,6 +5,7 @@ A ratio is always that of the second one to the first, B/A; None where A is 0.
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +17,38 @@ from etude.errors import InputError
 from etude.iotrace.dropped import Dropped, dropped_by
 from etude.iotrace.profile import FileProfile, Profile
 from etude.iotrace.read import text_bytes
-from etude.iotrace.roots import inner_path, is_replay, root_of
+
+
+def is_replay(argv: Sequence[str]) -> bool:
+    """Whether these are the words of `etude replay`."""
+    return len(argv) > 1 and posixpath.basename(argv[0]) in ("etude", "etude-engine") and argv[1] == "replay"
+
+
+def root_of(profile: Profile) -> str:
+    """Of a replay the directory among its words that most of its files are in; else that in which it was started."""
+    header = profile.trace.header
+    argv, own = list(header["argv"]), str(header["cwd"])
+    if not is_replay(argv):
+        return own
+    roots = [posixpath.normpath(posixpath.join(own, word)) for word in argv[2:]]
+    best = max(roots, key=lambda root: _below(profile, root), default=own)
+    return best if _below(profile, best) else own
+
+
+def _below(profile: Profile, root: str) -> int:
+    return sum(each.path.startswith(_with_slash(root)) for each in profile.files)
+
+
+def _with_slash(root: str) -> str:
+    return root if root.endswith("/") else f"{root}/"
+
+
+def inner_path(path: str, root: str) -> str:
+    """A path as a script has it: without the root in front, and without the slash of the file system's own root."""
+    if path == root:
+        return "."
+    return path.removeprefix(_with_slash(root)).removeprefix("/")
+
 
 Pair = tuple[float, float]
 _BEGINNINGS = {

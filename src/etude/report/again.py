@@ -7,15 +7,15 @@ much time a test takes is not, unless it is known how far sittings lie apart (`e
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from scipy.special import stdtr
 
 from etude.errors import EtudeError
 from etude.report.across import Across, compare_across
-from etude.report.machines import Difference, machine_differences
+from etude.report.differences import Difference, compare, compare_states, state_of
 from etude.report.subject import Subject
 from etude.report.verdict import Verdict
 from etude.stats.compare import Ratio
@@ -23,6 +23,23 @@ from etude.stats.intervals import t_quantile
 from etude.stats.multiplicity import holm
 from etude.stats.samples import exponential
 from etude.stats.sittings import Between, Refused, SittingsRatio
+
+__all__ = ["Difference", "compare", "machine_differences"]
+
+
+def machine_differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[Difference, ...]:
+    """What is recorded of machine, programs and versions in both experiment.json, and is not the same."""
+    return compare_states(_state(then), _state(now)).differs
+
+
+def _state(document: Mapping[str, Any]) -> dict[str, Any]:
+    state = state_of(document)
+    for test in document.get("tests") or ():  # what a command was made of, where that is recorded
+        made_of = {member: test.get(member) or {} for member in ("programs", "digests", "executables")}
+        if any(made_of.values()):
+            state[str(test.get("name"))] = made_of
+    return state
+
 
 Outcome = Literal["reproduced", "not reproduced", "undecided"]
 

@@ -8,17 +8,66 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Self, TypeVar
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, inspect, text
 
 from etude.errors import InputError
 from etude.store import adding, asking, marking
 from etude.store.content import Content, read_content
 from etude.store.entry import Added, Entry, Machine, Mark, Result, Selector
 from etude.store.failures import repeated
-from etude.store.migrating import migrate, refuse_newer, revision_of
-from etude.store.packed import rows_of
+from etude.store.packed import Damaged, rows_of
 from etude.store.place import WAIT_S, WRITING, engine_of, is_missing, shown, url_of
-from etude.store.schema import REVISION
+from etude.store.schema import REVISION, VERSION_TABLE
+
+_LOCK = 0x45747564
+"""Of PostgreSQL, for those who migrate at once."""
+
+
+def revision_of(connection: Connection) -> str | None:
+    """What the tables there were made by, or None where there are none."""
+    if not inspect(connection).has_table(VERSION_TABLE):
+        return None
+    found = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()
+    if not isinstance(found, str | None):
+        raise Damaged(f"{VERSION_TABLE}: {found!r} is no revision")
+    return found
+
+
+def refuse_newer(revision: str | None, where: str) -> None:
+    """Raises InputError for one that this Étude does not know. Revisions are numbers of four digits."""
+    if revision is not None and revision > REVISION:
+        raise InputError(
+            f"{where}: was written by a newer Étude (tables {revision}; this one knows up to {REVISION}): use that one"
+        )
+
+
+def migrate(connection: Connection, where: str, to: str = REVISION) -> None:
+    """Make the tables, or bring older ones up to date, in the transaction that the connection has begun.
+
+    Raises InputError where they are newer.
+    """
+    if _is_at(connection, where, to):
+        return
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+        if _is_at(connection, where, to):
+            return  # another one migrated while we waited
+    from importlib.resources import as_file, files
+
+    from alembic import command
+    from alembic.config import Config
+
+    with as_file(files("etude.store") / "migrations") as scripts:
+        config = Config(attributes={"connection": connection})
+        config.set_main_option("script_location", str(scripts).replace("%", "%%"))
+        command.upgrade(config, to)
+
+
+def _is_at(connection: Connection, where: str, to: str) -> bool:
+    there = revision_of(connection)
+    refuse_newer(there, where)
+    return there == to
+
 
 Found = TypeVar("Found")
 

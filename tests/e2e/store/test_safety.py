@@ -19,8 +19,7 @@ from etude.errors import InputError, MachineRefuses
 from etude.store import adding
 from etude.store.adding import Origin
 from etude.store.content import Content
-from etude.store.database import Store, open_store
-from etude.store.migrating import migrate
+from etude.store.database import Store, migrate, open_store
 from etude.store.place import WRITING, engine_of, url_of
 from etude.store.schema import METADATA, VERSION_TABLE
 from support.places import TESTS

@@ -17,9 +17,8 @@ from unit.io.conftest import Laboratory
 
 from etude.cli.main import main
 from etude.program import engine_path
-from etude.store.database import open_store
+from etude.store.database import migrate, open_store
 from etude.store.entry import Machine
-from etude.store.migrating import migrate
 from etude.store.place import WRITING, engine_of, url_of
 from etude.workbench.pool.job import Ended, Job
 from etude.workbench.pool.journal import Journal

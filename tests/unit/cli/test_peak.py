@@ -17,9 +17,9 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from etude.cli.peak_display import PeakDisplay
-from etude.cli.peak_loads import load_columns
 from etude.cli.peak_part import trials_table
+from etude.cli.peak_run import PeakDisplay
+from etude.cli.peak_show import load_columns
 from etude.cli.peak_words import (
     answer_lines,
     load_text,

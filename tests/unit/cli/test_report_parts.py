@@ -8,7 +8,7 @@ import pytest
 
 from etude.cli.main import main
 from etude.cli.peak_part import peak_part, readings_figure
-from etude.cli.report_parts import parts_of
+from etude.cli.report import parts_of
 from etude.figures.data import Curve, Mark
 from etude.workbench.goal import Criterion, Goal
 from etude.workbench.task import Answer, Task, Trial

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from etude.cli import surface_cell
-from etude.cli.report_parts import parts_of
+from etude.cli.report import parts_of
 from etude.cli.surface_response import simulated_response
 from etude.errors import MachineRefuses
-from etude.testbed.resources.quota import Quota
+from etude.testbed.resources.table import Quota
 from etude.workbench.surfaces.celljobs import CellJobs, sample_in
 from etude.workbench.surfaces.kept import KeptSurface
 from etude.workbench.surfaces.mapping import Visit

@@ -8,8 +8,8 @@ import pytest
 
 from etude.errors import CommandFailed
 from etude.experiment.ask import make_plan, make_test
-from etude.experiment.not_found import advice
 from etude.experiment.run import run
+from etude.experiment.trial import advice
 from support.fakes import World
 
 

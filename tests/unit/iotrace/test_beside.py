@@ -12,11 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.errors import InputError
-from etude.iotrace.beside import Beside, _paired, beside
+from etude.iotrace.beside import Beside, _paired, beside, inner_path, is_replay
 from etude.iotrace.beside_document import beside_document
 from etude.iotrace.picture import figure_beside
 from etude.iotrace.profile import Profile, profile_of
-from etude.iotrace.roots import inner_path, is_replay
 from support.traces import Make
 
 FIRST = """\

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from etude.iotrace.files import files_of, processes_of
-from etude.iotrace.places import sequential
+from etude.iotrace.profile import sequential
 from support.traces import Make
 
 OPEN = 'openat(AT_FDCWD, "/a", O_RDWR) = 3'

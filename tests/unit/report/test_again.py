@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from etude.api import make_plan, run
 from etude.report import again_text
-from etude.report.again import Again, change_of, direction, ratios_again, repetition
-from etude.report.machines import machine_differences
+from etude.report.again import Again, change_of, direction, machine_differences, ratios_again, repetition
 from etude.report.verdict import Verdict, verdict
 from etude.stats.compare import Ratio, paired_ratio
 from etude.stats.sittings import given_between

@@ -11,7 +11,6 @@ from typing import Any, cast
 import pytest
 
 from etude.report.asked import Asked
-from etude.report.compared import compared_lines
 from etude.report.joined_text import joined_lines
 from etude.report.quieter import Quieter
 from etude.report.text import (
@@ -25,6 +24,7 @@ from etude.report.text import (
     widened_line,
 )
 from etude.report.verdict import Comparison, MetricSummary, TestVerdict, Verdict
+from etude.report.verdict_text import compared_lines
 from etude.results.joining import why_not_joined
 from etude.stats.compare import Ratio
 from etude.stats.describe import describe

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from etude.testbed import snapshot
 from etude.testbed.snapshot import Command
-from etude.testbed.snapshot.elf import Elf, read_elf
 from etude.testbed.snapshot.environment import MASKED, value_shown
 from etude.testbed.snapshot.mounts import free_fragment, mounts_of
 from etude.testbed.snapshot.packages import Packages
+from etude.testbed.snapshot.programs import Elf, read_elf
 
 
 def lay_out(root: Path, files: dict[str, str]) -> Path:

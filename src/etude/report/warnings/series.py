@@ -11,9 +11,8 @@ import numpy as np
 from etude.report.pairs import machines_of
 from etude.report.reach import INSTEAD, within_reach
 from etude.report.samework import WorkDifference
-from etude.report.warnings.about import About, tamed
+from etude.report.warnings.about import About, signed, tamed
 from etude.report.warnings.course import MEMORY, Course, course, leaks
-from etude.report.warnings.peers import machine_apart
 from etude.report.warnings.shapes import autocorrelated, clock, far_ones, modes, neighbours_alike, skewed
 from etude.report.warnings.thresholds import Thresholds
 from etude.report.warnings.trials import (
@@ -29,7 +28,38 @@ from etude.report.warnings.warning import Warning, warning
 from etude.results.series import Series
 from etude.stats.compare import more_trials
 from etude.stats.intervals import mean_interval
-from etude.units.formatting import counted, percent
+from etude.stats.machines import StandsOut, stand_out
+from etude.units.formatting import counted, p_value, percent
+
+MOST = 3
+"""So many are named."""
+
+
+def machine_apart(series: Series, metric: str) -> list[Warning]:
+    """The machines that stand out, in one warning; nothing where values are not above 0."""
+    names = machines_of(series, metric)
+    values = series.sample(metric)
+    if len(set(names)) < 2 or not bool(np.all(values > 0.0)):
+        return []
+    sittings = None if series.sittings is None else series.sittings[_counted(series, metric)].tolist()
+    found = stand_out(values, names, sittings)
+    if not found:
+        return []
+    others = "the other" if len(set(names)) == 2 else "the others"
+    each = "; ".join(_told(one, others) for one in found[:MOST])
+    more = f"; and {len(found) - MOST} more" if len(found) > MOST else ""
+    text = f"{metric} of {each}{more}"
+    return [warning("machine-apart", series.test, metric, text, "find out why, or leave out that machine")]
+
+
+def _told(one: StandsOut, others: str) -> str:
+    limits = f"{one.low:.3f}–{one.high:.3f}"
+    return f"{one.machine} is {signed(one.ratio - 1.0)} {others} (× {one.ratio:.3f}; 95 %: {limits}; {p_value(one.p)})"
+
+
+def _counted(series: Series, metric: str) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+    """Which trials `Series.sample` has."""
+    return np.asarray(series.kept & np.isfinite(series.columns[metric].values))
 
 
 def series_warnings(

@@ -5,16 +5,51 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from etude.errors import CommandFailed, InputError
 from etude.results.writer import sole_writer
 from etude.testbed.boot import record as records
-from etude.testbed.boot.progress import counted, progress, too_many
-from etude.testbed.boot.record import Record
+from etude.testbed.boot.record import MOST_SEEN, Record, read_object
 from etude.testbed.boot.settled import Settled, most_seconds, wait
 from etude.trust import trusted
+
+
+def progress(state: Path, results: Path) -> str:
+    """How far an experiment has come, as a text: the position that its state tells, and the bytes of whole lines in
+    all its results.jsonl.
+
+    Raises:
+        InputError: the state file is none.
+    """
+    document = read_object(state)
+    if "format" not in document:
+        raise InputError(f'{state}: is no state of an experiment: lacks "format"')
+    position = document.get("position", "")
+    size = sum(_whole_lines(file) for file in sorted(results.rglob("results.jsonl")))
+    return f"{position}+{size}"
+
+
+def counted(record: Record, found: str) -> Record:
+    """The record with this boot counted: as the first, where it finds what no boot has found before."""
+    # A script that goes to and fro between two states, neither of which was new, makes no progress either.
+    fresh = found not in record.seen
+    seen = [*record.seen, found][-MOST_SEEN:] if fresh else record.seen
+    return replace(record, boots=1 if fresh else record.boots + 1, progress=found, seen=seen)
+
+
+def too_many(record: Record) -> bool:
+    """Whether this boot is one more than may find nothing new."""
+    return record.boots > record.most_boots
+
+
+def _whole_lines(file: Path) -> int:
+    try:
+        return file.read_bytes().rfind(b"\n") + 1
+    except OSError:
+        return 0
+
 
 SETTLED_VARIABLE = "ETUDE_SETTLED"
 

@@ -3,22 +3,152 @@
 from __future__ import annotations
 
 import difflib
+import re
 import shlex
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
-from etude.errors import InputError
+from etude.errors import InputError, MachineRefuses
+from etude.testbed import tree
 from etude.testbed.resources import levels
-from etude.testbed.resources.cpus import Cpus
-from etude.testbed.resources.hook import Hook
+from etude.testbed.resources.cgroups import Controller, Place
+from etude.testbed.resources.confined import Confined, Writes
 from etude.testbed.resources.io_limit import LIMITS, Io
-from etude.testbed.resources.memory import Memory
+from etude.testbed.resources.ledger import Ledger
 from etude.testbed.resources.network import SHAPES, Network
-from etude.testbed.resources.quota import Quota
-from etude.testbed.resources.resource import Resource
+from etude.testbed.resources.resource import Resource, Setting
+from etude.testbed.resources.tools import tool
 from etude.testbed.resources.volume import FILE_SYSTEMS, PROFILES, TRIED_BYTES, Volume
+
+PERIOD_US = 100_000
+"""The kernel's default."""
+
+
+@dataclass(frozen=True)
+class Quota(Confined):
+    """Of all CPUs together: with 1.5 three threads may run at once, and stop when the period's share is used up."""
+
+    name: ClassVar[str] = "quota"
+    controller: ClassVar[Controller] = "cpu"
+
+    def understood(self, level: str) -> float:
+        """CPUs."""
+        return levels.share_of_cpus(level)
+
+    def writes(self, level: str, place: Place, so_far: Setting) -> Writes:
+        """µs of CPU time in a period."""
+        quota_us = round(self.understood(level) * PERIOD_US)
+        if place.version == 2:
+            return [("cpu.max", f"{quota_us} {PERIOD_US}")]
+        return [("cpu.cfs_period_us", str(PERIOD_US)), ("cpu.cfs_quota_us", str(quota_us))]
+
+
+_SWAP = ("memory.memsw.limit_in_bytes", "memory.swap.max")
+"""A kernel without accounting of swap lacks these."""
+
+
+@dataclass(frozen=True)
+class Memory(Confined):
+    """No swap beyond it: above the limit the kernel takes back page cache, then kills."""
+
+    name: ClassVar[str] = "memory"
+    controller: ClassVar[Controller] = "memory"
+
+    def understood(self, level: str) -> int:
+        """Bytes."""
+        return levels.size(level)
+
+    def writes(self, level: str, place: Place, so_far: Setting) -> Writes:
+        """v1 counts memory and swap together, v2 each by itself. In v1 their sum may not be less: memory first."""
+        limit = str(self.understood(level))
+        if place.version == 2:
+            return [("memory.max", limit), ("memory.swap.max", "0")]
+        return [("memory.limit_in_bytes", limit), ("memory.memsw.limit_in_bytes", limit)]
+
+    def there(self, group: Path, name: str) -> bool:
+        """Swap may not be accounted for."""
+        return name not in _SWAP or (group / name).exists()
+
+
+PATIENCE_S = 600.0
+_NAME = re.compile(r"\{([a-z_]+)\}")
+
+
+@dataclass(frozen=True)
+class Hook:
+    """Commands of the shell; `{level}`, and `{volume}` and the like, stand in them as one word each."""
+
+    name: ClassVar[str] = "hook"
+    confines: ClassVar[bool] = False
+
+    command: str
+    undo: str = ""
+    """Run also where `command` failed, and perhaps twice: it must be harmless then."""
+    test: str = ""
+    """Fails where it cannot work."""
+    words: str = ""
+    """What stands before commands, as `ssh guest`."""
+    directory: Path = Path()
+    """Where commands are run."""
+
+    def accept(self, level: str) -> None:
+        """Raises InputError where no level can be."""
+        if "\0" in level:
+            raise InputError(f"level {level!r}: expected no NUL in it")
+
+    def check(self) -> str | None:
+        """What the test says."""
+        try:
+            if self.test:
+                self._run(self.test)
+        except MachineRefuses as error:
+            return str(error)
+        return None
+
+    def apply(self, level: str, so_far: Setting, ledger: Ledger) -> Setting:
+        """Undoing first, into the ledger."""
+        values = {**so_far.values, "level": level}
+        if self.undo:
+            ledger.before("run", command=filled(self.undo, values), directory=str(self.directory.absolute()))
+        self._run(filled(self.command, values))
+        return Setting(words=tuple(shlex.split(filled(self.words, values))))
+
+    def _run(self, command: str) -> None:
+        tool("sh", "-c", command, directory=str(self.directory.absolute()), patience_s=PATIENCE_S)
+
+
+def filled(command: str, values: dict[str, str]) -> str:
+    """Each `{name}` that is known, as one word of the shell; other braces stay, as the shell has uses for them."""
+    return _NAME.sub(lambda match: shlex.quote(values[match[1]]) if match[1] in values else match[0], command)
+
+
+@dataclass(frozen=True)
+class Cpus(Confined):
+    """A number takes the first of those that are allowed; to choose cores rather than threads, give a list."""
+
+    name: ClassVar[str] = "cpus"
+    controller: ClassVar[Controller] = "cpuset"
+
+    def understood(self, level: str) -> list[int]:
+        """CPUs, if there are as many as can be."""
+        return levels.cpus(level)
+
+    def writes(self, level: str, place: Place, so_far: Setting) -> Writes:
+        """One file; memory nodes stay as they are above."""
+        return [("cpuset.cpus", levels.listed(levels.cpus(level, allowed(place.base))))]
+
+
+def allowed(group: Path) -> list[int]:
+    """The CPUs of a group: v2 has them in `effective`, which a group without the controller lacks."""
+    for folder in (group, *group.parents):
+        for name in ("cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus"):
+            if found := tree.read_cpus(folder, name):
+                return found
+        if not (folder / "cgroup.procs").exists():
+            break
+    raise MachineRefuses(f"{group}: no list of CPUs in it or above")
 
 
 def resource_of(

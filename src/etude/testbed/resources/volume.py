@@ -13,12 +13,33 @@ from typing import ClassVar
 from etude.errors import EtudeError, InputError, MachineRefuses
 from etude.testbed import tree
 from etude.testbed.resources import levels
-from etude.testbed.resources.kernel import file_system_lacking, md_lacking
 from etude.testbed.resources.ledger import Ledger, held
 from etude.testbed.resources.mounts import mounts
 from etude.testbed.resources.resource import Setting
 from etude.testbed.resources.tools import lacking_any
 from etude.testbed.resources.undoing import loops_of
+
+
+def file_system_lacking(kind: str, root: Path = Path("/")) -> str | None:
+    """Why the file system cannot be mounted."""
+    known = {line.split()[-1] for line in tree.read_lines(root, "proc/filesystems") if line.strip()}
+    if kind in known or _module(kind, root):
+        return None
+    return f"the kernel has no {kind}: it is not in /proc/filesystems, and no module of it is there"
+
+
+def md_lacking(root: Path = Path("/")) -> str | None:
+    """Why there can be no array of disks."""
+    if (root / "proc/mdstat").exists() or _module("raid0", root):
+        return None
+    return 'the kernel has no md: no /proc/mdstat, and no module raid0 is there; join = "btrfs" needs none'
+
+
+def _module(name: str, root: Path) -> bool:
+    release = tree.read_text(root, "proc/sys/kernel/osrelease") or os.uname().release
+    lines = tree.read_lines(root, f"lib/modules/{release}/modules.dep")
+    return any(f"/{name}.ko" in line.partition(":")[0] for line in lines)
+
 
 PROFILES = ("raid0", "single")
 FILE_SYSTEMS = ("ext4", "xfs", "btrfs")

@@ -10,11 +10,15 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 from etude.errors import EtudeError
 from etude.experiment import monitoring
-from etude.experiment.loop import GIVE_UP
+from etude.experiment.ledger import Ledger
+from etude.experiment.loop import GIVE_UP, judged, shell_test
 from etude.experiment.monitoring import Monitoring
 from etude.experiment.plan import Plan, RuleSpec, from_document, to_document
 from etude.experiment.run import resume, run
@@ -23,13 +27,85 @@ from etude.experiment.test import Test
 from etude.results.merge import merged
 from etude.results.reader import load_results
 from etude.results.results import Results
+from etude.results.stretches import stretches
+from etude.stats.means import Kind
+from etude.stats.stopping import Decision, Seen
 from etude.workbench.pool.job import Ended
 from etude.workbench.spread.jobs import Jobs, Say, again
 from etude.workbench.spread.part import Part
-from etude.workbench.spread.seen import decide, kept
 
 if TYPE_CHECKING:
     from etude.stats.stopping import Decision
+
+Floats = NDArray[np.float64]
+
+
+def decide(plan: Plan, results: Results, tests: Sequence[str]) -> Decision:
+    """The stop rule's word on tests that share blocks.
+
+    Raises:
+        UsageError: it cannot judge the primary metric.
+    """
+    return judged(plan, lambda: seen(plan, results, tests))
+
+
+def kept(results: Results, tests: Sequence[str]) -> int:
+    """Kept trials of the test that has the fewest."""
+    counts = [len({m.trial for m in results.measurements.get(test, ()) if m.kept}) for test in tests]
+    return min(counts, default=0)
+
+
+def seen(plan: Plan, results: Results, tests: Sequence[str]) -> Seen:
+    """All kept trials so far, a machine after the other.
+
+    Raises:
+        ValueError: a value is missing.
+    """
+    machines = _by_machine(results, tests)
+    measured_s = sum(ledger.spent_s(tests) for ledger in machines.values())
+    values: list[list[Floats]] = [[np.empty(0)] for _ in tests]
+    names: list[list[str]] = [[] for _ in tests]
+    for machine, ledger in machines.items():
+        for at, own in enumerate(_less_shell(plan, ledger, _samples(plan, ledger, tests))):
+            values[at].append(own)
+            names[at] += [machine] * own.size
+    kind = next((ledger.kind(plan.primary) for ledger in machines.values()), "cost")
+    return Seen(
+        tuple(map(np.concatenate, values)), measured_s, tuple(map(tuple, names)), kind=cast(Kind, kind)
+    )
+
+
+def _samples(plan: Plan, ledger: Ledger, tests: Sequence[str]) -> Sequence[Sequence[float]]:
+    if plan.rule.kind == "ratio-precision":
+        return ledger.paired(tests, plan.primary)
+    return [ledger.sample(test, plan.primary) for test in tests]
+
+
+def _by_machine(results: Results, tests: Sequence[str]) -> dict[str, Ledger]:
+    """What was measured on each, in the order in which they came."""
+    sittings = results.experiment["sittings"]
+    host = {sitting["sitting"]: str(sitting.get("host")) for sitting in sittings}
+    shell = [name for name in results.names("shell") if name not in tests]
+    return {
+        machine: Ledger(
+            {
+                name: [m for m in results.measurements.get(name, ()) if host.get(m.sitting) == machine]
+                for name in (*tests, *shell)
+            },
+            stretches(sittings),
+        )
+        for machine in dict.fromkeys(host.values())
+    }
+
+
+def _less_shell(plan: Plan, ledger: Ledger, samples: Sequence[Sequence[float]]) -> list[Floats]:
+    """Without the mean start of that machine's shell, where one is used and the metric is a time."""
+    starts: Sequence[float] = ()
+    if plan.shell and plan.primary == "elapsed":
+        starts = ledger.sample(shell_test(plan.shell).name, "elapsed")
+    cost = sum(starts) / len(starts) if starts else 0.0
+    return [np.asarray(sample, dtype=np.float64) - cost for sample in samples]
+
 
 KIND = "blocks"
 LEAST = 2

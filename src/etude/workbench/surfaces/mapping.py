@@ -8,7 +8,8 @@ nobody knows yet: what it will teach is no reason to measure another one.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -18,11 +19,48 @@ from scipy import special
 
 from etude.workbench.surfaces import plans
 from etude.workbench.surfaces.costs import expected_cost
-from etude.workbench.surfaces.doubtful import doubtful
-from etude.workbench.surfaces.factors import Cell, Factor, Space
+from etude.workbench.surfaces.factors import Cell, Factor, Floats, Space
 from etude.workbench.surfaces.samples import Known, Sample, known
 from etude.workbench.surfaces.surrogate import Predicted
 from etude.workbench.surfaces.surrogates.choose import Choice, Chosen
+
+BY = math.log(1.5)
+"""Log of the least that counts as far off."""
+FAR = 4.0
+"""Robust standard deviations (1.4826·MAD of all cells)."""
+LEAST_CELLS = 8
+"""Fewer do not predict each other."""
+ALIKE = math.log(1.1)
+"""Log within which two measurements of a cell agree."""
+MOST = 3
+"""Measurements of a cell."""
+
+
+def doubtful(fit: Choice, samples: Sequence[Sample], besides: Collection[Cell] = ()) -> int | None:
+    """The number, in `fit.known`, of the cell that is farthest off what the others predict and was measured once, or
+    twice without agreement; None where there is none. `besides`: cells that are not asked for."""
+    if len(fit.known.cells) < LEAST_CELLS or not np.isfinite(fit.left_out.log).all():
+        return None
+    values: dict[Cell, list[float]] = {}
+    tried = Counter(sample.cell for sample in samples)
+    for sample in samples:
+        if sample.state == "measured" and sample.value:
+            values.setdefault(sample.cell, []).append(math.log(sample.value))
+    for at in far_off(fit.known.log - fit.left_out.log):
+        cell = fit.known.cells[at]
+        *_, last = logs = values[cell]
+        settled = any(abs(each - last) <= ALIKE for each in logs[:-1])
+        if cell not in besides and tried[cell] < MOST and not settled:
+            return at
+    return None
+
+
+def far_off(off: Floats) -> list[int]:
+    """Of differences in logs, those that are far from all others, the farthest first."""
+    usual = 1.4826 * float(np.median(np.abs(off)))
+    order = np.argsort(-np.abs(off), kind="stable")
+    return [int(at) for at in order if abs(off[at]) >= max(BY, FAR * usual)]
+
 
 Plan = Literal["full", "in-order", "one-at-a-time", "d-optimal", "adaptive"]
 """*full*: every cell, in the order in which they teach most. *in-order*: every cell, as the paper. *one-at-a-time*: the

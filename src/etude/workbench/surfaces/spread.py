@@ -6,11 +6,19 @@ and its cell is measured anew on another node: a half search is not gone on with
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import fmean
+
+import numpy as np
+from numpy.typing import NDArray
 
 from etude.errors import CommandFailed, EtudeError, InputError, MachineRefuses
+from etude.report.warnings.machine import machine_warnings
+from etude.stats.twosample import Difference, welch
+from etude.units.formatting import percent
 from etude.workbench.pool.followed import FollowedPool
 from etude.workbench.pool.job import ELSEWHERE, TRIES, UNFIT, Ended
 from etude.workbench.pool.journal import Submitted
@@ -25,13 +33,136 @@ from etude.workbench.surfaces.chart import (
     hopeless,
     taught_before,
 )
-from etude.workbench.surfaces.choosing import DEADLINE, budget_left, following, over
-from etude.workbench.surfaces.factors import Cell
+from etude.workbench.surfaces.costs import LEAST, expected_cost
+from etude.workbench.surfaces.factors import Cell, Floats
 from etude.workbench.surfaces.incell import failed
 from etude.workbench.surfaces.kept import KeptSurface
-from etude.workbench.surfaces.machines import machine_findings
-from etude.workbench.surfaces.mapping import Visit, fitted
-from etude.workbench.surfaces.samples import Sample
+from etude.workbench.surfaces.mapping import Visit, decide, fitted, visit
+from etude.workbench.surfaces.samples import Sample, known
+from etude.workbench.surfaces.surrogates.choose import Choice
+
+LEAST_ON_MACHINE = 4
+"""Cells on a machine, and on all others, before they are held against each other."""
+CONFIDENCE = 0.95
+"""That no machine is named apart where none is."""
+
+
+def machine_findings(kept: KeptSurface, fit: Choice | None) -> list[str]:
+    """Lines; none of a surface that was measured on one machine. `fit`: what is believed of the surface. Of a system
+    that has a machine of its own, it is that one which counts."""
+    hosts = {line.sample.cell: line.system or line.host for line in kept.attempts() if not line.lost}
+    if len(set(hosts.values())) < 2:
+        return []
+    several = [w.text for w in machine_warnings(kept.document) if w.kind == "several-machines"]
+    if fit is None:
+        return several
+    data = known(kept.samples())
+    off = data.log - fit.left_out.log
+    return [*several, *apart(off, [hosts[cell] for cell in data.cells])]
+
+
+def apart(off: Floats, hosts: Sequence[str]) -> list[str]:
+    """Machines whose cells are off from what all other cells predict in another way than those of the others; the
+    farthest first, which then is none of the others any more.
+
+    `off`: measured less predicted, in logs, each predicted without itself. Source: Welch's test of each machine
+    against all others, at a level at which all of them hold together (Bonferroni).
+    """
+    names, where = sorted(set(hosts)), np.array(hosts)
+    said = []
+    while len(names) > 1:
+        shown = (
+            names[:1] if len(names) == 2 else names
+        )  # of two, one is apart from the other as the other from it
+        found = {name: one for name in shown if (one := _difference(off, where, name, names, len(shown)))}
+        if not found:
+            break
+        name = min(found, key=lambda each: found[each].p)
+        if found[name].low <= 0 <= found[name].high:
+            break
+        said.append(_told(name, found[name], len(names) == 2))
+        names.remove(name)
+    return said
+
+
+def _difference(
+    off: Floats, where: NDArray[np.str_], name: str, names: Sequence[str], count: int
+) -> Difference | None:
+    """One machine against the others; None where they are too few, or nothing varies."""
+    here, others = off[where == name], off[np.isin(where, [each for each in names if each != name])]
+    if min(len(here), len(others)) < LEAST_ON_MACHINE:
+        return None
+    try:
+        return welch(here, others, confidence=1 - (1 - CONFIDENCE) / count)
+    except ValueError:
+        return None
+
+
+def _told(name: str, found: Difference, pair: bool) -> str:
+    near, far = sorted(abs(math.expm1(bound)) for bound in (found.low, found.high))
+    middle = percent(abs(math.expm1(found.difference)))
+    return (
+        f"cells measured on {name} are {middle} ({percent(near)} … {percent(far)}) "
+        f"{'above' if found.low > 0 else 'below'} those of the other machine{'' if pair else 's'}, held against what "
+        "all cells predict: a machine is in these differences, besides the factors"
+    )
+
+
+DEADLINE, BUDGET = "the deadline has come", "the budget of bench time is spent"
+
+
+def over(kept: KeptSurface, means: Means, pending: Sequence[Cell]) -> str:
+    """Why no further cell is begun; empty if one may be."""
+    if means.left_s() < LEAST_S:
+        return DEADLINE
+    left_s = budget_left(kept, means, pending)
+    return BUDGET if left_s is not None and left_s <= 0 else ""
+
+
+def budget_left(kept: KeptSurface, means: Means, pending: Sequence[Cell]) -> float | None:
+    """Bench time that is neither spent nor expected to be spent by cells under way, s; None where it is not bounded.
+
+    While few have told what a cell takes, it is taken to be their mean; while none has, all that a cell may.
+    """
+    if means.budget_s is None:
+        return None
+    cost = _cost(kept)
+    spent = sum(line.sample.cost_s for line in kept.attempts())
+    paid = [sample.cost_s for sample in kept.samples() if sample.cost_s > 0]
+    usual_s = fmean(paid) if paid else means.cell_s or math.inf
+    return means.budget_s - spent - sum(usual_s if cost is None else cost(cell) for cell in pending)
+
+
+def following(kept: KeptSurface, means: Means, pending: Sequence[Cell]) -> Visit | str:
+    """A cell, or why none is begun now. What would not end before the deadline is not begun."""
+    space, rules, samples = kept.charted.space, kept.charted.rules, kept.samples()
+    if again := _lost(kept, pending):
+        return visit(space, rules, again[0], samples)
+    bounded = means.budget_s is not None or math.isfinite(means.left_s())
+    cost = _cost(kept) if bounded else None
+    late: list[Cell] = []
+    while True:
+        decision = decide(space, rules, samples, [*pending, *late], cost)
+        if not isinstance(decision, Visit):
+            return "no other cell would end before the deadline" if late else decision.why
+        if cost is None or cost(decision.cell) <= means.left_s():
+            return decision
+        late.append(decision.cell)
+
+
+def _cost(kept: KeptSurface) -> Callable[[Cell], float] | None:
+    """Bench time that a cell is expected to take, s; None while too few have told."""
+    samples = kept.samples()
+    paid = sum(sample.cost_s > 0 for sample in samples)
+    return expected_cost(kept.charted.space, samples) if paid >= LEAST else None
+
+
+def _lost(kept: KeptSurface, pending: Sequence[Cell]) -> list[Cell]:
+    """Cells of which the last attempt does not count, in the order of these attempts."""
+    last = {line.sample.cell: line.lost for line in kept.attempts()}
+    closed = {*pending, *(sample.cell for sample in kept.samples()), *kept.charted.space.without}
+    return [cell for cell, lost in last.items() if lost and cell not in closed]
+
 
 LOOK_S = 20.0
 """So often it is looked at how many nodes there are, s."""
@@ -85,9 +216,9 @@ class _Spread:
 
     def made(self) -> str:
         taught_before(self.kept, self.cells)
-        for known in self.pool.take_up():
-            assert known.id is not None
-            self.visits[known.id] = read_todo(known.job.place).visit
+        for job in self.pool.take_up():
+            assert job.id is not None
+            self.visits[job.id] = read_todo(job.job.place).visit
         while True:
             why = self._fill()
             if not self.visits:

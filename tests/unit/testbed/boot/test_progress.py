@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.errors import InputError
-from etude.testbed.boot.progress import counted, progress, too_many
 from etude.testbed.boot.record import Record
+from etude.testbed.boot.resume import counted, progress, too_many
 
 RECORD = Record(words=[], state="/s", results="/r", directory="/", environment={}, program=["x"])
 

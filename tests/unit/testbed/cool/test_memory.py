@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from etude.testbed.cool.memory import memory_bytes
+from etude.testbed.cool.ways import memory_bytes
 from etude.testbed.resources.mounts import Mount
 
 V2 = Mount("/", "/sys/fs/cgroup", frozenset(), "cgroup2", "none")

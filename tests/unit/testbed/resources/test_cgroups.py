@@ -10,12 +10,10 @@ from etude.errors import InputError, MachineRefuses
 from etude.testbed.resources import undoing
 from etude.testbed.resources.cgroups import Place, placed
 from etude.testbed.resources.confined import Confined
-from etude.testbed.resources.cpus import Cpus
 from etude.testbed.resources.io_limit import BUFFERED, Io, whole
 from etude.testbed.resources.ledger import Ledger
-from etude.testbed.resources.memory import Memory
-from etude.testbed.resources.quota import Quota
 from etude.testbed.resources.resource import Setting
+from etude.testbed.resources.table import Cpus, Memory, Quota
 
 Lay = Callable[[str], Path]
 SLICE = "sys/fs/cgroup/user.slice/user-0.slice"

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.errors import MachineRefuses
-from etude.testbed.resources.hook import Hook, filled
 from etude.testbed.resources.ledger import Ledger
 from etude.testbed.resources.resource import Setting, limited
+from etude.testbed.resources.table import Hook, filled
 
 
 def test_a_hook_is_run_with_its_level_and_undone(tmp_path: Path) -> None:

@@ -9,12 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.errors import InputError
-from etude.testbed.resources.cpus import Cpus
-from etude.testbed.resources.hook import Hook
 from etude.testbed.resources.io_limit import Io
 from etude.testbed.resources.network import Network
 from etude.testbed.resources.resource import Resource
-from etude.testbed.resources.table import KINDS, check_levels, resource_of
+from etude.testbed.resources.table import KINDS, Cpus, Hook, check_levels, resource_of
 from etude.testbed.resources.volume import Volume
 
 WHERE = "s.toml: [factor.x]"

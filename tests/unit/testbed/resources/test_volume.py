@@ -8,10 +8,9 @@ import pytest
 from etude.errors import InputError, MachineRefuses
 from etude.testbed.resources import ledger as ledgers
 from etude.testbed.resources import undoing, volume
-from etude.testbed.resources.kernel import file_system_lacking, md_lacking
 from etude.testbed.resources.ledger import Ledger
 from etude.testbed.resources.resource import Setting
-from etude.testbed.resources.volume import Volume, used
+from etude.testbed.resources.volume import Volume, file_system_lacking, md_lacking, used
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from etude.workbench.surfaces.doubtful import doubtful, far_off
+from etude.workbench.surfaces.mapping import doubtful, far_off
 from etude.workbench.surfaces.samples import Sample, known
 from etude.workbench.surfaces.surrogate import Predicted
 from etude.workbench.surfaces.surrogates.choose import Choice

@@ -8,10 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from etude.workbench.surfaces.account import accuracy, spent
 from etude.workbench.surfaces.mapped import Cost
 from etude.workbench.surfaces.samples import Sample
-from etude.workbench.surfaces.summary import summarise, summary_lines
+from etude.workbench.surfaces.summary import accuracy, spent, summarise, summary_lines
 from etude.workbench.surfaces.surrogate import Predicted
 from support.golden import Golden
 from support.made_surfaces import DISKS, FS, NFSDS, power, surface

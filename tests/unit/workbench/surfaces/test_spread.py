@@ -23,10 +23,9 @@ from etude.workbench.surfaces.celljobs import read_todo
 from etude.workbench.surfaces.chart import Means
 from etude.workbench.surfaces.factors import Cell, Factor, Space
 from etude.workbench.surfaces.kept import KeptSurface, charted, keeping_surface
-from etude.workbench.surfaces.machines import apart, machine_findings
 from etude.workbench.surfaces.mapping import Rules, Visit
 from etude.workbench.surfaces.samples import Sample, known
-from etude.workbench.surfaces.spread import SpreadDisplay
+from etude.workbench.surfaces.spread import SpreadDisplay, apart, machine_findings
 from etude.workbench.surfaces.stored import mapped_of
 from support.charting import SPACE, lines, product
 from support.golden import Golden

@@ -18,8 +18,7 @@ from etude.workbench.policies.belief.evidence import (
     gathered,
     of_windows,
 )
-from etude.workbench.policies.belief.grid import Belief, believed
-from etude.workbench.policies.belief.likelihood import log_likelihood
+from etude.workbench.policies.belief.grid import Belief, believed, log_likelihood
 from etude.workbench.policies.belief.promise import held
 from etude.workbench.task import Trial
 from support.policy_simulator import GOAL, mm1, task, trial

@@ -6,7 +6,7 @@ import pytest
 
 from etude.workbench.pool.job import Job
 from etude.workbench.pool.slurm.answers import Node
-from etude.workbench.pool.slurm.request import arguments, fits
+from etude.workbench.pool.slurm.pool import arguments, fits
 from etude.workbench.pool.wanted import PoolSpec
 
 KNOWN = tuple(Node(f"n{number}", True, "p", True, frozenset()) for number in (1, 2, 3, 4))
