@@ -7,7 +7,7 @@ use std::io;
 use std::net::{Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 
-/// What a URL is, for messages.
+/// A URL in words, for messages.
 pub(crate) const EXPECTED: &str = "http://HOST[:PORT][/PATH] in characters of RFC 3986, others as %XX";
 
 /// Where requests go.
@@ -39,7 +39,7 @@ impl FromStr for Url {
     }
 }
 
-/// What follows `SCHEME://`, in letters of either case (RFC 3986, section 3.1).
+/// The text behind `SCHEME://`, whose scheme is in letters of either case (RFC 3986, section 3.1).
 pub(crate) fn after_scheme<'a>(text: &'a str, scheme: &str) -> Option<&'a str> {
     let (found, rest) = text.split_once("://")?;
     found.eq_ignore_ascii_case(scheme).then_some(rest)
@@ -67,7 +67,7 @@ pub(crate) fn port_number(text: &str) -> Option<u16> {
     text.parse().ok().filter(|number| *number > 0 && text.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Of IPv6, with its zone after a `%`.
+/// Whether it is an address of IPv6, with or without its zone after a `%`.
 fn is_address(text: &str) -> bool {
     let (address, zone) = text.split_once('%').unwrap_or((text, "0"));
     address.parse::<Ipv6Addr>().is_ok() && is_of(zone, "._~-")

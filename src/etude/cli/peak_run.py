@@ -164,7 +164,7 @@ def _answered(options: argparse.Namespace, source: Source, policy: Policy, kept:
 
 
 def say_lost(kept: Record, what: str) -> None:
-    """What a directory that is gone on with has lost since its last sitting."""
+    """Print the trials that a directory has lost since its last sitting."""
     if text := kept.lost_text(what):
         say_note(
             Terminal(sys.stderr),

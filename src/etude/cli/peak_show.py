@@ -13,7 +13,6 @@ from typing import Any
 
 from etude.cli.fitting import Column
 from etude.cli.peak_words import answer_lines, finding_lines, load_text, neighbours
-from etude.cli.peaks_part import figure_of, searches_of
 from etude.cli.show import say_note
 from etude.cli.terminal import Terminal
 from etude.cli.workbench_status import of_search
@@ -193,6 +192,8 @@ def _figures(found: Sequence[tuple[Kept, Answer, float | None]]) -> dict[str, Fi
         ]
     drawn = {"load-factors": load_factors(courses), "time-at-loads": time_at_loads(courses)}
     if len(found) > 1 and len(courses) == len(found):
+        from etude.cli.peaks_part import figure_of, searches_of  # loads what pages of reports need
+
         drawn["searches-over-load"] = figure_of(searches_of([str(kept.directory) for kept, _, _ in found]))
     return drawn
 

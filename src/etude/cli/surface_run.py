@@ -136,7 +136,7 @@ def map_surface(options: argparse.Namespace) -> int:
 
 
 def asked_for(options: argparse.Namespace) -> tuple[Charted, Response, Means]:
-    """What is mapped, as the command line changes it."""
+    """The map that is asked for, as the command line changes it."""
     means = Means({}, options.budget)
     if options.deadline is not None:
         means = replace(means, left_s=lambda: (options.deadline - datetime.now(UTC)).total_seconds())
@@ -201,7 +201,7 @@ def mapped(options: argparse.Namespace, what: Charted, response: Response, means
 
 
 def directory_of(options: argparse.Namespace, what: Charted) -> Path:
-    """Where it is kept."""
+    """The results directory: as -o says, else a new one."""
     return Path(options.output) if options.output is not None else new_directory(None, f"surface-{what.name}")
 
 

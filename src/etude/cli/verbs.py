@@ -105,7 +105,7 @@ def group_lines() -> str:
 
 
 def overview() -> str:
-    """What `etude --help` prints."""
+    """The text of `etude --help`."""
     return f"""\
 Étude {__version__}: runs programs again and again until their numbers can be trusted.
 

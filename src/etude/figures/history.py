@@ -13,13 +13,12 @@ from etude.figures.words import label
 from etude.history.course import Change, Course
 from etude.report.history_text import size_text, when
 from etude.store.entry import Entry
-from etude.units.formatting import scale_of
+from etude.units.formatting import DAY_S, scale_of
 
 MOST_PANELS = 6
 MOST_TICKS = 6
 LEVEL = 1
 """Colour of the levels."""
-DAY_S = 86400.0
 
 
 def history(found: Sequence[Course]) -> Figure:

@@ -78,7 +78,7 @@ def verdict_lines(verdict: Verdict) -> list[str]:
 
 
 def answer_lines(verdict: Verdict) -> list[str]:
-    """What is known in the end: the comparisons, the means that missed their target, and the command that goes on."""
+    """The end of a verdict: the comparisons, the means that missed their target, and the command that goes on."""
     extension = reaching(verdict)
     return [
         *compared_lines(verdict),

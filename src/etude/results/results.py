@@ -66,7 +66,7 @@ class Results:
 
 
 def _parameters(tests: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Of each test; those that are sizes in bytes, too."""
+    """The parameters of each test; those that are sizes in bytes, too."""
     known = {test["name"]: dict(test.get("parameters") or {}) for test in tests}
     for name in dict.fromkeys(name for found in known.values() for name in found):
         sizes = {test: _bytes(found[name]) for test, found in known.items() if name in found}

@@ -13,7 +13,7 @@ from contextlib import suppress
 from etude.testbed.leftovers import PROC, stat_fields
 
 _SET_SUBREAPER, _GET_SUBREAPER = 36, 37
-"""Of prctl(2), since Linux 3.4."""
+"""Options of prctl(2), since Linux 3.4."""
 
 
 class Orphans:

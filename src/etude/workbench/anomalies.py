@@ -63,8 +63,8 @@ def findings(task: Task, trials: Sequence[Trial]) -> tuple[Finding, ...]:
         drifting(known),
         of_disturbed(known),
         not_steady(task, trials),
-        dying(task, trials),
-        failing(task, trials),
+        dying(trials, known),
+        failing(task, trials, known),
         of_generator(trials),
         generator_late(task, trials),
         generator_saturated(task, trials),
@@ -333,24 +333,24 @@ def not_steady(task: Task, trials: Sequence[Trial]) -> Finding | None:
     return Finding("not-steady", f"{what}: declare a warm-up")
 
 
-def dying(task: Task, trials: Sequence[Trial]) -> Finding | None:
+def dying(trials: Sequence[Trial], known: Sequence[Evidence]) -> Finding | None:
     """It dies at a load that it bore, or at a lower one."""
-    fine = _most_fine(task, trials)
+    fine = _most_fine(known)
     died = [trial.load for trial in trials if trial.ended == "died" and trial.load <= fine]
     if not died:
         return None
     return Finding("dying", f"it died at {min(died):g}, and bore {fine:g} in another trial")
 
 
-def _most_fine(task: Task, trials: Sequence[Trial]) -> float:
+def _most_fine(known: Sequence[Evidence]) -> float:
     """The highest load that was fine in a trial; 0 where none was."""
-    return max((each.load for each in gathered(task, trials) if each.value < 0), default=0.0)
+    return max((each.load for each in known if each.value < 0), default=0.0)
 
 
-def failing(task: Task, trials: Sequence[Trial]) -> Finding | None:
+def failing(task: Task, trials: Sequence[Trial], known: Sequence[Evidence]) -> Finding | None:
     """It answers wrongly at loads at which it also did well, or at the lowest load."""
     of_server = [t for t in trials if t.of_server]
-    fine = _most_fine(task, of_server)
+    fine = _most_fine(known)
     if any(criterion.of == "errors" for criterion in task.goal.criteria):
         return _failing_at_lowest(task, of_server)
     for trial in of_server:

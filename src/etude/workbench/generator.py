@@ -54,6 +54,8 @@ class Effort:
     """Requests it could not begin for want of something of its own: descriptors, ports."""
     clients: float | None = None
     """Of closed systems: how many requests are to be under way at once."""
+    most_outstanding: float | None = None
+    """The same in the window in which most were; None: as `outstanding`."""
 
 
 def limited(generator: Generator, effort: Effort) -> Limited | None:
@@ -69,9 +71,10 @@ def limited(generator: Generator, effort: Effort) -> Limited | None:
         return None
     if generator.serves:
         return "server"
-    if busy or generator.spins or generator.outstanding is None or effort.outstanding is None:
+    most = effort.outstanding if effort.most_outstanding is None else effort.most_outstanding
+    if busy or generator.spins or generator.outstanding is None or most is None:
         return "generator"
-    return "server" if effort.outstanding >= AT_LIMIT * generator.outstanding else "generator"
+    return "server" if most >= AT_LIMIT * generator.outstanding else "generator"
 
 
 def _unanswered(effort: Effort) -> bool:

@@ -23,6 +23,7 @@ class LoadFigures:
     errors: float
     """Failed requests as a share of those that ended."""
     mean_s: float | None
+    """Of the trials' mean responses, each counting once, as in their readings."""
     quantiles_s: dict[str, float | None]
     """By the names of `QUANTILES`; None also where so few were answered that it would be the largest time."""
     lateness_p99_s: float | None
@@ -35,8 +36,7 @@ def load_figures(trials: Sequence[Trial]) -> LoadFigures:
     """The figures of trials at the same load; at least one has a window."""
     whole = together([window for trial in trials for window in trial.windows])
     each = [together(trial.windows) for trial in trials if trial.windows]
-    times = [(one.mean_so_far_s, one.completed + one.stuck) for one in each if one.mean_so_far_s is not None]
-    known = sum(count for _, count in times)
+    means = [one.mean_so_far_s for one in each if one.mean_so_far_s is not None]
     busy = [trial.generator_busy for trial in trials if trial.generator_busy is not None]
     late = [trial.lateness_p99_s for trial in trials if trial.lateness_p99_s is not None]
     return LoadFigures(
@@ -44,7 +44,7 @@ def load_figures(trials: Sequence[Trial]) -> LoadFigures:
         whole.offered / whole.duration_s,
         whole.completed / whole.duration_s,
         whole.failed_share,
-        sum((mean_s or 0.0) * count for mean_s, count in times) / known if known else None,
+        sum(means) / len(means) if means else None,
         {
             name: whole.answered.percentile_s(percent) if whole.completed * (100 - percent) >= 99.9 else None
             for name, percent in QUANTILES.items()

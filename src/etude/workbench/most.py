@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-DAY_S = 86_400.0
+from etude.units.formatting import DAY_S
 
 LONGEST_S = 7 * DAY_S
 """Of a run, of its warm-up, of what a command may take, and of a response time."""

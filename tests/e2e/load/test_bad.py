@@ -160,7 +160,8 @@ def test_a_server_that_dies_in_mid_run_is_told_in_the_windows_and_the_rate_is_of
     offered = [window["offered"] for window in windows]
     assert (len(offered), sum(offered)) == (12, 600)
     assert min(offered) > 0
-    assert windows[-1]["failures"]["connect"] == windows[-1]["failed"] == offered[-1]
+    assert windows[-1]["failures"]["connect"] == windows[-1]["failed"] > 0
+    assert windows[-1]["completed"] == 0
     assert summary["failures"]["connect"] > 0
     assert summary["ended"] == "whole"
 

@@ -39,6 +39,12 @@ def test_it_is_the_server_when_all_that_may_be_outstanding_is_and_the_generator_
     assert limited(POOL, effort()) == "server"
 
 
+def test_one_window_with_all_outstanding_shows_that_the_server_was_the_limit() -> None:
+    assert limited(POOL, effort(outstanding=5.0, most_outstanding=7.9)) == "server"
+    assert limited(POOL, effort(outstanding=5.0, most_outstanding=6.0)) == "generator"
+    assert limited(POOL, effort(outstanding=5.0, most_outstanding=7.9, cores=0.9)) == "generator"
+
+
 @pytest.mark.parametrize(
     ("changed", "whose"),
     [

@@ -27,6 +27,10 @@ def test_trials_at_a_load_are_taken_together() -> None:
     assert (figures.lateness_p99_s, figures.headroom) == (0.003, pytest.approx(0.75))
 
 
+def test_each_trial_counts_once_in_the_mean_as_in_its_readings() -> None:
+    assert load_figures([trial(1000), trial(100)]).mean_s == pytest.approx((0.5005 + 0.0505) / 2)
+
+
 def test_a_quantile_of_too_few_answers_is_not_known() -> None:
     known = {name for name, value in load_figures([trial(999)]).quantiles_s.items() if value is not None}
     assert known == {"p50", "p90", "p99"}

@@ -253,6 +253,7 @@ class CommandBench:
             sum(each.waited_s for each in all_told) / ran_s if ran_s else None,
             sum(each.refused for each in all_told),
             share.load if self.closed else None,
+            max((each.waited_s / each.window.duration_s for each in all_told), default=None),
         )
 
     def _offer(self, offer: Offer, enough: Enough) -> Watched:

@@ -19,7 +19,7 @@ from etude.workbench.machine_state import MachineState
 _CPU_S = 0.25
 """Between looks at the processes of the load command."""
 _MORE_WINDOWS = 0.01
-"""Of those that the policy has looked at: it looks at all of them each time, and fewer more tell nothing."""
+"""The share of new windows from which on the policy looks again: it looks at all each time, and fewer tell nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ def _used_by_children_s() -> float:
 
 @dataclass
 class Watched:
-    """What came of one run of the load command."""
+    """The outcome of one run of the load command."""
 
     told: list[Told]
     early: bool = False
