@@ -32,8 +32,11 @@ SLOWER, SLOWER_BY = 2.6, math.log(1.3)
 """Standard deviations by which a load must be slower after an overload, and the least that counts, in logs."""
 OVERLOADED = math.log(1.5)
 """Log reading from which on a trial may have left its mark on the server."""
-RARE, ALONE = 4.0, 6.0
-"""Multiples of the median window: two of the first, or one of the second, are stalls."""
+NEGLIGIBLE = math.log(0.1)
+"""Log reading of a load that is so far below the limit that being slower than a higher one means nothing."""
+RARE, ALONE, RARE_OFF = 4.0, 6.0, 3.0
+"""Multiples of the median window: two of the first, or one of the second, are stalls, when they are so many robust
+standard deviations off: near the limit windows differ anyway."""
 STEADY, STEADY_OFF = 2.5, 7.0
 MOST_CALM = 1.1
 """Reading from which on a trial is an overload, in which windows differ anyway."""
@@ -108,7 +111,7 @@ def conflict(known: Sequence[Evidence], least: float) -> tuple[Pooled, Pooled] |
     loads = by_load(known)
     for at, low in enumerate(loads):
         for high in loads[at + 1 :]:
-            if high.load < low.load * (1 + APART) or low.value <= FLOOR:
+            if high.load < low.load * (1 + APART) or low.value <= NEGLIGIBLE:
                 continue
             # Both far beyond the limit: which one is worse says nothing.
             off = (low.value - high.value) / math.sqrt(low.variance + high.variance)
@@ -160,23 +163,33 @@ def overloads(known: Sequence[Evidence]) -> list[Evidence]:
     return [each for each in known if each.value >= OVERLOADED + math.sqrt(each.within)]
 
 
-def hysteretic(known: Sequence[Evidence]) -> Finding | None:
-    """After an overload, a load is slower than it was before."""
+def marked(known: Sequence[Evidence]) -> tuple[Pooled, Pooled] | None:
+    """The lowest load that was slower after the first overload than before it: before, and after."""
     bad = overloads(known)
     if not bad:
         return None
-    # Learned from the trials before: those after, were they slower, would be their own excuse.
-    tau = between([each for each in known if each.order < bad[0].order])
+    first = bad[0].order
+    sides = [[e for e in known if e.order < first], [e for e in known if e.order > first]]
+    # Trials are compared with others of their side alone: those after, were they slower, would be their own excuse.
+    tau = between(*sides)
     for load in sorted({each.load for each in known if each.load < bad[0].load}):
-        before = [each for each in known if each.load == load and each.order < bad[0].order]
-        after = [each for each in known if each.load == load and each.order > bad[0].order]
+        before, after = ([each for each in side if each.load == load] for side in sides)
         if not before or not after:
             continue
         one, two = pooled(before, tau), pooled(after, tau)
         if two.value - one.value >= max(SLOWER * math.sqrt(one.variance + two.variance), SLOWER_BY):
-            text = f"{load:g} was at {_times(one)} of the limit before the overload with {bad[0].load:g}"
-            return Finding("hysteretic", f"{text}, and at {_times(two)} after it")
+            return one, two
     return None
+
+
+def hysteretic(known: Sequence[Evidence]) -> Finding | None:
+    """After an overload, a load is slower than it was before."""
+    found = marked(known)
+    if found is None:
+        return None
+    one, two = found
+    text = f"{one.load:g} was at {_times(one)} of the limit before the overload with {overloads(known)[0].load:g}"
+    return Finding("hysteretic", f"{text}, and at {_times(two)} after it")
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,8 +206,9 @@ class Multiples:
 def multiples(task: Task, windows: Sequence[Window]) -> Multiples | None:
     """None where they are too few to have a middle one, or not all tell.
 
-    A window is rare at `RARE` times the middle one, sure at `ALONE` times; where the others hardly differ, `STEADY`
-    times is sure, when it is `STEADY_OFF` robust standard deviations (1.4826·MAD of the logs) off.
+    A window is rare at `RARE` times the middle one, sure at `ALONE` times, if it is `RARE_OFF` robust standard
+    deviations (1.4826·MAD of the logs) off; where the others hardly differ, `STEADY` times is sure, when it is
+    `STEADY_OFF` off.
     """
     values = np.array([task.goal.reading([window]) for window in windows])
     if len(values) < HAVE_MIDDLE or np.isnan(values).any() or float(np.median(values)) <= 0:
@@ -202,7 +216,8 @@ def multiples(task: Task, windows: Sequence[Window]) -> Multiples | None:
     ratios = np.maximum(values / np.median(values), 1e-6)
     spread = max(1.4826 * float(np.median(np.abs(np.log(ratios)))), 0.08)
     steady = (ratios >= STEADY) & (np.log(ratios) >= STEADY_OFF * spread)
-    return Multiples(ratios, (ratios >= RARE) | steady, (ratios >= ALONE) | steady)
+    off = np.log(ratios) >= RARE_OFF * spread
+    return Multiples(ratios, (ratios >= RARE) & off | steady, (ratios >= ALONE) & off | steady)
 
 
 def stalling(task: Task, trials: Sequence[Trial]) -> Finding | None:

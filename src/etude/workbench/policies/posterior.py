@@ -24,6 +24,7 @@ from etude.workbench.policies.belief.checks import (
     look,
     recheck_of,
     recovered,
+    remarked,
     rising,
     shedding,
 )
@@ -92,7 +93,7 @@ class Posterior:
             return self.best(task, trials, f"the last {MOST_BLIND} trials tell nothing of the server")
         if self._stale(task, trials):
             return self.best(task, trials, f"the last {STALE} trials did not narrow the interval")
-        doubt = again(task, known) or recovered(task, known)
+        doubt = again(task, known) or recovered(task, known) or remarked(task, known)
         if doubt is not None:
             return doubt
         known = usable(known)
