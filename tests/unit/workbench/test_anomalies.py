@@ -54,7 +54,9 @@ def test_two_windows_have_no_middle() -> None:
 def test_near_the_limit_where_windows_differ_a_slow_one_is_no_stall() -> None:
     near = [0.61, 0.33, 0.46, 4.91, 2.03, 0.52, 0.26, 1.19, 2.33, 1.55]  # as seen of a server held by a quota
     assert kinds(trial(2427, near), calm(1000, 0.1)) == []
-    assert kinds(trial(2427, [0.9, 1.0, 0.95, 4.91 * 1.3, 1.05, 0.9, 0.98, 1.0]), calm(1000, 0.1)) == ["stalling"]
+    assert kinds(trial(2427, [0.9, 1.0, 0.95, 4.91 * 1.3, 1.05, 0.9, 0.98, 1.0]), calm(1000, 0.1)) == [
+        "stalling"
+    ]
 
 
 def test_what_is_far_below_the_limit_is_not_compared() -> None:
