@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TextIO
 
-from etude.cli.peak_words import load_text, ran_text, reading_texts, share_text, span_text
+from etude.cli.peak_words import ran_text, reading_texts, share_text, span_text
 from etude.cli.terminal import Terminal
 from etude.units.formatting import duration, level_text
 from etude.workbench.policies.policy import Policy
@@ -68,7 +68,7 @@ class PeakDisplay:
         best = self._policy.best(self._task, self._trials, "so far")
         cells = (
             str(len(self._trials)),
-            load_text(self._task, trial.load),
+            self._task.load_text(trial.load),
             measured,
             share,
             ran_text(trial),
@@ -95,4 +95,4 @@ class PeakDisplay:
         self._screen.say("  ".join([*(f"{row[name]:>{shown[name]}}" for name in first), row[last]]), style)
 
     def _draw(self, offer: Offer, text: str) -> None:
-        self._screen.draw(f"{len(self._trials) + 1:>3}  {load_text(self._task, offer.load)}: {text}")
+        self._screen.draw(f"{len(self._trials) + 1:>3}  {self._task.load_text(offer.load)}: {text}")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from etude.cli.fitting import Column
-from etude.cli.peak_words import load_text, neighbours
+from etude.cli.peak_words import neighbours
 from etude.units.formatting import digits, percent, quantity
 from etude.workbench.load_figures import QUANTILES, load_figures
 from etude.workbench.task import Answer, Task, Trial
@@ -28,7 +28,7 @@ def load_columns(task: Task, answer: Answer, trials: Sequence[Trial]) -> list[Co
         for name in QUANTILES
     ]
     columns = [
-        Column("load", [load_text(task, row.load) for row in rows]),
+        Column("load", [task.load_text(row.load) for row in rows]),
         Column("offered", [f"{digits(row.offered)}/s" for row in rows], 2),
         Column("completed", [f"{digits(row.completed)}/s" for row in rows]),
         Column("errors", [percent(row.errors) for row in rows]),

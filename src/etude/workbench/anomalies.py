@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from etude.units.formatting import digits
 from etude.workbench.load_anomalies import (
     cut_short,
     generator_late,
@@ -59,19 +60,19 @@ def findings(task: Task, trials: Sequence[Trial]) -> tuple[Finding, ...]:
     known = gathered(task, trials)
     found = (
         stalling(task, trials),
-        hysteretic(known),
-        non_monotone(known),
-        collapsing(trials),
-        bimodal(known),
+        hysteretic(task, known),
+        non_monotone(task, known),
+        collapsing(task, trials),
+        bimodal(task, known),
         drifting(known),
-        of_disturbed(known),
+        of_disturbed(task, known),
         not_steady(task, trials),
-        dying(trials, known),
+        dying(task, trials, known),
         failing(task, trials, known),
-        of_generator(trials),
+        of_generator(task, trials),
         generator_late(task, trials),
         generator_saturated(task, trials),
-        not_made(trials),
+        not_made(task, trials),
         cut_short(trials),
         no_times(task, trials),
         without_windows(trials),
@@ -120,18 +121,19 @@ def conflict(known: Sequence[Evidence], least: float) -> tuple[Pooled, Pooled] |
     return found
 
 
-def non_monotone(known: Sequence[Evidence]) -> Finding | None:
+def non_monotone(task: Task, known: Sequence[Evidence]) -> Finding | None:
     """A lower load is slower than a higher one, both repeated."""
     repeated = {each.load for each in by_load(known) if each.trials > 1}
     pair = conflict([each for each in known if each.load in repeated], SURE)
     if pair is None:
         return None
     low, high = pair
-    text = f"slower at {low.load:g} ({_times(low)} of the limit) than at {high.load:g} ({_times(high)})"
+    text = f"slower at {task.load_text(low.load)} ({_times(low)} of the limit)"
+    text += f" than at {task.load_text(high.load)} ({_times(high)})"
     return Finding("non-monotone", f"{text}, {low.trials} and {high.trials} trials")
 
 
-def collapsing(trials: Sequence[Trial]) -> Finding | None:
+def collapsing(task: Task, trials: Sequence[Trial]) -> Finding | None:
     """More load, and less is answered than at a lower load: by a tenth, and by more than the luck of counts.
 
     By the second half of a trial: until a queue has served what was due in the warm-up, windows count too few. A system
@@ -152,7 +154,8 @@ def collapsing(trials: Sequence[Trial]) -> Finding | None:
         rate, more = count / ran_s, most / most_s
         luck = SURE * math.sqrt(more / ran_s + more / most_s)
         if rate < min(0.9 * more, more - luck, 0.9 * load):
-            text = f"at {load:g} it answers {rate:.4g}/s, fewer than the {more:.4g}/s at {lower:g}"
+            text = f"at {task.load_text(load)} it answers {digits(rate)}/s, fewer than the {digits(more)}/s"
+            text += f" at {task.load_text(lower)}"
             text += " (in the second half of a trial)"
             return Finding("non-monotone", text)
     return None
@@ -182,14 +185,15 @@ def marked(known: Sequence[Evidence]) -> tuple[Pooled, Pooled] | None:
     return None
 
 
-def hysteretic(known: Sequence[Evidence]) -> Finding | None:
+def hysteretic(task: Task, known: Sequence[Evidence]) -> Finding | None:
     """After an overload, a load is slower than it was before."""
     found = marked(known)
     if found is None:
         return None
     one, two = found
-    text = f"{one.load:g} was at {_times(one)} of the limit before the overload with {overloads(known)[0].load:g}"
-    return Finding("hysteretic", f"{text}, and at {_times(two)} after it")
+    overload = task.load_text(overloads(known)[0].load)
+    text = f"{task.load_text(one.load)} read {_times(one)} of the limit before the overload with {overload}"
+    return Finding("hysteretic", f"{text}, and {_times(two)} after it")
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +232,9 @@ def stalling(task: Task, trials: Sequence[Trial]) -> Finding | None:
         return None
     count = sum(len(each.ratios) for each in found)
     most = max(float(each.ratios.max()) for each in found)
-    text = f"{rare} of {count} windows took up to {most:.1f} times as long as the middle one"
+    text = (
+        f"{rare} of {count} windows took up to {most:.1f} times as long as the median window of their trial"
+    )
     return Finding("stalling", f"{text}: {100 * stalled_share(task, trials):.0f} % of all response time")
 
 
@@ -261,15 +267,16 @@ def without_stalls(task: Task, trial: Trial) -> Trial:
     return replace(trial, windows=kept)
 
 
-def bimodal(known: Sequence[Evidence]) -> Finding | None:
+def bimodal(task: Task, known: Sequence[Evidence]) -> Finding | None:
     """Trials of one load fall into two groups, further apart than their windows explain; or trials of several loads
     disagree."""
     apart = parted(known)
     if len(apart) > 1:
-        loads = ", ".join(f"{quicker[0].load:g}" for quicker, _ in apart)
+        loads = ", ".join(task.load_text(quicker[0].load) for quicker, _ in apart)
         quicker, slower = apart[-1]
         text = f"trials at {loads} disagree by more than their windows allow"
-        last = f"at {quicker[0].load:g} they are at {_shares(quicker)} or at {_shares(slower)} of the limit"
+        last = f"at {task.load_text(quicker[0].load)} they are at {_shares(quicker)}"
+        last += f" or at {_shares(slower)} of the limit"
         return Finding("bimodal", f"{text}; {last}")
     for load in sorted({each.load for each in known}):
         group = sorted((e for e in known if e.load == load and FLOOR < e.value < CAP), key=lambda e: e.value)
@@ -281,7 +288,10 @@ def bimodal(known: Sequence[Evidence]) -> Finding | None:
         noise = math.sqrt(float(np.mean([each.within for each in group])))
         rest = max([gap for n, gap in enumerate(gaps) if n != at], default=0.0)
         if min(len(low), len(high)) >= 2 and gaps[at] >= SURE * noise and gaps[at] >= 2 * rest:
-            text = f"trials at {load:g} are at {_shares(low)} or at {_shares(high)} of the limit, and not between"
+            text = (
+                f"trials at {task.load_text(load)} are at {_shares(low)} or at {_shares(high)} of the limit"
+            )
+            text += ", and not between"
             return Finding("bimodal", text)
     return None
 
@@ -312,12 +322,12 @@ def drifting(known: Sequence[Evidence]) -> Finding | None:
     )
 
 
-def of_disturbed(known: Sequence[Evidence]) -> Finding | None:
+def of_disturbed(task: Task, known: Sequence[Evidence]) -> Finding | None:
     """Trials that were much slower than others of their load, which agree."""
     found = disturbed(known)
     if not found:
         return None
-    loads = ", ".join(f"{load:g}" for load in sorted({each.load for each in found}))
+    loads = ", ".join(task.load_text(load) for load in sorted({each.load for each in found}))
     text = f"{len(found)} of {len(known)} trials, at {loads}, were slower than all others of their load"
     return Finding("disturbed", f"{text} and are left out")
 
@@ -348,13 +358,15 @@ def not_steady(task: Task, trials: Sequence[Trial]) -> Finding | None:
     return Finding("not-steady", f"{what}: declare a warm-up")
 
 
-def dying(trials: Sequence[Trial], known: Sequence[Evidence]) -> Finding | None:
+def dying(task: Task, trials: Sequence[Trial], known: Sequence[Evidence]) -> Finding | None:
     """It dies at a load that it bore, or at a lower one."""
     fine = _most_fine(known)
     died = [trial.load for trial in trials if trial.ended == "died" and trial.load <= fine]
     if not died:
         return None
-    return Finding("dying", f"it died at {min(died):g}, and bore {fine:g} in another trial")
+    return Finding(
+        "dying", f"it died at {task.load_text(min(died))}, and bore {task.load_text(fine)} in another trial"
+    )
 
 
 def _most_fine(known: Sequence[Evidence]) -> float:
@@ -374,7 +386,8 @@ def failing(task: Task, trials: Sequence[Trial], known: Sequence[Evidence]) -> F
         if trial.load <= fine and failed > 0.01 * ended:
             return Finding(
                 "failing",
-                f"{100 * failed / ended:.1f} % of requests failed at {trial.load:g}, which is no overload",
+                f"{100 * failed / ended:.1f} % of requests failed at {task.load_text(trial.load)}"
+                ", which is no overload",
             )
     return None
 
@@ -388,19 +401,23 @@ def _failing_at_lowest(task: Task, of_server: Sequence[Trial]) -> Finding | None
         return None
     ended = at_lowest.completed + at_lowest.failed
     share = "all" if not at_lowest.completed else f"{100 * at_lowest.failed_share:.1f} %"
-    return Finding("failing", f"{share} of {ended} requests failed at {task.lowest:g}, the lowest load")
+    return Finding(
+        "failing", f"{share} of {ended} requests failed at {task.load_text(task.lowest)}, the lowest load"
+    )
 
 
-def not_bracketed(low: float, high: float, trials: Sequence[Trial]) -> Finding:
+def not_bracketed(task: Task, low: float, high: float, trials: Sequence[Trial]) -> Finding:
     """Of a peak that no load was measured near or beyond: `low` is the highest load that was fine, `high` the lowest
     that was too much; 0 and inf where there is none."""
     if high == math.inf:
-        what = f"{low:g} is fine, and no load near the limit or above it was measured"
+        what = f"{task.load_text(low)} is fine, and no load near the limit or above it was measured"
         beyond = [trial.load for trial in trials if trial.limited == "generator" and trial.load > low]
         if beyond:
-            return Finding("not-bracketed", f"{what}: the load generator did not offer {min(beyond):g}")
+            return Finding(
+                "not-bracketed", f"{what}: the load generator did not offer {task.load_text(min(beyond))}"
+            )
         return Finding("not-bracketed", f"{what}: allow more time (--budget) or begin higher (--seed-load)")
-    what = f"{high:g} is too much, and no load near the limit or below it was measured"
+    what = f"{task.load_text(high)} is too much, and no load near the limit or below it was measured"
     return Finding("not-bracketed", f"{what}: allow lower loads (`lowest`)")
 
 

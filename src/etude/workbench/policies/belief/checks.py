@@ -144,8 +144,11 @@ def again(task: Task, known: Sequence[Evidence]) -> Offer | None:
     low, high = pair
     for each in (high, low):
         if each.trials < 2:
+            slower, quicker = task.load_text(low.load), task.load_text(high.load)
             return Offer(
-                each.load, task.runlength_s, f"{low.load:g} was slower than {high.load:g}: once more"
+                each.load,
+                task.runlength_s,
+                f"{slower} was slower than {quicker}: once more",
             )
     return None
 
