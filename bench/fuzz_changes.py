@@ -33,9 +33,22 @@ def line_at(text: bytes, at: random.Random) -> tuple[int, int]:
     return begin, len(text) if end < 0 else end + 1
 
 
+def mild(text: bytes, others: Sequence[bytes], at: random.Random) -> bytes:
+    """One change after which most formats can still be read: another number, or a word of another place."""
+    pattern = at.choice((NUMBER, NUMBER, WORD))
+    begin, end = near(pattern, text, at)
+    if pattern is WORD:
+        other = at.choice((text, at.choice(others)))
+        return text[:begin] + other[slice(*near(WORD, other, at))] + text[end:]
+    digits = bytes(at.choice(b"123456789") if 48 <= each < 58 else each for each in text[begin:end])
+    return text[:begin] + at.choice((digits, digits[:1], digits + b"0")) + text[end:]
+
+
 def changed_once(text: bytes, others: Sequence[bytes], at: random.Random) -> bytes:
     """One change."""
-    how = at.randrange(12)
+    how = at.randrange(20)
+    if how >= 12:
+        return mild(text, others, at)
     if how < 2:
         place, long = at.randrange(len(text) + 1), at.choice((0, 1, 1, 2, 8))
         return text[:place] + at.randbytes(at.choice((0, 1, 1, 2, 4))) + text[place + long :]

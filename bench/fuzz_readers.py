@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -27,8 +28,10 @@ from etude.report.failing import parse_bound
 from etude.report.predicated import read_predicate
 from etude.results.histograms import encode
 from etude.results.windows import parse_window
+from etude.script import checkpoint
 from etude.script.expand import ExpansionError, compile_text
 from etude.script.parse import parse_text
+from etude.script.state import Interleave, Loop, Party, Running, Scope, State
 from etude.stats.expression import ExpressionError, compile_expression
 from etude.store.content import read_content
 from etude.testbed.remote.hosts import read_hosts
@@ -140,15 +143,11 @@ measure = ["nfsd"]
 [hosts.client1]
 address = "10.77.0.3"
 port = 2222
-identity = "lab-key"
 environment = { LC_ALL = "C" }
 options = ["Compression=yes"]
 """
 POOL = 'lab.toml=\n[pool]\nkind = "slurm"\npartition = "bench"\ntime = "30m"\n'
-LAB = (
-    'lab.json={"format": "etude-io-lab", "version": 1, "where": "data", "trials": 3, "cpu": 1, "seed": 7, '
-    '"scratch": null, "suffix": "svg"}'
-)
+LAB = 'lab.json={"format": "etude-io-lab", "version": 1, "where": "data", "trials": 3, "cpu": 1, "seed": 7}'
 LEDGER = (
     'remounts.json={"version": 1, "steps": [{"undo": "remove_file", "path": "/tmp/x"}, '
     '{"undo": "detach_loop", "file": "/tmp/y"}]}'
@@ -199,19 +198,50 @@ PRINTS = (
     "regex\nmean 1.5ms n=1000\n",
 )
 
+
+def saved() -> str:
+    """A script that was stopped in a trial of the second test of an INTERLEAVE."""
+    scope = Scope({"A": "1"}, {"LANG": "C"}, 2)
+    tests = [
+        Running(
+            name,
+            3,
+            1,
+            5,
+            maximum=20,
+            budget_s=60.0,
+            program=["getstats"],
+            data=["/tmp/x"],
+            metrics=[["rate", "B/s", "x"]],
+        )
+        for name in ("a", "b")
+    ]
+    group = Interleave(2, 1, [Party(test, scope.copy()) for test in tests], 1, [1, 0])
+    state = State(7, scope, [Loop(1, "B", "x y", 0)], tests[0], group, "echo", ["A"], 7)
+    with tempfile.TemporaryDirectory() as place:
+        checkpoint.save(Path(place) / "state", checkpoint.Saved("s.ap", "0" * 64, "out", state, True))
+        return (Path(place) / "state").read_text()
+
+
+def examples(kind: str) -> list[str]:
+    """Example files as seeds, under their names."""
+    return [f"{path.name}={path.read_text()}" for path in sorted((ROOT / "examples" / kind).glob("*.toml"))]
+
+
 READERS: Sequence[Reader] = (
     Reader(
         "expressions",
         expression,
         (
             "$mean < 0.05 * $delta && not ($count % 3 == 1)",
-            "'a' . \"$name x\" eq 'b' || $text =~ /ap+l/ or 2 ** -1 > min(3, 1, abs(-2))",
-            "$count > 3 ? sqrt($mean) : log(exp(1)) . 'x'",
+            "'Elapsed' eq $name || $text =~ /ap+l/ or 2 * -1 > abs(-2)",
+            "($count > 3 and sqrt($mean) <= 1.5e1 / 2) && !($delta != 0.1)",
         ),
         (ExpressionError,),
     ),
     Reader("predicates", lambda text: read_predicate(text, 0.95), ("$delta < 0.05 * $mean && $count > 5",)),
-    Reader("bounds", parse_bound, ("elapsed > baseline * 1.05", "p99 latency > 20 ms", "a / b < 3 %")),
+    Reader("bounds", parse_bound,
+           ("elapsed > baseline * 1.05", "rate < 20 ms", "cpu_time >= baseline + 5%", "a <= baseline - 2 MB/s")),
     Reader("parameters", parse_parameter, ("size=4KiB,8KiB,1 MiB", "n=1..64*2", "n=1..10+3")),
     Reader("quantities", amount, ("1.5 GiB", "20ms", "5 %", "100/s", "3 MB/s", "1h 20m", "65536")),
     Reader("patterns", pattern, (r"rate=(\d+(?:\.\d+)?) MB/s", r"^real\s+([\d.]+)s;?", "(a|b)*c{2,5}[^x-z]"),
@@ -237,14 +267,15 @@ READERS: Sequence[Reader] = (
     Reader("files of other programs", reading.table, inputs("readers/*", "tables/*.csv"), files=True),
     Reader("files of Auto-pilot", reading.res, inputs("*/*.res"), files=True),
     Reader("script files", reading.script, inputs("autopilot/*.ap"), files=True),
-    Reader("states of scripts", reading.state, inputs("states/*"), files=True),
+    Reader("states of scripts", reading.state, ("state=" + saved(),), files=True),
     Reader("traces", reading.trace, inputs("traces/*"), files=True),
     Reader("stores", reading.store, inputs("stores/*"), files=True),
     Reader("bundles", reading.bundle, inputs("bundles/*"), files=True),
     Reader("histograms", reading.histograms, inputs("load/*"), EDITED, files=True),
     Reader("rules of histories", reading.READERS["specs/*.rules.toml"], inputs("specs/*.rules.toml"), files=True),
-    Reader("harnesses", reading.harness, inputs("specs/*.harness.toml"), files=True),
-    Reader("specs of surfaces", reading.READERS["specs/*.surface.toml"], inputs("specs/*.surface.toml"), files=True),
+    Reader("harnesses", reading.harness, [*inputs("specs/*.harness.toml"), *examples("peak")], files=True),
+    Reader("specs of surfaces", reading.READERS["specs/*.surface.toml"],
+           [*inputs("specs/*.surface.toml"), *examples("surface")], files=True),
     Reader("results for a store", lambda path: read_content(str(path), "m"), inputs("bench/*", "readers/*"),
            files=True),
     Reader("etude stats", verb(etude, "stats"), inputs("bench/*", "run/*", "readers/*", "peak/*"), files=True),

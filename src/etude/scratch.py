@@ -14,17 +14,17 @@ PREFIX = "etude-scratch-"
 
 
 @contextmanager
-def scratch_directory() -> Iterator[Path]:
+def scratch_directory(parent: str | None = None) -> Iterator[Path]:
     """A directory for this user alone. It goes away afterwards, or with the next one if its process is killed.
 
-    Its lock shows that its process lives.
+    Its lock shows that its process lives. `parent` is the directory for temporary files unless it is given.
 
     Raises:
         OSError: none can be made.
     """
-    for left in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+    for left in Path(parent or tempfile.gettempdir()).glob(f"{PREFIX}*"):
         _remove_if_left(left)
-    path, lock = _locked_directory()
+    path, lock = _locked_directory(parent)
     try:
         yield path
     finally:
@@ -32,9 +32,9 @@ def scratch_directory() -> Iterator[Path]:
         os.close(lock)
 
 
-def _locked_directory() -> tuple[Path, int]:
+def _locked_directory(parent: str | None) -> tuple[Path, int]:
     while True:
-        path = Path(tempfile.mkdtemp(prefix=PREFIX))
+        path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
         with suppress(FileNotFoundError):  # another process has removed it before it was locked
             lock = _open(path)
             fcntl.flock(lock, fcntl.LOCK_EX)

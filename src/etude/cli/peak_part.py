@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from etude.cli.peak_words import answer_lines, goal_text, load_digits, missed_line, ran_text, reading_texts
+from etude.cli.peak_words import answer_lines, goal_text, missed_line, ran_text, reading_texts
 from etude.figures.data import Figure, Mark
 from etude.figures.peak import Varying, readings_over_load
 from etude.report.page.part import Paragraphs, Part, Picture
@@ -60,7 +60,7 @@ def trials_table(task: Task, trials: Sequence[Trial], key: str) -> Table:
         rows.append(
             (
                 number(str(place), place),
-                number(load_digits(task, trial.load), trial.load),
+                number(task.load_digits(trial.load), trial.load),
                 number(measured, share),
                 number(of_limit, share),
                 number(ran_text(trial), trial.ran_s),

@@ -16,7 +16,7 @@ from typing import TextIO
 from etude.cli.ending import Ended, ending_by_signals
 from etude.cli.options.shared import pool_of
 from etude.cli.peak_show import show
-from etude.cli.peak_words import load_text, ran_text, reading_texts, share_text, span_text
+from etude.cli.peak_words import ran_text, reading_texts, share_text, span_text
 from etude.cli.show import say_note
 from etude.cli.terminal import Terminal
 from etude.errors import EtudeError, Interrupted
@@ -87,7 +87,7 @@ class PeakDisplay:
         best = self._policy.best(self._task, self._trials, "so far")
         cells = (
             str(len(self._trials)),
-            load_text(self._task, trial.load),
+            self._task.load_text(trial.load),
             measured,
             share,
             ran_text(trial),
@@ -114,7 +114,7 @@ class PeakDisplay:
         self._screen.say("  ".join([*(f"{row[name]:>{shown[name]}}" for name in first), row[last]]), style)
 
     def _draw(self, offer: Offer, text: str) -> None:
-        self._screen.draw(f"{len(self._trials) + 1:>3}  {load_text(self._task, offer.load)}: {text}")
+        self._screen.draw(f"{len(self._trials) + 1:>3}  {self._task.load_text(offer.load)}: {text}")
 
 
 def search_peak(options: argparse.Namespace, source: Source) -> int:

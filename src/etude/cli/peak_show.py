@@ -12,7 +12,7 @@ from shlex import quote
 from typing import Any
 
 from etude.cli.fitting import Column
-from etude.cli.peak_words import answer_lines, finding_lines, load_text, neighbours
+from etude.cli.peak_words import answer_lines, finding_lines, neighbours
 from etude.cli.show import say_note
 from etude.cli.terminal import Terminal
 from etude.cli.workbench_status import of_search
@@ -50,7 +50,7 @@ def load_columns(task: Task, answer: Answer, trials: Sequence[Trial]) -> list[Co
         for name in QUANTILES
     ]
     columns = [
-        Column("load", [load_text(task, row.load) for row in rows]),
+        Column("load", [task.load_text(row.load) for row in rows]),
         Column("offered", [f"{digits(row.offered)}/s" for row in rows], 2),
         Column("completed", [f"{digits(row.completed)}/s" for row in rows]),
         Column("errors", [percent(row.errors) for row in rows]),

@@ -14,7 +14,7 @@ from etude.cli.ending import ending_by_signals
 from etude.cli.fitting import Column
 from etude.cli.peak_run import directory_of, held
 from etude.cli.peak_show import FORMAT, VERSION, save_figures
-from etude.cli.peak_words import goal_text, load_text, target_text
+from etude.cli.peak_words import goal_text, target_text
 from etude.cli.terminal import Terminal
 from etude.errors import InputError, UsageError
 from etude.figures.data import Figure
@@ -173,7 +173,7 @@ def calibrate(options: argparse.Namespace, source: Source) -> int:
         with held(options, source, kept) as bench:
             for number, offer in enumerate(plan[len(kept.trials()) :], len(kept.trials()) + 1):
                 if not options.quiet:
-                    where = f"{load_text(task, offer.load)} for {duration(offer.runlength_s)}"
+                    where = f"{task.load_text(offer.load)} for {duration(offer.runlength_s)}"
                     screen.say(f"{number} of {len(plan)}: {where}: {offer.why}")
                 kept.keep(offer, bench.run(offer, lambda windows: False))
         found = calibrating.calibrate(task, peak, kept.trials())
@@ -194,7 +194,7 @@ def _say_calibration(task: Task, found: Calibration) -> None:
     screen.table(
         Column("load factor", [f"{at.factor:.2f}" for at in found.loads]),
         [
-            Column("load", [load_text(task, at.load) for at in found.loads], 1),
+            Column("load", [task.load_text(at.load) for at in found.loads], 1),
             Column("variation", [percent(at.spreads[-1].cv) for at in found.loads], 0),
             Column("95 %", [_between(at) for at in found.loads], 3),
             Column("run length", [duration(at.cheapest.runlength_s) for at in found.loads], 0),

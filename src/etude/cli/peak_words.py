@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from etude.units.formatting import counted, digits, duration, percent, quantity
+from etude.units.formatting import counted, duration, percent, quantity
 from etude.workbench.goal import WORST, Criterion
 from etude.workbench.readings import Reading, reading, readings
 from etude.workbench.search import spent
@@ -24,21 +24,11 @@ _ADVICE = {
 """By the findings of an answer, the first that holds: what to do about a peak outside the loads that were offered."""
 
 
-def load_text(task: Task, load: float) -> str:
-    """`512.4/s`, or `12 clients` of a closed system."""
-    return counted(round(load), "client") if task.closed else f"{load_digits(task, load)}/s"
-
-
-def load_digits(task: Task, load: float) -> str:
-    """The load without its unit: a whole number where loads are, of rates as well."""
-    return f"{round(load)}" if task.whole else digits(load)
-
-
 def span_text(task: Task, low: float, high: float) -> str:
     """`493.0 … 537.0/s`; a question mark where there is no bound."""
     if low <= 0 and math.isinf(high):
         return "?"
-    ends = ["?" if not 0 < end < math.inf else load_digits(task, end) for end in (low, high)]
+    ends = ["?" if not 0 < end < math.inf else task.load_digits(end) for end in (low, high)]
     return f"{ends[0]} … {ends[1]}{' clients' if task.closed else '/s'}"
 
 
@@ -156,23 +146,23 @@ def _first(task: Task, answer: Answer) -> str:
         sure = confidence_text(min(answer.confidence, task.confidence))
         return f"{_bound(task, answer)} ({goal}), with {sure} confidence; the peak rate is not bracketed."
     kept = f"; {_kept(task, answer)}" if answer.kept else ""
-    return f"Peak rate: {load_text(task, answer.rate)} ({goal}), {where or 'without bounds'}{kept}."
+    return f"Peak rate: {task.load_text(answer.rate)} ({goal}), {where or 'without bounds'}{kept}."
 
 
 def _bound(task: Task, answer: Answer) -> str:
     """Of an answer without a rate: what was measured."""
     if answer.low > 0 and math.isfinite(answer.high):
-        return f"Sustains at least {load_text(task, answer.low)} and less than {load_text(task, answer.high)}"
+        return f"Sustains at least {task.load_text(answer.low)} and less than {task.load_text(answer.high)}"
     if answer.low > 0:
-        return f"Sustains at least {load_text(task, answer.low)}"
-    return f"Sustains less than {load_text(task, answer.high)}"
+        return f"Sustains at least {task.load_text(answer.low)}"
+    return f"Sustains less than {task.load_text(answer.high)}"
 
 
 def _where(task: Task, answer: Answer) -> str | None:
     """`between 490.0 and 512.0/s with 95 % confidence`; None where there is no bound."""
     level = f"with {confidence_text(task.confidence)} confidence"
-    low = load_text(task, answer.low) if answer.low > 0 else None
-    high = load_text(task, answer.high) if math.isfinite(answer.high) else None
+    low = task.load_text(answer.low) if answer.low > 0 else None
+    high = task.load_text(answer.high) if math.isfinite(answer.high) else None
     if low is not None and high is not None:
         first = low.removesuffix("/s").removesuffix(" clients").removesuffix(" client")
         return f"between {first} and {high} {level}"
@@ -214,7 +204,7 @@ def _around(task: Task, answer: Answer, trials: Sequence[Trial]) -> list[str]:
     if not found:
         return []
     told = [
-        f"{_in_unit(task, each, trials)} at {load_text(task, each.load)} ({counted(len(each.values), 'trial')})"
+        f"{_in_unit(task, each, trials)} at {task.load_text(each.load)} ({counted(len(each.values), 'trial')})"
         for each in found
     ]
     what = str(task.goal.criteria[0]).partition(" ≤")[0] if len(task.goal.criteria) == 1 else "the reading"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from etude.cli.peak_part import HIGHEST
-from etude.cli.peak_words import confidence_text, goal_text, load_text, span_text, why_missed
+from etude.cli.peak_words import confidence_text, goal_text, span_text, why_missed
 from etude.figures.data import Figure
 from etude.figures.searches import Searched, searches_over_load
 from etude.report.page.part import Paragraphs, Part, Picture
@@ -123,7 +123,7 @@ def _peak(search: Search) -> str:
     between = span_text(task, answer.low, answer.high)
     if answer.rate is None:
         return f"{search.name}: no peak rate can be given; it lies in {between} {level}."
-    return f"{search.name}: peak rate {load_text(task, answer.rate)}, in {between} {level}."
+    return f"{search.name}: peak rate {task.load_text(answer.rate)}, in {between} {level}."
 
 
 def _sentence(first: Search, other: Search, found: Ratio) -> str:
@@ -161,7 +161,7 @@ def _table(searches: Sequence[Search], ratios: Sequence[Ratio]) -> Table:
     rows = []
     for each, found in zip(searches, ratios, strict=True):
         task, answer, cost = each.task, each.answer, spent(each.trials)
-        rate = "–" if answer.rate is None else load_text(task, answer.rate)
+        rate = "–" if answer.rate is None else task.load_text(answer.rate)
         rows.append(
             (
                 words(each.name),

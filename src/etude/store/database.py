@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Self, TypeVar
 
 from sqlalchemy import Connection, inspect, text
+from sqlalchemy.exc import DBAPIError
 
 from etude.errors import InputError
 from etude.store import adding, asking, marking
@@ -21,6 +23,9 @@ from etude.store.schema import REVISION, VERSION_TABLE
 
 _LOCK = 0x45747564
 """Of PostgreSQL, for those who migrate at once."""
+_REVISION = re.compile(r"[0-9]{4}")
+_OTHER_TABLES = re.compile(r"duplicate column|already exists|no such|does not exist")
+"""What SQLite and PostgreSQL say of a step that was made already, or is not the next."""
 
 
 def revision_of(connection: Connection) -> str | None:
@@ -28,7 +33,7 @@ def revision_of(connection: Connection) -> str | None:
     if not inspect(connection).has_table(VERSION_TABLE):
         return None
     found = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()
-    if not isinstance(found, str | None):
+    if found is not None and not (isinstance(found, str) and _REVISION.fullmatch(found)):
         raise Damaged(f"{VERSION_TABLE}: {found!r} is no revision")
     return found
 
@@ -44,7 +49,7 @@ def refuse_newer(revision: str | None, where: str) -> None:
 def migrate(connection: Connection, where: str, to: str = REVISION) -> None:
     """Make the tables, or bring older ones up to date, in the transaction that the connection has begun.
 
-    Raises InputError where they are newer.
+    Raises InputError where they are newer, Damaged where their revision is none.
     """
     if _is_at(connection, where, to):
         return
@@ -56,11 +61,19 @@ def migrate(connection: Connection, where: str, to: str = REVISION) -> None:
 
     from alembic import command
     from alembic.config import Config
+    from alembic.util import CommandError
 
     with as_file(files("etude.store") / "migrations") as scripts:
         config = Config(attributes={"connection": connection})
         config.set_main_option("script_location", str(scripts).replace("%", "%%"))
-        command.upgrade(config, to)
+        try:
+            command.upgrade(config, to)
+        except CommandError as error:
+            raise Damaged(f"{VERSION_TABLE}: {error}") from None
+        except DBAPIError as error:
+            if not _OTHER_TABLES.search(str(error.orig)):
+                raise
+            raise Damaged(f"{VERSION_TABLE}: the tables are not of this revision: {error.orig}") from None
 
 
 def _is_at(connection: Connection, where: str, to: str) -> bool:

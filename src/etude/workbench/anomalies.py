@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from etude.units.formatting import digits
 from etude.workbench.load_anomalies import (
     cut_short,
     generator_late,
@@ -32,8 +33,11 @@ SLOWER, SLOWER_BY = 2.6, math.log(1.3)
 """Standard deviations by which a load must be slower after an overload, and the least that counts, in logs."""
 OVERLOADED = math.log(1.5)
 """Log reading from which on a trial may have left its mark on the server."""
-RARE, ALONE = 4.0, 6.0
-"""Multiples of the median window: two of the first, or one of the second, are stalls."""
+NEGLIGIBLE = math.log(0.1)
+"""Log reading of a load that is so far below the limit that being slower than a higher one means nothing."""
+RARE, ALONE, RARE_OFF = 4.0, 6.0, 3.0
+"""Multiples of the median window: two of the first, or one of the second, are stalls, when they are so many robust
+standard deviations off: near the limit windows differ anyway."""
 STEADY, STEADY_OFF = 2.5, 7.0
 MOST_CALM = 1.1
 """Reading from which on a trial is an overload, in which windows differ anyway."""
@@ -56,19 +60,19 @@ def findings(task: Task, trials: Sequence[Trial]) -> tuple[Finding, ...]:
     known = gathered(task, trials)
     found = (
         stalling(task, trials),
-        hysteretic(known),
-        non_monotone(known),
-        collapsing(trials),
-        bimodal(known),
+        hysteretic(task, known),
+        non_monotone(task, known),
+        collapsing(task, trials),
+        bimodal(task, known),
         drifting(known),
-        of_disturbed(known),
+        of_disturbed(task, known),
         not_steady(task, trials),
-        dying(trials, known),
+        dying(task, trials, known),
         failing(task, trials, known),
-        of_generator(trials),
+        of_generator(task, trials),
         generator_late(task, trials),
         generator_saturated(task, trials),
-        not_made(trials),
+        not_made(task, trials),
         cut_short(trials),
         no_times(task, trials),
         without_windows(trials),
@@ -108,7 +112,7 @@ def conflict(known: Sequence[Evidence], least: float) -> tuple[Pooled, Pooled] |
     loads = by_load(known)
     for at, low in enumerate(loads):
         for high in loads[at + 1 :]:
-            if high.load < low.load * (1 + APART) or low.value <= FLOOR:
+            if high.load < low.load * (1 + APART) or low.value <= NEGLIGIBLE:
                 continue
             # Both far beyond the limit: which one is worse says nothing.
             off = (low.value - high.value) / math.sqrt(low.variance + high.variance)
@@ -117,18 +121,19 @@ def conflict(known: Sequence[Evidence], least: float) -> tuple[Pooled, Pooled] |
     return found
 
 
-def non_monotone(known: Sequence[Evidence]) -> Finding | None:
+def non_monotone(task: Task, known: Sequence[Evidence]) -> Finding | None:
     """A lower load is slower than a higher one, both repeated."""
     repeated = {each.load for each in by_load(known) if each.trials > 1}
     pair = conflict([each for each in known if each.load in repeated], SURE)
     if pair is None:
         return None
     low, high = pair
-    text = f"slower at {low.load:g} ({_times(low)} of the limit) than at {high.load:g} ({_times(high)})"
+    text = f"slower at {task.load_text(low.load)} ({_times(low)} of the limit)"
+    text += f" than at {task.load_text(high.load)} ({_times(high)})"
     return Finding("non-monotone", f"{text}, {low.trials} and {high.trials} trials")
 
 
-def collapsing(trials: Sequence[Trial]) -> Finding | None:
+def collapsing(task: Task, trials: Sequence[Trial]) -> Finding | None:
     """More load, and less is answered than at a lower load: by a tenth, and by more than the luck of counts.
 
     By the second half of a trial: until a queue has served what was due in the warm-up, windows count too few. A system
@@ -149,7 +154,8 @@ def collapsing(trials: Sequence[Trial]) -> Finding | None:
         rate, more = count / ran_s, most / most_s
         luck = SURE * math.sqrt(more / ran_s + more / most_s)
         if rate < min(0.9 * more, more - luck, 0.9 * load):
-            text = f"at {load:g} it answers {rate:.4g}/s, fewer than the {more:.4g}/s at {lower:g}"
+            text = f"at {task.load_text(load)} it answers {digits(rate)}/s, fewer than the {digits(more)}/s"
+            text += f" at {task.load_text(lower)}"
             text += " (in the second half of a trial)"
             return Finding("non-monotone", text)
     return None
@@ -160,23 +166,34 @@ def overloads(known: Sequence[Evidence]) -> list[Evidence]:
     return [each for each in known if each.value >= OVERLOADED + math.sqrt(each.within)]
 
 
-def hysteretic(known: Sequence[Evidence]) -> Finding | None:
-    """After an overload, a load is slower than it was before."""
+def marked(known: Sequence[Evidence]) -> tuple[Pooled, Pooled] | None:
+    """The lowest load that was slower after the first overload than before it: before, and after."""
     bad = overloads(known)
     if not bad:
         return None
-    # Learned from the trials before: those after, were they slower, would be their own excuse.
-    tau = between([each for each in known if each.order < bad[0].order])
+    first = bad[0].order
+    sides = [[e for e in known if e.order < first], [e for e in known if e.order > first]]
+    # Trials are compared with others of their side alone: those after, were they slower, would be their own excuse.
+    tau = between(*sides)
     for load in sorted({each.load for each in known if each.load < bad[0].load}):
-        before = [each for each in known if each.load == load and each.order < bad[0].order]
-        after = [each for each in known if each.load == load and each.order > bad[0].order]
+        before, after = ([each for each in side if each.load == load] for side in sides)
         if not before or not after:
             continue
         one, two = pooled(before, tau), pooled(after, tau)
         if two.value - one.value >= max(SLOWER * math.sqrt(one.variance + two.variance), SLOWER_BY):
-            text = f"{load:g} was at {_times(one)} of the limit before the overload with {bad[0].load:g}"
-            return Finding("hysteretic", f"{text}, and at {_times(two)} after it")
+            return one, two
     return None
+
+
+def hysteretic(task: Task, known: Sequence[Evidence]) -> Finding | None:
+    """After an overload, a load is slower than it was before."""
+    found = marked(known)
+    if found is None:
+        return None
+    one, two = found
+    overload = task.load_text(overloads(known)[0].load)
+    text = f"{task.load_text(one.load)} read {_times(one)} of the limit before the overload with {overload}"
+    return Finding("hysteretic", f"{text}, and {_times(two)} after it")
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,8 +210,9 @@ class Multiples:
 def multiples(task: Task, windows: Sequence[Window]) -> Multiples | None:
     """None where they are too few to have a middle one, or not all tell.
 
-    A window is rare at `RARE` times the middle one, sure at `ALONE` times; where the others hardly differ, `STEADY`
-    times is sure, when it is `STEADY_OFF` robust standard deviations (1.4826·MAD of the logs) off.
+    A window is rare at `RARE` times the middle one, sure at `ALONE` times, if it is `RARE_OFF` robust standard
+    deviations (1.4826·MAD of the logs) off; where the others hardly differ, `STEADY` times is sure, when it is
+    `STEADY_OFF` off.
     """
     values = np.array([task.goal.reading([window]) for window in windows])
     if len(values) < HAVE_MIDDLE or np.isnan(values).any() or float(np.median(values)) <= 0:
@@ -202,7 +220,8 @@ def multiples(task: Task, windows: Sequence[Window]) -> Multiples | None:
     ratios = np.maximum(values / np.median(values), 1e-6)
     spread = max(1.4826 * float(np.median(np.abs(np.log(ratios)))), 0.08)
     steady = (ratios >= STEADY) & (np.log(ratios) >= STEADY_OFF * spread)
-    return Multiples(ratios, (ratios >= RARE) | steady, (ratios >= ALONE) | steady)
+    off = np.log(ratios) >= RARE_OFF * spread
+    return Multiples(ratios, (ratios >= RARE) & off | steady, (ratios >= ALONE) & off | steady)
 
 
 def stalling(task: Task, trials: Sequence[Trial]) -> Finding | None:
@@ -213,7 +232,9 @@ def stalling(task: Task, trials: Sequence[Trial]) -> Finding | None:
         return None
     count = sum(len(each.ratios) for each in found)
     most = max(float(each.ratios.max()) for each in found)
-    text = f"{rare} of {count} windows took up to {most:.1f} times as long as the middle one"
+    text = (
+        f"{rare} of {count} windows took up to {most:.1f} times as long as the median window of their trial"
+    )
     return Finding("stalling", f"{text}: {100 * stalled_share(task, trials):.0f} % of all response time")
 
 
@@ -246,15 +267,16 @@ def without_stalls(task: Task, trial: Trial) -> Trial:
     return replace(trial, windows=kept)
 
 
-def bimodal(known: Sequence[Evidence]) -> Finding | None:
+def bimodal(task: Task, known: Sequence[Evidence]) -> Finding | None:
     """Trials of one load fall into two groups, further apart than their windows explain; or trials of several loads
     disagree."""
     apart = parted(known)
     if len(apart) > 1:
-        loads = ", ".join(f"{quicker[0].load:g}" for quicker, _ in apart)
+        loads = ", ".join(task.load_text(quicker[0].load) for quicker, _ in apart)
         quicker, slower = apart[-1]
         text = f"trials at {loads} disagree by more than their windows allow"
-        last = f"at {quicker[0].load:g} they are at {_shares(quicker)} or at {_shares(slower)} of the limit"
+        last = f"at {task.load_text(quicker[0].load)} they are at {_shares(quicker)}"
+        last += f" or at {_shares(slower)} of the limit"
         return Finding("bimodal", f"{text}; {last}")
     for load in sorted({each.load for each in known}):
         group = sorted((e for e in known if e.load == load and FLOOR < e.value < CAP), key=lambda e: e.value)
@@ -266,7 +288,10 @@ def bimodal(known: Sequence[Evidence]) -> Finding | None:
         noise = math.sqrt(float(np.mean([each.within for each in group])))
         rest = max([gap for n, gap in enumerate(gaps) if n != at], default=0.0)
         if min(len(low), len(high)) >= 2 and gaps[at] >= SURE * noise and gaps[at] >= 2 * rest:
-            text = f"trials at {load:g} are at {_shares(low)} or at {_shares(high)} of the limit, and not between"
+            text = (
+                f"trials at {task.load_text(load)} are at {_shares(low)} or at {_shares(high)} of the limit"
+            )
+            text += ", and not between"
             return Finding("bimodal", text)
     return None
 
@@ -297,12 +322,12 @@ def drifting(known: Sequence[Evidence]) -> Finding | None:
     )
 
 
-def of_disturbed(known: Sequence[Evidence]) -> Finding | None:
+def of_disturbed(task: Task, known: Sequence[Evidence]) -> Finding | None:
     """Trials that were much slower than others of their load, which agree."""
     found = disturbed(known)
     if not found:
         return None
-    loads = ", ".join(f"{load:g}" for load in sorted({each.load for each in found}))
+    loads = ", ".join(task.load_text(load) for load in sorted({each.load for each in found}))
     text = f"{len(found)} of {len(known)} trials, at {loads}, were slower than all others of their load"
     return Finding("disturbed", f"{text} and are left out")
 
@@ -333,13 +358,15 @@ def not_steady(task: Task, trials: Sequence[Trial]) -> Finding | None:
     return Finding("not-steady", f"{what}: declare a warm-up")
 
 
-def dying(trials: Sequence[Trial], known: Sequence[Evidence]) -> Finding | None:
+def dying(task: Task, trials: Sequence[Trial], known: Sequence[Evidence]) -> Finding | None:
     """It dies at a load that it bore, or at a lower one."""
     fine = _most_fine(known)
     died = [trial.load for trial in trials if trial.ended == "died" and trial.load <= fine]
     if not died:
         return None
-    return Finding("dying", f"it died at {min(died):g}, and bore {fine:g} in another trial")
+    return Finding(
+        "dying", f"it died at {task.load_text(min(died))}, and bore {task.load_text(fine)} in another trial"
+    )
 
 
 def _most_fine(known: Sequence[Evidence]) -> float:
@@ -359,7 +386,8 @@ def failing(task: Task, trials: Sequence[Trial], known: Sequence[Evidence]) -> F
         if trial.load <= fine and failed > 0.01 * ended:
             return Finding(
                 "failing",
-                f"{100 * failed / ended:.1f} % of requests failed at {trial.load:g}, which is no overload",
+                f"{100 * failed / ended:.1f} % of requests failed at {task.load_text(trial.load)}"
+                ", which is no overload",
             )
     return None
 
@@ -373,19 +401,23 @@ def _failing_at_lowest(task: Task, of_server: Sequence[Trial]) -> Finding | None
         return None
     ended = at_lowest.completed + at_lowest.failed
     share = "all" if not at_lowest.completed else f"{100 * at_lowest.failed_share:.1f} %"
-    return Finding("failing", f"{share} of {ended} requests failed at {task.lowest:g}, the lowest load")
+    return Finding(
+        "failing", f"{share} of {ended} requests failed at {task.load_text(task.lowest)}, the lowest load"
+    )
 
 
-def not_bracketed(low: float, high: float, trials: Sequence[Trial]) -> Finding:
+def not_bracketed(task: Task, low: float, high: float, trials: Sequence[Trial]) -> Finding:
     """Of a peak that no load was measured near or beyond: `low` is the highest load that was fine, `high` the lowest
     that was too much; 0 and inf where there is none."""
     if high == math.inf:
-        what = f"{low:g} is fine, and no load near the limit or above it was measured"
+        what = f"{task.load_text(low)} is fine, and no load near the limit or above it was measured"
         beyond = [trial.load for trial in trials if trial.limited == "generator" and trial.load > low]
         if beyond:
-            return Finding("not-bracketed", f"{what}: the load generator did not offer {min(beyond):g}")
+            return Finding(
+                "not-bracketed", f"{what}: the load generator did not offer {task.load_text(min(beyond))}"
+            )
         return Finding("not-bracketed", f"{what}: allow more time (--budget) or begin higher (--seed-load)")
-    what = f"{high:g} is too much, and no load near the limit or below it was measured"
+    what = f"{task.load_text(high)} is too much, and no load near the limit or below it was measured"
     return Finding("not-bracketed", f"{what}: allow lower loads (`lowest`)")
 
 

@@ -14,7 +14,7 @@ LATE_S = 0.01
 """Lateness of a generator that no limit is so small as to need."""
 
 
-def of_generator(trials: Sequence[Trial]) -> Finding | None:
+def of_generator(task: Task, trials: Sequence[Trial]) -> Finding | None:
     """The load generator did not offer what was asked of it."""
     short = [trial for trial in trials if trial.limited == "generator"]
     if not short:
@@ -23,7 +23,7 @@ def of_generator(trials: Sequence[Trial]) -> Finding | None:
     where = _on({part.host for part in _parts(short) if part.limited == "generator"})
     return Finding(
         "generator-limited",
-        f"{len(short)} of {len(trials)} trials, from {lowest:g} on, tell nothing of the server: "
+        f"{len(short)} of {len(trials)} trials, from {task.load_text(lowest)} on, tell nothing of the server: "
         f"it takes a stronger load generator{where}",
     )
 
@@ -53,7 +53,7 @@ def generator_late(task: Task, trials: Sequence[Trial]) -> Finding | None:
     """At least half of the trials of a load that was too much were so with requests that were sent late."""
     for load, late, over in _too_much(task, trials, lambda trial: _sent_late(task, trial)):
         late_s = min(trial.lateness_p99_s or 0.0 for trial in late)
-        text = f"{len(late)} of {over} trials at {load:g} that were too much"
+        text = f"{len(late)} of {over} trials at {task.load_text(load)} that were too much"
         where = _on({part.host for part in _parts(late) if (part.lateness_p99_s or 0.0) >= late_s})
         what = f"in {text}, 1 % of the requests{where} were sent {1e3 * late_s:.3g} ms late or later"
         return Finding("generator-late", f"{what}: response times are partly the generator's")
@@ -63,7 +63,7 @@ def generator_late(task: Task, trials: Sequence[Trial]) -> Finding | None:
 def generator_saturated(task: Task, trials: Sequence[Trial]) -> Finding | None:
     """At least half of the trials of a load that was too much were so with a generator that had no time to spare."""
     for load, full, over in _too_much(task, trials, _saturated):
-        text = f"{len(full)} of {over} trials at {load:g} that were too much"
+        text = f"{len(full)} of {over} trials at {task.load_text(load)} that were too much"
         where = _on({part.host for part in _parts(full) if (part.busy or 0.0) >= BUSY})
         return Finding(
             "generator-saturated",
@@ -99,11 +99,11 @@ def _sent_late(task: Task, trial: Trial) -> bool:
     return bool(over) and late_s > 0.5 * max([middle_s or 0.0, *[c.limit for c in over]])
 
 
-def not_made(trials: Sequence[Trial]) -> Finding | None:
+def not_made(task: Task, trials: Sequence[Trial]) -> Finding | None:
     """The load command failed, and the system did not."""
     failed = [trial for trial in trials if trial.ended == "not-made"]
     if not failed:
         return None
     first = min(trial.load for trial in failed)
-    text = f"{len(failed)} of {len(trials)} trials, from {first:g} on, were not made"
+    text = f"{len(failed)} of {len(trials)} trials, from {task.load_text(first)} on, were not made"
     return Finding("load-not-made", f"{text}: {failed[-1].note}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from etude.units.formatting import counted, digits
 from etude.workbench.goal import Goal
 from etude.workbench.machine_state import MachineState
 from etude.workbench.window import Window
@@ -47,6 +48,14 @@ class Task:
     """Bench time after which the best answer so far is given."""
     seed: int = 0
     """Of whatever the policy draws."""
+
+    def load_text(self, load: float) -> str:
+        """`512.4/s`, or `12 clients` of a closed system."""
+        return counted(round(load), "client") if self.closed else f"{self.load_digits(load)}/s"
+
+    def load_digits(self, load: float) -> str:
+        """The load without its unit: a whole number where loads are, of rates as well."""
+        return f"{round(load)}" if self.whole else digits(load)
 
 
 @dataclass(frozen=True, slots=True)

@@ -357,8 +357,9 @@ def test_a_barrier_that_one_host_never_reaches_ends_the_trial(lab: Lab) -> None:
     assert re.search(r"\bclient1 ended .*\bbarrier\b", done.stderr)
 
 
-def test_a_killed_etude_leaves_nothing_on_the_hosts(lab: Lab) -> None:
-    lab.write()
+def test_a_killed_etude_leaves_nothing_on_the_hosts_and_nothing_here_for_long(lab: Lab) -> None:
+    hosts = lab.write()
+    before = {*Path("/tmp").glob("etude-*/said")}
     flag = lab.directory / "under-way"
     flag.unlink(missing_ok=True)
     write(lab, f"HOSTS hosts.toml\nTEST t 1\n  EXEC @client1 sh -c 'echo $$ > {flag}; sleep 1000'\nDONE\n")
@@ -368,6 +369,9 @@ def test_a_killed_etude_leaves_nothing_on_the_hosts(lab: Lab) -> None:
     run.kill()
     run.communicate()
     nothing_left(lab)
+    own = {*Path("/tmp").glob("etude-*/said")} - before
+    called("hosts", str(hosts), cwd=lab.directory)
+    assert [path for path in own if path.exists()] == []
 
 
 def test_an_interrupted_run_cleans_up_there_and_can_be_gone_on_with(lab: Lab) -> None:

@@ -22,7 +22,6 @@ from etude.cli.peak_run import PeakDisplay
 from etude.cli.peak_show import load_columns
 from etude.cli.peak_words import (
     answer_lines,
-    load_text,
     missed_line,
     ran_text,
     reading_texts,
@@ -485,8 +484,8 @@ def test_no_response_time_is_given_of_requests_of_which_none_was_answered() -> N
 
 def test_whole_rates_are_rates() -> None:
     task = replace(TASK, whole=True)
-    assert (load_text(task, 192.0), span_text(task, 180.0, 204.0)) == ("192/s", "180 … 204/s")
-    assert load_text(replace(task, closed=True), 192.0) == "192 clients"
+    assert (task.load_text(192.0), span_text(task, 180.0, 204.0)) == ("192/s", "180 … 204/s")
+    assert replace(task, closed=True).load_text(192.0) == "192 clients"
     assert trials_table(task, [made(192.0, 0.03)], "key").headings[1] == "load, /s"
 
 

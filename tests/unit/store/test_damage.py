@@ -109,3 +109,29 @@ def test_a_text_that_is_no_utf_8_is_a_damaged_store(whole: bytes, tmp_path: Path
     database.close()
     with open_store(path) as store, pytest.raises(InputError, match="damaged"):
         store.history("sort")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE etude_version SET version_num = '0001x'",
+        "UPDATE etude_version SET version_num = ''",
+        "UPDATE etude_version SET version_num = x'30303032'",
+        "INSERT INTO etude_version VALUES ('0001')",
+        "UPDATE etude_version SET version_num = '0002'",
+        "DELETE FROM etude_version",
+    ],
+)
+def test_a_revision_that_is_none_is_a_damaged_store(whole: bytes, tmp_path: Path, change: str) -> None:
+    path = tmp_path / "s"
+    path.write_bytes(whole)
+    with sqlite3.connect(path) as database:
+        database.execute(change)
+    database.close()
+    refused = []
+    with open_store(path) as store:
+        try:
+            store.add(directory(tmp_path / "c", {"sort": [1.0]}, name="c"), commit="c0ffeec")
+        except InputError as error:
+            refused.append(str(error))
+    assert all(str(path) in line and "\n" not in line for line in (*refused, *ask(path)))

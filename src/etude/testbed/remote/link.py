@@ -5,17 +5,16 @@ from __future__ import annotations
 import os
 import select
 import shlex
-import shutil
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from etude.engine import Transport, start
 from etude.errors import MachineRefuses
+from etude.scratch import scratch_directory
 from etude.testbed.remote.hosts import Entry
 from etude.testbed.remote.keeper import Facts, command, understood
 from etude.testbed.remote.reaching import Unreached
@@ -54,7 +53,8 @@ class Link:
         self._sessions: list[int] = []
         self._said = ""
         # A control socket's path may have 104 bytes, and ssh appends some 17 while it makes it.
-        self._private = Path(tempfile.mkdtemp(prefix="etude-", dir="/tmp"))
+        self._stack = ExitStack()
+        self._private = self._stack.enter_context(scratch_directory("/tmp"))
         self._errors = os.open(
             self._private / "said", os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600
         )
@@ -168,7 +168,7 @@ class Link:
             self._said = self.why()
             os.close(self._errors)
             self._errors = -1
-        shutil.rmtree(self._private, ignore_errors=True)
+        self._stack.close()
 
     def _greeting(self) -> list[str]:
         """What the keeper says until it is ready.

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import io
-import shutil
 import tarfile
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from etude.errors import MachineRefuses
+from etude.scratch import scratch_directory
 from etude.testbed import snapshot
 from etude.testbed.snapshot.settings import SYSCTLS
 
@@ -55,12 +54,9 @@ def take(run: Run) -> dict[str, Any]:
     Raises:
         MachineRefuses: it cannot be read there.
     """
-    root = Path(tempfile.mkdtemp(prefix="etude-"))
-    try:
+    with scratch_directory() as root:
         fetch(run, root)
         return snapshot.take(root, Path("/"), files=False)
-    finally:
-        shutil.rmtree(root, ignore_errors=True)
 
 
 def fetch(run: Run, root: Path) -> None:

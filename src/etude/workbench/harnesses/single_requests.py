@@ -14,6 +14,8 @@ from etude.workbench.window import Window
 
 DISORDER_S = 1.0
 """Lines come in the order in which requests end, but for so much."""
+LATEST = 10
+"""A request that ended so many times a run's length after the first, and an hour, is a line that was spoilt."""
 
 
 class Request(NamedTuple):
@@ -89,6 +91,11 @@ class SingleRequests:
             self._last_s = max(self._last_s, found.ended_s)
             if not self._until:
                 self._from_s = min(self._from_s, found.begun_s)
+            if self._last_s - self._from_s > LATEST * self.run.runlength_s + 3600:
+                raise Unreadable(
+                    f"a line of {self.tool} is {line.strip()[:80]!r}: expected a request of a run of "
+                    f"{self.run.runlength_s:g} s, the first of which began at {self._from_s:.17g} s"
+                )
 
     def _windows(self, until_s: float) -> list[Told]:
         """All that end by then, and were not told."""

@@ -41,11 +41,11 @@ def beyond(task: Task, visits: Sequence[Reading]) -> Answer | None:
     lowest, highest = allowed_ends(task)
     others = {side(task, visit) for visit in visits[:-1] if len(visit.values) > 1}
     if where == "too much" and last.load == lowest and "fine" not in others:
-        what = f"{_share(task, last)} at the lowest load, {last.load:g}"
+        what = f"{_share(task, last)} at the lowest load, {task.load_text(last.load)}"
         finding = Finding("below-lowest", what)
         return Answer(None, 0.0, last.load, task.confidence, False, what, (finding,))
     if where == "fine" and last.load == highest and "too much" not in others:
-        what = f"{_share(task, last)} at the highest load, {last.load:g}"
+        what = f"{_share(task, last)} at the highest load, {task.load_text(last.load)}"
         finding = Finding("above-highest", what)
         return Answer(None, last.load, math.inf, task.confidence, False, what, (finding,))
     return None
@@ -57,7 +57,8 @@ def adjacent(task: Task, visits: Sequence[Reading]) -> Answer | None:
     fine, too_much = sides(task, visits)
     if not task.whole or fine <= 0 or too_much - fine > 1:
         return None
-    return found(task, visits, fine, f"{fine:g} is fine and {too_much:g} is too much: there is none between")
+    why = f"{task.load_text(fine)} is fine and {task.load_text(too_much)} is too much: there is none between"
+    return found(task, visits, fine, why)
 
 
 def bounds(task: Task, visits: Sequence[Reading], rate: float | None) -> tuple[float, float]:
@@ -78,8 +79,8 @@ def contradictions(task: Task, visits: Sequence[Reading]) -> tuple[Finding, ...]
     fine = max((v for v, where in judged if where == "fine"), key=lambda v: v.load, default=None)
     if too_much is None or fine is None or fine.load < too_much.load:
         return ()
-    what = f"{_share(task, too_much)} at {too_much.load:g}, {_share(task, fine)} at {fine.load:g}"
-    return (Finding("non-monotone", what),)
+    high, low = (f"{_share(task, each)} at {task.load_text(each.load)}" for each in (too_much, fine))
+    return (Finding("non-monotone", f"{high}, {low}"),)
 
 
 def allowed_ends(task: Task) -> tuple[float, float]:

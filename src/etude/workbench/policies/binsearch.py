@@ -33,6 +33,7 @@ def middle(task: Task, visits: Sequence[Reading]) -> float | Answer:
     promise was not kept."""
     fine, too_much = sides(task, visits)
     if too_much - fine < COLLAPSED * too_much:
-        why = f"{fine:g} is fine, {too_much:g} is too much, and nothing between was found near the limit"
+        why = f"{task.load_text(fine)} is fine, {task.load_text(too_much)} is too much"
+        why += ", and nothing between was found near the limit"
         return unfinished(task, visits, why)
     return (fine + too_much) / 2

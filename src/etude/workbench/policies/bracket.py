@@ -196,7 +196,9 @@ def _blind(task: Task, trials: Sequence[Trial]) -> Offer | Answer:
     if not last.offered and last.load > task.lowest:
         load = max(last.load / GROWTH**2, task.lowest)
         return Offer(
-            float(round(load)) if task.whole else load, task.runlength_s, f"{last.load:g} was not offered"
+            float(round(load)) if task.whole else load,
+            task.runlength_s,
+            f"{task.load_text(last.load)} was not offered",
         )
     if sum(trial.load == last.load for trial in trials) < MOST_BLIND:
         return Offer(last.load, task.runlength_s, "once more")
@@ -211,6 +213,6 @@ def _answer(
     grave = [each for each in found if each.kind not in anomalies.HARMLESS]
     low, high = sides(task, known)
     if rate is None and low > 0:
-        found = (not_bracketed(low, high, trials), *found)
+        found = (not_bracketed(task, low, high, trials), *found)
     told = task.confidence if met else 0.0
     return Answer(rate, low, high, told, met and not grave, why or (grave[0].what if grave else ""), found)

@@ -56,7 +56,7 @@ def picked(through: int, curve: Curve, task: Task, visits: Sequence[Reading]) ->
         return binsearch.picked(task, visits)
     load = allowed(task, predicted)
     if any(math.isclose(visit.load, load, rel_tol=SAME) for visit in visits):
-        return diverged(task, visits, f"it predicts {load:g} again")
+        return diverged(task, visits, f"it predicts {task.load_text(load)} again")
     return load
 
 

@@ -24,6 +24,7 @@ from etude.workbench.policies.belief.checks import (
     look,
     recheck_of,
     recovered,
+    remarked,
     rising,
     shedding,
 )
@@ -92,12 +93,12 @@ class Posterior:
             return self.best(task, trials, f"the last {MOST_BLIND} trials tell nothing of the server")
         if self._stale(task, trials):
             return self.best(task, trials, f"the last {STALE} trials did not narrow the interval")
-        doubt = again(task, known) or recovered(task, known)
+        doubt = again(task, known) or recovered(task, known) or remarked(task, known)
         if doubt is not None:
             return doubt
         known = usable(known)
         belief = believed(task, known)
-        misfit = fits_not(belief, known)
+        misfit = fits_not(task, belief, known)
         if misfit is not None:
             decision = self._fallback.decide(task, trials)
             return decision if isinstance(decision, Offer) else with_finding(decision, misfit)
@@ -156,7 +157,7 @@ class Posterior:
         """Whether one whose side is not clear tells enough."""
         known = usable(gathered(task, trials))
         belief = believed(task, known)
-        if known and fits_not(belief, known) is not None:
+        if known and fits_not(task, belief, known) is not None:
             return self._fallback.enough(task, trials, offer, windows)
         now = replace(now, slow_share=known[0].slow_share if known else 0.0)
         if held(task, belief, known).met:  # a look: what it is to tell is its own side
@@ -170,7 +171,7 @@ class Posterior:
         if not known:
             return Answer(None, 0.0, math.inf, 0.0, False, why, anomalies.findings(task, trials))
         belief = believed(task, known)
-        misfit = fits_not(belief, known)
+        misfit = fits_not(task, belief, known)
         if misfit is not None:
             return with_finding(self._fallback.best(task, trials, why), misfit)
         return answer(task, trials, belief, answered(task, belief, known), why)
@@ -267,13 +268,14 @@ def compared(before: Evidence, now: Evidence) -> bool:
     return off <= 0 if now.windows < LOOK_WINDOWS else off < 0.7 or off > 1.5 * anomalies.SLOWER
 
 
-def fits_not(belief: Belief, known: Sequence[Evidence]) -> Finding | None:
+def fits_not(task: Task, belief: Belief, known: Sequence[Evidence]) -> Finding | None:
     """The finding when trials are too far off even the likeliest of all shapes and peaks."""
     misses = belief.misses(known)
     if float(misses @ misses) - len(misses) < MISFIT:
         return None
     worst = int(np.argmax(np.abs(misses)))
-    text = f"no shape fits: the trial at {known[worst].load:g} is {abs(misses[worst]):.1f} standard deviations off"
+    text = f"no shape fits: the trial at {task.load_text(known[worst].load)} is {abs(misses[worst]):.1f}"
+    text += " standard deviations off"
     return Finding("model-misfit", text + "; decided by halving a bracket instead")
 
 
@@ -297,12 +299,12 @@ def beyond(
         higher = min(3 * task.lowest, most)
         if all(each.load <= task.lowest for each in known) and higher > task.lowest:
             return Offer(higher, task.runlength_s, "whether a higher load is too much as well")
-        what = f"{task.lowest:g}, the lowest load, is too much already"
+        what = f"{task.load_text(task.lowest)}, the lowest load, is too much already"
         return bounded(task, trials, Finding("below-lowest", what), 0.0, task.lowest, under)
     if over >= task.confidence and len(at_most) >= 2:
         top = max(each.load for each in at_most)
         limit = "the highest load" if most == task.highest else "the most that could be offered"
-        what = f"{top:g}, {limit}, is fine still"
+        what = f"{task.load_text(top)}, {limit}, is fine still"
         high = min((each.load for each in known if each.load > top and each.value > 0), default=math.inf)
         return bounded(task, trials, Finding("above-highest", what), top, high, over)
     return None
@@ -332,7 +334,7 @@ def answer(task: Task, trials: Sequence[Trial], belief: Belief, now: Held, why: 
     if ends is not None:
         fine, too_much = ends
         sure = 1 - float(belief.below(fine)) if fine else float(belief.below(too_much))
-        finding = anomalies.not_bracketed(*ends, trials)
+        finding = anomalies.not_bracketed(task, *ends, trials)
         return Answer(None, fine, too_much, sure, False, why or finding.what, (finding, *found))
     return Answer(rate, low, high, now.confidence, now.met and not against, why, found)
 
@@ -346,7 +348,10 @@ def with_rates(task: Task, trials: Sequence[Trial], finding: Finding) -> Finding
         believed(task, rising(without(known, dropped))).best_rate(task.within)[0]
         for dropped in (slower_ones(known), quicker_ones(known))
     )
-    return replace(finding, what=f"{finding.what}: a peak rate of about {quick:.4g}, or of about {slow:.4g}")
+    return replace(
+        finding,
+        what=f"{finding.what}: a peak rate of about {task.load_text(quick)}, or of about {task.load_text(slow)}",
+    )
 
 
 def stands(task: Task, trials: Sequence[Trial], now: Held, finding: Finding) -> bool:
@@ -355,7 +360,7 @@ def stands(task: Task, trials: Sequence[Trial], now: Held, finding: Finding) -> 
     if finding.kind == "disturbed":
         return len(disturbed(gathered(task, trials))) == 1
     if finding.kind != "stalling" or task.promise != "rate":
-        return finding == anomalies.collapsing(trials)
+        return finding == anomalies.collapsing(task, trials)
     if anomalies.stalled_share(task, trials) > MOST_STALLED:
         return False
     calm = believed(task, rising(gathered(task, [anomalies.without_stalls(task, trial) for trial in trials])))

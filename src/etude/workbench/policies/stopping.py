@@ -52,10 +52,10 @@ class Stopping:
         visits = self._visits.of(task.goal, trials)
         load = trials[-1].load
         if nothing_learnt(self._visits.values(task.goal, trials)):
-            return unfinished(task, visits, *why_nothing(trials[-1]))
+            return unfinished(task, visits, *why_nothing(task, trials[-1]))
         here = next((visit for visit in visits if visit.load == load), None)
         if here is None or len(here.values) < FEWEST:
-            return Offer(load, task.runlength_s, f"{load:g} takes {FEWEST} trials at least")
+            return Offer(load, task.runlength_s, f"{task.load_text(load)} takes {FEWEST} trials at least")
         if side(task, here) == "near":
             return self._at_peak(task, visits, here)
         return self._elsewhere(task, visits)
@@ -71,7 +71,8 @@ class Stopping:
     def _at_peak(self, task: Task, visits: Sequence[Reading], here: Reading) -> Offer | Answer:
         reached = accuracy(task, here)
         n = len(here.values)
-        said = f"{here.mean:.2f} of the limit at {here.load:g}, accuracy {100 * reached:.0f} % by {n} trials"
+        said = f"{here.mean:.2f} of the limit at {task.load_text(here.load)}"
+        said += f", accuracy {100 * reached:.0f} % by {n} trials"
         if reached >= task.accuracy and (n > MOST_FOR_STUDENT or looks_normal(here)):
             return found(task, visits, here.load, said)
         if n >= MOST_AT_A_LOAD:
@@ -87,9 +88,13 @@ class Stopping:
             return picked
         load, last = allowed(task, picked), visits[-1]
         if any(visit.load == load for visit in visits):
-            return unfinished(task, visits, f"{load:g} was to be tried again: the policy does not get on")
+            return unfinished(
+                task, visits, f"{task.load_text(load)} was to be tried again: the policy does not get on"
+            )
         return Offer(
-            load, task.runlength_s, f"{last.mean:.2f} of the limit at {last.load:g}: {side(task, last)}"
+            load,
+            task.runlength_s,
+            f"{last.mean:.2f} of the limit at {task.load_text(last.load)}: {side(task, last)}",
         )
 
 
@@ -115,9 +120,9 @@ def nothing_learnt(values: Sequence[float]) -> bool:
     return len(values) > 1 and all(map(math.isnan, values[-2:]))
 
 
-def why_nothing(trial: Trial) -> tuple[str, tuple[Finding, ...]]:
+def why_nothing(task: Task, trial: Trial) -> tuple[str, tuple[Finding, ...]]:
     """In words, and as a finding."""
-    at = f"two trials at {trial.load:g} say nothing of the server"
+    at = f"two trials at {task.load_text(trial.load)} say nothing of the server"
     if trial.ended == "not-made":
         why = f"{at}: {trial.note}"
         return why, (Finding("load-not-made", why),)

@@ -37,11 +37,11 @@ class Strawman:
         visits = self._visits.of(task.goal, trials)
         load = trials[-1].load
         if nothing_learnt(self._visits.values(task.goal, trials)):
-            return unfinished(task, visits, *why_nothing(trials[-1]))
+            return unfinished(task, visits, *why_nothing(task, trials[-1]))
         here = next((visit for visit in visits if visit.load == load), None)
         if here is None or len(here.values) < TRIALS:
             made = 0 if here is None else len(here.values)
-            return Offer(load, RUNLENGTH_S, f"trial {made + 1} of {TRIALS} at {load:g}")
+            return Offer(load, RUNLENGTH_S, f"trial {made + 1} of {TRIALS} at {task.load_text(load)}")
         return self._stepped(task, visits, here)
 
     def enough(self, task: Task, trials: Sequence[Trial], offer: Offer, windows: Sequence[Window]) -> bool:
@@ -56,9 +56,14 @@ class Strawman:
         saturated = here.mean > 1
         fine = max((visit.load for visit in visits if visit.mean <= 1), default=None)
         too_much = min((visit.load for visit in visits if visit.mean > 1), default=None)
-        said = f"{here.mean:.2f} of the limit at {here.load:g}"
+        said = f"{here.mean:.2f} of the limit at {task.load_text(here.load)}"
         if fine is not None and too_much is not None:
-            return found(task, visits, fine, f"the last load before saturation, which begins at {too_much:g}")
+            return found(
+                task,
+                visits,
+                fine,
+                f"the last load before saturation, at {task.load_text(too_much)}",
+            )
         lowest, highest = allowed_ends(task)
         if here.load == (lowest if saturated else highest):
             which = "the lowest load" if saturated else "the highest load"

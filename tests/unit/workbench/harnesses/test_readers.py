@@ -355,6 +355,16 @@ def test_a_line_that_is_no_request_is_refused(kind: str, line: str) -> None:
         TOOLS[kind].reader(run()).feed(line + "\n")
 
 
+@pytest.mark.parametrize(("kind", "line"), [("vegeta", vegeta_line), ("k6", k6_line)])
+def test_a_request_of_years_ago_or_years_hence_is_refused(kind: str, line: Callable[..., str]) -> None:
+    """Its windows, all empty, would have no end."""
+    for far_s in (-1e9, 2e9):
+        reader = TOOLS[kind].reader(run())
+        reader.feed(line(0.0, 0.02))
+        with pytest.raises(Unreadable, match=f"a line of {kind} is "):
+            reader.feed(line(far_s, 0.02))
+
+
 def test_reports_of_a_long_run_of_sysbench_are_as_many_as_one_word_of_a_command_holds() -> None:
     due = checkpoints(Run(100.0, False, 7 * 86400.0, 1.0, "")).split(",")
     assert len(due) <= 1000

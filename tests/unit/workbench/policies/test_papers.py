@@ -81,7 +81,7 @@ def test_the_model_that_does_not_converge_is_an_answer_that_says_so(policy):
 def test_a_prediction_that_returns_is_known_again_in_spite_of_rounding():
     answer, tried = loads(polynomial, lambda load: (0.3 if load < 437 else 30) + load / 874)
     assert len({round(load, 3) for load in tried}) == len(tried)
-    assert "predicts 611.8 again" in answer.why
+    assert "predicts 611.8/s again" in answer.why
 
 
 def test_a_curve_that_falls_is_followed_by_doubling():

@@ -160,7 +160,7 @@ def test_a_peak_beyond_the_generator_is_said_to_be_so_and_not_to_need_time() -> 
     made += [trial(load, [0.02] * 8, limited="generator") for load in (9000.0, 5000.0)]
     finding = Posterior().best(task(highest=1e6), made, "the budget of bench time is spent").findings[0]
     assert finding.kind == "not-bracketed"
-    assert "5000" in finding.what
+    assert "5,000/s" in finding.what
     assert "--budget" not in finding.what
 
 

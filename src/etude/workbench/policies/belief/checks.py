@@ -2,7 +2,8 @@
 
 1. *After an overload* a server may stay slow for a while. What was measured then may make its peak look lower than it
    is: by a factor of `LEFT_OVER` at most, say. Where the answer would hold even so, nothing is asked; else the highest
-   load that was fine before the overload is offered again, and has to be as quick as before.
+   load that was fine before the overload is offered again, and has to be as quick as before. Where it is not, once
+   more at once: one slow trial may be chance.
 2. *A lower load that was slower* than a higher one: both again.
 3. *Nothing clearly too much above the answer*: a load well above it has to be, or the limit was only brushed by a hump.
    A load further above says nothing: a hump may end before it.
@@ -17,7 +18,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from etude.workbench.anomalies import DOUBT, SURE, by_load, conflict, overloads
+from etude.workbench.anomalies import DOUBT, SURE, by_load, conflict, marked, overloads
 from etude.workbench.policies.belief.evidence import Evidence
 from etude.workbench.policies.belief.grid import believed
 from etude.workbench.task import Offer, Task, Trial
@@ -69,6 +70,14 @@ def recovered(task: Task, known: Sequence[Evidence]) -> Offer | None:
     if not bad or not any(MIDDLING < e.value < DEEP and e.order > bad[0].order for e in known):
         return None
     return _as_before(task, known)
+
+
+def remarked(task: Task, known: Sequence[Evidence]) -> Offer | None:
+    """Another trial of a load that was slower in the only one after an overload."""
+    found = marked(known)
+    if found is None or found[1].trials > 1:
+        return None
+    return Offer(found[1].load, task.runlength_s, "it was slower after the overload: once more")
 
 
 def calm_windows(known: Sequence[Evidence]) -> int:
@@ -135,8 +144,11 @@ def again(task: Task, known: Sequence[Evidence]) -> Offer | None:
     low, high = pair
     for each in (high, low):
         if each.trials < 2:
+            slower, quicker = task.load_text(low.load), task.load_text(high.load)
             return Offer(
-                each.load, task.runlength_s, f"{low.load:g} was slower than {high.load:g}: once more"
+                each.load,
+                task.runlength_s,
+                f"{slower} was slower than {quicker}: once more",
             )
     return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from etude.workbench.policies.belief.checks import FEW, again, calm_windows, look, recovered
+from etude.workbench.policies.belief.checks import FEW, again, calm_windows, look, recovered, remarked
 from etude.workbench.policies.belief.evidence import Evidence
 from etude.workbench.policies.belief.promise import reach
 from support.policy_simulator import task, trial
@@ -22,6 +22,15 @@ def test_a_mark_is_looked_for_at_once_where_what_came_after_may_be_its_doing() -
     assert recovered(task(), [*known, evidence(400, 0.4, 3)]) is None
     assert recovered(task(), [*known, evidence(400, 4.0, 3)]) is None
     assert recovered(task(), [known[0], known[1], evidence(400, 0.9, 3)]) is None
+
+
+def test_one_slow_trial_after_an_overload_is_made_again() -> None:
+    known = [evidence(200, 0.1, 0), evidence(600, 20.0, 1), evidence(200, 0.3, 2)]
+    asked = remarked(task(), known)
+    assert asked is not None
+    assert asked.load == 200
+    assert remarked(task(), [*known, evidence(200, 0.3, 3)]) is None
+    assert remarked(task(), [*known[:2], evidence(200, 0.1, 2)]) is None
 
 
 def test_a_mark_is_looked_for_before_an_answer_on_few_windows() -> None:
