@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from etude.cli import hyperfine, verb_parsers
 from etude.cli import parser as kinds
@@ -22,10 +22,12 @@ from etude.experiment.ledger import Ledger
 from etude.experiment.new_limits import NewLimits
 from etude.experiment.run import resume
 from etude.experiment.run import run as run_plan
-from etude.report.failing import Bound
-from etude.report.subject import Subject
 from etude.results.reader import load_results, read_experiment
 from etude.results.results import Results
+
+if TYPE_CHECKING:
+    from etude.report.failing import Bound
+    from etude.report.subject import Subject
 
 
 class ShownOutput:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
 
 from etude.cli.options.shared import UNDECIDED
 from etude.cli.parser import closest
 from etude.errors import UsageError
-from etude.report.across import Across
-from etude.report.failing import Bound
-from etude.report.verdict import Verdict
 from etude.results.model import METRICS
+
+if TYPE_CHECKING:
+    from etude.report.across import Across
+    from etude.report.failing import Bound
+    from etude.report.verdict import Verdict
 
 _TIMES = frozenset(("mean", "time", "median", "ratio", "real", "wall", "wallclock", "duration", "runtime"))
 """Names that other tools give to `elapsed`."""

@@ -5,13 +5,16 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from etude.cli.one_thread import one_thread
 from etude.cli.options.shared import only_with_rehearse, pool_of
 from etude.cli.peak_harness import parsed, resolve_host, save_harness, short_harness
 from etude.errors import UsageError
-from etude.workbench.sources import Source
-from etude.workbench.task import Task
+
+if TYPE_CHECKING:
+    from etude.workbench.sources import Source
+    from etude.workbench.task import Task
 
 
 def run(options: argparse.Namespace) -> int:

@@ -6,13 +6,15 @@ import argparse
 import re
 import shlex
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from etude.cli import parser as kinds
 from etude.cli.one_thread import one_thread
 from etude.errors import InputError, MachineRefuses, UsageError
 from etude.workbench.most import LONGEST_S, MOST_PIECES
-from etude.workbench.sources import Source
+
+if TYPE_CHECKING:
+    from etude.workbench.sources import Source
 
 PERCENTILES = ("p50", "p90", "p95", "p99", "p99.9")
 LIMITS = ("mean", *PERCENTILES)

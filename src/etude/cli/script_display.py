@@ -5,13 +5,15 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from typing import TextIO, cast
+from typing import TYPE_CHECKING, TextIO, cast
 
 from etude.cli.terminal import Terminal
 from etude.experiment.bench import Event, Named
 from etude.experiment.ledger import Ledger
-from etude.stats.means import Kind
 from etude.units.formatting import counted, duration, percent, quantity
+
+if TYPE_CHECKING:
+    from etude.stats.means import Kind
 
 REDRAW_S = 0.2
 LINE_EVERY_S = 5.0

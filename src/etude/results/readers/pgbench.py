@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-
-import numpy
-import polars
+from typing import TYPE_CHECKING
 
 from etude.errors import InputError
 from etude.results.readers.rows import Quantity, Rows, told
 from etude.results.readers.source import head_of, number_in, read_bytes, read_lines
 from etude.results.table import Table
 from etude.units.parsing import MICROSECOND, MILLISECOND, ONE, PER_SECOND, Unit
+
+if TYPE_CHECKING:
+    import polars
 
 NAME = "pgbench"
 
@@ -83,6 +84,8 @@ def read(path: Path) -> Table:
 
 def _transactions(path: Path) -> Table:
     """In bulk: such logs have millions of lines."""
+    import polars
+
     data = read_bytes(path)
     whole = data[: data.rfind(b"\n") + 1]
     warnings = {"a last line that was cut short is left out": 1} if len(whole) < len(data) else {}
@@ -104,6 +107,8 @@ def _transactions(path: Path) -> Table:
 
 
 def _of_transactions(path: Path, fields: polars.DataFrame, warnings: dict[str, int]) -> Table:
+    import polars
+
     if not len(fields):
         raise InputError(f"{path}: holds no transaction")
     elapsed = _seconds(fields["time"])
@@ -144,6 +149,9 @@ def _prefix(path: Path) -> str:
 
 def _seconds(microseconds: polars.Series) -> polars.Series:
     """Null for what is no finite number. Divided by numpy: polars multiplies by a rounded reciprocal."""
+    import numpy
+    import polars
+
     values = microseconds.cast(polars.Float64, strict=False).to_numpy()
     with numpy.errstate(invalid="ignore"):
         seconds = numpy.where(numpy.isfinite(values), values / 1e6, numpy.nan)

@@ -8,8 +8,6 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import polars
-
 from etude.errors import InputError
 from etude.results.model import METRICS
 from etude.results.readers.source import plain
@@ -124,6 +122,8 @@ class Rows:
 
     def table(self) -> Table:
         """The table. Raises InputError where there is no row, or more than a table can hold."""
+        import polars
+
         if not self._places:
             raise InputError(f"{self.path}: holds no measurement{_reason(self._warnings)}")
         count = len(self._places)
@@ -212,6 +212,8 @@ class Summaries:
 
     def table(self) -> Table:
         """The table. Raises InputError where there is no row, or more than a table can hold."""
+        import polars
+
         if not self._rows:
             raise InputError(f"{self.path}: holds no measurement{_reason(self._warnings)}")
         if len(self._parameters) > MOST_COLUMNS or len(self._parameters) * len(self._rows) > MOST_CELLS:
