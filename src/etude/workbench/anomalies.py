@@ -173,8 +173,8 @@ def marked(known: Sequence[Evidence]) -> tuple[Pooled, Pooled] | None:
         return None
     first = bad[0].order
     sides = [[e for e in known if e.order < first], [e for e in known if e.order > first]]
-    # Trials are compared with others of their side alone: those after, were they slower, would be their own excuse.
-    tau = between(*sides)
+    # Learned from the trials before: those after, were they slower, would be their own excuse.
+    tau = between(sides[0])
     for load in sorted({each.load for each in known if each.load < bad[0].load}):
         before, after = ([each for each in side if each.load == load] for side in sides)
         if not before or not after:
