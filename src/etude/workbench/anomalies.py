@@ -21,7 +21,7 @@ from etude.workbench.load_anomalies import (
     not_made,
     of_generator,
 )
-from etude.workbench.policies.belief.confirmation import disturbed
+from etude.workbench.policies.belief.confirmation import disturbed, without
 from etude.workbench.policies.belief.curves import CAP, FLOOR, Floats
 from etude.workbench.policies.belief.evidence import Evidence, between, gathered
 from etude.workbench.policies.belief.modes import parted
@@ -187,7 +187,7 @@ def marked(known: Sequence[Evidence]) -> tuple[Pooled, Pooled] | None:
 
 def hysteretic(task: Task, known: Sequence[Evidence]) -> Finding | None:
     """After an overload, a load is slower than it was before."""
-    found = marked(known)
+    found = marked(without(known, disturbed(known)))
     if found is None:
         return None
     one, two = found
