@@ -21,7 +21,7 @@ from etude.workbench.load_anomalies import (
     not_made,
     of_generator,
 )
-from etude.workbench.policies.belief.confirmation import disturbed
+from etude.workbench.policies.belief.confirmation import disturbed, without
 from etude.workbench.policies.belief.curves import CAP, FLOOR, Floats
 from etude.workbench.policies.belief.evidence import Evidence, between, gathered
 from etude.workbench.policies.belief.modes import parted
@@ -173,8 +173,8 @@ def marked(known: Sequence[Evidence]) -> tuple[Pooled, Pooled] | None:
         return None
     first = bad[0].order
     sides = [[e for e in known if e.order < first], [e for e in known if e.order > first]]
-    # Trials are compared with others of their side alone: those after, were they slower, would be their own excuse.
-    tau = between(*sides)
+    # Learned from the trials before: those after, were they slower, would be their own excuse.
+    tau = between(sides[0])
     for load in sorted({each.load for each in known if each.load < bad[0].load}):
         before, after = ([each for each in side if each.load == load] for side in sides)
         if not before or not after:
@@ -187,7 +187,7 @@ def marked(known: Sequence[Evidence]) -> tuple[Pooled, Pooled] | None:
 
 def hysteretic(task: Task, known: Sequence[Evidence]) -> Finding | None:
     """After an overload, a load is slower than it was before."""
-    found = marked(known)
+    found = marked(without(known, disturbed(known)))
     if found is None:
         return None
     one, two = found

@@ -158,13 +158,12 @@ def _lengthening(off: NDArray[np.float64]) -> float:
     return (1 + r) / (1 - r) if r > 1.645 / math.sqrt(n) else 1.0
 
 
-def between(*sides: Iterable[Evidence]) -> float:
-    """τ²: the variance of the effect that a whole trial has, from trials repeated at one load, within each side."""
-    groups: dict[tuple[int, float], list[Evidence]] = {}
-    for side, known in enumerate(sides):
-        for each in known:
-            if FLOOR < each.value < CAP:
-                groups.setdefault((side, each.load), []).append(each)
+def between(known: Iterable[Evidence]) -> float:
+    """τ²: the variance of the effect that a whole trial has, from trials repeated at one load."""
+    groups: dict[float, list[Evidence]] = {}
+    for each in known:
+        if FLOOR < each.value < CAP:
+            groups.setdefault(each.load, []).append(each)
     square, freedom = BETWEEN_FREEDOM * PRIOR_BETWEEN, BETWEEN_FREEDOM
     for group in groups.values():
         if len(group) > 1:
