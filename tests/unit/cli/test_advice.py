@@ -90,6 +90,7 @@ def test_messages_of_both_languages_are_found() -> None:
     assert min(named["src"], named["engine"]) > 40
 
 
+QUOTES = str.maketrans("", "", "'`")
 MENTION = re.compile(r"(?<![\w/.-])etude ([a-z][a-z-]*(?![:a-z-])(?: [^\s;,()]+)*)")
 """A command line, or the beginning of a sentence about one, up to the next sign. `etude VERB: ` begins an error."""
 OPTION = re.compile(r"(?<![\w=-])(--[a-z][a-z-]+[a-z])(?![\w-])")
@@ -101,7 +102,7 @@ def mentions() -> list[tuple[str, str, tuple[str, ...]]]:
     found = []
     for where, text in everything():
         for match in MENTION.finditer(text):
-            words = re.split(r":(?= |$)", match[1])[0].replace("'", "").split()
+            words = re.split(r":(?= |$)", match[1])[0].translate(QUOTES).split()
             verb = next(
                 (v for n in (2, 1) if (v := " ".join(words[:n])) in VERBS or v in ENGINE_VERBS), words[0]
             )

@@ -6,8 +6,8 @@ import argparse
 
 import pytest
 
-from etude.cli import bench
 from etude.cli.bench_tests import tests_of as made_from
+from etude.cli.options.measure import bench_options
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_values_of_our_parameters_are_words_to_our_shell(
     arguments: list[str], commands: list[tuple[str, ...]], prepare: str
 ) -> None:
     parser = argparse.ArgumentParser()
-    bench.add_arguments(parser)
+    bench_options(parser)
     options = parser.parse_args([*arguments, "--prepare", "rm {x}", "--", "ls {x}"])
     options.command_line = arguments
     found = made_from(options)
@@ -53,7 +53,7 @@ def test_a_sweep_of_one_line_of_a_shell_is_named_by_its_values(
     arguments: list[str], names: list[str]
 ) -> None:
     parser = argparse.ArgumentParser()
-    bench.add_arguments(parser)
+    bench_options(parser)
     options = parser.parse_args(arguments)
     options.command_line = arguments
     assert [test.name for test in made_from(options)] == names

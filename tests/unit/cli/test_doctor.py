@@ -27,7 +27,7 @@ class Screen(io.StringIO):
 
 def shown(monkeypatch: pytest.MonkeyPatch, *, tty: bool) -> list[str]:
     screen = Screen(tty)
-    monkeypatch.setattr("etude.testbed.doctor.examine", lambda: FINDINGS)
+    monkeypatch.setattr("etude.cli.doctor.examine", lambda: FINDINGS)
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("TERM", "dumb")

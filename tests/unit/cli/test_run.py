@@ -44,7 +44,7 @@ def seen_by(patch: pytest.MonkeyPatch, name: str) -> tuple[list[Any], dict[str, 
         options.update(named)
         raise Seen
 
-    patch.setattr(f"etude.script.run.{name}", instead)
+    patch.setattr(f"etude.cli.run.{name}", instead)
     return words, options
 
 

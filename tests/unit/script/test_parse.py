@@ -451,9 +451,9 @@ def test_the_command_line_prints_the_line_and_its_caret_below_the_error(
         parse_text("ECHO\n  FOR I=1 TO x\nDONE", "a.ap")
         return 0
 
-    verb = SimpleNamespace(__doc__="", add_arguments=lambda parser: None, run=run)
+    verb = SimpleNamespace(run=run)
     monkeypatch.setattr(verb_parsers, "verb_module", lambda name: verb)
-    assert cli.main(["stats"]) == 3
+    assert cli.main(["stats", "x"]) == 3
     first, *rest = capsys.readouterr().err.split("\n")
     assert first.startswith("etude: a.ap:2: FOR: ")
     assert first.endswith("'x'")

@@ -185,7 +185,9 @@ def test_fewer_answers_at_more_load_are_a_collapse_where_luck_does_not_explain_t
     assert sorted(re.findall(r"(\d+)[.0]*/s", found.what)) == ["150", "200", "200", "400"]
     golden(found.what)
     assert collapsing(task(), [answering(200, 2000, 10), answering(400, 1850, 10)]) is None, "no tenth"
-    assert collapsing(task(), [answering(200, 200, 1), answering(400, 165, 1)]) is None, "the luck of one second"
+    assert collapsing(task(), [answering(200, 200, 1), answering(400, 165, 1)]) is None, (
+        "the luck of one second"
+    )
 
 
 def test_windows_in_which_requests_of_the_warm_up_end_are_no_collapse() -> None:

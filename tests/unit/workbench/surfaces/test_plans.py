@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etude.workbench.surfaces import doptimal
+from etude.workbench.surfaces import plans
 from etude.workbench.surfaces.factors import Factor, Space
 from etude.workbench.surfaces.plans import START, d_optimal, full, next_sample, one_factor
 from etude.workbench.surfaces.samples import Known
@@ -50,7 +50,7 @@ def test_a_d_optimal_design_of_a_small_space_is_the_best_of_all():
 
 
 def test_exchanges_find_the_best_design_from_whatever_start(monkeypatch):
-    monkeypatch.setattr(doptimal, "STARTS", 1)
+    monkeypatch.setattr(plans, "STARTS", 1)
     space = Space((Factor("a", "linear", tuple(range(1, 8))), Factor("b", "linear", tuple(range(1, 8)))))
     found = [information(space, d_optimal(space, 8, (), seed)) for seed in range(12)]
     assert min(found) > max(found) - 0.2
