@@ -12,6 +12,7 @@ traceback, a hang, or a reader that ran out of memory or was killed; `--only` sh
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import mmap
 import os
@@ -25,7 +26,6 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO
@@ -108,11 +108,10 @@ class Seeds:
 
 def with_valid_seeds(reader: Reader) -> Reader:
     """The reader with those of its inputs that it takes unchanged; what it refuses shows the refusal alone."""
-    with tempfile.TemporaryDirectory(prefix="etude-fuzz-") as place:
-        os.chdir(place)
+    with tempfile.TemporaryDirectory(prefix="etude-fuzz-") as place, contextlib.chdir(place):
         valid = []
         for root, seed in Seeds(reader, Path(place)).roots.items():
-            with suppress(*reader.refusals):
+            with contextlib.suppress(*reader.refusals):
                 reader.read(Path(root) if reader.files else root)
                 valid.append(seed)
     if not valid:
@@ -162,7 +161,7 @@ def take_turn(reader: Reader, found: Found, seed: int) -> None:
     at[:8] = begin.to_bytes(8, "little")
     pid = os.fork()
     if pid == 0:
-        with suppress(BaseException), open(theirs, "w") as out:
+        with contextlib.suppress(BaseException), open(theirs, "w") as out:
             turn(reader, begin, seed, at, out)
         os._exit(0)
     os.close(theirs)
@@ -218,7 +217,7 @@ def main() -> int:
     readers = [with_valid_seeds(each) for each in READERS if each.name in wanted]
     found, began = {each.name: Found(len(each.seeds)) for each in readers}, time.monotonic()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with suppress(KeyboardInterrupt):
+    with contextlib.suppress(KeyboardInterrupt):
         while sum(each.cases for each in found.values()) < options.cases:
             for reader in readers:
                 take_turn(reader, found[reader.name], options.seed)

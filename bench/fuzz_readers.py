@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ from etude.testbed.remote.hosts import read_hosts
 from etude.testbed.resources import ledger
 from etude.units.parsing import MILLISECOND, ONE, QuantityError, bandwidth, duration, rate, share, size
 from etude.workbench.harnesses.harness_text import read_value
-from etude.workbench.harnesses.readers import TOOLS, Figures, Place, Windows, by_expression, by_path
+from etude.workbench.harnesses.readers import TOOLS, Figures, OfTool, Place, Windows, by_expression, by_path
 from etude.workbench.harnesses.reading import Run, Unreadable
 from etude.workbench.pool.slurm import answers
 from etude.workbench.pool.slurm.hostlist import expand
@@ -107,7 +108,7 @@ PLACES = {
 PRINTED = {"completed": Place(r"n=(\S+)", ONE), "mean": Place(r"mean (\S+)", None)}
 OUTPUTS = {
     "windows": Windows,
-    **{name: tool.reader for name, tool in TOOLS.items() if name != "pgbench"},
+    **{name: partial(OfTool, tool=name) for name in TOOLS if name != "pgbench"},
     "json": lambda run: Figures(run, PLACES, by_path),
     "regex": lambda run: Figures(run, PRINTED, by_expression),
 }

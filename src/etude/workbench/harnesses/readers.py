@@ -30,8 +30,8 @@ TOOLS = {
     "k6": k6,
 }
 
-MOST = 10**18
-"""Of a window's counts and times: beyond it they are nobody's measurement."""
+MOST, MOST_S = 10**18, 1e9
+"""Of a window's counts, and of times, s: beyond it they are nobody's measurement."""
 
 PRINTED = "printed"
 """In place of a unit: the number is printed with its own."""
@@ -39,6 +39,45 @@ PRINTED = "printed"
 _SUMMARY = re.compile(r'\s*\{\s*"summary"\s*:')
 
 ReaderOf = Callable[[Run], Reader]
+
+
+@dataclass
+class OfTool:
+    """The reader of a tool that `TOOLS` knows: what is spoilt in what it printed is refused in one line."""
+
+    run: Run
+    tool: str
+    _seen: str = ""
+
+    def __post_init__(self) -> None:
+        self._reader: Reader = TOOLS[self.tool].reader(self.run)
+
+    def feed(self, text: str) -> list[Told]:
+        """Windows that are over."""
+        self._seen = (self._seen + text)[-2048:]
+        return self._judged(lambda: self._reader.feed(text))
+
+    def end(self) -> list[Told]:
+        """What is left."""
+        return self._judged(self._reader.end)
+
+    def _judged(self, read: Callable[[], list[Told]]) -> list[Told]:
+        try:
+            found = read()
+        except Unreadable:
+            raise
+        except EDITED as error:
+            raise Unreadable(f"{self._where()} has a number that is none ({error})") from None
+        for each in found:
+            window = each.window
+            counts = (window.offered, window.completed, window.failed)
+            times = (window.duration_s, window.mean_s or 0.0)
+            if not all(0 <= number <= MOST for number in (*counts, *times)) or not window.duration_s:
+                raise Unreadable(f"{self._where()} tells of a window that cannot be: {counts}, {times} s")
+        return found
+
+    def _where(self) -> str:
+        return f"what {self.tool} printed, which ends with {excerpt(self._seen)!r},"
 
 
 CARRIED_S = 60.0
@@ -222,10 +261,15 @@ class Figures:
         duration_s = found.get("duration", self.run.runlength_s)
         if duration_s <= 0:
             raise Unreadable(f"the duration is {duration_s:g} s: expected more than 0")
+        for name in sorted(found.keys() - {"offered", "sent", "completed", "failed"}):
+            if found[name] > MOST_S:
+                raise Unreadable(f"{name} is {found[name]:g} s: expected at most {MOST_S:g} s")
 
         def number(name: str) -> int:
-            value = found.get(name, 0.0)
-            return round(value * duration_s if self._is_rate(name) else value)
+            value = found.get(name, 0.0) * (duration_s if self._is_rate(name) else 1)
+            if value > MOST:
+                raise Unreadable(f"{name} is {value:g}: expected a count of requests")
+            return round(value)
 
         failed = number("failed")
         begun: int | None

@@ -32,6 +32,7 @@ from etude.workbench.harnesses.readers import (
     PRINTED,
     TOOLS,
     Figures,
+    OfTool,
     Place,
     ReaderOf,
     Windows,
@@ -318,7 +319,7 @@ def _reader(section: Section, commands: Section, given: Commands, goal: Goal) ->
         tool = TOOLS[kind]
         if tool.NEEDS not in given.load:
             commands.fail("load", f"[commands] load has no {tool.NEEDS}: a reader of kind {kind!r} needs it")
-        return tool.reader, tool.SPINS
+        return partial(OfTool, tool=kind), tool.SPINS
     section.only(("kind",) if kind == "windows" else ("kind", "values"))
     if kind == "windows":
         of = {criterion.of for criterion in goal.criteria}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -16,6 +17,7 @@ from etude.units.parsing import MILLISECOND, ONE, PER_SECOND
 from etude.workbench.harnesses.readers import (
     TOOLS,
     Figures,
+    OfTool,
     Place,
     Windows,
     by_expression,
@@ -363,6 +365,39 @@ def test_a_request_of_years_ago_or_years_hence_is_refused(kind: str, line: Calla
         reader.feed(line(0.0, 0.02))
         with pytest.raises(Unreadable, match=f"a line of {kind} is "):
             reader.feed(line(far_s, 0.02))
+
+
+def read_whole(reader: Reader, text: str) -> None:
+    reader.feed(text)
+    reader.end()
+
+
+SPOILT = [
+    ("sysbench", "sysbench.txt", r"avg: +[0-9.]+", "avg: 0.08.08"),
+    ("sysbench", "sysbench.txt", r"number of events: +[0-9]+", f"number of events: {9 * 10**30}"),
+    ("httperf", "httperf.txt", r"test-duration [0-9.]+", "test-duration 3.0.0"),
+    ("httperf", "httperf.txt", r"2xx=[0-9]+", f"2xx={10**30}"),
+    ("fio", "fio.json", r'"runtime" *: *[0-9]+', f'"runtime" : {10**400}'),
+    ("fio", "fio.json", r'"N" *: *[0-9]+', f'"N" : {10**30}'),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "pattern", "other"), SPOILT, ids=[f"{n}" for n in range(len(SPOILT))]
+)
+def test_a_number_that_is_none_is_refused(kind: str, name: str, pattern: str, other: str) -> None:
+    text, count = re.subn(pattern, other, (DATA / name).read_text())
+    assert count
+    with pytest.raises(Unreadable, match=kind):
+        read_whole(OfTool(run(), kind), text)
+
+
+@pytest.mark.parametrize(("name", "value"), [("completed", "1e300"), ("p99", "1e12"), ("max", "1e300")])
+def test_a_figure_that_nobody_measured_is_refused(name: str, value: str) -> None:
+    places = {each: Place(f"$.{each}", ONE) for each in ("completed", "p99", "max")}
+    document = {"completed": 1000, "p99": 0.1, "max": 0.2} | {name: float(value)}
+    with pytest.raises(Unreadable, match=name):
+        read_whole(Figures(run(), places, by_path), json.dumps(document))
 
 
 def test_reports_of_a_long_run_of_sysbench_are_as_many_as_one_word_of_a_command_holds() -> None:
