@@ -361,7 +361,8 @@ class Peak(Case):
         rows = ((where, json.loads(line)) for where, line in self.lines(place))
         kept = sorted((row["trial"], where, row["peak"]) for where, row in rows if row["kept"])
         for place_in_order, (_, where, peak) in enumerate(kept):
-            yield (where, place_in_order), (peak["load"], peak["runlength_s"], peak["why"])
+            # Not `why`: in place of a trial that failed, one is made for another reason.
+            yield (where, place_in_order), (peak["load"], peak["runlength_s"])
 
 
 class Sweep(Case):
