@@ -107,13 +107,24 @@ class Seeds:
 
 
 def with_valid_seeds(reader: Reader) -> Reader:
-    """The reader with those of its inputs that it takes unchanged; what it refuses shows the refusal alone."""
-    with tempfile.TemporaryDirectory(prefix="etude-fuzz-") as place, contextlib.chdir(place):
-        valid = []
-        for root, seed in Seeds(reader, Path(place)).roots.items():
-            with contextlib.suppress(*reader.refusals):
-                reader.read(Path(root) if reader.files else root)
-                valid.append(seed)
+    """The reader with those of its inputs that it takes unchanged; what it refuses shows the refusal alone.
+
+    They are read in a process of its own, so that no library has begun threads in this one, which makes others.
+    """
+    ours, theirs = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        with open(theirs, "w") as out, tempfile.TemporaryDirectory(prefix="etude-fuzz-") as place:
+            os.chdir(place)
+            for root, seed in Seeds(reader, Path(place)).roots.items():
+                with contextlib.suppress(*reader.refusals):
+                    reader.read(Path(root) if reader.files else root)
+                    print(reader.seeds.index(seed), file=out)
+        os._exit(0)
+    os.close(theirs)
+    with open(ours) as told:
+        valid = [reader.seeds[int(line)] for line in told]
+    os.waitpid(pid, 0)
     if not valid:
         raise ValueError(f"{reader.name}: none of its inputs can be read unchanged")
     return replace(reader, seeds=valid)
