@@ -201,8 +201,9 @@ def _name_where_free(axes: Axes, name: Annotation, places: Iterable[dict[str, An
 
     def cost(place: dict[str, Any]) -> int:
         _put(name, place)
-        box = name.get_window_extent().padded(pad)
-        clashes = sum(name.get_window_extent().overlaps(other) for other in taken)
+        here = name.get_window_extent()
+        box = here.padded(pad)
+        clashes = sum(here.overlaps(other) for other in taken)
         outside = box.x0 < axes.bbox.x0 - 3 or box.x1 > axes.bbox.x1 + 3 or box.y0 < axes.bbox.y0 - 1
         covered = ON_A_CURVE * box.count_contains(curves) + box.count_contains(lines)
         return int(covered) + 50_000 * clashes + 100_000 * int(outside)
