@@ -23,10 +23,10 @@ from typing import IO, Any, cast
 import orjson
 
 from etude.errors import EDITED, InputError, MachineRefuses
+from etude.osutil.files import scratch_directory
 from etude.results.bundle_name import INDEX, suffix_of
 from etude.results.checksums import SUMS, line_of, sums_of
 from etude.results.packing import Unreadable, compressed, each_file
-from etude.scratch import scratch_directory
 
 FORMAT, VERSION = "etude-bundle", 1
 MOST_NAMED = 3

@@ -16,10 +16,10 @@ from typing import Any
 from etude.errors import InputError, MachineRefuses, UsageError
 from etude.limits import limit_reached
 from etude.masking import mask_of
+from etude.osutil.trust import behind_root, check_results_for_root
 from etude.results.blocks import Block, TrialBlock
 from etude.results.blocks import to_line as block_line
 from etude.results.model import Measurement, to_line
-from etude.trust import behind_root, check_results_for_root
 
 SYNC_EVERY_S = 1.0
 """Lines are synced at most this often between trials, and at the end: a sync can cost milliseconds."""

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from etude.errors import InputError, MachineRefuses
+from etude.osutil.trust import trusted
 from etude.results.writer import replace_json
 from etude.testbed import tree
 from etude.testbed.boot.settled import most_seconds
-from etude.trust import trusted
 
 FORMAT, VERSION = "etude-resume", 1
 DIRECTORY_VARIABLE = "ETUDE_BOOT_DIRECTORY"

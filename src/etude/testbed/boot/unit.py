@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from etude.errors import InputError, MachineRefuses
+from etude.osutil.trust import check_directory_for_root, trusted
 from etude.testbed.boot import record
 from etude.testbed.resources.tools import tool
-from etude.trust import check_directory_for_root, trusted
 
 NAME = "etude-resume.service"
 UNIT = f"etc/systemd/system/{NAME}"

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from etude.errors import EtudeError, InputError, MachineRefuses
+from etude.osutil.trust import trusted
 from etude.testbed.boot.record import boot_id
 from etude.testbed.quiet.machine import Machine
 from etude.testbed.quiet.operation import Asked, Change, Operation, Unavailable
 from etude.testbed.quiet.table import BY_NAME
 from etude.testbed.resources.ledger import Ledger, Step, held, read
-from etude.trust import trusted
 
 DIRECTORY_VARIABLE = "ETUDE_QUIET_DIRECTORY"
 DEFAULT_DIRECTORY = "/var/lib/etude"

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from etude.errors import EtudeError, InputError, MachineRefuses
+from etude.osutil.trust import check_directory_for_root, open_for_root
 from etude.testbed.resources.tools import tool, within
 from etude.testbed.resources.undoing import UNDO
-from etude.trust import check_directory_for_root, open_for_root
 
 NAME = "resources"
 FILE = f"{NAME}.json"

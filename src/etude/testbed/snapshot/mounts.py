@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from etude.osutil.mounts import unescaped
 from etude.testbed import tree
-from etude.testbed.resources.mounts import unescaped
 
 Part = dict[str, Any]
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from etude.osutil.mounts import Mount
 from etude.testbed.cool.ways import memory_bytes
-from etude.testbed.resources.mounts import Mount
 
 V2 = Mount("/", "/sys/fs/cgroup", frozenset(), "cgroup2", "none")
 V1 = Mount("/", "/sys/fs/cgroup/memory", frozenset(), "cgroup", "none")

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.testbed.resources.mounts import parsed, unescaped
+from etude.osutil.mounts import parsed, unescaped
 
 LINE = r"36 35 98:0 /mnt1 /a\040b rw,noatime master:1 shared:2 - ext3 /dev/root rw,errors=continue"
 
