@@ -1,1 +1,1 @@
-"""What is asked of the operating system in one way everywhere: whole files, locks, mounts, and whose paths are trusted."""
+"""What is asked of the operating system in one way: whole files, locks, mounts, whose paths may be trusted."""

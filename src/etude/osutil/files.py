@@ -1,4 +1,4 @@
-"""Private directories for temporary files: those of processes that were killed are removed by the next one."""
+"""Files that are replaced whole, locks, and private directories that go away, also after a kill."""
 
 from __future__ import annotations
 
@@ -11,6 +11,54 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 PREFIX = "etude-scratch-"
+
+
+def replace_file(path: Path, text: bytes, *, mode: int | None = None, sync: bool = True) -> None:
+    """Write a file whole: beside it as `.NAME.new`, synced, renamed. It has `mode`; by default what the umask leaves.
+
+    `sync` is for its text: `sync_directory` makes the name last.
+
+    Raises:
+        OSError: it cannot be written; the file is as it was, and nothing is left beside it.
+    """
+    beside = path.with_name(f".{path.name}.new")
+    try:
+        beside.unlink(missing_ok=True)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        with open(os.open(beside, flags, 0o666 if mode is None else 0o600), "wb") as file:
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
+            file.write(text)
+            file.flush()
+            if sync:
+                os.fsync(file.fileno())
+        os.replace(beside, path)
+    except BaseException:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+        raise
+
+
+def sync_directory(path: Path) -> None:
+    """Have the names in a directory on the disk. Raises OSError."""
+    number = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
+
+
+def try_lock(file: int, *, shared: bool = False) -> bool:
+    """Have the lock of an open file, to its end or that of the process; False while another has it.
+
+    Raises:
+        OSError: its file system has no locks.
+    """
+    try:
+        fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 @contextmanager
@@ -50,8 +98,7 @@ def _remove_if_left(path: Path) -> None:
     except OSError:
         return
     try:
-        if os.fstat(lock).st_uid == os.geteuid():
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.fstat(lock).st_uid == os.geteuid() and try_lock(lock):
             shutil.rmtree(path, ignore_errors=True)
     except OSError:
         pass
