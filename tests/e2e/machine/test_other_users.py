@@ -413,7 +413,7 @@ def test_a_file_system_is_not_mounted_anew_where_she_could_put_a_link(place: Pla
         "within": "/",
     }
     with pytest.raises(InputError):
-        check_anew(Mount(**known | {"kind": "ext4", "options": frozenset()}))
+        check_anew(Mount(**known | {"kind": "ext4", "options": ()}))
 
 
 def test_a_node_is_held_by_no_directory_of_hers(place: Place) -> None:

@@ -115,7 +115,7 @@ def _mount_anew(mount: Mount) -> str:
 
     Should this process be killed, the shell mounts it again; should the shell be killed as well, the next start does.
     """
-    options = ",".join(sorted(mount.options - SHOWN_ONLY))
+    options = ",".join(sorted({*mount.options} - SHOWN_ONLY))
     source, target = shlex.quote(mount.source), shlex.quote(mount.target)
     again = f"mount -t {shlex.quote(mount.kind)} -o {shlex.quote(options)} -- {source} {target}"
     below = loops(mount)

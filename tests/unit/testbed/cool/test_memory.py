@@ -9,8 +9,8 @@ import pytest
 from etude.osutil.mounts import Mount
 from etude.testbed.cool.ways import memory_bytes
 
-V2 = Mount("/", "/sys/fs/cgroup", frozenset(), "cgroup2", "none")
-V1 = Mount("/", "/sys/fs/cgroup/memory", frozenset(), "cgroup", "none")
+V2 = Mount("/", "/sys/fs/cgroup", (), "cgroup2", "none")
+V1 = Mount("/", "/sys/fs/cgroup/memory", (), "cgroup", "none")
 
 
 def lay(root: Path, files: dict[str, str]) -> Path:
