@@ -29,7 +29,7 @@ from support.golden import note_skip, runs_all, write_golden_files
 from support.places import TESTS
 from support.stopping import default_signals as default_signals
 
-# Where others may write, nothing is trusted (etude.trust): the user's own umask must not decide what fails.
+# Where others may write, nothing is trusted (etude.osutil.trust): the user's own umask must not decide what fails.
 os.umask(0o022)
 profiles.load()
 

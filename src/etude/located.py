@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from etude.errors import InputError
-from etude.trust import open_for_root
+from etude.osutil.trust import open_for_root
 from etude.units.parsing import QuantityError, duration, duration_text, share
 
 

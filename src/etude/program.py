@@ -6,7 +6,7 @@ import os
 import sys
 
 from etude.errors import MachineRefuses
-from etude.trust import tool_environment
+from etude.osutil.trust import tool_environment
 
 
 def engine_path() -> str:

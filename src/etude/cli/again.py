@@ -23,6 +23,7 @@ from etude.errors import InputError, UsageError
 from etude.experiment.monitoring import from_document as monitor_of
 from etude.experiment.plan import plan_to_resume
 from etude.experiment.run import run as run_plan
+from etude.osutil.trust import check_directory_for_root, check_for_root
 from etude.report import again_text
 from etude.report.across import stored_beside
 from etude.report.again import Again, repetition
@@ -34,7 +35,6 @@ from etude.results.reader import load_results
 from etude.script.run import run_script
 from etude.script.stored import changed_files, stored_script
 from etude.stats.sittings import given_between
-from etude.trust import check_directory_for_root, check_for_root
 
 
 def again(options: argparse.Namespace) -> int:

@@ -6,6 +6,7 @@ import os
 import sys
 from contextlib import suppress
 
+from etude import trail
 from etude.cli.entry import complain, hand_on_closed_output, run_program
 from etude.cli.verbs import ENGINE_VERBS, OPERATIONS, SUMMARIES, VERBS, overview
 from etude.errors import EtudeError, Restarting
@@ -21,6 +22,8 @@ def entry() -> None:
 def main(argv: list[str] | None = None) -> int:
     """Run one verb; returns its exit code."""
     arguments = sys.argv[1:] if argv is None else argv
+    if arguments and arguments[0].partition("=")[0] == "--log":
+        return _logged(arguments)
     if arguments[:1] == ["help"] and arguments[1:]:
         arguments = [*arguments[1:], "--help"]
     if not arguments or arguments[0] in ("-h", "--help", "help"):
@@ -40,6 +43,33 @@ def main(argv: list[str] | None = None) -> int:
     if verb in ENGINE_VERBS:
         return _unknown_operation(verb, arguments[1:]) or _hand_over(arguments)
     return _unknown(verb, arguments)
+
+
+def _logged(arguments: list[str]) -> int:
+    """`--log FILE` in front of a verb."""
+    first, equals, file = arguments[0].partition("=")
+    rest = arguments[1:]
+    if not equals and rest:
+        file, *rest = rest
+    if not file or not rest or rest[0].startswith("-"):
+        return _complain(f"expected etude {first} FILE VERB …: see etude --help", 2)
+    if rest[0] in ENGINE_VERBS and " ".join(rest[:2]) not in VERBS:
+        return _complain(
+            f"--log: etude {rest[0]} is the engine's own program and keeps no log: leave it out", 2
+        )
+    try:
+        trail.begin(file)
+    except EtudeError as error:
+        return _complain(str(error), error.exit_code)
+    try:
+        code = main(rest)
+        trail.note("end", f"exit status {code}")
+        return code
+    except BaseException as error:
+        trail.note("end", f"{type(error).__name__}: {error}")
+        raise
+    finally:
+        trail.end()
 
 
 def _unknown(verb: str, arguments: list[str]) -> int:
@@ -133,7 +163,10 @@ def _run(verb: str, arguments: list[str]) -> int:
         words = of_verb(verb, "translated", list)(arguments)
         options = parser.parse_intermixed_args(words)
         options.command_line = [f"etude {verb}", *arguments]
-        Mask(getattr(options, "mask", ())).title()
+        mask = Mask(getattr(options, "mask", ()))
+        mask.title()
+        trail.mask_by(mask)
+        trail.note("begin", f"Étude {__version__}: {' '.join(mask.words(options.command_line))}")
         code: int = verb_module(verb).run(options)
     except Restarting as error:
         from etude.cli.restarting import restart_now

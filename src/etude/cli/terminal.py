@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TextIO
 
+from etude import trail
 from etude.cli.fitting import Column, cut, table_lines, wrapped
 
 USUAL_WIDTH = 80
@@ -96,17 +97,20 @@ class Terminal:
 
     def say(self, text: str = "", style: str | None = None) -> None:
         """A sentence: wrapped at words, further lines indented."""
+        trail.note("said", text)
         for part in wrapped(self.shown(text), self.width):
             self._write(part, style)
 
     def say_path(self, what: str, path: str, style: str | None = None) -> None:
         """`what: path`; the path is never broken, so that it can be copied: a long one stands in a line of its own."""
+        trail.note("said", f"{what}: {path}")
         line, width = self.shown(f"{what}: {path}"), self.width
         for part in [line] if width is None or len(line) <= width else [f"{what}:", self.shown(path)]:
             self._write(part, style)
 
     def say_command(self, what: str, command: str) -> None:
         """`what: command`: wrapped between the shell's words, so that it can still be copied."""
+        trail.note("said", f"{what}: {command}")
         line, width = self.shown(f"{what}: {command}"), self.width
         if width is None or len(line) <= width:
             self._write(line)

@@ -109,8 +109,10 @@ def overview() -> str:
     return f"""\
 Étude {__version__}: runs programs again and again until their numbers can be trusted.
 
-usage: etude VERB [options]
+usage: etude [--log FILE] VERB [options]
        etude VERB --help
+
+--log FILE: append what is done and said, with the time.
 
 {group_lines()}
 {EXIT_CODES}"""

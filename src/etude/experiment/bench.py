@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from etude import trail
 from etude.engine import Launch, Repeated
 from etude.experiment.interrupts import SignalWatch
 from etude.experiment.kernel_log import KernelLog, Silence
@@ -83,5 +84,8 @@ class Bench:
     """Per test the engine that runs its hooks and keeps alive what they start."""
 
     def tell(self, what: str, *tests: Named, detail: str = "", done: int = 0) -> None:
-        """Tell the observer."""
+        """Tell the observer, and the log, which knows no progress within a trial."""
+        if what != "progress":
+            names = ", ".join(test.name for test in tests)
+            trail.note("bench", " ".join(filter(None, (what, names, detail))))
         self.observe(Event(what, tests, detail, done, self.plan.primary), self.ledger)

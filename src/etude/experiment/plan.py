@@ -14,8 +14,8 @@ from etude.errors import EDITED, InputError, UsageError
 from etude.experiment.schedule import BLOCKS, DUET, IN_TURN
 from etude.experiment.test import Test, from_plan, to_plan
 from etude.masking import MASKED, Mask
+from etude.osutil.trust import check_for_root
 from etude.stats.factors import next_look
-from etude.trust import check_for_root
 
 if TYPE_CHECKING:
     from etude.stats.stopping import Rule

@@ -25,6 +25,7 @@ from etude.experiment.ledger import Ledger
 from etude.experiment.monitoring import Monitoring
 from etude.experiment.there import There, there_of
 from etude.masking import Mask
+from etude.osutil.trust import check_results_for_root
 from etude.results.model import METRICS, Measurement, signal_name
 from etude.results.reader import drop_torn_trial, load_results
 from etude.results.results import FORMAT, VERSION
@@ -35,7 +36,6 @@ from etude.testbed.boot.record import boot_id
 from etude.testbed.cool import remounts
 from etude.testbed.quiet.keeping import recorded
 from etude.testbed.snapshot import Command
-from etude.trust import check_results_for_root
 from etude.version import __version__
 
 VARIABLE = "ETUDE_RUN"

@@ -19,10 +19,10 @@ from etude.iolab.points import Swept, swept_of
 from etude.iolab.readings import Reading, reading_of
 from etude.iolab.sweeps import TOTALS
 from etude.iolab.trial_rows import csv_text
+from etude.osutil.trust import open_for_root
 from etude.report.subject import Subject, subject_of
 from etude.results.results import Results
 from etude.results.writer import refused
-from etude.trust import open_for_root
 
 FORMAT, VERSION, RECORD = "etude-io-lab", 1, "lab.json"
 SWEEPS: Mapping[str, Mapping[str, Any]] = {"buffers": {}, "linking": {"totals": TOTALS}}

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from tempfile import mkstemp
 
+from etude.osutil.trust import check_for_root
 from etude.probes.probe import Context, ProbeBlock, ProbeFailed, Reading
 from etude.results.model import MetricValue
 from etude.results.res import metric_of, parse_blocks
-from etude.trust import check_for_root
 
 DIRECTORY = "probes.d"
 TIMEOUT_S = 10.0

@@ -5,7 +5,6 @@ docs/bundle.md describes the format. What goes into a bundle is decided in `etud
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import io
 import os
@@ -23,10 +22,10 @@ from typing import IO, Any, cast
 import orjson
 
 from etude.errors import EDITED, InputError, MachineRefuses
+from etude.osutil.files import scratch_directory, try_lock
 from etude.results.bundle_name import INDEX, suffix_of
 from etude.results.checksums import SUMS, line_of, sums_of
 from etude.results.packing import Unreadable, compressed, each_file
-from etude.scratch import scratch_directory
 
 FORMAT, VERSION = "etude-bundle", 1
 MOST_NAMED = 3
@@ -278,12 +277,8 @@ def unwritten(directory: Path) -> Iterator[None]:
         ) from None
     try:
         with suppress(OSError):  # a file system without locks
-            try:
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise MachineRefuses(
-                    f"{directory}: an Étude is writing here; wait until it has ended"
-                ) from None
+            if not try_lock(file, shared=True):
+                raise MachineRefuses(f"{directory}: an Étude is writing here; wait until it has ended")
         yield
     finally:
         os.close(file)

@@ -7,7 +7,6 @@ is simply repeated. Parts are only read. Trials of lost machines come along as f
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from typing import Any
 import orjson
 
 from etude.errors import EDITED, InputError
+from etude.osutil.files import replace_file
 from etude.results import monitor
 from etude.results.model import Measurement
 from etude.results.reader import load_results, read_experiment
@@ -223,9 +223,4 @@ def renumbered(line: bytes, path: Path, **numbers: Callable[[int], int]) -> byte
 
 def _replace(path: Path, text: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(path.name + ".new")
-    with open(beside, "wb") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(beside, path)
+    replace_file(path, text)

@@ -10,13 +10,13 @@ from typing import Any
 import orjson
 
 from etude.errors import EDITED, InputError
+from etude.osutil.trust import check_for_root
 from etude.results.check import check_experiment, check_measurement
 from etude.results.integrity import check_lines, has_ended, rows_once
 from etude.results.model import Measurement, from_line
 from etude.results.regular import open_regular, read_regular
 from etude.results.resfile import read_res
 from etude.results.results import FORMAT, VERSION, Results
-from etude.trust import check_for_root
 
 
 def load_results(directory: str | os.PathLike[str]) -> Results:

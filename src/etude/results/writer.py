@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 import re
@@ -16,10 +15,11 @@ from typing import Any
 from etude.errors import InputError, MachineRefuses, UsageError
 from etude.limits import limit_reached
 from etude.masking import mask_of
+from etude.osutil.files import replace_file, try_lock
+from etude.osutil.trust import behind_root, check_results_for_root
 from etude.results.blocks import Block, TrialBlock
 from etude.results.blocks import to_line as block_line
 from etude.results.model import Measurement, to_line
-from etude.trust import behind_root, check_results_for_root
 
 SYNC_EVERY_S = 1.0
 """Lines are synced at most this often between trials, and at the end: a sync can cost milliseconds."""
@@ -63,25 +63,16 @@ def replace_json(
     path: Path,
     document: Mapping[str, Any],
     *,
-    mode: int = 0o666,
+    mode: int | None = None,
     sync: bool = True,
     go_on: str = BY_RESUME,
 ) -> None:
-    """Replace a JSON file whole: written beside it, synced, renamed. `mode` is subject to the umask."""
-    beside = path.with_name(path.name + ".new")
+    """Replace a JSON file whole (`osutil.files.replace_file`)."""
+    # A file name in the command line may be no UTF-8.
+    text = json.dumps(document, indent=1, ensure_ascii=False).encode("utf-8", "replace")
     try:
-        beside.unlink(missing_ok=True)
-        new = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
-        # A file name in the command line may be no UTF-8.
-        with open(new, "w", encoding="utf-8", errors="replace") as file:
-            json.dump(document, file, indent=1, ensure_ascii=False)
-            file.write("\n")
-            file.flush()
-            if sync:
-                os.fsync(file.fileno())
-        os.replace(beside, path)
+        replace_file(path, text + b"\n", mode=mode, sync=sync)
     except OSError as error:
-        beside.unlink(missing_ok=True)
         raise refused(path, error, go_on) from error
 
 
@@ -95,14 +86,14 @@ def write_experiment(directory: Path, document: Mapping[str, Any], go_on: str = 
     replace_json(directory / "experiment.json", document, mode=mode_of(document["plan"]), go_on=go_on)
 
 
-def mode_of(plan: Mapping[str, Any]) -> int:
+def mode_of(plan: Mapping[str, Any]) -> int | None:
     """The mode of a file that has this plan: its owner's alone where there is a secret in it, or may be: where its
     masks cannot be read."""
     try:
         mask = mask_of(plan, "plan")
     except InputError:
         return 0o600
-    return 0o600 if mask.data(plan) != plan else 0o666
+    return 0o600 if mask.data(plan) != plan else None
 
 
 @contextmanager
@@ -130,12 +121,9 @@ def sole_writer(directory: Path) -> Iterator[None]:
 
 def _locked(file: int) -> bool:
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
+        return try_lock(file)
     except OSError:
         return True  # a file system without locks
-    return True
 
 
 def _held_by_strangers(file: int) -> bool:
@@ -233,16 +221,11 @@ class ResultsWriter:
             MachineRefuses: it cannot be written; the lines stay as they were.
         """
         path = self._paths[test]
-        beside = path.with_name(path.name + ".new")
         try:
-            with open(path, "rb") as old, open(beside, "wb") as new:
-                new.write(old.read(offset))
-                new.write(_text(map(to_line, measurements)))
-                new.flush()
-                os.fsync(new.fileno())
-            os.replace(beside, path)
+            with open(path, "rb") as file:
+                kept = file.read(offset)
+            replace_file(path, kept + _text(map(to_line, measurements)))
         except OSError as error:
-            beside.unlink(missing_ok=True)
             raise refused(path, error) from error
         os.close(self._files.pop(path))
         self._open(path)

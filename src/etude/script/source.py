@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from etude.errors import InputError
+from etude.osutil.trust import open_for_root
 from etude.script.library import shipped
 from etude.script.program import ScriptError
 from etude.script.wording import shown
-from etude.trust import open_for_root
 
 INCLUDES = ("INCLUDE", "OPTINCLUDE", "INCLUDEPATH")
 

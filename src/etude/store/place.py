@@ -10,7 +10,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
 
 from etude.errors import InputError, MachineRefuses, UsageError
-from etude.trust import check_results_for_root
+from etude.osutil.trust import check_results_for_root
 
 DEFAULT = "etude-store.sqlite"
 VARIABLE = "ETUDE_STORE"

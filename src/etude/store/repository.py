@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 from etude.errors import InputError, MachineRefuses
-from etude.trust import tool_words
+from etude.osutil.trust import tool_words
 
 DIRTY = "dirty"
 """The tag of a result that is of a commit and of changes on top of it."""

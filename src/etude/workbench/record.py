@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from etude.errors import InputError
+from etude.osutil.trust import check_results_for_root
 from etude.results.integrity import has_ended
 from etude.results.reader import drop_torn_trial, read_experiment
 from etude.results.regular import read_regular
 from etude.results.writer import check_writable_name, directory_name, refused, sole_writer, write_experiment
 from etude.testbed import snapshot
 from etude.testbed.boot.record import boot_id
-from etude.trust import check_results_for_root
 from etude.workbench.trial_lines import finite
 
 Document = dict[str, Any]

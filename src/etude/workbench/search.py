@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from etude import trail
 from etude.workbench.bench import Bench
 from etude.workbench.policies.policy import Policy
 from etude.workbench.task import Answer, Offer, Task, Trial
@@ -31,7 +32,11 @@ def search(
             return policy.best(task, trials, "the budget of bench time is spent")
         if len(trials) >= MOST_TRIALS:
             return policy.best(task, trials, f"{MOST_TRIALS} trials did not end the search")
+        trail.note("search", f"trial {len(trials) + 1}: {task.load_text(decision.load)}: {decision.why}")
         trial = bench.run(decision, partial(policy.enough, task, tuple(trials), decision))
+        limited = f", limited by the {trial.limited}" if trial.limited else ""
+        took = f"{len(trial.windows)} windows in {trial.cost_s:.1f} s of bench time"
+        trail.note("search", f"trial {len(trials) + 1} {trial.ended}: {took}{limited}")
         made(decision, trial)
         trials.append(trial)
 

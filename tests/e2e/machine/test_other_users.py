@@ -403,8 +403,8 @@ def test_files_are_not_prepared_where_a_link_of_hers_leads(place: Place) -> None
 
 def test_a_file_system_is_not_mounted_anew_where_she_could_put_a_link(place: Place) -> None:
     from etude.errors import InputError
+    from etude.osutil.mounts import Mount
     from etude.testbed.cool.steps import check_anew
-    from etude.testbed.resources.mounts import Mount
 
     target = place.eves / "mnt"
     known = {each.name: "" for each in fields(Mount)} | {
@@ -413,7 +413,7 @@ def test_a_file_system_is_not_mounted_anew_where_she_could_put_a_link(place: Pla
         "within": "/",
     }
     with pytest.raises(InputError):
-        check_anew(Mount(**known | {"kind": "ext4", "options": frozenset()}))
+        check_anew(Mount(**known | {"kind": "ext4", "options": ()}))
 
 
 def test_a_node_is_held_by_no_directory_of_hers(place: Place) -> None:
@@ -450,7 +450,7 @@ def test_the_lock_of_the_machine_is_not_hers(place: Place, how: str, monkeypatch
 def test_what_killed_runs_left_is_removed_by_no_name_of_hers(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from etude.scratch import scratch_directory
+    from etude.osutil.files import scratch_directory
 
     (place.roots / "kept").mkdir()
     (place.roots / "kept/file").touch()

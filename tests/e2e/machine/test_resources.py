@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 
+from etude.osutil.mounts import mounts
 from etude.testbed.resources.cgroups import Place, made
 from etude.testbed.resources.ledger import held
-from etude.testbed.resources.mounts import mounts
 from etude.testbed.resources.resource import Resource, Setting, limited, undo_left
 from etude.testbed.resources.table import resource_of
 from etude.testbed.resources.tools import within
@@ -270,7 +270,7 @@ import sys, time
 from pathlib import Path
 from etude.testbed.resources.cgroups import Place, made
 from etude.testbed.resources.ledger import held
-from etude.testbed.resources.mounts import mounts
+from etude.osutil.mounts import mounts
 from etude.testbed.resources.resource import limited
 from etude.testbed.resources.table import resource_of
 import json, subprocess

@@ -58,13 +58,13 @@ def test_a_state_is_read_back_as_it_was_written(tmp_path: Path, data: dict[str, 
     assert checkpoint.load(path) == saved(from_data(data))
     assert to_data(checkpoint.load(path).state) == data
     assert os.stat(path).st_mode & 0o777 == 0o600
-    assert not path.with_name("s.json.new").exists()
+    assert not path.with_name(".s.json.new").exists()
 
 
 def test_a_state_file_is_replaced_whole_and_never_through_a_link(tmp_path: Path) -> None:
     path, victim = tmp_path / "s.json", tmp_path / "victim"
     victim.write_text("mine")
-    path.with_name("s.json.new").symlink_to(victim)
+    path.with_name(".s.json.new").symlink_to(victim)
     checkpoint.save(path, saved(State()))
     assert victim.read_text() == "mine"
     assert checkpoint.load(path) == saved(State())

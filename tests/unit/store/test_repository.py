@@ -73,6 +73,6 @@ def test_no_repository_is_said(tmp_path: Path) -> None:
 
 def test_a_missing_git_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("etude.trust.STANDARD_PATH", ())
+    monkeypatch.setattr("etude.osutil.trust.STANDARD_PATH", ())
     with pytest.raises(MachineRefuses, match="needs git"):
         commit_of(str(tmp_path))

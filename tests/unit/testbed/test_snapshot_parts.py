@@ -10,10 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from etude.osutil import mounts as mountinfo
 from etude.testbed import snapshot
 from etude.testbed.snapshot import Command
 from etude.testbed.snapshot.environment import MASKED, value_shown
-from etude.testbed.snapshot.mounts import free_fragment, mounts_of
+from etude.testbed.snapshot.mounts import free_fragment
 from etude.testbed.snapshot.packages import Packages
 from etude.testbed.snapshot.programs import Elf, read_elf
 
@@ -49,7 +50,7 @@ def test_how_free_space_is_broken_up_is_the_median_group_of_the_kernel_s_lists(t
     lists += "".join(f"\tlist_order_{n}_groups: {count}\n" for n, count in enumerate([1, 0, 2, 5, 1]))
     mounts = "27 1 8:2 / / rw - ext4 /dev/sda2 rw\n"
     root = lay_out(tmp_path, {"proc/self/mountinfo": mounts, "proc/fs/ext4/sda2/mb_structs_summary": lists})
-    [mount] = mounts_of(root)
+    [mount] = mountinfo.mounts(root)
     assert free_fragment(root, mount) == 4096 << 3
     (root / "proc/fs/ext4/sda2/mb_structs_summary").write_text("optimize_scan: 0\n")
     assert free_fragment(root, mount) is None

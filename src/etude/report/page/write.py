@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 
 from etude.errors import MachineRefuses
+from etude.osutil.files import replace_file
 from etude.report.page.content import Content
 
 
@@ -35,21 +35,12 @@ def write(path: Path, document: str) -> None:
     Raises:
         MachineRefuses: it cannot be written.
     """
-    beside = None
     try:
         if path.exists() and not path.is_file():  # a device, such as /dev/stdout
             path.write_text(document, encoding="utf-8", errors="replace")
             return
-        number, beside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        with open(number, "w", encoding="utf-8", errors="replace") as file:
-            file.write(document)
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(beside, 0o666 & ~umask)
-        os.replace(beside, path)
+        replace_file(path, document.encode("utf-8", "replace"), sync=False)
     except OSError as error:
-        if beside is not None:
-            Path(beside).unlink(missing_ok=True)
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise MachineRefuses(
             f"{path}: the report cannot be written: {reason}; name another file with -o"

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from etude.errors import InputError, MachineRefuses
+from etude.osutil.files import sync_directory
+from etude.osutil.trust import trusted
 from etude.results.writer import replace_json
 from etude.testbed import tree
 from etude.testbed.boot.settled import most_seconds
-from etude.trust import trusted
 
 FORMAT, VERSION = "etude-resume", 1
 DIRECTORY_VARIABLE = "ETUDE_BOOT_DIRECTORY"
@@ -204,15 +205,6 @@ def read_object(where: Path) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise InputError(f"{where}: holds no JSON object; was it edited?")
     return document
-
-
-def sync_directory(where: Path) -> None:
-    """Make the names in a directory survive the machine: a renamed file's name is not synced with the file."""
-    file = os.open(where, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)
 
 
 def _waiting() -> Record | None:

@@ -9,11 +9,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from etude.errors import CommandFailed, InputError
+from etude.osutil.trust import trusted
 from etude.results.writer import sole_writer
 from etude.testbed.boot import record as records
 from etude.testbed.boot.record import MOST_SEEN, Record, read_object
 from etude.testbed.boot.settled import Settled, most_seconds, wait
-from etude.trust import trusted
 
 
 def progress(state: Path, results: Path) -> str:

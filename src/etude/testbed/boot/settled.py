@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from etude.errors import UsageError
+from etude.osutil.trust import tool_environment
 from etude.testbed import tree
-from etude.trust import tool_environment
 
 MOST_S = 180.0
 VARIABLE = "ETUDE_SETTLE_S"

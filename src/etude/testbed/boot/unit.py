@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from etude.errors import InputError, MachineRefuses
+from etude.osutil.files import replace_file, sync_directory
+from etude.osutil.trust import check_directory_for_root, trusted
 from etude.testbed.boot import record
 from etude.testbed.resources.tools import tool
-from etude.trust import check_directory_for_root, trusted
 
 NAME = "etude-resume.service"
 UNIT = f"etc/systemd/system/{NAME}"
@@ -219,11 +220,5 @@ def _replace(path: Path, text: str, *, executable: bool) -> None:
     """Write a file whole; one that was there keeps its mode."""
     path.parent.mkdir(parents=True, exist_ok=True)
     mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o644
-    beside = path.with_name(f"{path.name}.new")
-    with open(beside, "w", encoding="utf-8", errors="surrogateescape") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.chmod(beside, mode | 0o111 if executable else mode)
-    os.replace(beside, path)
-    record.sync_directory(path.parent)
+    replace_file(path, text.encode("utf-8", "surrogateescape"), mode=mode | 0o111 if executable else mode)
+    sync_directory(path.parent)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from etude.errors import MachineRefuses
-from etude.testbed.resources.mounts import Mount, mounts
+from etude.osutil.mounts import Mount, mounts
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from etude.osutil.mounts import Mount, mounts
 from etude.testbed.resources.ledger import Ledger, held
-from etude.testbed.resources.mounts import Mount, mounts
 from etude.testbed.resources.tools import tool
 
 DIRECTORY = Path("/run/etude")

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from etude.errors import MachineRefuses
+from etude.osutil.mounts import Mount, mounts
+from etude.osutil.trust import check_directory_for_root
 from etude.testbed.cool import engine, remounts
 from etude.testbed.cool.lies import Loop, loops, mount_of
-from etude.testbed.resources.mounts import Mount, mounts
 from etude.testbed.resources.tools import tool
-from etude.trust import check_directory_for_root
 
 DROP_CACHES = Path("/proc/sys/vm/drop_caches")
 ANEW = ("nfs", "nfs4", "cifs")
@@ -115,7 +115,7 @@ def _mount_anew(mount: Mount) -> str:
 
     Should this process be killed, the shell mounts it again; should the shell be killed as well, the next start does.
     """
-    options = ",".join(sorted(mount.options - SHOWN_ONLY))
+    options = ",".join(sorted({*mount.options} - SHOWN_ONLY))
     source, target = shlex.quote(mount.source), shlex.quote(mount.target)
     again = f"mount -t {shlex.quote(mount.kind)} -o {shlex.quote(options)} -- {source} {target}"
     below = loops(mount)

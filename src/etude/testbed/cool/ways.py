@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from etude.errors import MachineRefuses
+from etude.osutil.mounts import Mount, mounts
 from etude.testbed import tree
 from etude.testbed.cool import steps
 from etude.testbed.cool.dataset import DataSet, Residency, look, not_as_declared, watching
-from etude.testbed.resources.mounts import Mount, mounts
 
 
 def memory_bytes(root: Path = Path("/"), table: list[Mount] | None = None) -> int | None:

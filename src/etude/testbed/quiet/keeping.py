@@ -7,7 +7,6 @@ outlives one is undone then.
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from etude.errors import EtudeError, InputError, MachineRefuses
+from etude.osutil.files import try_lock
+from etude.osutil.trust import trusted
 from etude.testbed.boot.record import boot_id
 from etude.testbed.quiet.machine import Machine
 from etude.testbed.quiet.operation import Asked, Change, Operation, Unavailable
 from etude.testbed.quiet.table import BY_NAME
 from etude.testbed.resources.ledger import Ledger, Step, held, read
-from etude.trust import trusted
 
 DIRECTORY_VARIABLE = "ETUDE_QUIET_DIRECTORY"
 DEFAULT_DIRECTORY = "/var/lib/etude"
@@ -349,12 +349,10 @@ def _is_item(operation: Operation, item: object) -> bool:
 def _locked() -> int | None:
     """Be the experiment that keeps the machine quiet; None while another is. The kernel lets go when it ends."""
     number = os.open(directory() / ALIVE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    try:
-        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(number)
-        return None
-    return number
+    if try_lock(number):
+        return number
+    os.close(number)
+    return None
 
 
 def _alive() -> bool:

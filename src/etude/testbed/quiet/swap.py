@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from etude.osutil.mounts import unescaped
 from etude.testbed import tree
 from etude.testbed.quiet.machine import Machine
 from etude.testbed.quiet.operation import Asked, Change, Operation, Unavailable
-from etude.testbed.resources.mounts import unescaped
 
 SPARE_SHARE = 0.05
 """Of all memory that has to be left when what is swapped out is back."""

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from etude import trail
 from etude.engine import Engine, EngineLost, Interrupts
 from etude.errors import MachineRefuses
 from etude.program import engine_path
@@ -95,6 +96,7 @@ class Host:
             link.close()
             raise
         self._link = link
+        trail.note("host", f"{self.entry.shown} is connected")
         former, self.boot_id = self.boot_id, link.facts.boot_id
         restarted = former not in ("", self.boot_id)
         if again or restarted:

@@ -14,11 +14,11 @@ from pathlib import Path
 
 from etude.engine import Transport, start
 from etude.errors import MachineRefuses
-from etude.scratch import scratch_directory
+from etude.osutil.files import scratch_directory
+from etude.osutil.trust import tool_words
 from etude.testbed.remote.hosts import Entry
 from etude.testbed.remote.keeper import Facts, command, understood
 from etude.testbed.remote.reaching import Unreached
-from etude.trust import tool_words
 
 SLACK_S = 10.0
 """What the other machine may take for its part, beyond the time in which the connection must stand."""

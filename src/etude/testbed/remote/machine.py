@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from etude.errors import MachineRefuses
-from etude.scratch import scratch_directory
+from etude.osutil.files import scratch_directory
 from etude.testbed import snapshot
 from etude.testbed.snapshot.settings import SYSCTLS
 

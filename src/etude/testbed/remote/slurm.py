@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Sequence
 
 from etude.errors import MachineRefuses
-from etude.trust import tool_words
+from etude.osutil.trust import tool_words
 
 WITHIN_S = 30.0
 """Longest time that Slurm may take to answer what it knows."""

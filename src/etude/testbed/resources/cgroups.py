@@ -13,8 +13,8 @@ from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from etude.errors import MachineRefuses
+from etude.osutil.mounts import Mount, mounts
 from etude.testbed.resources.ledger import Ledger
-from etude.testbed.resources.mounts import Mount, mounts
 
 Controller = Literal["cpuset", "cpu", "memory", "io"]
 

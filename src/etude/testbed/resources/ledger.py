@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import secrets
@@ -13,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from etude.errors import EtudeError, InputError, MachineRefuses
+from etude.osutil.files import replace_file, sync_directory, try_lock
+from etude.osutil.trust import check_directory_for_root, open_for_root
 from etude.testbed.resources.tools import tool, within
 from etude.testbed.resources.undoing import UNDO
-from etude.trust import check_directory_for_root, open_for_root
 
 NAME = "resources"
 FILE = f"{NAME}.json"
-NEW = f"{NAME}.new"
+NEW = f".{FILE}.new"
 LOCK = f"{NAME}.lock"
 LOCKED = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 VERSION = 1
@@ -119,19 +119,11 @@ def held(
     except OSError as error:
         raise MachineRefuses(f"{directory}: nothing can be kept there: {error.strerror}") from None
     with opened as lock:
-        if not within(patience_s, lambda: _locked(lock.fileno())):
+        if not within(patience_s, lambda: try_lock(lock.fileno())):
             raise MachineRefuses(f"{directory}: another process holds resources by it; wait for its end")
-        (directory / f"{name}.new").unlink(missing_ok=True)  # half written when its process was killed
+        (directory / f".{name}.json.new").unlink(missing_ok=True)  # half written when its process was killed
         steps = read(directory / f"{name}.json", undoing)
         yield Ledger(directory.absolute(), steps, lock.fileno(), undoing=undoing, file=f"{name}.json")
-
-
-def _locked(file: int) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def read(path: Path, undoing: Undoing = UNDO) -> list[Step]:
@@ -161,15 +153,5 @@ def _is_step(step: object, undoing: Undoing) -> bool:
 
 def _write(path: Path, text: str) -> None:
     """All of it or nothing, and on the disk."""
-    new = path.with_suffix(".new")
-    with new.open("w", encoding="utf-8") as file:
-        os.fchmod(file.fileno(), 0o644)  # whatever the umask: nobody else may say what is undone
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    new.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    replace_file(path, text.encode(), mode=0o644)  # whatever the umask: nobody else may say what is undone
+    sync_directory(path.parent)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable
 
 from etude.errors import MachineRefuses
-from etude.trust import tool_environment
+from etude.osutil.trust import tool_environment
 
 PACKAGES = {
     "btrfs": "btrfs-progs",

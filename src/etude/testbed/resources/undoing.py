@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from etude.errors import MachineRefuses
-from etude.testbed.resources.mounts import mounts
+from etude.osutil.mounts import mounts
 from etude.testbed.resources.tools import tool, within
 
 PATIENCE_S = 5.0

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import ClassVar
 
 from etude.errors import EtudeError, InputError, MachineRefuses
+from etude.osutil.mounts import mounts
 from etude.testbed import tree
 from etude.testbed.resources import levels
 from etude.testbed.resources.ledger import Ledger, held
-from etude.testbed.resources.mounts import mounts
 from etude.testbed.resources.resource import Setting
 from etude.testbed.resources.tools import lacking_any
 from etude.testbed.resources.undoing import loops_of

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from etude.osutil.mounts import mounts
 from etude.testbed import tree
-from etude.testbed.snapshot.mounts import mounts_of
 
 Part = dict[str, Any]
 
@@ -40,7 +40,7 @@ def block_devices(root: Path) -> Part:
 
     Other loop devices are others': they come and go.
     """
-    used = {mount.device for mount in mounts_of(root)}
+    used = {mount.source for mount in mounts(root)}
     found: Part = {}
     for name in tree.names(root, "sys/block"):
         size = tree.read_int(root, f"sys/block/{name}/size")

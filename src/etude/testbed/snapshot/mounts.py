@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from etude.osutil.mounts import Mount, mounts
 from etude.testbed import tree
-from etude.testbed.resources.mounts import unescaped
 
 Part = dict[str, Any]
 
@@ -50,45 +49,25 @@ LONGEST = 400
 SECRET_OPTION = re.compile(r"^((?:user(?:name)?|pass(?:word)?|cred(?:entials)?|domain|secret|key)=).*", re.I)
 
 
-class Mount(NamedTuple):
-    """A line of mountinfo."""
-
-    number: str
-    """Of its device, `major:minor`."""
-    point: str
-    kind: str
-    device: str
-    options: str
-    """Of the mount, then those of its file system that are not the same."""
-
-
-def mounts_of(root: Path) -> Iterator[Mount]:
-    """All mounts, in the order in which they were made; lines that cannot be meant are left out."""
-    for line in tree.read_lines(root, "proc/self/mountinfo"):
-        fields = line.split()
-        if len(fields) < 10 or "-" not in fields[6:]:
-            continue
-        kind, *more = fields[fields.index("-", 6) + 1 :]
-        device, shared = (*more, "", "")[:2]
-        options = dict.fromkeys([*fields[5].split(","), *(shared.split(",") if shared else [])])
-        shown = ",".join(SECRET_OPTION.sub(r"\1(masked)", option) for option in options)
-        yield Mount(fields[2], unescaped(fields[4]), kind, unescaped(device), shown[:LONGEST])
+def shown_options(mount: Mount) -> str:
+    """Without what logs in."""
+    return ",".join(SECRET_OPTION.sub(r"\1(masked)", option) for option in mount.options)[:LONGEST]
 
 
 def file_system(root: Path, directory: str) -> Part:
     """The file system of a directory: the deepest mount above it; of several on one place, the last."""
     best: Mount | None = None
-    for mount in mounts_of(root):
-        point = mount.point
+    for mount in mounts(root):
+        point = mount.target
         inside = point == "/" or directory == point or directory.startswith(point + "/")
-        if inside and (best is None or len(point) >= len(best.point)):
+        if inside and (best is None or len(point) >= len(best.target)):
             best = mount
     return {
         "path": directory,
-        "mount_point": best and best.point,
+        "mount_point": best and best.target,
         "type": best and best.kind,
-        "device": best and best.device,
-        "options": best and best.options,
+        "device": best and best.source,
+        "options": best and shown_options(best),
         "scheduler": scheduler(root, best.number) if best else None,
         **room(root, directory),
     }
@@ -97,15 +76,15 @@ def file_system(root: Path, directory: str) -> Part:
 def mounted(root: Path) -> Part:
     """By mount point: the file systems that hold files; of several on one place, the last."""
     found = {}
-    for mount in mounts_of(root):
-        if mount.kind in NO_STORE or PASSING.search(mount.point + "/"):
+    for mount in mounts(root):
+        if mount.kind in NO_STORE or PASSING.search(mount.target + "/"):
             continue
-        found[mount.point] = mount
+        found[mount.target] = mount
     return {
         point: {
             "type": mount.kind,
-            "device": mount.device,
-            "options": mount.options,
+            "device": mount.source,
+            "options": shown_options(mount),
             **_local_room(root, mount),
         }
         for point, mount in list(found.items())[:MOST]
@@ -114,9 +93,9 @@ def mounted(root: Path) -> Part:
 
 def _local_room(root: Path, mount: Mount) -> Part:
     """Of a disk's file system; others, a network's above all, may not answer for minutes."""
-    if not mount.device.startswith("/dev/"):
+    if not mount.source.startswith("/dev/"):
         return {}
-    return room(root, mount.point) | {"free_fragment_bytes": free_fragment(root, mount)}
+    return room(root, mount.target) | {"free_fragment_bytes": free_fragment(root, mount)}
 
 
 def room(root: Path, path: str) -> Part:
@@ -140,7 +119,7 @@ def free_fragment(root: Path, mount: Mount) -> int | None:
     """
     if mount.kind != "ext4":
         return None
-    name = os.path.basename(os.path.realpath(mount.device))
+    name = os.path.basename(os.path.realpath(mount.source))
     summary = tree.read_text(root, f"proc/fs/ext4/{name}/mb_structs_summary", 1 << 14) or ""
     counts = re.findall(r"list_order_(\d+)_groups: (\d+)", summary.partition("avg_fragment_size_lists:")[2])
     groups = sum(int(count) for _, count in counts)
@@ -154,7 +133,7 @@ def free_fragment(root: Path, mount: Mount) -> int | None:
 
 def _block_bytes(root: Path, mount: Mount) -> int:
     try:
-        return os.statvfs(mount.point).f_bsize if root == Path("/") else 4096
+        return os.statvfs(mount.target).f_bsize if root == Path("/") else 4096
     except OSError:
         return 4096
 

@@ -17,9 +17,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from etude.errors import MachineRefuses
+from etude.osutil.trust import tool_words
 from etude.results.writer import refused
 from etude.testbed.remote.slurm import slurm, srun
-from etude.trust import tool_words
 from etude.workbench.pool.ends import BEGUN, END, RECORD, SCRIPT, last_line
 from etude.workbench.pool.job import Ended, How, Job
 from etude.workbench.pool.pool import Pool

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from etude import trail
 from etude.workbench.pool.job import Ended, Job
 from etude.workbench.pool.journal import Journal, Submitted
 from etude.workbench.pool.pool import Pool
@@ -21,6 +22,7 @@ class FollowedPool:
         for each in self.journal.unfinished():
             if each.id is not None:
                 self.pool.adopt(each.id, each.job)
+                trail.note("pool", f"job {each.id} of an earlier controller is followed: {each.what}")
                 self.under_way[each.id] = each
             else:
                 self._submit(each)
@@ -39,11 +41,14 @@ class FollowedPool:
     def conclude(self, submitted: Submitted, ended: Ended) -> None:
         """All that it brought is kept; without this, the next controller is told of it again."""
         self.journal.ended(submitted.job, ended)
+        where = ", ".join(ended.nodes) or "no node"
+        trail.note("pool", f"job {ended.id} {ended.how} on {where}: {ended.why or submitted.what}")
         self.under_way.pop(ended.id, None)
 
     def cancel(self, id: str, why: str) -> None:
         """End it; in the journal it stands as cancelled."""
         each = self.under_way.pop(id)
+        trail.note("pool", f"job {id} is cancelled: {why}")
         self.pool.cancel(id)
         self.journal.ended(
             each.job, Ended(id, "cancelled", None, (), why, each.at_s, None, self.pool.clock_s())
@@ -52,5 +57,6 @@ class FollowedPool:
     def _submit(self, each: Submitted) -> str:
         id = self.pool.submit(each.job)
         self.journal.submitted(each.job, id)
+        trail.note("pool", f"job {id} is submitted: {each.what}")
         self.under_way[id] = Submitted(each.job, each.what, each.at_s, id)
         return id

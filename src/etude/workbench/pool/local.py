@@ -6,7 +6,6 @@ next one adopts what still runs, and reads the end of what has ended.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 import signal
@@ -18,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from etude.errors import MachineRefuses
+from etude.osutil.files import try_lock
 from etude.workbench.pool.ends import REFUSALS, SCRIPT, STOPPED, begun, by_itself, end
 from etude.workbench.pool.job import Ended, How, Job
 from etude.workbench.pool.laid import Laid, laid, lay
@@ -168,11 +168,9 @@ class LocalPool:
             lock = _opened(self._lock)
         except OSError as error:
             raise MachineRefuses(f"{self._lock}: cannot be opened: {error.strerror}") from None
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        busy: Path | None = self._lock
+        if try_lock(lock):
             busy = next((other for other in self._others if holder(other) is not None), None)
-        except BlockingIOError:
-            busy = self._lock
         # A user could hold the users' lock for ever: root does not wait for it.
         if busy is not None and not (self._lock == ROOTS_LOCK and busy == USERS_LOCK):
             os.close(lock)

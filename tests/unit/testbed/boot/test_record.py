@@ -147,6 +147,6 @@ def test_a_record_that_cannot_be_written_is_one_line(kept: Any, boot_directory: 
     with pytest.raises(MachineRefuses, match="cannot be made"):
         kept.register()
     boot_directory.unlink()
-    (boot_directory / "resume.json.new" / "x").mkdir(parents=True)
+    (boot_directory / ".resume.json.new" / "x").mkdir(parents=True)
     with pytest.raises(MachineRefuses, match="cannot be written"):
         kept.register()

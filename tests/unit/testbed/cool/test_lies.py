@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from etude.errors import MachineRefuses
+from etude.osutil.mounts import parsed
 from etude.testbed.cool.lies import Loop, loops, mount_of
-from etude.testbed.resources.mounts import parsed
 
 TABLE = """\
 20 1 254:0 / / rw - ext4 /dev/vda rw

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from etude.osutil.mounts import Mount
 from etude.testbed.cool.ways import memory_bytes
-from etude.testbed.resources.mounts import Mount
 
-V2 = Mount("/", "/sys/fs/cgroup", frozenset(), "cgroup2", "none")
-V1 = Mount("/", "/sys/fs/cgroup/memory", frozenset(), "cgroup", "none")
+V2 = Mount("/", "/sys/fs/cgroup", (), "cgroup2", "none")
+V1 = Mount("/", "/sys/fs/cgroup/memory", (), "cgroup", "none")
 
 
 def lay(root: Path, files: dict[str, str]) -> Path:

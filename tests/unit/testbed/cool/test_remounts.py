@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from etude.errors import MachineRefuses
+from etude.osutil.mounts import Mount
 from etude.testbed.cool import remounts
-from etude.testbed.resources.mounts import Mount
 
-MOUNT = Mount("/", "/mnt/data", frozenset({"rw"}), "ext4", "/dev/loop9")
+MOUNT = Mount("/", "/mnt/data", ("rw",), "ext4", "/dev/loop9")
 
 
 class Machine:

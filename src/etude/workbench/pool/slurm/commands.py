@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from etude.errors import MachineRefuses
-from etude.trust import tool_words
+from etude.osutil.trust import tool_words
 from etude.workbench.pool.slurm.answers import ACCOUNTING_FORMAT, NODE_FORMAT, QUEUE_FORMAT, Node, Seen
 from etude.workbench.pool.slurm.answers import accounted as read_accounted
 from etude.workbench.pool.slurm.answers import job as read_job

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from etude.scratch import PREFIX, scratch_directory
+from etude.osutil.files import PREFIX, scratch_directory
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +27,7 @@ def test_a_directory_is_private_and_goes_away(temporary: Path) -> None:
 
 
 def test_one_of_a_killed_process_is_removed_by_the_next(temporary: Path) -> None:
-    killed = "import os, etude.scratch as s\nwith s.scratch_directory(): os.kill(os.getpid(), 9)"
+    killed = "import os, etude.osutil.files as s\nwith s.scratch_directory(): os.kill(os.getpid(), 9)"
     around = {**os.environ, "TMPDIR": str(temporary)}
     assert subprocess.run([sys.executable, "-c", killed], env=around, check=False).returncode == -9
     [left] = temporary.iterdir()

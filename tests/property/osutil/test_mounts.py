@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.testbed.resources.mounts import parsed, unescaped
+from etude.osutil.mounts import parsed, unescaped
 
 LINE = r"36 35 98:0 /mnt1 /a\040b rw,noatime master:1 shared:2 - ext3 /dev/root rw,errors=continue"
 
@@ -15,7 +15,7 @@ def escaped(text: str) -> str:
 def test_a_line_is_read_with_its_optional_members() -> None:
     (mount,) = parsed(LINE + "\n")
     assert (mount.within, mount.target, mount.kind, mount.source) == ("/mnt1", "/a b", "ext3", "/dev/root")
-    assert mount.options == {"rw", "noatime", "errors=continue"}
+    assert mount.options == ("rw", "noatime", "errors=continue")
 
 
 @given(st.text(max_size=60))

@@ -17,10 +17,12 @@ class Mount:
     within: str
     """The directory of the file system that is mounted."""
     target: str
-    options: frozenset[str]
-    """Those of the mount and of the file system."""
+    options: tuple[str, ...]
+    """Those of the mount, then those of the file system that are not the same."""
     kind: str
     source: str
+    number: str = ""
+    """Of its device, `major:minor`."""
 
 
 def mounts(root: Path = Path("/")) -> list[Mount]:
@@ -38,8 +40,9 @@ def parsed(text: str) -> Iterator[Mount]:
         before, dash, after = line.partition(" - ")
         first, last = before.split(" "), after.split(" ")
         if dash and len(first) >= 6 and len(last) >= 3:
-            options = frozenset(first[5].split(",")) | frozenset(last[2].split(","))
-            yield Mount(unescaped(first[3]), unescaped(first[4]), options, last[0], unescaped(last[1]))
+            options = tuple(dict.fromkeys([*first[5].split(","), *last[2].split(",")]))
+            within, target, source = map(unescaped, (first[3], first[4], last[1]))
+            yield Mount(within, target, options, last[0], source, first[2])
 
 
 def unescaped(text: str) -> str:

@@ -17,6 +17,13 @@ from etude.cli.verb_parsers import verb_parser
 from etude.errors import EtudeError, InputError
 from etude.experiment.plan import plan_to_resume
 from etude.located import document
+from etude.osutil.trust import (
+    check_directory_for_root,
+    check_for_root,
+    check_results_for_root,
+    open_for_root,
+    tool_environment,
+)
 from etude.probes.executables import find_executables
 from etude.program import engine_path
 from etude.script.parse import parse_script
@@ -26,13 +33,6 @@ from etude.testbed.remote.hosts import Entry
 from etude.testbed.remote.link import Link
 from etude.testbed.remote.slurm import slurm
 from etude.testbed.resources import ledger
-from etude.trust import (
-    check_directory_for_root,
-    check_for_root,
-    check_results_for_root,
-    open_for_root,
-    tool_environment,
-)
 from etude.workbench.pool.fetch import carried
 from etude.workbench.pool.slurm.commands import Slurm
 from etude.workbench.spread.asked import stored

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from etude.errors import InputError
-from etude.trust import trusted
+from etude.osutil.trust import trusted
 
 
 @pytest.fixture

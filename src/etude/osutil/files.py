@@ -1,0 +1,110 @@
+"""Files that are replaced whole, locks, and private directories that go away, also after a kill."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+PREFIX = "etude-scratch-"
+
+
+def replace_file(path: Path, text: bytes, *, mode: int | None = None, sync: bool = True) -> None:
+    """Write a file whole: beside it as `.NAME.new`, synced, renamed. It has `mode`; by default what the umask leaves.
+
+    `sync` is for its text: `sync_directory` makes the name last.
+
+    Raises:
+        OSError: it cannot be written; the file is as it was, and nothing is left beside it.
+    """
+    beside = path.with_name(f".{path.name}.new")
+    try:
+        beside.unlink(missing_ok=True)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        with open(os.open(beside, flags, 0o666 if mode is None else 0o600), "wb") as file:
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
+            file.write(text)
+            file.flush()
+            if sync:
+                os.fsync(file.fileno())
+        os.replace(beside, path)
+    except BaseException:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+        raise
+
+
+def sync_directory(path: Path) -> None:
+    """Have the names in a directory on the disk. Raises OSError."""
+    number = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
+
+
+def try_lock(file: int, *, shared: bool = False) -> bool:
+    """Have the lock of an open file, to its end or that of the process; False while another has it.
+
+    Raises:
+        OSError: its file system has no locks.
+    """
+    try:
+        fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+@contextmanager
+def scratch_directory(parent: str | None = None) -> Iterator[Path]:
+    """A directory for this user alone. It goes away afterwards, or with the next one if its process is killed.
+
+    Its lock shows that its process lives. `parent` is the directory for temporary files unless it is given.
+
+    Raises:
+        OSError: none can be made.
+    """
+    for left in Path(parent or tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        _remove_if_left(left)
+    path, lock = _locked_directory(parent)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+        os.close(lock)
+
+
+def _locked_directory(parent: str | None) -> tuple[Path, int]:
+    while True:
+        path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
+        with suppress(FileNotFoundError):  # another process has removed it before it was locked
+            lock = _open(path)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if path.is_dir():
+                return path, lock
+            os.close(lock)
+
+
+def _remove_if_left(path: Path) -> None:
+    """Unless it is another user's, or its process lives."""
+    try:
+        lock = _open(path)
+    except OSError:
+        return
+    try:
+        if os.fstat(lock).st_uid == os.geteuid() and try_lock(lock):
+            shutil.rmtree(path, ignore_errors=True)
+    except OSError:
+        pass
+    finally:
+        os.close(lock)
+
+
+def _open(path: Path) -> int:
+    return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)

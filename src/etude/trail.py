@@ -1,0 +1,97 @@
+"""What `etude --log FILE` writes down: what was done and said, with the time, for who asks days later.
+
+`note` is called where something happens. It costs nothing without a log: the standard logging module, which writes it,
+is loaded by `begin`. Secrets are masked as in commands (`masking.py`), their values and all that `--mask` names.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from etude.errors import MachineRefuses
+
+if TYPE_CHECKING:
+    from etude.masking import Mask
+
+_FORM = "%(asctime)s.%(msecs)03dZ %(process)d %(name)s: %(message)s"
+_sinks: list[Callable[[str, str], None]] = []
+_masks: list[Mask] = []
+
+
+def note(part: str, text: str) -> None:
+    """A line of the log, if there is one: `part` says whose it is, such as `pool`."""
+    for sink in _sinks:
+        for mask in _masks:
+            text = mask.text(text)
+        sink(part, text)
+
+
+def mask_by(mask: Mask) -> None:
+    """From now on also what this masks is masked."""
+    if _sinks:
+        _masks.append(mask)
+
+
+def begin(path: str) -> None:
+    """Append to a file from now on.
+
+    Raises:
+        MachineRefuses: it cannot be opened.
+    """
+    import logging
+
+    from etude.masking import Mask
+
+    try:
+        handler = _handler(logging, path)
+    except OSError as error:
+        raise MachineRefuses(
+            f"--log {path}: cannot be written: {error.strerror}; name another file"
+        ) from None
+    root = logging.getLogger("etude")
+    root.setLevel(logging.INFO)
+    root.propagate = False
+    root.addHandler(handler)
+    _masks[:] = [Mask()]
+    _sinks[:] = [lambda part, text: logging.getLogger(f"etude.{part}").info("%s", text)]
+
+
+def end() -> None:
+    """Close the log."""
+    import logging
+
+    root = logging.getLogger("etude")
+    for handler in list(root.handlers):
+        root.removeHandler(handler)
+        with suppress(OSError):  # said when it was written
+            handler.close()
+    _sinks.clear()
+    _masks.clear()
+
+
+def _handler(logging, path: str):  # type: ignore[no-untyped-def]  # of a module that is loaded late
+    class Lines(logging.FileHandler):  # type: ignore[misc]
+        """Each record is one line; what cannot be written is said once, and what is measured goes on."""
+
+        complained = False
+
+        def format(self, record: object) -> str:
+            return str(super().format(record)).replace("\r", "\\r").replace("\n", "\\n")
+
+        def handleError(self, record: object) -> None:
+            if not self.complained:
+                self.complained = True
+                error = sys.exc_info()[1]
+                why = error.strerror if isinstance(error, OSError) else error
+                os.write(2, f"etude: --log {path}: cannot be written: {why}; it is not whole\n".encode())
+
+    handler = Lines(path, encoding="utf-8", errors="backslashreplace")
+    formatter = logging.Formatter(_FORM, "%Y-%m-%dT%H:%M:%S")
+    formatter.converter = time.gmtime
+    handler.setFormatter(formatter)
+    return handler
