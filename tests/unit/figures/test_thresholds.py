@@ -16,7 +16,7 @@ from matplotlib.transforms import Bbox
 from etude.figures.data import Axis, Curve, Figure, Line, Mark, Panel, Point
 from etude.figures.draw import draw
 from etude.figures.style import Style
-from etude.figures.thresholds import Span, spots
+from etude.figures.thresholds import AROUND, Span, spots
 
 CACHES = (
     (2**12, "page"),
@@ -176,6 +176,23 @@ def test_the_word_of_a_mark_between_a_falling_curve_and_level_lines_stands_farth
         assert not box.overlaps(Bbox.from_extents(*(point - 1), *(point + 1)))
     assert axes.bbox.x0 <= box.x0
     assert box.x1 <= axes.bbox.x1 + 3
+
+
+def test_a_name_is_measured_once_a_place_however_many_others_there_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    measured: list[Annotation] = []
+    extent = Annotation.get_window_extent
+
+    def counted(name: Annotation, *given: object, **named: object) -> Bbox:
+        measured.append(name)
+        return extent(name, *given, **named)
+
+    monkeypatch.setattr(Annotation, "get_window_extent", counted)
+    points = rises_and_falls().points[4:16]
+    draw(with_lines(*(Mark(point.x, point.y, f"{point.x:g}") for point in points)), Style())
+    # Of each mark all places, the best once more, and the names before it; and of each when the figure is drawn.
+    assert len(measured) <= len(points) * (len(AROUND) + 1 + len(points)) + 2 * len(points)
 
 
 @given(
