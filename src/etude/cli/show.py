@@ -17,7 +17,7 @@ from etude.report.subject import limited_in
 from etude.report.verdict import Verdict
 from etude.report.warnings import Warning
 from etude.report.warnings.ranking import FOLDED_ABOVE
-from etude.report.warnings.warning import RANKS
+from etude.report.warnings.warning import KINDS
 from etude.units.formatting import counted, quantity
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 LIMITED = "*"
 """Marks a test that a limit ended (`limited_in`)."""
-OF_THE_TABLE = RANKS["caches"]
+OF_THE_TABLE = KINDS["caches"].rank
 """The rank of notes on the table: behind those on other work, on failures and on METRICs without a value."""
 COLUMNS = (
     ("mean", 0),

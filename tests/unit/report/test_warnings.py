@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from etude.report.samework import WorkDifference
 from etude.report.warnings import KINDS, Thresholds, Warning, series_warnings, work_warnings
-from etude.report.warnings.warning import RANKS
 from etude.results.joining import ways_of
 from etude.results.series import Column, Failure, Series
 from etude.stats.outliers import outlier_places
@@ -57,8 +56,8 @@ def test_a_clean_series_is_not_warned_of(n):
 
 
 def test_every_kind_has_a_rank_and_is_listed_by_importance():
-    assert list(KINDS) == sorted(RANKS, key=RANKS.__getitem__) == list(RANKS)
-    assert len(set(RANKS.values())) == len(RANKS)
+    ranks = [kind.rank for kind in KINDS.values()]
+    assert ranks == sorted(set(ranks))
 
 
 def test_a_warning_is_a_line_of_test_finding_and_advice():
@@ -447,7 +446,7 @@ def test_a_metric_that_matched_in_no_trial_is_of_the_first_rank():
     nothing = Column("1/s", "rate", np.full(20, np.nan), "the pattern matched nothing in the output")
     found = told(series(NOISE[:20], more={"rate": nothing, "energy_cpu": nothing}))
     assert [(w.kind, w.metric, w.numbers["of"]) for w in found] == [("no-match", "rate", 20)]
-    assert found[0].rank < RANKS["failed"]
+    assert found[0].rank < KINDS["failed"].rank
     assert [w.kind for w in told(series(NOISE[:20], more={"rate": nothing}), "rate")] == ["no-match"]
 
 
@@ -526,7 +525,7 @@ def test_different_work_comes_first_of_all():
     first, second = work_warnings([between, within])
     assert (first.text, second.text) == (between.text, within.text)
     assert first.advice != second.advice
-    assert first.rank == min(RANKS.values())
+    assert first.rank == min(kind.rank for kind in KINDS.values())
 
 
 # Whatever is given

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.report.warnings import KINDS, Warning, ranked
-from etude.report.warnings.warning import RANKS, warning
+from etude.report.warnings.warning import warning
 
 
 def drift(test, metric="elapsed", text="it rises"):
@@ -34,10 +34,10 @@ def test_up_to_three_tests_are_lines_of_their_own_and_four_are_folded(golden):
     three = [drift(test) for test in "abc"]
     assert ranked(three) == three
     (found,) = ranked([*three, drift("d")])
-    assert str(found).startswith(f"4 tests: {KINDS['drift']} (a, b, c ")
+    assert str(found).startswith(f"4 tests: {KINDS['drift'].meaning} (a, b, c ")
     assert str(found).endswith(f"; {three[0]}")
     golden(str(found))
-    assert (found.kind, found.rank, found.test) == ("drift", RANKS["drift"], "")
+    assert (found.kind, found.rank, found.test) == ("drift", KINDS["drift"].rank, "")
     (found,) = ranked([*three, drift("d")], tests=40)
     assert found.text.startswith("4 of 40 tests: ")
 

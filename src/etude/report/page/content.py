@@ -26,7 +26,7 @@ from etude.report.page.tables import (
 )
 from etude.report.text import test_line
 from etude.report.verdict import Verdict
-from etude.report.warnings import KINDS, Warning
+from etude.report.warnings import Warning, meaning_of
 from etude.version import __version__
 
 
@@ -155,7 +155,7 @@ def _warned(warning: Warning, result: int, number: int, places: Mapping[str, Any
     return Warned(
         warning_anchor(result, number),
         warning.kind,
-        KINDS.get(warning.kind, warning.kind),
+        meaning_of(warning.kind),
         warning.test,
         warning.text,
         warning.advice,

@@ -4,13 +4,14 @@ from etude.report.warnings.machine import machine_warnings
 from etude.report.warnings.ranking import ranked
 from etude.report.warnings.series import series_warnings, work_warnings
 from etude.report.warnings.thresholds import Thresholds
-from etude.report.warnings.warning import KINDS, Warning
+from etude.report.warnings.warning import KINDS, Warning, meaning_of
 
 __all__ = [
     "KINDS",
     "Thresholds",
     "Warning",
     "machine_warnings",
+    "meaning_of",
     "ranked",
     "series_warnings",
     "work_warnings",

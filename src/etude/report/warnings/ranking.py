@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from etude.report.warnings.warning import KINDS, Warning
+from etude.report.warnings.warning import Warning, meaning_of
 
 FOLDED_ABOVE = 3
 """What is said of more tests than this is said once."""
@@ -52,8 +52,7 @@ def _folded(alike: list[Warning], tests: int | None) -> list[Warning]:
     first = next(each for each in alike if each.test)
     whole = [each for each in alike if not each.test]
     count = f"{len(names)} tests" if tests is None else f"{len(names)} of {tests} tests"
-    meaning = KINDS.get(first.kind, first.kind)
-    text = f"{count}: {meaning} ({_some(names)}); {first.test}: {first.text}"
+    text = f"{count}: {meaning_of(first.kind)} ({_some(names)}); {first.test}: {first.text}"
     return [*whole, Warning(first.kind, first.rank, "", first.metric, text, first.advice)]
 
 
