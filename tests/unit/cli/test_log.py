@@ -23,14 +23,14 @@ def lines_of(path: str = "log") -> list[tuple[str, str]]:
 
 
 def test_what_is_measured_and_said_is_in_the_log(world: World, capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["--log", "log", "bench", "-o", "r", "--max-trials", "10", "a"]) == 0
+    words = ["bench", "-o", "r", "--max-trials", "10", "a"]
+    assert main(["--log", "log", *words]) == 0
     lines = lines_of()
-    assert lines[0] == ("begin", lines[0][1])
-    assert lines[0][1].endswith("etude bench -o r --max-trials 10 a")
+    assert lines[0][0] == "begin"
+    assert lines[0][1].split()[-len(words) :] == words
     assert lines[-1] == ("end", "exit status 0")
     assert {part for part, _ in lines} == {"begin", "bench", "said", "end"}
-    said = [text for part, text in lines if part == "said"]
-    assert "Results: r" in said
+    assert [text for part, text in lines if part == "said"][-1].split() == ["Results:", "r"]
     assert main(["--log=log", "bench"]) == 2
     assert lines_of()[: len(lines)] == lines, "it is appended to"
     assert lines_of()[-1] == ("end", "exit status 2")
@@ -90,5 +90,5 @@ def test_a_full_disk_ends_the_log_and_not_the_measurement(
     world: World, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["--log", "/dev/full", "bench", "-o", "r", "--max-trials", "10", "a"]) == 0
-    assert capfd.readouterr().err.count("--log /dev/full: cannot be written") == 1
+    assert capfd.readouterr().err.count("/dev/full") == 1
     assert Path("r/experiment.json").exists()
