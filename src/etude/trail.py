@@ -1,4 +1,4 @@
-"""What `etude --log FILE` writes down: what was done and said, with the time, for who asks days later.
+"""The log of `etude --log FILE`: each thing done and said, with the time, for who asks days later.
 
 `note` is called where something happens. It costs nothing without a log: the standard logging module, which writes it,
 is loaded by `begin`. Secrets are masked as in commands (`masking.py`), their values and all that `--mask` names.
@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 from etude.errors import MachineRefuses
 
 if TYPE_CHECKING:
+    import logging
+
     from etude.masking import Mask
 
 _FORM = "%(asctime)s.%(msecs)03dZ %(process)d %(name)s: %(message)s"
@@ -48,7 +50,7 @@ def begin(path: str) -> None:
     from etude.masking import Mask
 
     try:
-        handler = _handler(logging, path)
+        handler = _handler(path)
     except OSError as error:
         raise MachineRefuses(
             f"--log {path}: cannot be written: {error.strerror}; name another file"
@@ -74,16 +76,18 @@ def end() -> None:
     _masks.clear()
 
 
-def _handler(logging, path: str):  # type: ignore[no-untyped-def]  # of a module that is loaded late
-    class Lines(logging.FileHandler):  # type: ignore[misc]
+def _handler(path: str) -> logging.Handler:
+    import logging
+
+    class Lines(logging.FileHandler):
         """Each record is one line; what cannot be written is said once, and what is measured goes on."""
 
         complained = False
 
-        def format(self, record: object) -> str:
-            return str(super().format(record)).replace("\r", "\\r").replace("\n", "\\n")
+        def format(self, record: logging.LogRecord) -> str:
+            return super().format(record).replace("\r", "\\r").replace("\n", "\\n")
 
-        def handleError(self, record: object) -> None:
+        def handleError(self, record: logging.LogRecord) -> None:
             if not self.complained:
                 self.complained = True
                 error = sys.exc_info()[1]

@@ -1,4 +1,4 @@
-"""What `etude bench` says of what it has measured."""
+"""The verdict of `etude bench` on results that it has just measured."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _refusal(across: list[Across], without: list[str]) -> int:
 
 
 def _machines(baseline: Subject | None, found: Verdict) -> list[str]:
-    """What the comparison with the baseline begins with, where its machine was another."""
+    """The lines before a comparison with a baseline whose machine was another."""
     if baseline is None:
         return []
     return machines_lines([baseline, found.subject])

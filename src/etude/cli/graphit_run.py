@@ -117,7 +117,7 @@ def _read(name: str, paths: Sequence[str], wish: Wish) -> list[Sample]:
 
 
 def _varying(sample: Sample, samples: Sequence[Sample]) -> str:
-    """What x is taken from: the name of the file, or of the test where one file holds several."""
+    """The text that x is taken from: the name of the file, or of the test where one file holds several."""
     if len({s.file for s in samples}) < len(samples):
         return sample.name
     return Path(sample.file).stem or sample.file

@@ -67,7 +67,7 @@ def _times(name: str, values: Sequence[float | None], rank: int) -> Column:
 
 
 def load_members(trial: Trial) -> dict[str, Any]:
-    """What a trial's requests came to, for JSON."""
+    """The figures of a trial's requests, for JSON."""
     if not trial.windows:
         return {}
     figures = load_figures([trial])

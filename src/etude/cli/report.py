@@ -25,7 +25,7 @@ from etude.workbench.surfaces.stored import mapped_of
 
 
 def parts_of(paths: Sequence[str]) -> tuple[Part, ...]:
-    """Of those results that have one, in their order.
+    """The parts of pages of those results that have one, in their order.
 
     Raises:
         InputError: one of them cannot be read.
@@ -40,7 +40,7 @@ def parts_of(paths: Sequence[str]) -> tuple[Part, ...]:
 
 
 def _kind(path: Path) -> str | None:
-    """Of a results directory's plan; None of anything else."""
+    """The kind in a results directory's plan; None of anything else."""
     if not (path / "experiment.json").exists():
         return None
     kind = read_experiment(path)["plan"].get("kind")

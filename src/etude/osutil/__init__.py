@@ -1,1 +1,1 @@
-"""What is asked of the operating system in one way: whole files, locks, mounts, whose paths may be trusted."""
+"""The operating system, asked in one way: whole files, locks, mounts, whose paths may be trusted."""

@@ -1,1 +1,1 @@
-"""What each verb is asked with: no module here loads more than that takes."""
+"""The options of each verb: no module here loads more than these take."""

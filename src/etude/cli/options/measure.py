@@ -139,7 +139,7 @@ def _bench_enough(group: argparse._ArgumentGroup) -> None:
 
 
 def _bench_how(group: argparse._ArgumentGroup) -> None:
-    """What a trial is."""
+    """The options that say what a trial is."""
     group.add_argument(
         "--schedule",
         choices=("blocks", "in-turn", "duet"),
@@ -225,7 +225,7 @@ def _bench_how(group: argparse._ArgumentGroup) -> None:
 
 
 def _bench_after(group: argparse._ArgumentGroup) -> None:
-    """What is made of the results."""
+    """The options that say what is made of the results."""
     group.add_argument(
         "--baseline",
         metavar="DIR",

@@ -30,7 +30,7 @@ def add_pool(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
 
 
 def pool_of(options: argparse.Namespace) -> PoolSpec | None:
-    """What `--pool` names; None where it is not given. Raises UsageError and InputError."""
+    """The pool that `--pool` names; None where it is not given. Raises UsageError and InputError."""
     from etude.workbench.pool.spec import read_pool
 
     return None if options.pool is None else read_pool(options.pool)
@@ -77,7 +77,7 @@ FORMATS = ("pdf", "eps", "svg", "png")
 
 
 def add_figures(parser: argparse.ArgumentParser) -> None:
-    """In which form figures are written."""
+    """The forms in which figures are written."""
     parser.add_argument("--format", choices=FORMATS, default="pdf", help="of the figures (default pdf)")
 
 

@@ -32,7 +32,7 @@ class Relation:
     earlier: tuple[str, ...] = ()
     """Lines of warnings raised before it was joined or split, each with the label of then."""
     printed: tuple[str, ...] = ()
-    """What transforms print."""
+    """The text that transforms print."""
     keys: tuple[str, ...] = ()
     """Columns of which each value is a test of its own, beside `test`."""
     measured: bool = True

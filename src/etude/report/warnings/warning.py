@@ -33,12 +33,12 @@ class Warning:
 
 
 class Kind(NamedTuple):
-    """Of warnings."""
+    """A kind of warning."""
 
     rank: int
     """Lower is more important."""
     meaning: str
-    """What such a warning says, with no figures."""
+    """The sentence of such a warning, without figures."""
 
 
 KINDS: Mapping[str, Kind] = {
