@@ -158,7 +158,7 @@ def parsed(path: Path, text: str) -> Section:
         found = re.fullmatch(
             r"(.*?)(?: \(at (?:line ([0-9]+), column [0-9]+|end of document)\))?", str(error)
         )
-        line = found[2] if found and found[2] else len(text.splitlines()) or 1
+        line = found[2] if found and found[2] else text.count("\n", 0, -1) + 1
         raise InputError(f"{path}:{line}: is no TOML: {found[1] if found else error}") from None
     except (
         ValueError,
@@ -175,7 +175,7 @@ def finite(number: float) -> bool:
 def line_of(text: str, section: str, key: str | None) -> int:
     """Where a key of a table stands, from 1; where the table begins if it is not found; else 1."""
     inside, begins = not section, 1
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         header = re.match(r"\s*\[+\s*([^\]]+?)\s*\]", line)
         if header:
             name = header[1].replace('"', "")

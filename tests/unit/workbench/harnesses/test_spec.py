@@ -249,6 +249,8 @@ def test_keys_of_tables_within_tables_are_found() -> None:
     assert line_of(text, "reader.values.mean", "at") == 4
     assert line_of(text, "reader.values.max", "at") == 6
     assert line_of(text, "absent", "key") == 1
+    # Which characters end a line is TOML's to say, not Python's.
+    assert line_of('a = "\x85\u2028"\nb = 1\n', "", "b") == 2
 
 
 @pytest.mark.parametrize(
