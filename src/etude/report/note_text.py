@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from etude.report.notes import NAMED, Note
-from etude.report.warnings import KINDS, Warning
+from etude.report.warnings import Warning, meaning_of
 from etude.report.warnings.about import named, signed, size
 from etude.units.formatting import counted, quantity
 
@@ -19,7 +19,7 @@ def note_line(note: Note, tests: int) -> str:
     """`sort: 2 outliers (trials 4 and 9), the farthest 33 % above the median`; `tests`: how many there are."""
     if len(note.firsts) > NAMED:
         first = note.firsts[0]
-        kind = f"{len(note.tests)} of {tests} tests: {KINDS[note.kind]} ({some_names(note.tests)})"
+        kind = f"{len(note.tests)} of {tests} tests: {meaning_of(note.kind)} ({some_names(note.tests)})"
         return f"{kind}; {first.test}: {short_text(first)}"
     names: dict[str, list[str]] = {}
     for each in note.firsts:
