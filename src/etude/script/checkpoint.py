@@ -19,6 +19,8 @@ from etude.script.state import State, from_data, release, to_data
 
 FORMAT, VERSION = "etude-checkpoint", 3
 MOST_BYTES = 256 << 20
+STATE_FILE = "state.json"
+"""The state of a script under way, in its results directory."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,16 @@ class Saved:
     exact: bool
     library: list[str] = field(default_factory=list)
     boot_id: str = ""
+    kept: dict[str, int] = field(default_factory=dict)
+    """Kept trials on disk when it was written, by the name of the test."""
+
+    def results_directory(self, file: Path) -> Path:
+        """The results directory of the state in `file`, to whose directory its path is relative: both can be moved or
+        copied. Older states have an absolute path, which does not count within a results directory."""
+        beside = file.parent.resolve()
+        if os.path.isabs(self.results) and file.name == STATE_FILE and (beside / "experiment.json").exists():
+            return beside
+        return Path(os.path.normpath(beside / self.results))
 
 
 def save(path: Path, saved: Saved, *, quick: bool = False) -> None:
@@ -50,6 +62,7 @@ def save(path: Path, saved: Saved, *, quick: bool = False) -> None:
         "exact": saved.exact,
         "library": saved.library,
         "boot_id": saved.boot_id,
+        "kept": saved.kept,
         "position": position(saved.state),
         "state": to_data(saved.state),
     }
@@ -106,6 +119,7 @@ def load(path: Path) -> Saved:
             document["exact"] is True,
             library,
             str(document["boot_id"]),
+            _counts(document.get("kept", {})),
         )
     except KeyError as error:
         raise InputError(f"{path}: lacks {error}; was it edited?") from None
@@ -157,6 +171,12 @@ def fits(program: Program, state: State) -> bool:
         and around(Op.TEST) == ([] if running is None else [running.begin])
         and around(Op.INTERLEAVE) == ([] if together is None else [together.start])
     )
+
+
+def _counts(data: Any) -> dict[str, int]:
+    if not isinstance(data, dict) or not all(type(count) is int for count in data.values()):
+        raise ValueError("kept must hold a number of trials for each test")
+    return data
 
 
 def _read(path: Path) -> Mapping[str, Any]:

@@ -32,11 +32,13 @@ from etude.results.reader import load_results, read_experiment, read_trusted_exp
 from etude.results.writer import sole_writer
 from etude.script import checkpoint
 from etude.script.arguments import parse_assignment
-from etude.script.bench import STATE_FILE, ScriptBench
+from etude.script.bench import ScriptBench
 from etude.script.check import Outline, outline
+from etude.script.checkpoint import STATE_FILE
 from etude.script.chosen import Chosen
 from etude.script.failures import raise_failures
 from etude.script.library import search_path
+from etude.script.lost import forget_lost_trials
 from etude.script.machine import GivenUp, Machine
 from etude.script.parse import parse_script
 from etude.script.program import Program
@@ -149,14 +151,16 @@ def resume_script(
     Raises:
         EtudeError: as `run_script`; InputError: the state cannot be trusted, or the script has changed.
     """
-    if file.is_dir():
-        read_experiment(file)
-        with sole_writer(file):
-            if _is_complete(file, read_experiment(file)):
-                return file
-        file = file / STATE_FILE
+    named = file if file.is_dir() else None
+    if named is not None:
+        read_experiment(named)
+        with sole_writer(named):
+            if _is_complete(named, read_experiment(named)):
+                return named
+        file = named / STATE_FILE
     saved = checkpoint.load(file)
-    path = Path(saved.results)
+    path = named or saved.results_directory(file)
+    read_experiment(path)
     search = [Path(directory) for directory in (*directories, *saved.library)]
     program = parse_script(saved.script, search)
     checkpoint.check_unchanged(file, saved, program)
@@ -173,7 +177,9 @@ def resume_script(
         planned = asked.outline()
         if saved.boot_id != boot_id():
             after_boot(saved.state)
-        _sit(asked, path, document, saved.state, observe, make_engine, len(planned.tests) * planned.whole)
+        lost = forget_lost_trials(saved, load_results(path))
+        expected = len(planned.tests) * planned.whole
+        _sit(asked, path, document, saved.state, observe, make_engine, expected, lost)
     return path
 
 
@@ -207,6 +213,7 @@ def _sit(
     observe: Observer,
     make_engine: EngineMaker,
     expected: int,
+    notes: Sequence[str] = (),
 ) -> None:
     only_here("etude run")
 
@@ -222,6 +229,8 @@ def _sit(
         )
         if desk.resumed:
             observe(Event("resumed", (), desk.resumed_with()), desk.ledger)
+        for note in notes:
+            bench.warn(note)
         bench.safe_point(state)
         try:
             if state.quiet and (why := bench.quiet(state.quiet)):  # as it was when the state was kept

@@ -134,6 +134,12 @@ class State:
         return running.parties[running.order[0]] if running is not None and running.order else None
 
     @property
+    def tests(self) -> list[Running]:
+        """The test under way, or all of an INTERLEAVE."""
+        parties = [party.test for party in self.interleave.parties] if self.interleave is not None else []
+        return [*parties, *([self.test] if self.test else [])]
+
+    @property
     def running(self) -> Running | None:
         """The test under way."""
         party = self.party
@@ -189,7 +195,7 @@ def _built(kind: Any, data: Any, where: str) -> Any:
 
 def release(state: State) -> None:
     """Let a state begin the trial in flight anew, in a sitting in which nothing is set up."""
-    for test in _tests(state):
+    for test in state.tests:
         test.prepared = test.warmed = False
         test.postcleanup = []
         forget_trial(test)
@@ -197,14 +203,8 @@ def release(state: State) -> None:
 
 def after_boot(state: State) -> None:
     """Another boot than that in which the state was kept: nothing is warm any more."""
-    for test in _tests(state):
+    for test in state.tests:
         test.warmed = False
-
-
-def _tests(state: State) -> list[Running]:
-    running = state.interleave
-    tests = [party.test for party in running.parties] if running is not None else []
-    return [*tests, *([state.test] if state.test else [])]
 
 
 def forget_trial(test: Running) -> None:
