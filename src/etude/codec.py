@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     # Floats, any and within bounds. JSON has no infinity: it is the text "inf" (`plain`).
     Number: TypeAlias = float
     From0: TypeAlias = float
+    Finite: TypeAlias = float
     Above0: TypeAlias = float
     Positive: TypeAlias = float
     Share: TypeAlias = float
@@ -32,21 +33,25 @@ if TYPE_CHECKING:
     # From 0, and from 1.
     Count: TypeAlias = int
     Whole: TypeAlias = int
-    Word: TypeAlias = str  # without NUL: an argument, a name of a file, a value of an environment
+    # Without NUL: an argument, a name of a file, a value of an environment. At least one of these.
+    Word: TypeAlias = str
+    Words: TypeAlias = list[str]
 else:
 
     def __getattr__(name: str) -> Any:
         """The types above, as msgspec is to check them."""
         if name in _NUMBERS:
             return _NUMBERS[name]
-        if name not in ("Count", "Whole", "Word"):
+        if name not in ("Count", "Whole", "Word", "Words"):
             raise AttributeError(f"module {__name__} has no attribute {name!r}")
         from msgspec import Meta
 
+        word = Annotated[str, Meta(pattern=r"^[^\x00]*$")]
         return {
             "Count": Annotated[int, Meta(ge=0)],
             "Whole": Annotated[int, Meta(ge=1)],
-            "Word": Annotated[str, Meta(pattern=r"^[^\x00]*$")],
+            "Word": word,
+            "Words": Annotated[list[word], Meta(min_length=1)],
         }[name]
 
 
@@ -64,6 +69,7 @@ _NUMBERS = {
     name: _Number(name, (), {"words": words, "fits": staticmethod(fits)})
     for name, words, fits in (
         ("Number", "a number", lambda value: not math.isnan(value)),
+        ("Finite", "a finite number", math.isfinite),
         ("From0", "a number, 0 or more", lambda value: value >= 0),
         ("Above0", "a number above 0", lambda value: value > 0),
         ("Positive", "a finite number above 0", lambda value: 0 < value < math.inf),
@@ -154,7 +160,11 @@ def finite(value: float) -> float | str:
 
 
 def _read(kind: Any, told: Any) -> Any:
-    """For msgspec: a value of one of `_NUMBERS`."""
+    """For msgspec: a path, or a value of one of `_NUMBERS`."""
+    if kind is Path:
+        if type(told) is str and "\0" not in told:
+            return Path(told)
+        raise ValueError(f"expected a path, found {short(told)}")
     value = math.nan
     if type(told) is str:
         value = _INFINITE.get(told, math.nan)
