@@ -183,9 +183,7 @@ def _strangers(told: Any, made: Any, at: str, every: bool, only: bool) -> Iterat
         if every:
             yield from ((_member(at, name), "is missing") for name in known if name not in told)
         if only:
-            yield from (
-                (_member(at, str(name)), "is unknown to this Étude") for name in told if name not in known
-            )
+            yield from ((_member(at, name), "is unknown to this Étude") for name in told if name not in known)
         inner = [(_member(at, name), told[name], getattr(made, name)) for name in known if name in told]
     elif isinstance(told, list | tuple) and isinstance(made, list | tuple):
         inner = [(f"{at}[{index}]", *pair) for index, pair in enumerate(zip(told, made, strict=False))]
@@ -198,8 +196,9 @@ def _strangers(told: Any, made: Any, at: str, every: bool, only: bool) -> Iterat
             yield from _strangers(value, data, member, every, only)
 
 
-def _member(at: str, name: str) -> str:
-    return f"{at}.{name}" if at else name
+def _member(at: str, name: Any) -> str:
+    shown = name if str(name).isidentifier() else short(name)
+    return f"{at}.{shown}" if at else str(shown)
 
 
 def _line(where: str, member: str, wrong: str) -> str:
@@ -208,17 +207,15 @@ def _line(where: str, member: str, wrong: str) -> str:
 
 def _explained(said: str, told: Any, at: str) -> tuple[str, str]:
     """What msgspec says, as the member and what is wrong with it."""
-    text, _, place = said.partition(" - at `")
+    text, _, place = said.rpartition(" - at `") if " - at `" in said else (said, "", "")
     path = re.sub(r"^(?:key` in `)?\$\.?|`$", "", place)
-    member = f"{at}{path}" if path.startswith("[") else _member(at, path) if path else at
-    if missing := re.fullmatch(r"Object (?:missing required|contains unknown) field `(.*)`", text):
+    member = at + ("." if at and path and not path.startswith("[") else "") + path
+    if missing := re.fullmatch(r"Object missing required field `(.*)`", text):
         return _member(member, missing[1]), "is missing"
     if expected := re.fullmatch(r"Expected `([a-z |]+)`(.*?)(?:, got .*)?", text):
         kinds = " or ".join(_WORDS.get(kind, kind) for kind in expected[1].split(" | "))
-        kinds = (
-            "a text without NUL"
-            if expected[2].startswith(" matching")
-            else kinds + expected[2].replace(" >= ", " from ")
+        kinds += (
+            " without NUL" if expected[2].startswith(" matching") else expected[2].replace(" >= ", " from ")
         )
         text = f"expected {kinds}, found {short(_at(told, path))}"
     elif text.startswith("Invalid enum value"):
@@ -237,5 +234,8 @@ def _at(told: Any, path: str) -> Any:
 
 def short(told: Any) -> str:
     """A value for a line of text."""
-    text = repr(told)
+    try:
+        text = repr(told)
+    except (RecursionError, ValueError):  # lists in lists, digits by the thousand
+        return f"a {type(told).__name__} that is too large"
     return text if len(text) <= 40 else f"{text[:40]}…"

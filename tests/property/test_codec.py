@@ -172,13 +172,13 @@ def test_data_come_back(kind: type, data: st.SearchStrategy[Any]) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_any_value_is_decoded_or_refused_in_one_line(kind: type) -> None:
-    @given(anything)
-    def refused(value: Any) -> None:
+    @given(anything, st.booleans())
+    def refused(value: Any, strict: bool) -> None:
         with contextlib.suppress(InputError):
-            decoded(kind, value, "f")
+            decoded(kind, value, "f", every=strict, only=strict)
             return
         with pytest.raises(InputError, match=r"^f: [^\n]+$"):
-            decoded(kind, value, "f")
+            decoded(kind, value, "f", every=strict, only=strict)
 
     refused()
 
@@ -237,6 +237,16 @@ def test_what_is_wrong_is_named_by_its_path(member: str, text: str, place: str) 
     assert decoded(Task, known, "f", only=True).highest == math.inf
     with pytest.raises(InputError, match=rf"^f: {re.escape(place)}: "):
         decoded(Task, known | {member: parsed(text, "f")}, "f", only=True)
+
+
+@pytest.mark.parametrize("kind", [Task, Answer, State], ids=lambda kind: kind.__name__)
+def test_values_beyond_all_bounds_are_one_line(kind: type) -> None:
+    nested: Any = []
+    for _ in range(100_000):
+        nested = [nested]
+    for value in (nested, {"goal": nested, "why": nested, "a\nb": 1}, 10**5000, {"lowest": 10**5000}):
+        with pytest.raises(InputError, match=r"^f: [^\n]+$"):
+            decoded(kind, value, "f", only=True)
 
 
 def test_of_two_members_of_a_name_the_last_counts_and_a_lone_surrogate_stays() -> None:
