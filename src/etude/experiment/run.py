@@ -14,6 +14,7 @@ from etude.experiment.bench import Bench, Event
 from etude.experiment.ledger import Ledger
 from etude.experiment.monitoring import USUAL, Monitoring
 from etude.experiment.new_limits import NewLimits, extended
+from etude.experiment.origin import begun_directory
 from etude.experiment.plan import Plan, digest, plan_to_resume, to_document
 from etude.experiment.sitting import (
     Desk,
@@ -85,12 +86,12 @@ def resume(
     observe: Observer = silent,
     make_engine: EngineMaker | None = None,
 ) -> Outcome:
-    """Resume an experiment that was interrupted, in a new session; one that is complete stays as it is, unless
-    `limits` sets new ones.
+    """Resume an experiment that was interrupted, in a new session and in the directory in which it was begun; one that
+    is complete stays as it is, unless `limits` sets new ones.
 
     Raises:
-        EtudeError: as `run`; InputError where there is nothing that can be resumed; UsageError for limits that do not
-            fit its stop rule.
+        EtudeError: as `run`; InputError where there is nothing that can be resumed, or a program is another than
+            before; UsageError for limits that do not fit its stop rule.
     """
     path = Path(directory)
     read_trusted_experiment(path)
@@ -103,7 +104,8 @@ def resume(
             plan = _extended(plan, document, limits)
         elif is_complete(path, document):
             return Outcome(load_results(path), ())
-        return _sit(plan, path, document, observe, make_engine)
+        with begun_directory(path, document) as there:
+            return _sit(plan, there, document, observe, make_engine)
 
 
 def _extended(plan: Plan, document: dict[str, Any], limits: NewLimits) -> Plan:
@@ -134,7 +136,8 @@ def extend(
         plan = replace(plan, tests=(*plan.tests, *tests))
         document["plan"], document["digest"] = to_document(plan), digest(plan)
         document["tests"] += _entries(tests, [entry["directory"] for entry in document["tests"]])
-        return _sit(plan, path, document, observe, make_engine)
+        with begun_directory(path, document) as there:
+            return _sit(plan, there, document, observe, make_engine)
 
 
 def _new_document(

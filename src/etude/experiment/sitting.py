@@ -23,6 +23,7 @@ from etude.experiment.interrupts import SignalWatch
 from etude.experiment.kernel_log import KernelLog, Silence
 from etude.experiment.ledger import Ledger
 from etude.experiment.monitoring import Monitoring
+from etude.experiment.origin import check_programs, check_same
 from etude.experiment.there import There, there_of
 from etude.masking import Mask
 from etude.osutil.trust import check_results_for_root
@@ -112,23 +113,39 @@ class MachineRecord:
     """The snapshots of one sitting in experiment.json, and the commands whose programs they describe."""
 
     def __init__(
-        self, document: dict[str, Any], take: Callable[[], dict[str, Any] | None] | None = None
+        self, path: Path, document: dict[str, Any], take: Callable[[], dict[str, Any] | None] | None = None
     ) -> None:
         """`take`: a snapshot of the machine, where it is another than this one."""
-        self._document, self._take = document, take
+        self._path, self._document, self._take = path, document, take
         self._commands: dict[Command, None] = dict.fromkeys(planned_commands(document["plan"]))
 
-    def note(self, words: Sequence[str], environment: Mapping[str, str]) -> None:
-        """A command is about to be run: describe its programs in this sitting's snapshot, unless they are."""
+    def note(self, words: Sequence[str], environment: Mapping[str, str], *, again: bool = False) -> bool:
+        """A command is about to be run: describe its programs in this sitting's snapshot, unless they are.
+
+        again: its test has trials of earlier sessions.
+
+        Returns:
+            Whether there were new ones.
+
+        Raises:
+            InputError: these ran another program.
+        """
         command = Command(tuple(words), environment.get("PATH"))
         programs = (self._current() or {}).get("programs")
         if command in self._commands or not isinstance(programs, dict):
-            return
+            return False
         self._commands[command] = None
         around = {**os.environ, **environment}
-        for name, found in snapshot.programs(Path("/"), [command], around).items():
-            programs.setdefault(name, found)
+        described = snapshot.programs(Path("/"), [command], around)
+        if again:
+            check_same(self._path, self._document, described, len(self._document["sittings"]) - 1)
+        before = len(programs)
+        for name, found in described.items():
+            known = programs.setdefault(name, found)
+            if found and known and found["file"] != known["file"]:  # another of that name
+                programs.setdefault(found["file"], found)
             self._commands[Command((name,), command.search)] = None
+        return len(programs) > before
 
     def end(self) -> None:
         """The sitting is over."""
@@ -198,6 +215,8 @@ def sit(
     """
     directories = {test["name"]: test["directory"] for test in document["tests"]}
     resumed = bool(document["sittings"])  # the document is first written together with a sitting
+    if resumed and _restarted_into(document["sittings"]) is None:  # behind a restart no program is opened
+        check_programs(path, document, planned_commands(document["plan"]))
     measured: dict[str, tuple[Measurement, ...]] = dict.fromkeys(directories, ())
     # Lost lines are refused before any is dropped.
     measured |= load_results(path).measurements if resumed else {}
@@ -228,7 +247,7 @@ def sit(
             engine,
             lambda: make_engine(watch),
             kernel,
-            MachineRecord(document, there.snapshot_after if there is not None else None),
+            MachineRecord(path, document, there.snapshot_after if there is not None else None),
             ended,
         )
         document["sittings"][-1]["ended"] = ended

@@ -277,7 +277,9 @@ class ScriptBench:
             words, test.timeout_s, group_name(test.name), self._counters, self._variables(scope, "EXEC", test)
         )
         if not test.booted and not placed.hosts:  # a boot's caches are to stay as they are
-            self._desk.machine.note(words, shared.variables)
+            again = self._desk.resumed and bool(self._desk.ledger.trials(test.name))
+            if self._desk.machine.note(words, shared.variables, again=again):
+                self._desk.save()  # so that a script that is killed can be resumed with these programs only
         try:
             self._cool(test)
             offsets = self._remote.prepare(crew.hosts)

@@ -15,6 +15,7 @@ from etude.errors import InputError, Interrupted, UsageError
 from etude.experiment.bench import Event
 from etude.experiment.ledger import Ledger
 from etude.experiment.monitoring import USUAL, Monitoring
+from etude.experiment.origin import begun_directory
 from etude.experiment.sitting import (
     Desk,
     EngineMaker,
@@ -146,10 +147,11 @@ def resume_script(
     make_engine: EngineMaker = Engine,
     directories: Sequence[str] = (),
 ) -> Path:
-    """Go on from a state file, or from that of a results directory; returns the results directory.
+    """Resume from a state file, or from that of a results directory, in the directory in which the script was begun;
+    returns the results directory.
 
     Raises:
-        EtudeError: as `run_script`; InputError: the state cannot be trusted, or the script has changed.
+        EtudeError: as `run_script`; InputError: the state cannot be trusted, or the script or a program has changed.
     """
     named = file if file.is_dir() else None
     if named is not None:
@@ -161,9 +163,6 @@ def resume_script(
     saved = checkpoint.load(file)
     path = named or saved.results_directory(file)
     read_experiment(path)
-    search = [Path(directory) for directory in (*directories, *saved.library)]
-    program = parse_script(saved.script, search)
-    checkpoint.check_unchanged(file, saved, program)
     with sole_writer(path):
         document = read_trusted_experiment(path)
         plan = document["plan"]
@@ -172,14 +171,18 @@ def resume_script(
         # A script goes on from a CHECKPOINT of its own also when it has ended.
         if file.resolve() == (path / STATE_FILE).resolve() and _is_complete(path, document):
             return path
-        masks = mask_of(plan, str(path / "experiment.json")).patterns
-        asked = Asked(program, plan["assignments"], plan["seed"], plan["res"], plan["counters"], masks)
-        planned = asked.outline()
-        if saved.boot_id != boot_id():
-            after_boot(saved.state)
-        lost = forget_lost_trials(saved, load_results(path))
-        expected = len(planned.tests) * planned.whole
-        _sit(asked, path, document, saved.state, observe, make_engine, expected, lost)
+        search = [Path(directory).absolute() for directory in directories]
+        with begun_directory(path, document) as there:
+            program = parse_script(saved.script, [*search, *map(Path, saved.library)])
+            checkpoint.check_unchanged(file, saved, program)
+            masks = mask_of(plan, str(path / "experiment.json")).patterns
+            asked = Asked(program, plan["assignments"], plan["seed"], plan["res"], plan["counters"], masks)
+            planned = asked.outline()
+            if saved.boot_id != boot_id():
+                after_boot(saved.state)
+            lost = forget_lost_trials(saved, load_results(there))
+            expected = len(planned.tests) * planned.whole
+            _sit(asked, there, document, saved.state, observe, make_engine, expected, lost)
     return path
 
 
