@@ -138,7 +138,7 @@ def _run_blocks(bench: Bench, tests: tuple[Test, ...]) -> Decision:
     rule, names = bench.plan.rule, [test.name for test in tests]
     within_engine = _can_repeat(bench, tests)
     look = rule.next_look(_fewest(bench, names))
-    block = 0
+    block, begun = 0, bench.ledger.kept(names[0])
     while True:
         missing = look - _fewest(bench, names)
         if within_engine and missing > 1 and block == bench.ledger.kept(names[0]):
@@ -151,7 +151,7 @@ def _run_blocks(bench: Bench, tests: tuple[Test, ...]) -> Decision:
         count = _fewest(bench, names)
         lacking = count < rule.maximum <= block / GIVE_UP
         ends = block >= rule.minimum and rule.ends(count, bench.ledger.spent_s(names))
-        if block >= bench.ledger.kept(names[0]) and (count >= look or ends or lacking):
+        if block >= begun and (count >= look or ends or lacking):
             decision = _decide(bench, tests)
             bench.tell("decision", *tests, detail=decision.why)
             if decision.enough or lacking:

@@ -27,6 +27,7 @@ from etude.experiment.origin import check_programs, check_same
 from etude.experiment.there import There, there_of
 from etude.masking import Mask
 from etude.osutil.trust import check_results_for_root
+from etude.results.integrity import check_blocks
 from etude.results.model import METRICS, Measurement, signal_name
 from etude.results.reader import drop_torn_trial, load_results
 from etude.results.results import FORMAT, VERSION
@@ -220,6 +221,8 @@ def sit(
     measured: dict[str, tuple[Measurement, ...]] = dict.fromkeys(directories, ())
     # Lost lines are refused before any is dropped.
     measured |= load_results(path).measurements if resumed else {}
+    for test in document["tests"]:
+        check_blocks(path / test["directory"] / "results.jsonl", measured[test["name"]], test)
     torn = [
         test["directory"]
         for test in document["tests"]

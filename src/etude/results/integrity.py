@@ -46,6 +46,27 @@ def rows_once(
     return tuple(row for row in rows if id(row) not in again) if again else tuple(rows)
 
 
+def check_blocks(file: Path, rows: Sequence[Measurement], test: Mapping[str, Any]) -> None:
+    """Refuse to resume from rows of blocks in which they cannot have been made.
+
+    A test has one kept trial a block, and cannot be further in blocks than in trials. The pairs of a command with
+    itself (role `again`) are not in each block.
+
+    Raises:
+        InputError: a block's number is larger than that of its trial, or two trials have it.
+    """
+    trials: dict[int, int] = {}
+    for row in rows:
+        if not row.kept or test.get("role") == "again":
+            continue
+        other = trials.setdefault(row.block, row.trial)
+        if row.block > row.trial + 1 or other != row.trial:
+            wrong = f", as of trial {other}" if other != row.trial else ", more than can have been made"
+            raise InputError(
+                f"{file}: the block of trial {row.trial} is {row.block}{wrong}; was it edited? Restore it from a copy"
+            )
+
+
 def has_ended(experiment: Mapping[str, Any]) -> bool:
     """Whether its last session has recorded its end: neither was it killed, nor does it still run."""
     return bool(experiment["sittings"]) and experiment["sittings"][-1].get("how_ended") is not None

@@ -437,3 +437,33 @@ def test_a_script_s_results_are_resumed_by_their_own_verb(tmp_path: Path) -> Non
     file.write_text(json.dumps(document | {"plan": {"kind": "script"}}))
     with pytest.raises(InputError, match="etude run --resume"):
         resume(tmp_path, make_engine=World().make_engine)
+
+
+@pytest.mark.parametrize("schedule", ["blocks", "in-turn", "duet"])
+@pytest.mark.parametrize(
+    "block", [3, 99, 10**9], ids=["of another trial", "that is not there", "that none reaches"]
+)
+def test_a_row_whose_block_cannot_be_is_refused_before_anything_is_measured(
+    tmp_path: Path, schedule: str, block: int
+) -> None:
+    plan = make_plan([A, B], trials=5, seed=1, schedule=schedule)
+    run(plan, directory=tmp_path, make_engine=world().make_engine)
+    file = tmp_path / "b" / "results.jsonl"
+    lines = file.read_text().splitlines(keepends=True)
+    row = next(number for number, line in enumerate(lines) if json.loads(line)["block"] == 4)
+    lines[row] = json.dumps(json.loads(lines[row]) | {"block": block}) + "\n"
+    file.write_text("".join(lines))
+    again = world()
+    with pytest.raises(InputError, match=rf"{file}: .*trial \d+ is {block}\b"):
+        resume(tmp_path, NewLimits(trials=6), make_engine=again.make_engine)
+    assert again.log == []
+    assert file.read_text() == "".join(lines)
+
+
+def test_a_trial_and_a_block_that_are_far_ahead_take_no_more_trials(tmp_path: Path) -> None:
+    run(PLANS["compared"](), directory=tmp_path, make_engine=world().make_engine)
+    file = tmp_path / "a" / "results.jsonl"
+    *lines, last = file.read_text().splitlines(keepends=True)
+    file.write_text("".join([*lines, json.dumps(json.loads(last) | {"trial": 40, "block": 40}) + "\n"]))
+    done = resume(tmp_path, NewLimits(trials=6), make_engine=world().make_engine)
+    assert [sum(m.kept for m in done.results.measurements[name]) for name in "ab"] == [7, 6]

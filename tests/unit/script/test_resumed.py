@@ -170,3 +170,12 @@ def test_a_trial_that_is_lost_of_an_interleaved_test_is_made_again(tmp_path: Pat
     resume_script(path, observe=silent, make_engine=World().make_engine)
     assert all(count >= 4 for count in kept(path).values())
     assert sum(before.values()) == 5
+
+
+def test_a_row_whose_block_cannot_be_is_an_input_error(tmp_path: Path) -> None:
+    path = stopped(tmp_path, f"INTERLEAVE\n{TWO}DONE\n", after=6)
+    file = path / "t" / "results.jsonl"
+    first, *others = map(json.loads, file.read_text().splitlines())
+    file.write_text("".join(json.dumps(row) + "\n" for row in (first | {"block": 10**9}, *others)))
+    with pytest.raises(InputError, match=f"{file}: .* {10**9}"):
+        resume_script(path, observe=silent, make_engine=World().make_engine)
