@@ -130,9 +130,19 @@ def check_experiment(document: Mapping[str, Any]) -> None:
     for name in ("tests", "sittings"):
         if type(document[name]) is not list or not all(type(entry) is dict for entry in document[name]):
             raise ValueError(f"{name} must be a list of objects")
+    machine = document.get("machine") or {}
+    if type(machine) is not dict:
+        raise ValueError("machine must be an object")
+    if not all(type(machine.get(when)) in (dict, _NONE) for when in ("before", "after")):
+        raise ValueError("before and after of machine must be objects")
     for sitting in document["sittings"]:
         if type(sitting.get("sitting")) is not int:
             raise ValueError("each of sittings must hold sitting, its number")
+        torn = sitting.get("torn") or []
+        if type(torn) is not list or not all(type(name) is str for name in torn):
+            raise ValueError("torn of sittings must be a list of names")
+        if type(sitting.get("machine")) not in (dict, _NONE):
+            raise ValueError("machine of sittings must be an object")
     _check_tests(document["tests"])
     planned = document["plan"].get("tests") or []
     if type(planned) is not list or any(
