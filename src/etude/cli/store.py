@@ -49,7 +49,7 @@ def _list(store: Store, json: bool) -> None:
         print(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode())
         return
     if not results:
-        print(f"{store.where}: no results")
+        Terminal().say(f"{store.where}: no results")
         return
     rows = [_row(result) for result in results]
     columns = [
@@ -77,8 +77,9 @@ def _tests(store: Store, json: bool) -> None:
     if json:
         print(orjson.dumps({"format": "etude-store-tests", "version": 1, "tests": found}).decode())
         return
+    screen = Terminal()
     for test, metrics in found.items():
-        print(f"{test}: {', '.join(metrics)}")
+        screen.say(f"{test}: {', '.join(metrics)}")
 
 
 def _forget(store: Store, numbers: Sequence[str]) -> None:
@@ -90,14 +91,15 @@ def _forget(store: Store, numbers: Sequence[str]) -> None:
         )
     for number in numbers:
         store.forget(int(number))
-        print(f"result {number}: taken out of {store.where}")
+        Terminal().say(f"result {number}: taken out of {store.where}")
 
 
 def _check(store: Store) -> int:
     wrong = store.check()
+    screen = Terminal()
     for line in wrong:
-        print(line)
+        screen.say(line)
     if not wrong:
         count = len(store.results())
-        print(f"{store.where}: {count} {'result' if count == 1 else 'results'}, nothing is wrong")
+        screen.say(f"{store.where}: {count} {'result' if count == 1 else 'results'}, nothing is wrong")
     return 1 if wrong else 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from etude.cli.terminal import Terminal
 from etude.errors import UsageError
 from etude.store.adding import Origin
 from etude.store.content import read_content
@@ -22,7 +23,7 @@ def run(options: argparse.Namespace) -> int:
             tests = len({point.test for point in content.points})
             machines = ", ".join(sorted({point.machine.name for point in content.points}))
             of = f" of commit {origin.commit[:12]}" if origin.commit else ""
-            print(
+            Terminal().say(
                 f"{directory}: {_became(added)}{of} ({tests} {'test' if tests == 1 else 'tests'}, on {machines})"
             )
     return 0
