@@ -53,7 +53,9 @@ def unescaped(stream: TextIO) -> TextIO:
 
 def write_document(stream: TextIO, text: str) -> None:
     """Write a document for another program: as it is, but to a terminal escaped."""
-    unescaped(stream).write(escaped(text) if stream.isatty() else text)
+    if stream.isatty():  # Markdown of ours has zero-width spaces, where a name would be a mention
+        text = "\u200b".join(map(escaped, text.split("\u200b")))
+    unescaped(stream).write(text)
 
 
 def _shown(character: str, lines: bool) -> str:
