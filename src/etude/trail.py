@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from etude.errors import MachineRefuses
+from etude.escaping import escaped
 
 if TYPE_CHECKING:
     import logging
@@ -85,7 +86,7 @@ def _handler(path: str) -> logging.Handler:
         complained = False
 
         def format(self, record: logging.LogRecord) -> str:
-            return super().format(record).replace("\r", "\\r").replace("\n", "\\n")
+            return escaped(super().format(record), lines=False)
 
         def handleError(self, record: logging.LogRecord) -> None:
             if not self.complained:

@@ -16,6 +16,7 @@ from etude.cli.display import Display
 from etude.cli.exports import check_places, export_of
 from etude.cli.options.shared import pool_of
 from etude.errors import UsageError
+from etude.escaping import unescaped
 from etude.experiment.ask import BUDGET_S, make_plan
 from etude.experiment.bench import Event
 from etude.experiment.ledger import Ledger
@@ -31,10 +32,10 @@ if TYPE_CHECKING:
 
 
 class ShownOutput:
-    """An observer that prints the captured output of each trial."""
+    """An observer that prints the captured output of each trial, as the program wrote it."""
 
     def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
+        self._stream = unescaped(stream)
 
     def observe(self, event: Event, ledger: Ledger) -> None:
         """Print what came of a trial."""

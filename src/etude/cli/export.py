@@ -10,6 +10,7 @@ from pathlib import Path
 from etude.cli.exports import SUMMARIES, Export
 from etude.cli.terminal import Terminal
 from etude.errors import InputError, UsageError, cannot_write
+from etude.escaping import write_document
 from etude.export.document import Document, Run, lost_lines
 from etude.export.entries import document_of
 from etude.export.formats import exported
@@ -31,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
     for line in lost_lines(found.left_out):
         screen.say(f"Left out: {line}")
     if options.output in (None, "-"):
-        sys.stdout.write(found.text)
+        write_document(sys.stdout, found.text)
     else:
         write_text(Path(options.output), found.text)
     return 0
