@@ -197,10 +197,7 @@ def sit(
         EtudeError: as `work`, with where the results are.
     """
     directories = {test["name"]: test["directory"] for test in document["tests"]}
-    resumed = bool(document["sittings"])  # the document is first written together with a sitting
-    measured: dict[str, tuple[Measurement, ...]] = dict.fromkeys(directories, ())
-    # Lost lines are refused before any is dropped.
-    measured |= load_results(path).measurements if resumed else {}
+    measured = _measured(path, document)  # lost lines are refused before any is dropped
     torn = [
         test["directory"]
         for test in document["tests"]
@@ -253,6 +250,25 @@ def sit(
             _finish(desk, type(error).__name__, [])
             raise
     return ledger
+
+
+def ledger_of(path: Path, document: Mapping[str, Any]) -> Ledger:
+    """What the sittings of an experiment have measured.
+
+    Raises:
+        InputError: it cannot be read, or lost lines.
+    """
+    return Ledger(_measured(path, document), stretches(document["sittings"]))
+
+
+def _measured(path: Path, document: Mapping[str, Any]) -> dict[str, tuple[Measurement, ...]]:
+    """By test, those without a measurement included."""
+    found: dict[str, tuple[Measurement, ...]] = dict.fromkeys(
+        (test["name"] for test in document["tests"]), ()
+    )
+    if document["sittings"]:  # the document is first written together with a sitting
+        found |= load_results(path).measurements
+    return found
 
 
 def is_complete(path: Path, document: Mapping[str, Any]) -> bool:
