@@ -162,7 +162,7 @@ def _least_s(options: argparse.Namespace) -> float | None:
 
 
 def _check_resume(options: argparse.Namespace) -> None:
-    if others := verb_parsers.others_given(options, "bench", RESUMED):
+    if others := verb_parsers.others_given(options, RESUMED):
         raise UsageError(
             f"--resume takes what to do from the results directory: leave out {', '.join(others)}"
         )

@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
     if options.between_sittings is not None:
         raise UsageError("--between-sittings is for --again")
     if options.resume is not None:
-        if others := verb_parsers.others_given(options, "run", RESUMED):
+        if others := verb_parsers.others_given(options, RESUMED):
             raise UsageError(
                 f"--resume takes what to do from the results directory: leave out {', '.join(others)}"
             )
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("nothing to run: give a script")
 
     if is_state(Path(options.script)):
-        if others := verb_parsers.others_given(options, "run", (*RESUMED, "script")):
+        if others := verb_parsers.others_given(options, (*RESUMED, "script")):
             raise UsageError(
                 f"{options.script}: a state file says what to do and where: leave out {', '.join(others)}"
             )

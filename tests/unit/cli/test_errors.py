@@ -63,6 +63,11 @@ USAGE = [
     (["a", "--resume", "DIR"], 2, "--resume takes"),
     (["--resume", "DIR", "-o", "x"], 2, "--resume takes"),
     (["--resume", "DIR", "--seed", "0", "-w", "2", "--monitor", "off"], 2, "--warmup, --seed, --monitor"),
+    (
+        ["--resume", "DIR", "--schedule", "blocks", "-w", "1", "--counters", "auto", "--monitor", "1s", "-N"],
+        2,
+        "--warmup, --schedule, -N, --counters, --monitor",
+    ),
     (["--resume", "nowhere"], 3, "nowhere: no results"),
     (["a", "--baseline", "nowhere"], 3, "nowhere: no results"),
     (["a\udcff"], 2, "UTF-8"),
