@@ -20,6 +20,7 @@ from etude.experiment.sitting import (
     Desk,
     EngineMaker,
     already,
+    asks_anew,
     holds_results,
     is_complete,
     ledger_of,
@@ -137,7 +138,7 @@ def _note_limits(plan: Plan, document: dict[str, Any]) -> None:
     earlier = document.setdefault("earlier_rules", [])
     if before["sitting"] not in [each["sitting"] for each in earlier]:
         earlier.append(before)
-    document["plan"], document["digest"] = to_document(plan), digest(plan)
+    asks_anew(document, to_document(plan), digest(plan))
 
 
 def extend(
@@ -157,7 +158,7 @@ def extend(
         document = read_trusted_experiment(path)
         plan = plan_to_resume(document, str(path / "experiment.json"))
         plan = replace(plan, tests=(*plan.tests, *tests))
-        document["plan"], document["digest"] = to_document(plan), digest(plan)
+        asks_anew(document, to_document(plan), digest(plan))
         document["tests"] += _entries(tests, [entry["directory"] for entry in document["tests"]])
         return _sit(plan, path, document, observe, make_engine)
 

@@ -345,6 +345,15 @@ def new_document(
     }
 
 
+def asks_anew(
+    document: dict[str, Any], plan: Mapping[str, Any], digest: str, name: str | None = None
+) -> None:
+    """Let an experiment ask for something else from now on; by `began_as` it stays known as the same one."""
+    if digest != document["digest"] or name not in (None, document["name"]):
+        document.setdefault("began_as", {"name": document["name"], "digest": document["digest"]})
+    document |= {"name": name or document["name"], "plan": dict(plan), "digest": digest}
+
+
 def _as_interrupt(error: EtudeError, watch: SignalWatch) -> EtudeError:
     """What failed after a signal, a clean-up say, failed because of it or does not matter as much."""
     if watch.signal is None or isinstance(error, Interrupted | Restarting):

@@ -19,7 +19,7 @@ from typing import Any
 import orjson
 
 from etude.errors import EDITED, InputError
-from etude.experiment.sitting import new_document
+from etude.experiment.sitting import asks_anew, new_document
 from etude.osutil.trust import check_for_root
 from etude.results.check import check_measurement
 from etude.results.model import Measurement, to_line
@@ -201,7 +201,7 @@ def _opened(path: Path, sought: Sought, command_line: Sequence[str]) -> Kept:
     if kept.trials() and (how := _differs(kept.sought, sought)) is not None:
         raise InputError(f"{path}: holds another search ({how}); name another directory with -o")
     kept.sought = sought
-    kept.document |= {"name": sought.name, "plan": sought.plan(), "digest": digest(sought.plan())}
+    asks_anew(kept.document, sought.plan(), digest(sought.plan()), sought.name)
     return kept
 
 

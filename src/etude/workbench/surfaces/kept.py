@@ -19,7 +19,7 @@ from typing import Any, Literal
 import orjson
 
 from etude.errors import EDITED, InputError
-from etude.experiment.sitting import new_document
+from etude.experiment.sitting import asks_anew, new_document
 from etude.results.check import check_measurement
 from etude.results.model import Measurement, to_line
 from etude.results.reader import read_trusted_experiment
@@ -243,7 +243,7 @@ def _opened(path: Path, what: Charted, command_line: Sequence[str]) -> KeptSurfa
         raise InputError(f"{path}: holds another map ({how}); name another directory with -o")
     kept.charted = what
     plan = what.plan()
-    kept.document |= {"name": what.name, "plan": plan, "digest": digest(plan)}
+    asks_anew(kept.document, plan, digest(plan), what.name)
     kept.document["metrics"] |= _metrics(what)
     return kept
 
