@@ -10,9 +10,10 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from etude.codec import decoded
 from etude.errors import EDITED, InputError, UsageError
 from etude.experiment.schedule import BLOCKS, DUET, IN_TURN
-from etude.experiment.test import Test, from_plan, to_plan
+from etude.experiment.test import Test, to_plan
 from etude.masking import MASKED, Mask
 from etude.osutil.trust import check_for_root
 from etude.stats.factors import next_look
@@ -154,15 +155,12 @@ def from_document(document: Mapping[str, Any], source: str) -> Plan:
     Raises:
         InputError: it does not fit; `source` says where it stands.
     """
+    plan = decoded(Plan, document, source, "plan", only=True)
     try:
-        known = dict(document)
-        known["tests"] = tuple(from_plan(test) for test in known["tests"])
-        known["rule"] = RuleSpec(**known["rule"])
-        known["masks"] = tuple(known.get("masks", ()))
-        Mask(known["masks"])
-        return Plan(**known)
-    except (UsageError, *EDITED) as error:
-        raise InputError(f"{source}: its plan cannot be read ({error}); it cannot be resumed") from None
+        Mask(plan.masks)
+    except UsageError as error:
+        raise InputError(f"{source}: plan.masks: {error}; was it edited?") from None
+    return plan
 
 
 def plan_to_resume(document: Mapping[str, Any], source: str) -> Plan:

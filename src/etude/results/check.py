@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from etude.codec import short
 from etude.results.model import CACHE_WAYS, METRICS
 
 _COUNT, _TEXT, _FLAG, _NONE = int, str, bool, type(None)
@@ -60,19 +61,19 @@ def check_measurement(line: Mapping[str, Any]) -> None:
     for name, allowed in _TYPES.items():
         kind = type(line[name])
         if kind not in allowed or (kind is int and not 0 <= line[name] <= _MOST):
-            raise ValueError(f"{name} cannot be {_short(line[name])}")
+            raise ValueError(f"{name} cannot be {short(line[name])}")
     for name, allowed in _OPTIONAL.items():
         value = line.get(name)
         if name in line and (
             type(value) not in allowed or (name in _BOUNDS and not 0 <= (value or 0) <= _BOUNDS[name])
         ):
-            raise ValueError(f"{name} cannot be {_short(line[name])}")
+            raise ValueError(f"{name} cannot be {short(line[name])}")
     if line["inner"] < 1 or not all(type(word) is str for word in line["command"]):
         raise ValueError("inner must be at least 1, and command a list of strings")
     if "\n" in (line.get("command_text") or ""):
-        raise ValueError(f"command_text cannot be {_short(line['command_text'])}: it has two lines")
+        raise ValueError(f"command_text cannot be {short(line['command_text'])}: it has two lines")
     if line.get("rows", 1) < 1:
-        raise ValueError(f"rows cannot be {_short(line['rows'])}")
+        raise ValueError(f"rows cannot be {short(line['rows'])}")
     if line.get("kernel") is not None:
         _check_kernel(line["kernel"])
     if line.get("cache") is not None:
@@ -85,7 +86,7 @@ def check_measurement(line: Mapping[str, Any]) -> None:
         ours = METRICS.get(name)
         if ours is not None and (value[1] != ours.unit or (value[0] is not None and value[0] < 0)):
             raise ValueError(
-                f"metric {name} must be a number of 0 or more in {ours.unit}, not {_short(value)}"
+                f"metric {name} must be a number of 0 or more in {ours.unit}, not {short(value)}"
             )
     for name in ("stdout", "stderr"):
         stream = line.get(name)
@@ -103,7 +104,7 @@ def _check_kernel(messages: list[Any]) -> None:
     kinds = (int, int, str)
     for message in messages:
         if type(message) is not dict or tuple(type(message.get(m)) for m in ("ns", "level", "text")) != kinds:
-            raise ValueError(f"kernel must hold objects with ns, level and text, not {_short(message)}")
+            raise ValueError(f"kernel must hold objects with ns, level and text, not {short(message)}")
 
 
 def _check_metric(name: str, value: Any) -> None:
@@ -112,7 +113,7 @@ def _check_metric(name: str, value: Any) -> None:
         type(value[0]) in _NUMBERS or (value[0] is None and len(value) > 2 and type(value[2]) is str)
     ):
         expected = "[number, unit] or [null, unit, reason]"
-        raise ValueError(f"metric {name} must be {expected}, not {_short(value)}")
+        raise ValueError(f"metric {name} must be {expected}, not {short(value)}")
 
 
 def check_experiment(document: Mapping[str, Any]) -> None:
@@ -145,21 +146,16 @@ def _check_tests(tests: Sequence[Mapping[str, Any]]) -> None:
         if [type(test.get(m)) for m in ("name", "directory", "role", "parameters")] != [str, str, str, dict]:
             raise ValueError("each of tests must hold name, directory, role and parameters")
         if not _within(test["directory"]):
-            raise ValueError(f"the directory of test {test['name']!r} cannot be {_short(test['directory'])}")
+            raise ValueError(f"the directory of test {test['name']!r} cannot be {short(test['directory'])}")
         for name, least in (("workers", 1), ("lines", 0)):
             if name in test and (type(test[name]) is not int or not least <= test[name] <= _MOST):
-                raise ValueError(f"{name} of test {test['name']!r} cannot be {_short(test[name])}")
+                raise ValueError(f"{name} of test {test['name']!r} cannot be {short(test[name])}")
     for name in ("name", "directory"):
         most = Counter(test[name] for test in tests).most_common(1)
         if most and most[0][1] > 1:
-            raise ValueError(f"two tests have one {name}: {_short(most[0][0])}")
+            raise ValueError(f"two tests have one {name}: {short(most[0][0])}")
 
 
 def _within(name: str) -> bool:
     """Whether it names an entry of the results directory itself, and none elsewhere."""
     return name not in ("", ".", "..") and not any(c in "/\0" or "\ud800" <= c <= "\udfff" for c in name)
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else f"{text[:40]}…"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, is_dataclass
-from types import NoneType, UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 
 @dataclass
@@ -105,6 +104,10 @@ class Interleave:
     order: list[int] = field(default_factory=list)
     """The parties of the block under way that are still to come; the first is running."""
 
+    def __post_init__(self) -> None:
+        if not all(0 <= index < len(self.parties) for index in self.order):
+            raise ValueError("order names a test that is not there")
+
 
 @dataclass
 class State:
@@ -149,42 +152,6 @@ class State:
 def to_data(state: State) -> dict[str, Any]:
     """The state as JSON-able data."""
     return asdict(state)
-
-
-def from_data(data: Any) -> State:
-    """The state from its data.
-
-    Raises:
-        ValueError: it is another's; says where.
-    """
-    state: State = _built(State, data, "state")
-    running = state.interleave
-    if running is not None and not all(0 <= index < len(running.parties) for index in running.order):
-        raise ValueError("state.interleave.order: names a test that is not there")
-    return state
-
-
-def _built(kind: Any, data: Any, where: str) -> Any:
-    """`data` as what the type `kind` says, whatever was written in its place."""
-    if kind is Any:
-        return data
-    if isinstance(kind, type) and is_dataclass(kind):
-        hints = get_type_hints(kind)
-        if not isinstance(data, dict) or data.keys() != hints.keys():
-            raise ValueError(f"{where}: expected an object with {', '.join(hints)}")
-        return kind(**{name: _built(hint, data[name], f"{where}.{name}") for name, hint in hints.items()})
-    origin, parts = get_origin(kind), get_args(kind)
-    if origin is list and isinstance(data, list):
-        return [_built(parts[0], value, f"{where}[{index}]") for index, value in enumerate(data)]
-    if origin is dict and isinstance(data, dict):
-        return {name: _built(parts[1], value, f"{where}.{name}") for name, value in data.items()}
-    if origin is UnionType:
-        inner = next(part for part in parts if part is not NoneType)
-        return None if data is None else _built(inner, data, where)
-    whole = kind is float and type(data) is int
-    if type(data) is not kind and not whole:
-        raise ValueError(f"{where}: expected {getattr(kind, '__name__', kind)}, found {str(data)[:40]!r}")
-    return data
 
 
 def release(state: State) -> None:

@@ -12,12 +12,13 @@ import os
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import orjson
 
+from etude.codec import decoded, plain
 from etude.errors import EDITED, InputError
 from etude.experiment.sitting import asks_anew, new_document
 from etude.osutil.trust import check_for_root
@@ -28,8 +29,7 @@ from etude.workbench.policies.registry import policy
 from etude.workbench.readings import reading
 from etude.workbench.record import Record, alone, append, begin, digest, instant, mend
 from etude.workbench.task import Answer, Offer, Task, Trial
-from etude.workbench.task_members import answer_of, members, task_of
-from etude.workbench.trial_lines import BadTrial, from_line, peak_member, window_lines
+from etude.workbench.trial_lines import from_line, peak_member, window_lines
 
 KIND, VERB = "peak", "peak"
 MAY_CHANGE = ("budget_s", "closed")
@@ -63,7 +63,7 @@ class Sought:
             "primary": "response",
             "name": self.name,
             "policy": self.policy,
-            "task": members(self.task),
+            "task": plain(self.task),
             "factors": dict(self.factors),
             "harness": self.harness,
         }
@@ -80,7 +80,8 @@ class Kept(Record):
         """
         super().__init__(Path(directory))
         self.sought = _sought(self.document, self.directory)
-        self._answer = _stored_answer(self.document, self.directory)
+        told, where = self.document.get("answer"), f"{self.directory}/experiment.json"
+        self._answer = None if told is None else decoded(Answer, told, where, "answer")
         self._last = 0
         """The number of the last trial that is there."""
         self._read = self._load()
@@ -124,7 +125,7 @@ class Kept(Record):
 
     def answered(self, answer: Answer) -> None:
         """Note the answer, and with it the end of this sitting."""
-        self._answer, self.document["answer"] = answer, members(answer)
+        self._answer, self.document["answer"] = answer, plain(answer)
         self.end("complete", [answer.why])
 
     def _load(self) -> list[Trial]:
@@ -240,32 +241,22 @@ def _sought(document: Mapping[str, Any], path: Path) -> Sought:
     plan = document["plan"]
     if plan.get("kind") != KIND:
         raise InputError(f"{path}: holds results of etude {document.get('verb', '…')}, and no search")
-    try:
-        return _read_plan(plan)
-    except EDITED as error:
-        raise InputError(
-            f"{path}/experiment.json: its plan cannot be read ({error}); was it edited?"
-        ) from None
+    where = f"{path}/experiment.json"
+    task = task_of(plan.get("task"), where, "plan.task")
+    return replace(decoded(Sought, plan, where, "plan"), task=task)
 
 
-def _read_plan(plan: Mapping[str, Any]) -> Sought:
-    for name in ("name", "policy", "harness"):
-        if not isinstance(plan[name], str):
-            raise ValueError(f"{name} is {str(plan[name])[:40]!r}")
-    factors = plan["factors"]
-    if not isinstance(factors, Mapping) or not all(isinstance(text, str) for text in factors.values()):
-        raise ValueError(f"factors is {str(factors)[:40]!r}")
-    return Sought(plan["name"], task_of(plan["task"]), plan["policy"], plan["harness"], dict(factors))
+def task_of(told: Any, where: str, at: str) -> Task:
+    """The task that was written; members that an older version did not know are as they are unless asked for.
 
-
-def _stored_answer(document: Mapping[str, Any], path: Path) -> Answer | None:
-    told = document.get("answer")
-    try:
-        return None if told is None else answer_of(told)
-    except ValueError as error:
-        raise InputError(
-            f"{path}/experiment.json: its answer cannot be read ({error}); was it edited?"
-        ) from None
+    Raises:
+        InputError: one is missing, unknown, or cannot be meant.
+    """
+    known = {"closed": told.get("whole", False)} | told if isinstance(told, dict) else told
+    task = decoded(Task, known, where, at, only=True)
+    if not task.goal.criteria:
+        raise InputError(f"{where}: {at}.goal has no criterion; was it edited?")
+    return task
 
 
 def _read_trials(path: Path) -> list[tuple[int, Trial]]:
@@ -280,8 +271,8 @@ def _read_trials(path: Path) -> list[tuple[int, Trial]]:
         try:
             line = orjson.loads(text)
             check_measurement(line)
-            found.append((int(line["trial"]), from_line(line)))
-        except (BadTrial, *EDITED) as error:
+            found.append((int(line["trial"]), from_line(line, f"{path}:{number}")))
+        except EDITED as error:
             raise InputError(f"{path}:{number}: no trial of a search: {error}; was it edited?") from None
     return found
 

@@ -23,7 +23,6 @@ from etude.results.regular import read_regular
 from etude.results.writer import check_writable_name, directory_name, refused, sole_writer, write_experiment
 from etude.testbed import snapshot
 from etude.testbed.boot.record import boot_id
-from etude.workbench.trial_lines import finite
 
 Document = dict[str, Any]
 FILE = "results.jsonl"
@@ -210,17 +209,6 @@ def digest(plan: Mapping[str, Any]) -> str:
     """Of what was asked for."""
     text = json.dumps(plan, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def finite_all(value: Any) -> Any:
-    """Plain data with numbers that JSON has."""
-    if isinstance(value, float):
-        return finite(value)
-    if isinstance(value, Mapping):
-        return {name: finite_all(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite_all(each) for each in value]
-    return value
 
 
 def instant() -> tuple[str, int]:

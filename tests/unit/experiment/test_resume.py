@@ -401,7 +401,7 @@ def test_what_cannot_be_resumed_is_an_input_error(tmp_path: Path) -> None:
     run(PLANS["one"](), directory=tmp_path / "made", make_engine=world().make_engine)
     file = tmp_path / "made" / "experiment.json"
     file.write_text(file.read_text().replace('"schedule"', '"order"'))
-    with pytest.raises(InputError, match=r"/made.*: its plan"):
+    with pytest.raises(InputError, match=r"/made.*: plan\.order: "):
         resume(tmp_path / "made", make_engine=world().make_engine)
 
 

@@ -125,7 +125,7 @@ def trial(load: float = 500.0, mean: float = 0.03, ended: str = "whole") -> Tria
 @settings(suppress_health_check=[HealthCheck.too_slow])
 def test_a_trial_comes_back_from_its_line_bit_by_bit(trial: Trial) -> None:
     line = {"windows": window_lines(trial.windows), "peak": peak_member(OFFER, trial)}
-    assert same(from_line(json.loads(json.dumps(line, allow_nan=False))), trial)
+    assert same(from_line(json.loads(json.dumps(line, allow_nan=False)), "results.jsonl:1"), trial)
 
 
 def test_a_histogram_of_another_tool_comes_back_as_text_alone() -> None:
@@ -388,13 +388,13 @@ def test_any_member_is_meant_or_refused_in_one_line(
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        (("plan", "task", "goal", "criteria", 0, "limit"), "x", "plan limit 'x'"),
-        (("plan", "task", "confidence"), 95, "confidence '95'"),
-        (("plan", "task", "seed_shapes"), [["mm1 0.15", -1]], "seed_shapes '-1'"),
+        (("plan", "task", "goal", "criteria", 0, "limit"), "x", "plan.task.goal.criteria[0].limit 'x'"),
+        (("plan", "task", "confidence"), 95, "plan.task.confidence 95"),
+        (("plan", "task", "seed_shapes"), [["mm1 0.15", -1]], "plan.task.seed_shapes -1"),
         (("plan", "task", "goal", "criteria"), [], "goal"),
         (("plan", "factors", "disks"), 2, "factors"),
-        (("plan", "harness"), None, "'harness'"),
-        (("answer", "low"), "x", "answer low 'x'"),
+        (("plan", "harness"), None, "plan.harness"),
+        (("answer", "low"), "x", "answer.low 'x'"),
     ],
 )  # fmt: skip
 def test_a_member_that_cannot_be_meant_is_named(path: Any, value: Any, said: str, tmp_path: Path) -> None:
