@@ -127,12 +127,14 @@ def check_experiment(document: Mapping[str, Any]) -> None:
         raise ValueError(f"lacks {', '.join(missing)}; was it edited?")
     if type(document["plan"]) is not dict:
         raise ValueError("plan must be an object")
-    for name in ("tests", "sittings"):
-        if type(document[name]) is not list or not all(type(entry) is dict for entry in document[name]):
+    for name in ("tests", "sittings", "earlier_rules"):
+        entries = document.get(name, [])
+        if type(entries) is not list or not all(type(entry) is dict for entry in entries):
             raise ValueError(f"{name} must be a list of objects")
-    for sitting in document["sittings"]:
-        if type(sitting.get("sitting")) is not int:
-            raise ValueError("each of sittings must hold sitting, its number")
+        if name != "tests" and any(type(entry.get("sitting")) is not int for entry in entries):
+            raise ValueError(f"each of {name} must hold sitting, its number")
+    if type(document.get("began_as", {})) is not dict:
+        raise ValueError("began_as must be an object")
     _check_tests(document["tests"])
     planned = document["plan"].get("tests") or []
     if type(planned) is not list or any(

@@ -10,7 +10,7 @@ import json
 import os
 import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -20,16 +20,19 @@ import orjson
 from etude.codec import decoded, plain
 from etude.errors import EDITED, InputError
 from etude.experiment.sitting import asks_anew, new_document
+from etude.located import parsed
 from etude.results.check import check_measurement
 from etude.results.model import Measurement, to_line
 from etude.results.reader import read_trusted_experiment
 from etude.results.units import kind_of
+from etude.units.formatting import percent
 from etude.workbench.record import Record, alone, append, begin, digest, instant, mend
 from etude.workbench.surfaces.attempt import LOST, Attempt
 from etude.workbench.surfaces.factors import Cell, Factor, Space
 from etude.workbench.surfaces.mapping import Rules, Visit
 from etude.workbench.surfaces.response import Response
 from etude.workbench.surfaces.samples import Sample
+from etude.workbench.surfaces.spec import PRECISION
 
 KIND, VERB = "surface", "surface"
 
@@ -268,6 +271,9 @@ def _differs(then: Charted, now: Charted) -> str | None:
     ):
         if a != b:
             return f"{what} was {a}, now {b}"
+    was, new = precision_of(then.spec), precision_of(now.spec)
+    if then.text == now.text and new < was:  # where it is met by less, what is there meets it, too
+        return f"precision was {percent(was)}, now {percent(new)}, which its cells were not measured to"
     return (
         None if then.text == now.text else "what it measures was another: the harness or the command changed"
     )
@@ -292,6 +298,13 @@ def resources_of(spec: str) -> dict[str, dict[str, Any]]:
         }
     except EDITED:
         return {}
+
+
+def precision_of(spec: str) -> float:
+    """What the text of a SPEC.toml asks for, as a share; as if it said nothing where it cannot be read."""
+    with suppress(InputError):
+        return parsed(Path(), spec).section("response").share("precision") or PRECISION
+    return PRECISION
 
 
 def _shown(factor: Factor) -> str:

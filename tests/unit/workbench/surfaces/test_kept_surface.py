@@ -119,6 +119,25 @@ def test_a_factor_that_is_another_resource_by_now_is_another_map(tmp_path: Path)
             pass
 
 
+def test_a_tighter_precision_is_another_map_and_a_wider_one_is_not(tmp_path: Path) -> None:
+    """Cells would be told of that miss what is asked for now."""
+
+    def asking(precision: str) -> Charted:
+        return charted("made", SPACE, Rules(), Made(), f'[response]\ncommand = "true"\n{precision}')
+
+    with keeping_surface(tmp_path, asking("precision = 0.02")) as kept:
+        kept.attempt_place((0, 0))
+    for same in ('precision = "2 %"', "", "precision = 0.05", 'precision = "50 %"'):
+        with keeping_surface(tmp_path, asking(same)):
+            pass
+    for tighter in ("", "precision = 0.005"):
+        with (
+            pytest.raises(InputError, match="precision was 50 %"),
+            keeping_surface(tmp_path, asking(tighter)),
+        ):
+            pass
+
+
 def test_another_map_is_refused_also_where_the_first_cell_is_not_done(tmp_path: Path) -> None:
     """Its search is on disk: another harness must not go on with it."""
     with pytest.raises(KeyboardInterrupt):
