@@ -91,7 +91,7 @@ def _go_on(file: Path, options: argparse.Namespace) -> int:
     from etude.cli import pooled
 
     with _table_before_error(options):
-        over_a_pool = file.is_dir() and pooled.go_on(file, options.include)
+        over_a_pool = file.is_dir() and pooled.go_on(file, "script", options.include)
     if over_a_pool:
         return _show(file, options)
     with _display(options) as observe:

@@ -218,6 +218,5 @@ def _sit(
         record.forget(path)
         return [decision.why for decision in decisions]
 
-    verb = document["verb"] if " " in document["verb"] else "bench"
-    ledger = sit(path, document, make_engine or engine_maker(), work, f"etude {verb} --resume")
+    ledger = sit(path, document, make_engine or engine_maker(), work)
     return Outcome(Results(path, read_experiment(path), ledger.measurements(), ()), tuple(decisions))

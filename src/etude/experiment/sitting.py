@@ -23,6 +23,7 @@ from etude.experiment.interrupts import SignalWatch
 from etude.experiment.kernel_log import KernelLog, Silence
 from etude.experiment.ledger import Ledger
 from etude.experiment.monitoring import Monitoring
+from etude.experiment.plan import resuming
 from etude.experiment.there import There, there_of
 from etude.masking import Mask
 from etude.osutil.trust import check_results_for_root
@@ -187,11 +188,10 @@ def sit(
     document: dict[str, Any],
     make_engine: EngineMaker,
     work: Callable[[Desk], Sequence[str]],
-    go_on: str,
 ) -> Ledger:
     """Hold one sitting: `work` measures and returns the stop rules' last words.
 
-    `go_on`: the command line by which an interrupted experiment goes on. Whatever happens is noted in experiment.json.
+    Whatever happens is noted in experiment.json.
 
     Raises:
         EtudeError: as `work`, with where the results are.
@@ -245,7 +245,9 @@ def sit(
                 raise
             _finish(desk, str(error), [])
             names = [test["name"] for test in document["tests"]]
-            raise _told_where(error, path, any(map(ledger.kept, names)), go_on) from raised.__cause__
+            raise _told_where(
+                error, path, any(map(ledger.kept, names)), resuming(document, path)
+            ) from raised.__cause__
         except BaseException as error:
             _finish(desk, type(error).__name__, [])
             raise
@@ -364,7 +366,7 @@ def _as_interrupt(error: EtudeError, watch: SignalWatch) -> EtudeError:
 def _told_where(error: EtudeError, path: Path, measured: bool, go_on: str) -> EtudeError:
     """The error with where the results are, and for an interrupt how to go on."""
     if isinstance(error, Interrupted):
-        error.args = (f"{error}; what was measured is in {path}; go on with: {go_on} {path}",)
+        error.args = (f"{error}; what was measured is in {path}; go on with: {go_on}",)
     elif measured:
         error.results = path
         error.args = (f"{error}; what was measured is in {path}",)

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from etude.engine import Engine
-from etude.errors import InputError, Interrupted, UsageError
+from etude.errors import Interrupted, UsageError
 from etude.experiment.bench import Event
 from etude.experiment.ledger import Ledger
 from etude.experiment.monitoring import USUAL, Monitoring
+from etude.experiment.plan import check_resumes
 from etude.experiment.sitting import (
     Desk,
     EngineMaker,
@@ -150,7 +151,7 @@ def resume_script(
         EtudeError: as `run_script`; InputError: the state cannot be trusted, or the script has changed.
     """
     if file.is_dir():
-        read_experiment(file)
+        check_resumes(read_experiment(file), file, "script")
         with sole_writer(file):
             if _is_complete(file, read_experiment(file)):
                 return file
@@ -163,8 +164,7 @@ def resume_script(
     with sole_writer(path):
         document = read_trusted_experiment(path)
         plan = document["plan"]
-        if plan.get("kind") != "script":
-            raise InputError(f"{path}: holds no results of a script; go on with: etude bench --resume {path}")
+        check_resumes(document, path, "script")
         # A script goes on from a CHECKPOINT of its own also when it has ended.
         if file.resolve() == (path / STATE_FILE).resolve() and _is_complete(path, document):
             return path
@@ -238,7 +238,7 @@ def _sit(
         raise_failures(path, desk.document["tests"], desk.ledger.kept)
         return [f"{test['name']}: {test.get('ended', '')}" for test in desk.document["tests"]]
 
-    sit(path, document, make_engine, work, "etude run --resume")
+    sit(path, document, make_engine, work)
     _forget(path)
 
 

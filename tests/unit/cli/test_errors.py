@@ -225,6 +225,40 @@ def test_a_signal_is_128_and_its_number_and_says_how_to_go_on(
     assert etude("bench", "--resume", "r") == 0
 
 
+@pytest.mark.parametrize("pool", [None, {"kind": "local", "ended": "complete", "decisions": []}])
+@pytest.mark.parametrize(
+    ("verb", "kind", "advice"),
+    [
+        ("bench", "script", "etude run --resume r"),
+        ("bench", "peak", "the same etude peak command with -o r"),
+        ("bench", "surface", "the same etude surface command with -o r"),
+        ("run", None, "etude bench --resume r"),
+        ("run", "peak", "the same etude peak command with -o r"),
+        ("run", "surface", "the same etude surface command with -o r"),
+        ("io sweep", None, "etude bench --resume r"),
+        ("io sweep", "script", "etude run --resume r"),
+    ],
+)
+def test_results_that_another_verb_goes_on_with_are_refused_with_its_command(
+    etude: Etude, capsys: Captured, verb: str, kind: str | None, advice: str, pool: dict[str, object] | None
+) -> None:
+    results_directory(Path("r"), {"a": [measurement("a", 1)]})
+    file = Path("r/experiment.json")
+    document = json.loads(file.read_text())
+    document["plan"] |= {"kind": kind} if kind else {}
+    document["sittings"][-1]["how_ended"] = "complete"
+    document |= (
+        {"pool": pool, "monitor": None, "digest": "", "command_line": [], "verb": kind or "bench"}
+        if pool
+        else {}
+    )
+    file.write_text(json.dumps(document))
+    assert (
+        etude(*verb.split(), "--resume", "r", *(["--fail-if", "elapsed > 1"] if verb == "bench" else [])) == 3
+    )
+    assert one_line(capsys).endswith(f"go on with: {advice}\n")
+
+
 def test_a_full_device_is_exit_code_5_and_says_to_resume(
     etude: Etude, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
