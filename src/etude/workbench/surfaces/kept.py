@@ -26,7 +26,18 @@ from etude.results.model import Measurement, to_line
 from etude.results.reader import read_trusted_experiment
 from etude.results.units import kind_of
 from etude.units.formatting import percent
-from etude.workbench.record import Record, alone, append, begin, digest, instant, mend
+from etude.workbench.record import (
+    FILE,
+    Record,
+    alone,
+    append,
+    begin,
+    check_numbers,
+    digest,
+    instant,
+    mend,
+    whole_lines,
+)
 from etude.workbench.surfaces.attempt import LOST, Attempt
 from etude.workbench.surfaces.factors import Cell, Factor, Space
 from etude.workbench.surfaces.mapping import Rules, Visit
@@ -202,9 +213,10 @@ class KeptSurface(Record):
         return sum(line.sample.cell == cell for line in self._read)
 
     def _load(self) -> list[Line]:
-        found: list[Line] = []
-        for entry in self.document["tests"]:
-            found += _read_samples(self.directory / entry["directory"] / "results.jsonl", self.charted.space)
+        files = [self.directory / entry["directory"] / FILE for entry in self.document["tests"]]
+        read = [(path, line) for path in files for line in _read_samples(path, self.charted.space)]
+        check_numbers([(path, line.order) for path, line in read], "order")
+        found = [line for _, line in read]
         self._find_gaps([line.order for line in found])
         return sorted(found, key=lambda line: line.order)
 
@@ -351,15 +363,9 @@ class _Tried:
 
 
 def _read_samples(path: Path, space: Space) -> list[Line]:
-    try:
-        lines = path.read_bytes().split(b"\n")[:-1]
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     cells = set(Space(space.factors))
     found = []
-    for number, text in enumerate(lines, 1):
+    for number, text in whole_lines(path):
         try:
             line = orjson.loads(text)
             check_measurement(line)

@@ -78,6 +78,19 @@ def test_a_torn_last_line_is_measured_again_and_nothing_else(tmp_path: Path) -> 
     assert len(lines(tmp_path)) == 6
 
 
+def test_a_line_that_stands_there_again_counts_once_and_one_that_was_changed_is_refused(
+    tmp_path: Path,
+) -> None:
+    before = mapped(tmp_path, Made()).samples()
+    file = next(tmp_path.glob("*/results.jsonl"))
+    line = file.read_bytes()
+    file.write_bytes(2 * line)
+    assert (KeptSurface(tmp_path).samples(), KeptSurface(tmp_path).lost) == (before, {})
+    file.write_bytes(line + re.sub(rb'"cost_s":[0-9.]+', b'"cost_s":11', line))
+    with pytest.raises(InputError, match=f"{file}: order . is another one in"):
+        KeptSurface(tmp_path)
+
+
 OTHERS = {
     "a level more": ({"space": Space((replace(SPACE.factors[0], levels=(1.0, 2.0, 8.0)), SPACE.factors[1]))},
                      " a .*1, 2, 4, .*a .*1, 2, 8"),
