@@ -242,7 +242,7 @@ def test_an_experiment_with_a_precision_is_extended_by_each_of_its_limits(tmp_pa
         ("precise", NewLimits(budget_s=0.0), "--time 0"),
         ("precise", NewLimits(precision=2.0), "--precision 2"),
         ("capped", NewLimits(max_trials=10), "10 pairs"),
-        ("capped", NewLimits(budget_s=1e-6), "10 pairs"),
+        ("capped", NewLimits(budget_s=0.02), " of 0.02 s used"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
