@@ -367,7 +367,7 @@ def _told_where(error: EtudeError, path: Path, measured: bool, go_on: str) -> Et
     """The error with where the results are, and for an interrupt how to go on."""
     if isinstance(error, Interrupted):
         error.args = (f"{error}; what was measured is in {path}; go on with: {go_on}",)
-    elif measured:
+    elif measured and path.exists():
         error.results = path
         error.args = (f"{error}; what was measured is in {path}",)
     return error

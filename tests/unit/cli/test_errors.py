@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from etude.cli.verbs import SUMMARIES
+from etude.errors import MachineRefuses
 from support.builders import measurement, results_directory
 from support.fakes import World
 from support.golden import Golden
@@ -257,6 +259,33 @@ def test_results_that_another_verb_goes_on_with_are_refused_with_its_command(
         etude(*verb.split(), "--resume", "r", *(["--fail-if", "elapsed > 1"] if verb == "bench" else [])) == 3
     )
     assert one_line(capsys).endswith(f"go on with: {advice}\n")
+
+
+def test_an_engine_that_died_is_exit_code_5_and_says_how_to_go_on(
+    etude: Etude, world: World, capsys: Captured
+) -> None:
+    def die(now: int, world: World) -> None:
+        if now == 5:
+            raise MachineRefuses("the engine died")
+
+    world.before = die
+    assert etude("bench", "a", "b", "-o", "r") == 5
+    assert one_line(capsys).endswith("; go on with: etude bench --resume r\n")
+    world.before = lambda now, world: None
+    assert etude("bench", "--resume", "r") == 0
+
+
+def test_results_that_are_removed_meanwhile_are_said_to_be_gone(
+    etude: Etude, world: World, capsys: Captured
+) -> None:
+    def remove(now: int, world: World) -> None:
+        if now == 5:
+            shutil.rmtree("r")
+            raise MachineRefuses("the engine died")
+
+    world.before = remove
+    assert etude("bench", "a", "b", "-o", "r") == 5
+    assert "is gone" in one_line(capsys)
 
 
 def test_a_full_device_is_exit_code_5_and_says_to_resume(
