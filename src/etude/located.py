@@ -157,8 +157,8 @@ def document(path: Path) -> Section:
 def parsed(path: Path, text: str) -> Section:
     """The same of its text."""
     if deep := DEEP.search(text):
-        line = text.count("\n", 0, deep.start()) + 1
-        raise InputError(f"{path}:{line}: has a key of more than {MOST_PARTS} parts")
+        begins = text.count("\n", 0, deep.start()) + 1
+        raise InputError(f"{path}:{begins}: has a key of more than {MOST_PARTS} parts")
     try:
         return Section(path, text, "", tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:

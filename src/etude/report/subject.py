@@ -13,7 +13,7 @@ from etude.errors import UsageError
 from etude.report.asked import Asked, asked_of
 from etude.report.samework import WorkDifference, differences
 from etude.results.integrity import repeated_note
-from etude.results.results import Results
+from etude.results.results import Results, of_machine
 from etude.results.samples import trials_of
 from etude.results.series import Column, Series
 from etude.results.series_of import series_of_results, series_of_table, series_of_trials
@@ -56,9 +56,7 @@ class Subject:
     @property
     def memory_bytes(self) -> int | None:
         """Of the machine, where it is known."""
-        machine = (self.experiment or {}).get("machine") or {}
-        memory = (machine.get("before") or {}).get("memory") or {}
-        total = memory.get("total_bytes")
+        total = of_machine(self.experiment, "memory", "total_bytes")
         return total if isinstance(total, int) else None
 
 

@@ -135,6 +135,17 @@ def check_experiment(document: Mapping[str, Any]) -> None:
             raise ValueError(f"each of {name} must hold sitting, its number")
     if type(document.get("began_as", {})) is not dict:
         raise ValueError("began_as must be an object")
+    machine = document.get("machine") or {}
+    if type(machine) is not dict:
+        raise ValueError("machine must be an object")
+    if not all(type(machine.get(when)) in (dict, _NONE) for when in ("before", "after")):
+        raise ValueError("before and after of machine must be objects")
+    for sitting in document["sittings"]:
+        torn = sitting.get("torn") or []
+        if type(torn) is not list or not all(type(name) is str for name in torn):
+            raise ValueError("torn of sittings must be a list of names")
+        if type(sitting.get("machine")) not in (dict, _NONE):
+            raise ValueError("machine of sittings must be an object")
     _check_tests(document["tests"])
     planned = document["plan"].get("tests") or []
     if type(planned) is not list or any(

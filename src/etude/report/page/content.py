@@ -194,7 +194,7 @@ def _members(part: Mapping[str, Any], above: str = "") -> list[tuple[str, str]]:
         name = f"{above}.{key}" if above else str(key)
         if isinstance(value, Mapping):
             found += _members(value, name)
-        elif isinstance(value, list) and any(isinstance(each, Mapping) for each in value):
+        elif isinstance(value, list) and value and all(isinstance(each, Mapping) for each in value):
             for place, each in enumerate(value):
                 found += _members(each, f"{name}.{place}")
         else:
