@@ -73,7 +73,7 @@ def _again(given: Path, first: Path, options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> None:
-    if others := others_given(options, "run", ("again", "output", "seed", "between_sittings", "json")):
+    if others := others_given(options, ("again", "output", "seed", "between_sittings", "json")):
         raise UsageError(f"--again takes what to do from the record: leave out {', '.join(others)}")
 
 

@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
     if options.between_sittings is not None:
         raise UsageError("--between-sittings is for --again")
     if options.resume is not None:
-        if others := verb_parsers.others_given(options, "run", RESUMED):
+        if others := verb_parsers.others_given(options, RESUMED):
             raise UsageError(
                 f"--resume takes what to do from the results directory: leave out {', '.join(others)}"
             )
@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("nothing to run: give a script")
 
     if is_state(Path(options.script)):
-        if others := verb_parsers.others_given(options, "run", (*RESUMED, "script")):
+        if others := verb_parsers.others_given(options, (*RESUMED, "script")):
             raise UsageError(
                 f"{options.script}: a state file says what to do and where: leave out {', '.join(others)}"
             )
@@ -93,7 +93,7 @@ def _go_on(file: Path, options: argparse.Namespace) -> int:
     from etude.cli import pooled
 
     with _table_before_error(options):
-        over_a_pool = file.is_dir() and pooled.go_on(file, options.include)
+        over_a_pool = file.is_dir() and pooled.go_on(file, "script", options.include)
     if over_a_pool:
         return _show(file, options)
     with _display(options) as observe:

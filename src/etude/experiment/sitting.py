@@ -24,6 +24,7 @@ from etude.experiment.kernel_log import KernelLog, Silence
 from etude.experiment.ledger import Ledger
 from etude.experiment.monitoring import Monitoring
 from etude.experiment.origin import check_programs, check_same
+from etude.experiment.plan import resuming
 from etude.experiment.there import There, there_of
 from etude.masking import Mask
 from etude.osutil.trust import check_results_for_root
@@ -205,11 +206,10 @@ def sit(
     document: dict[str, Any],
     make_engine: EngineMaker,
     work: Callable[[Desk], Sequence[str]],
-    go_on: str,
 ) -> Ledger:
     """Hold one sitting: `work` measures and returns the stop rules' last words.
 
-    `go_on`: the command line by which an interrupted experiment goes on. Whatever happens is noted in experiment.json.
+    Whatever happens is noted in experiment.json.
 
     Raises:
         EtudeError: as `work`, with where the results are.
@@ -218,11 +218,7 @@ def sit(
     resumed = bool(document["sittings"])  # the document is first written together with a sitting
     if resumed and _restarted_into(document["sittings"]) is None:  # behind a restart no program is opened
         check_programs(path, document, planned_commands(document["plan"]))
-    measured: dict[str, tuple[Measurement, ...]] = dict.fromkeys(directories, ())
-    # Lost lines are refused before any is dropped.
-    measured |= load_results(path).measurements if resumed else {}
-    for test in document["tests"]:
-        check_blocks(path / test["directory"] / "results.jsonl", measured[test["name"]], test)
+    measured = _measured(path, document)  # lost lines are refused before any is dropped
     torn = [
         test["directory"]
         for test in document["tests"]
@@ -270,11 +266,34 @@ def sit(
                 raise
             _finish(desk, str(error), [])
             names = [test["name"] for test in document["tests"]]
-            raise _told_where(error, path, any(map(ledger.kept, names)), go_on) from raised.__cause__
+            raise _told_where(
+                error, path, any(map(ledger.kept, names)), resuming(document, path)
+            ) from raised.__cause__
         except BaseException as error:
             _finish(desk, type(error).__name__, [])
             raise
     return ledger
+
+
+def ledger_of(path: Path, document: Mapping[str, Any]) -> Ledger:
+    """What the sittings of an experiment have measured.
+
+    Raises:
+        InputError: it cannot be read, or lost lines.
+    """
+    return Ledger(_measured(path, document), stretches(document["sittings"]))
+
+
+def _measured(path: Path, document: Mapping[str, Any]) -> dict[str, tuple[Measurement, ...]]:
+    """By test, those without a measurement included."""
+    found: dict[str, tuple[Measurement, ...]] = dict.fromkeys(
+        (test["name"] for test in document["tests"]), ()
+    )
+    if document["sittings"]:  # the document is first written together with a sitting
+        found |= load_results(path).measurements
+    for test in document["tests"]:
+        check_blocks(path / test["directory"] / "results.jsonl", found[test["name"]], test)
+    return found
 
 
 def is_complete(path: Path, document: Mapping[str, Any]) -> bool:
@@ -351,6 +370,15 @@ def new_document(
     }
 
 
+def asks_anew(
+    document: dict[str, Any], plan: Mapping[str, Any], digest: str, name: str | None = None
+) -> None:
+    """Let an experiment ask for something else from now on; by `began_as` it stays known as the same one."""
+    if digest != document["digest"] or name not in (None, document["name"]):
+        document.setdefault("began_as", {"name": document["name"], "digest": document["digest"]})
+    document |= {"name": name or document["name"], "plan": dict(plan), "digest": digest}
+
+
 def _as_interrupt(error: EtudeError, watch: SignalWatch) -> EtudeError:
     """What failed after a signal, a clean-up say, failed because of it or does not matter as much."""
     if watch.signal is None or isinstance(error, Interrupted | Restarting):
@@ -361,8 +389,8 @@ def _as_interrupt(error: EtudeError, watch: SignalWatch) -> EtudeError:
 def _told_where(error: EtudeError, path: Path, measured: bool, go_on: str) -> EtudeError:
     """The error with where the results are, and for an interrupt how to go on."""
     if isinstance(error, Interrupted):
-        error.args = (f"{error}; what was measured is in {path}; go on with: {go_on} {path}",)
-    elif measured:
+        error.args = (f"{error}; what was measured is in {path}; go on with: {go_on}",)
+    elif measured and path.exists():
         error.results = path
         error.args = (f"{error}; what was measured is in {path}",)
     return error

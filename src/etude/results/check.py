@@ -127,17 +127,20 @@ def check_experiment(document: Mapping[str, Any]) -> None:
         raise ValueError(f"lacks {', '.join(missing)}; was it edited?")
     if type(document["plan"]) is not dict:
         raise ValueError("plan must be an object")
-    for name in ("tests", "sittings"):
-        if type(document[name]) is not list or not all(type(entry) is dict for entry in document[name]):
+    for name in ("tests", "sittings", "earlier_rules"):
+        entries = document.get(name, [])
+        if type(entries) is not list or not all(type(entry) is dict for entry in entries):
             raise ValueError(f"{name} must be a list of objects")
+        if name != "tests" and any(type(entry.get("sitting")) is not int for entry in entries):
+            raise ValueError(f"each of {name} must hold sitting, its number")
+    if type(document.get("began_as", {})) is not dict:
+        raise ValueError("began_as must be an object")
     machine = document.get("machine") or {}
     if type(machine) is not dict:
         raise ValueError("machine must be an object")
     if not all(type(machine.get(when)) in (dict, _NONE) for when in ("before", "after")):
         raise ValueError("before and after of machine must be objects")
     for sitting in document["sittings"]:
-        if type(sitting.get("sitting")) is not int:
-            raise ValueError("each of sittings must hold sitting, its number")
         torn = sitting.get("torn") or []
         if type(torn) is not list or not all(type(name) is str for name in torn):
             raise ValueError("torn of sittings must be a list of names")

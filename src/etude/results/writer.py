@@ -150,6 +150,10 @@ def _real_user(process: Path) -> int:
 
 def refused(path: Path, error: OSError, go_on: str = BY_RESUME) -> MachineRefuses:
     """The one line for a path that cannot be written; `go_on`: how, where the verb has no --resume."""
+    if error.errno == errno.ENOENT:
+        return MachineRefuses(
+            f"{path}: is gone: somebody has removed it, or a directory above it, since it was made; begin anew"
+        )
     advice = limit_reached(error.errno) or {
         errno.ENOSPC: f"free some space, then {go_on}",
         errno.EDQUOT: f"the quota is used up; free some space, then {go_on}",

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from etude.engine import Engine
-from etude.errors import InputError, Interrupted, UsageError
+from etude.errors import Interrupted, UsageError
 from etude.experiment.bench import Event
 from etude.experiment.ledger import Ledger
 from etude.experiment.monitoring import USUAL, Monitoring
 from etude.experiment.origin import begun_directory
+from etude.experiment.plan import check_resumes
 from etude.experiment.sitting import (
     Desk,
     EngineMaker,
@@ -155,7 +156,7 @@ def resume_script(
     """
     named = file if file.is_dir() else None
     if named is not None:
-        read_experiment(named)
+        check_resumes(read_experiment(named), named, "script")
         with sole_writer(named):
             if _is_complete(named, read_experiment(named)):
                 return named
@@ -166,8 +167,7 @@ def resume_script(
     with sole_writer(path):
         document = read_trusted_experiment(path)
         plan = document["plan"]
-        if plan.get("kind") != "script":
-            raise InputError(f"{path}: holds no results of a script; go on with: etude bench --resume {path}")
+        check_resumes(document, path, "script")
         # A script goes on from a CHECKPOINT of its own also when it has ended.
         if file.resolve() == (path / STATE_FILE).resolve() and _is_complete(path, document):
             return path
@@ -250,7 +250,7 @@ def _sit(
         raise_failures(path, desk.document["tests"], desk.ledger.kept)
         return [f"{test['name']}: {test.get('ended', '')}" for test in desk.document["tests"]]
 
-    sit(path, document, make_engine, work, "etude run --resume")
+    sit(path, document, make_engine, work)
     _forget(path)
 
 

@@ -20,14 +20,25 @@ import orjson
 
 from etude.codec import decoded, plain
 from etude.errors import EDITED, InputError
-from etude.experiment.sitting import new_document
+from etude.experiment.sitting import asks_anew, new_document
 from etude.osutil.trust import check_for_root
 from etude.results.check import check_measurement
 from etude.results.model import Measurement, to_line
 from etude.workbench.goal import Goal
 from etude.workbench.policies.registry import policy
 from etude.workbench.readings import reading
-from etude.workbench.record import Record, alone, append, begin, digest, instant, mend
+from etude.workbench.record import (
+    FILE,
+    Record,
+    alone,
+    append,
+    begin,
+    check_numbers,
+    digest,
+    instant,
+    mend,
+    whole_lines,
+)
 from etude.workbench.task import Answer, Offer, Task, Trial
 from etude.workbench.trial_lines import from_line, peak_member, window_lines
 
@@ -129,10 +140,10 @@ class Kept(Record):
         self.end("complete", [answer.why])
 
     def _load(self) -> list[Trial]:
-        found: list[tuple[int, Trial]] = []
-        for entry in self.document["tests"]:
-            found += _read_trials(self.directory / entry["directory"] / "results.jsonl")
-        found.sort(key=lambda each: each[0])
+        files = [self.directory / entry["directory"] / FILE for entry in self.document["tests"]]
+        read = [(path, number, trial) for path in files for number, trial in _read_trials(path)]
+        check_numbers([(path, number) for path, number, _ in read], "trial")
+        found = sorted(((number, trial) for _, number, trial in read), key=lambda each: each[0])
         self._find_gaps([number for number, _ in found])
         self._last = max((number for number, _ in found), default=0)
         return [trial for _, trial in found]
@@ -202,7 +213,7 @@ def _opened(path: Path, sought: Sought, command_line: Sequence[str]) -> Kept:
     if kept.trials() and (how := _differs(kept.sought, sought)) is not None:
         raise InputError(f"{path}: holds another search ({how}); name another directory with -o")
     kept.sought = sought
-    kept.document |= {"name": sought.name, "plan": sought.plan(), "digest": digest(sought.plan())}
+    asks_anew(kept.document, sought.plan(), digest(sought.plan()), sought.name)
     return kept
 
 
@@ -260,14 +271,8 @@ def task_of(told: Any, where: str, at: str) -> Task:
 
 
 def _read_trials(path: Path) -> list[tuple[int, Trial]]:
-    try:
-        lines = path.read_bytes().split(b"\n")[:-1]  # what follows the last end of line was cut short
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     found = []
-    for number, text in enumerate(lines, 1):
+    for number, text in whole_lines(path):
         try:
             line = orjson.loads(text)
             check_measurement(line)

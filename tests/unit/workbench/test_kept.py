@@ -267,6 +267,26 @@ def _cut(place: Path) -> None:
     file.write_bytes(file.read_bytes()[:-5])
 
 
+def test_a_line_that_stands_there_again_counts_once_and_one_that_was_changed_is_refused(
+    tmp_path: Path,
+) -> None:
+    with keeping(tmp_path, SOUGHT) as kept:
+        for load in (500.0, 600.0, 600.0):
+            kept.keep(OFFER, trial(load))
+        kept.answered(Answer(600.0, 500.0, 700.0, 0.95, True, ""))
+    file = tmp_path / "load-600" / "results.jsonl"
+    content = file.read_bytes()
+    first, second = content.splitlines(keepends=True)
+    file.write_bytes(content + second)
+    assert (len(Kept(tmp_path).trials()), Kept(tmp_path).lost) == (3, {})
+    file.write_bytes(first + first)
+    assert Kept(tmp_path).lost == {"load=600": 1}
+    for changed in (first.replace(b'"trial":2', b'"trial":3'), first.replace(b'"trial":2', b'"trial":1')):
+        file.write_bytes(changed + second)
+        with pytest.raises(InputError, match=r"load-600/results.jsonl: trial [13] "):
+            Kept(tmp_path)
+
+
 @pytest.mark.parametrize("lose", [_emptied, _removed, _cut])
 @pytest.mark.parametrize("counted", [True, False], ids=["counted", "of an older version"])
 def test_a_trial_that_is_gone_is_told_and_going_on_makes_a_new_one(

@@ -10,7 +10,7 @@ import json
 import os
 import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -19,17 +19,31 @@ import orjson
 
 from etude.codec import decoded, plain
 from etude.errors import EDITED, InputError
-from etude.experiment.sitting import new_document
+from etude.experiment.sitting import asks_anew, new_document
+from etude.located import parsed
 from etude.results.check import check_measurement
 from etude.results.model import Measurement, to_line
 from etude.results.reader import read_trusted_experiment
 from etude.results.units import kind_of
-from etude.workbench.record import Record, alone, append, begin, digest, instant, mend
+from etude.units.formatting import percent
+from etude.workbench.record import (
+    FILE,
+    Record,
+    alone,
+    append,
+    begin,
+    check_numbers,
+    digest,
+    instant,
+    mend,
+    whole_lines,
+)
 from etude.workbench.surfaces.attempt import LOST, Attempt
 from etude.workbench.surfaces.factors import Cell, Factor, Space
 from etude.workbench.surfaces.mapping import Rules, Visit
 from etude.workbench.surfaces.response import Response
 from etude.workbench.surfaces.samples import Sample
+from etude.workbench.surfaces.spec import PRECISION
 
 KIND, VERB = "surface", "surface"
 
@@ -199,9 +213,10 @@ class KeptSurface(Record):
         return sum(line.sample.cell == cell for line in self._read)
 
     def _load(self) -> list[Line]:
-        found: list[Line] = []
-        for entry in self.document["tests"]:
-            found += _read_samples(self.directory / entry["directory"] / "results.jsonl", self.charted.space)
+        files = [self.directory / entry["directory"] / FILE for entry in self.document["tests"]]
+        read = [(path, line) for path in files for line in _read_samples(path, self.charted.space)]
+        check_numbers([(path, line.order) for path, line in read], "order")
+        found = [line for _, line in read]
         self._find_gaps([line.order for line in found])
         return sorted(found, key=lambda line: line.order)
 
@@ -243,7 +258,7 @@ def _opened(path: Path, what: Charted, command_line: Sequence[str]) -> KeptSurfa
         raise InputError(f"{path}: holds another map ({how}); name another directory with -o")
     kept.charted = what
     plan = what.plan()
-    kept.document |= {"name": what.name, "plan": plan, "digest": digest(plan)}
+    asks_anew(kept.document, plan, digest(plan), what.name)
     kept.document["metrics"] |= _metrics(what)
     return kept
 
@@ -268,6 +283,9 @@ def _differs(then: Charted, now: Charted) -> str | None:
     ):
         if a != b:
             return f"{what} was {a}, now {b}"
+    was, new = precision_of(then.spec), precision_of(now.spec)
+    if then.text == now.text and new < was:  # where it is met by less, what is there meets it, too
+        return f"precision was {percent(was)}, now {percent(new)}, which its cells were not measured to"
     return (
         None if then.text == now.text else "what it measures was another: the harness or the command changed"
     )
@@ -292,6 +310,13 @@ def resources_of(spec: str) -> dict[str, dict[str, Any]]:
         }
     except EDITED:
         return {}
+
+
+def precision_of(spec: str) -> float:
+    """What the text of a SPEC.toml asks for, as a share; as if it said nothing where it cannot be read."""
+    with suppress(InputError):
+        return parsed(Path(), spec).section("response").share("precision") or PRECISION
+    return PRECISION
 
 
 def _shown(factor: Factor) -> str:
@@ -338,15 +363,9 @@ class _Tried:
 
 
 def _read_samples(path: Path, space: Space) -> list[Line]:
-    try:
-        lines = path.read_bytes().split(b"\n")[:-1]
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     cells = set(Space(space.factors))
     found = []
-    for number, text in enumerate(lines, 1):
+    for number, text in whole_lines(path):
         try:
             line = orjson.loads(text)
             check_measurement(line)
