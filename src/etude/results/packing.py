@@ -18,6 +18,7 @@ from typing import IO, Any, cast
 
 from etude.errors import InputError, MachineRefuses
 from etude.results.checksums import SUMS
+from etude.results.regular import open_regular
 
 MOST_SUMS_BYTES = 64 << 20
 MOST_MEMBERS, MOST_BYTES = 1_000_000, 1 << 40
@@ -86,7 +87,7 @@ def each_file(path: Path, into: Path | None = None) -> Iterator[Found]:
         yield from _of_directory(path)
         return
     try:
-        file = open(path, "rb")  # noqa: SIM115
+        file = open_regular(path)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     with file:
@@ -140,7 +141,12 @@ def _of_directory(path: Path) -> Iterator[Found]:
             if not stat.S_ISREG(os.lstat(place).st_mode):
                 yield Found(told, problem="is no plain file")
                 continue
-            with open(place, "rb") as file:
+            try:
+                file = open_regular(place, follow=False)
+            except OSError as error:
+                yield Found(told, problem=f"cannot be read: {error.strerror}")
+                continue
+            with file:
                 yield _read(told, file, None)
 
 

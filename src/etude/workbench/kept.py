@@ -23,6 +23,7 @@ from etude.experiment.sitting import new_document
 from etude.osutil.trust import check_for_root
 from etude.results.check import check_measurement
 from etude.results.model import Measurement, to_line
+from etude.results.regular import read_regular
 from etude.workbench.goal import Goal
 from etude.workbench.policies.registry import policy
 from etude.workbench.readings import reading
@@ -270,7 +271,7 @@ def _stored_answer(document: Mapping[str, Any], path: Path) -> Answer | None:
 
 def _read_trials(path: Path) -> list[tuple[int, Trial]]:
     try:
-        lines = path.read_bytes().split(b"\n")[:-1]  # what follows the last end of line was cut short
+        lines = read_regular(path).split(b"\n")[:-1]  # what follows the last end of line was cut short
     except FileNotFoundError:
         return []
     except OSError as error:

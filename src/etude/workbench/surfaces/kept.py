@@ -23,6 +23,7 @@ from etude.experiment.sitting import new_document
 from etude.results.check import check_measurement
 from etude.results.model import Measurement, to_line
 from etude.results.reader import read_trusted_experiment
+from etude.results.regular import read_regular
 from etude.results.units import kind_of
 from etude.workbench.record import Record, alone, append, begin, digest, finite_all, instant, mend
 from etude.workbench.surfaces.attempt import LOST, Attempt
@@ -323,7 +324,7 @@ def _charted(document: Mapping[str, Any], path: Path) -> Charted:
 
 def _read_samples(path: Path, space: Space) -> list[Line]:
     try:
-        lines = path.read_bytes().split(b"\n")[:-1]
+        lines = read_regular(path).split(b"\n")[:-1]
     except FileNotFoundError:
         return []
     except OSError as error:
