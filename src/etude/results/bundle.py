@@ -26,6 +26,7 @@ from etude.osutil.files import scratch_directory, try_lock
 from etude.results.bundle_name import INDEX, suffix_of
 from etude.results.checksums import SUMS, line_of, sums_of
 from etude.results.packing import MEMBER_BYTES, Unreadable, allowance, compressed, each_file
+from etude.results.writer import held_by_strangers
 
 FORMAT, VERSION = "etude-bundle", 1
 MOST_NAMED = 3
@@ -289,7 +290,7 @@ def unwritten(directory: Path) -> Iterator[None]:
         ) from None
     try:
         with suppress(OSError):  # a file system without locks
-            if not try_lock(file, shared=True):
+            if not try_lock(file, shared=True) and not held_by_strangers(file):
                 raise MachineRefuses(f"{directory}: an Étude is writing here; wait until it has ended")
         yield
     finally:

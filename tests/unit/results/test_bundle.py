@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import hashlib
 import io
 import os
@@ -11,7 +12,7 @@ import subprocess
 import tarfile
 import tempfile
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import pytest
@@ -354,6 +355,21 @@ def test_a_target_that_cannot_be_written_is_one_line(tmp_path: Path, name: str) 
     with pytest.raises(MachineRefuses, match=f"none/.*{os.strerror(errno.ENOENT)}"):
         write_bundle(tmp_path / "none" / name, "root", MEMBERS, 0)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.needs_root
+@pytest.mark.parametrize(("user", "refused"), [(0, True), (65534, False)], ids=["root's", "another's"])
+def test_root_waits_for_locks_of_its_own_only(tmp_path: Path, user: int, refused: bool) -> None:
+    file = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(file, fcntl.LOCK_EX)
+    holder = subprocess.Popen(["sleep", "60"], pass_fds=[file], user=user)
+    os.close(file)
+    try:
+        with pytest.raises(MachineRefuses) if refused else nullcontext(), unwritten(tmp_path):
+            pass
+    finally:
+        holder.kill()
+        holder.wait()
 
 
 def test_what_is_being_written_is_not_packed(tmp_path: Path) -> None:
