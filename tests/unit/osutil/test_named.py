@@ -21,6 +21,7 @@ from etude.osutil.named import APPEND, WRITE, open_named, write_named
 from etude.report.getstats.options import parse_getstats
 from etude.report.page.write import write
 from etude.results.bundle import verify
+from etude.script.checkpoint import is_state
 from etude.script.source import read_lines
 
 pytestmark = pytest.mark.timeout(10)
@@ -72,6 +73,7 @@ def test_a_pipe_of_ones_own_waits_for_its_other_end(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     writer = threading.Thread(target=write_named, args=(pipe, b"EXEC true\n"))
     writer.start()
+    assert not is_state(pipe), "nor does this take what is in it"
     assert [line.text for line in read_lines(pipe).lines] == ["EXEC true"]
     writer.join()
 
