@@ -6,6 +6,7 @@ is loaded by `begin`. Secrets are masked as in commands (`masking.py`), their va
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import time
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from etude.errors import MachineRefuses
 from etude.escaping import escaped
+from etude.osutil.named import APPEND, open_named
 
 if TYPE_CHECKING:
     import logging
@@ -84,6 +86,10 @@ def _handler(path: str) -> logging.Handler:
         """Each record is one line; what cannot be written is said once, and what is measured goes on."""
 
         complained = False
+
+        def _open(self) -> io.TextIOWrapper:
+            opened = open_named(self.baseFilename, APPEND)
+            return open(opened, "a", encoding=self.encoding, errors=self.errors)
 
         def format(self, record: logging.LogRecord) -> str:
             return escaped(super().format(record), lines=False)

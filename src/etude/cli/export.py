@@ -15,6 +15,7 @@ from etude.export.document import Document, Run, lost_lines
 from etude.export.entries import document_of
 from etude.export.formats import exported
 from etude.export.gather import gather
+from etude.osutil.named import write_named
 from etude.report import export
 from etude.report.usual import is_shown
 from etude.report.verdict import Verdict
@@ -89,7 +90,7 @@ def _compares(other: str, base: str, options: argparse.Namespace) -> bool:
 def write_text(path: Path, text: str) -> None:
     """Write a file. Raises MachineRefuses where that cannot be."""
     try:
-        path.write_text(text, encoding="utf-8", errors="replace", newline="")
+        write_named(path, text.encode("utf-8", "replace"))
     except OSError as error:
         raise cannot_write(path, error) from error
 

@@ -20,6 +20,7 @@ from etude.iolab.points import Swept, swept_of
 from etude.iolab.readings import Reading, reading_of
 from etude.iolab.sweeps import TOTALS
 from etude.iolab.trial_rows import csv_text
+from etude.osutil.named import write_named
 from etude.osutil.trust import open_for_root
 from etude.report.subject import Subject, subject_of
 from etude.results.results import Results
@@ -82,7 +83,7 @@ def draw(subject: Subject, where: Path, suffix: str = "pdf", style: Style | None
 def write_text(path: Path, text: str) -> None:
     """Write a file. Raises MachineRefuses where that cannot be."""
     try:
-        path.write_text(text, encoding="utf-8", newline="")
+        write_named(path, text.encode("utf-8", "replace"))
     except OSError as error:
         raise refused(path, error) from error
 

@@ -24,6 +24,7 @@ from etude.results.anonymous import Anonymous, Identity, identity_of
 from etude.results.bundle import FORMAT, VERSION, Member, member_of
 from etude.results.bundle_name import INDEX
 from etude.results.reader import read_experiment
+from etude.results.regular import open_regular
 from etude.results.writer import directory_name
 from etude.version import __version__
 
@@ -159,7 +160,7 @@ def _parts(path: Path) -> Iterator[bytes]:
 
 def _opened(path: Path) -> Any:
     try:
-        return open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb")
+        return open_regular(path, follow=False)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
 

@@ -27,6 +27,7 @@ from etude.results.model import metric_kind
 from etude.results.reader import read_experiment
 from etude.results.readers.rows import told
 from etude.results.readers.source import plain, text_of, unreadable
+from etude.results.regular import open_regular
 from etude.results.table import MORE_PLACES, PLACES
 from etude.results.words import join_words
 
@@ -131,6 +132,8 @@ def read_columns(
         MachineRefuses: the engine cannot be run, or there is no memory for what it leaves.
     """
     parameters, sources = _sources(path, roles)
+    for source in sources:
+        _check_regular(source.file)
     index, buffer = _run_engine(sources, metrics)
     if index["wrong"] is not None:
         raise _wrong(path, sources, index["wrong"])
@@ -166,6 +169,15 @@ def _sources(path: Path, roles: Collection[str]) -> tuple[dict[str, dict[str, st
     return parameters, sources
 
 
+def _check_regular(file: Path) -> None:
+    try:
+        open_regular(file).close()
+    except OSError as error:
+        raise unreadable(file, error) from None
+    except ValueError:
+        raise InputError(f"{file!s:.200}: cannot be read: a zero byte in its name") from None
+
+
 def _run_engine(
     sources: Sequence[_Source], metrics: Collection[str] | None
 ) -> tuple[dict[str, Any], mmap.mmap]:
@@ -174,10 +186,7 @@ def _run_engine(
     listed = b"".join(
         b"%s %s\0" % (b"-" if workers is None else b"%d" % workers, os.fsencode(file))
         for file, workers, _ in sources
-        if "\0" not in str(file)
     )
-    if listed.count(b"\0") < len(sources):
-        raise InputError(f"{sources[0].file!s:.200}: cannot be read: a zero byte in its name")
     out = os.memfd_create("etude-columns")
     try:
         done = subprocess.run(command, input=listed, stdout=out, stderr=subprocess.PIPE, check=False)

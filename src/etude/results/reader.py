@@ -64,7 +64,9 @@ def read_experiment(directory: Path) -> dict[str, Any]:
         ) from None
     except NotADirectoryError:
         raise InputError(f"{directory}: is a file; name the results directory that holds it") from None
-    except (OSError, ValueError, RecursionError) as error:
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
         raise InputError(
             f"{path}: cannot be read as JSON: {error}; was it edited or copied in part?"
         ) from None

@@ -110,7 +110,7 @@ def sole_writer(directory: Path) -> Iterator[None]:
     os.set_inheritable(file, True)
     try:
         until = time.monotonic() + LOCK_WAIT_S
-        while not _locked(file) and not _held_by_strangers(file):
+        while not _locked(file) and not held_by_strangers(file):
             if time.monotonic() > until:
                 raise MachineRefuses(f"{directory}: another Étude is writing here; wait for it, or end it")
             time.sleep(0.05)
@@ -126,7 +126,7 @@ def _locked(file: int) -> bool:
         return True  # a file system without locks
 
 
-def _held_by_strangers(file: int) -> bool:
+def held_by_strangers(file: int) -> bool:
     """Whether root finds the directory open in no process of its own, or of a user that it trusts. Whoever may read a
     directory can lock it, and root does not wait for them."""
     if os.geteuid() != 0:

@@ -15,6 +15,7 @@ from typing import Any
 from etude import codec
 from etude.codec import decoded, parsed
 from etude.errors import InputError
+from etude.results.regular import open_regular
 from etude.results.writer import replace_json
 from etude.script.program import Op, Program
 from etude.script.state import State, release, to_data
@@ -84,9 +85,11 @@ def position(state: State) -> str:
 
 
 def is_state(path: Path) -> bool:
-    """Whether a file looks like a state rather than a script: it begins as JSON does."""
+    """Whether a file looks like a state rather than a script: it begins as JSON does. A pipe can be read once only."""
+    if not path.is_file():
+        return False
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             return file.read(64).lstrip()[:1] == b"{"
     except OSError:
         return False
