@@ -12,6 +12,7 @@ from typing import Any
 
 from etude.errors import InputError
 from etude.results.reader import load_results
+from etude.results.results import of_machine
 from etude.testbed import snapshot
 from etude.testbed.snapshot import Command
 from etude.testbed.snapshot.programs import describe_again
@@ -108,7 +109,7 @@ def _same(then: Part, now: Part) -> bool:
 
 def _begun(document: Part) -> str | None:
     """The directory of the first session; None where it is not known, or on another machine."""
-    place = _map(_map(_map(document.get("machine")).get("before")).get("directory")).get("path")
+    place = of_machine(document, "directory", "path")
     return place if isinstance(place, str) and not _is_elsewhere(document) else None
 
 
@@ -121,7 +122,7 @@ def _recorded(document: Part) -> list[tuple[Part, Part]]:
     """The sessions, each with its programs by name."""
     found = []
     for place, session in enumerate(document["sittings"]):
-        machine = session.get("machine") if place else _map(document.get("machine")).get("before")
+        machine = session.get("machine") if place else of_machine(document)
         found.append((session, _map(_map(machine).get("programs"))))
     return found
 

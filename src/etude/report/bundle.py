@@ -25,6 +25,7 @@ from etude.results.bundle import FORMAT, VERSION, Member, member_of
 from etude.results.bundle_name import INDEX
 from etude.results.reader import read_experiment
 from etude.results.regular import open_regular
+from etude.results.results import of_machine
 from etude.results.writer import directory_name
 from etude.version import __version__
 
@@ -179,14 +180,14 @@ def _scripts(document: Mapping[str, Any], name: str) -> list[Member]:
     files = plan.get("text")
     if plan.get("kind") != "script" or not isinstance(files, dict):
         return []
-    place = ((document.get("machine") or {}).get("before") or {}).get("directory") or {}
+    place = of_machine(document, "directory", "path") or ""
     main = str(plan.get("script"))
     names = set(
         re.findall(r"^\s*(?:OPT)?INCLUDE\s+(\S+)", "\n".join("\n".join(t) for t in files.values()), re.M)
     )
     members: dict[str, Member] = {}
     for number, (file, lines) in enumerate(files.items()):
-        path = main if number == 0 else os.path.normpath(os.path.join(place.get("path") or "", file))
+        path = main if number == 0 else os.path.normpath(os.path.join(place, file))
         told = f"scripts/{name}/{_place(path, os.path.dirname(main), names)}"
         stem, number = told, 2
         while told in members:

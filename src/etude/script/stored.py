@@ -11,6 +11,7 @@ from etude.codec import decoded
 from etude.errors import InputError
 from etude.experiment.plan import refuse_masked
 from etude.masking import mask_of
+from etude.results.results import of_machine
 from etude.script.parse import parse_stored
 from etude.script.run import Asked
 from etude.script.source import same_text
@@ -50,10 +51,10 @@ def stored_script(document: Mapping[str, Any], seed: int, source: str) -> Asked:
 def changed_files(document: Mapping[str, Any]) -> list[str]:
     """The files of the script that are no longer as they were read, one line each; what is run is what was read."""
     plan = document["plan"]
-    place = ((document.get("machine") or {}).get("before") or {}).get("directory") or {}
+    place = of_machine(document, "directory", "path") or ""
     found = []
     for number, (file, lines) in enumerate(plan["text"].items()):
-        path = plan["script"] if number == 0 else os.path.join(place.get("path") or "", file)
+        path = plan["script"] if number == 0 else os.path.join(place, file)
         same = same_text(path, lines)
         if same is not True:
             found.append(f"{path} {'is gone' if same is None else 'has changed'} since")
