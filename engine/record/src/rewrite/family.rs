@@ -63,7 +63,7 @@ impl<S: Sink> Tracer<S> {
 
     /// A child of a process has begun, by its thread `tid`.
     fn begun(&mut self, parent: Pid, tid: Pid, child: Pid) -> io::Result<()> {
-        if self.threads.contains_key(&child) {
+        if self.threads.contains_key(&child) || self.processes.contains_key(&child) {
             return Ok(()); // its parent was taken for dead
         }
         let group = group_of(child).unwrap_or(child);
@@ -114,8 +114,8 @@ impl<S: Sink> Tracer<S> {
             std::fs::read_to_string(format!("/proc/{group}/task/{tid}/children")).unwrap_or_default();
         let own = std::process::id().to_string();
         for child in children.split_whitespace().filter_map(|word| word.parse().ok()) {
-            // Others were there before the recording, or have ended and were not waited for.
-            if !self.threads.contains_key(&child)
+            // Others are known, were there before the recording, or have ended and were not waited for.
+            if !self.processes.contains_key(&child)
                 && status_of(child, "TracerPid:").is_some_and(|it| it == own)
             {
                 self.orphan(group, tid, child);
