@@ -16,13 +16,14 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
+from pip._internal.models.index import PyPI
 from requirements import requirements
 
 HEADER = """\
 # Exact versions of all that `make setup` installs, and the SHA-256 of each archive that it may be installed from.
 # Made by `make constraints`; not edited by hand.
 """
-INDEX = os.environ.get("PIP_INDEX_URL", "https://pypi.org/simple").rstrip("/")
+INDEX = os.environ.get("PIP_INDEX_URL", PyPI.simple_url).rstrip("/")
 SIMPLE = "application/vnd.pypi.simple.v1+json"
 
 

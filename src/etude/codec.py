@@ -89,7 +89,7 @@ _WORDS = {
     "null": "null",
     "datetime": "a date with its time",
 }
-"""What msgspec calls each type, and what users do."""
+"""The name of each type: msgspec's, and the one that users know."""
 
 
 def parsed(data: bytes | str, where: str) -> Any:
@@ -105,7 +105,7 @@ def parsed(data: bytes | str, where: str) -> Any:
 
 
 def read(path: Path, kind: type[T], *, every: bool = False) -> T:
-    """What a file of JSON holds, as `decoded`.
+    """The document of a file of JSON, as `decoded`.
 
     Raises:
         InputError: it cannot be read, or as `decoded`.
@@ -206,7 +206,7 @@ def _line(where: str, member: str, wrong: str) -> str:
 
 
 def _explained(said: str, told: Any, at: str) -> tuple[str, str]:
-    """What msgspec says, as the member and what is wrong with it."""
+    """An error of msgspec as the member and what is wrong with it."""
     text, _, place = said.rpartition(" - at `") if " - at `" in said else (said, "", "")
     path = re.sub(r"^(?:key` in `)?\$\.?|`$", "", place)
     member = at + ("." if at and path and not path.startswith("[") else "") + path

@@ -20,7 +20,7 @@ from etude.osutil.trust import open_for_root
 from etude.units.parsing import QuantityError, duration, duration_text, share
 
 MOST_PARTS = 100
-"""Of a dotted key: the time that tomllib takes for one grows as their square."""
+"""Most parts of a dotted key: the time that tomllib takes for one grows as their square."""
 DEEP = re.compile(rf"""(?<![\w"'-])(?:[ \t]*+[\w"'-]++[ \t]*+\.){{{MOST_PARTS}}}""")
 
 

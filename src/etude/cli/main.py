@@ -178,7 +178,7 @@ def _run(verb: str, arguments: list[str]) -> int:
 
 
 def _going_on(error: EtudeError) -> str:
-    """What is wrong; where it is the machine, with the command that goes on with what was measured."""
+    """The line of an error; of one of the machine with the command that goes on with what was measured."""
     if isinstance(error, MachineRefuses) and error.results is not None:
         from etude.experiment.plan import resuming
         from etude.results.reader import read_experiment

@@ -20,7 +20,7 @@ from etude.testbed.snapshot.programs import describe_again
 Part = Mapping[str, Any]
 
 CONTENT = ("bytes", "sha256", "build_id")
-"""What a snapshot knows of a program's content; a large one has no digest."""
+"""Members of a snapshot that tell a program's content; a large one has no digest."""
 
 
 @contextmanager

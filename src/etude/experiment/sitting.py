@@ -276,7 +276,7 @@ def sit(
 
 
 def ledger_of(path: Path, document: Mapping[str, Any]) -> Ledger:
-    """What the sittings of an experiment have measured.
+    """The measurements of all sittings of an experiment.
 
     Raises:
         InputError: it cannot be read, or lost lines.

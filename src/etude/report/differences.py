@@ -60,7 +60,7 @@ class Differences:
 
 
 def compare(then: Mapping[str, Any], now: Mapping[str, Any]) -> Differences:
-    """What is not alike in two experiment.json, as they were before their first trials; of secrets that they are not.
+    """Differences of two experiment.json before their first trials; of a secret only that it is another.
 
     Raises:
         InputError: a pattern of what is to be masked cannot be read.
@@ -97,7 +97,7 @@ def _quiet(document: Mapping[str, Any]) -> dict[str, str]:
 def compare_states(
     then: Mapping[str, Any], now: Mapping[str, Any], *, mask: Mask | None = None
 ) -> Differences:
-    """What is not alike in two snapshots; of secrets, as the mask finds them, that they are not."""
+    """Differences of two snapshots; of a secret, as the mask finds it, only that it is another."""
     mask = mask or Mask()
     old, new = dict(members(then)), dict(members(now))
     differs: list[Difference] = []

@@ -31,7 +31,7 @@ from etude.results.writer import held_by_strangers
 FORMAT, VERSION = "etude-bundle", 1
 MOST_NAMED = 3
 _HEADERS_BYTES = 4096
-"""Of a member, at most: names of Étude's are short."""
+"""Most bytes of a member's headers: names of Étude's are short."""
 
 
 @dataclass(frozen=True)

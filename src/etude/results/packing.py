@@ -118,7 +118,7 @@ class _Metered:
         return data
 
     def begin_member(self, size: int) -> None:
-        """So many bytes of content come next, and then a header."""
+        """Note that `size` bytes of content come next, and then a header."""
         self._until_member = size + MOST_HEADER_BYTES
         self._take(MEMBER_BYTES)
 

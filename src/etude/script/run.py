@@ -163,6 +163,8 @@ def resume_script(
         file = named / STATE_FILE
     saved = checkpoint.load(file)
     path = named or saved.results_directory(file)
+    directories = [os.path.abspath(directory) for directory in directories]
+    search = [Path(directory) for directory in (*directories, *saved.library)]
     read_experiment(path)
     with sole_writer(path):
         document = read_trusted_experiment(path)
@@ -171,9 +173,8 @@ def resume_script(
         # A script goes on from a CHECKPOINT of its own also when it has ended.
         if file.resolve() == (path / STATE_FILE).resolve() and _is_complete(path, document):
             return path
-        search = [Path(directory).absolute() for directory in directories]
         with begun_directory(path, document) as there:
-            program = parse_script(saved.script, [*search, *map(Path, saved.library)])
+            program = parse_script(saved.script, search)
             checkpoint.check_unchanged(file, saved, program)
             masks = mask_of(plan, str(path / "experiment.json")).patterns
             asked = Asked(program, plan["assignments"], plan["seed"], plan["res"], plan["counters"], masks)

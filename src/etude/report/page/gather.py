@@ -38,7 +38,7 @@ class Gathered:
     """By label and test, where they are known: what was run."""
     judging: Judging
     mask: Mask = field(default_factory=Mask)
-    """Of all results: what must not stand in a page."""
+    """The secrets of all results, which must not stand in a page."""
 
 
 def gather(
