@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from etude.units.formatting import counted, duration, percent, quantity
 from etude.workbench.goal import WORST, Criterion
 from etude.workbench.readings import Reading, reading, readings
-from etude.workbench.search import spent
+from etude.workbench.search import BUDGET_SPENT, spent
 from etude.workbench.task import Answer, Task, Trial
 from etude.workbench.window import together
 
@@ -105,6 +105,8 @@ def why_missed(answer: Answer) -> str:
     fail at the lowest load are no matter of load."""
     found = {each.kind: each.what for each in answer.findings}
     why = found["failing"] if found.keys() >= {"failing", "below-lowest"} else answer.why
+    if why == BUDGET_SPENT:
+        why = f"{why}; the same command with a larger --budget resumes the search"
     return ": ".join((why, *[text for kinds, text in _ADVICE.items() if found.keys() >= kinds][:1]))
 
 
@@ -124,10 +126,10 @@ def answer_lines(task: Task, answer: Answer, trials: Sequence[Trial]) -> list[st
     lines += finding_lines(answer)
     early = sum(trial.ended == "early" for trial in trials)
     offered = sum(min(trial.ran_s, trial.cost_s) for trial in trials)
+    share = f", load was offered in {percent(offered / spent(trials))} of it" if spent(trials) > 0 else ""
     lines.append(
         f"{counted(len(trials), 'trial')}, {early or 'none'} of them ended early: "
-        f"{duration(spent(trials))} of bench time, "
-        f"of which load was offered for {duration(offered)}."
+        f"{duration(spent(trials))} of bench time{share}."
     )
     return lines
 

@@ -328,8 +328,12 @@ def of_disturbed(task: Task, known: Sequence[Evidence]) -> Finding | None:
     if not found:
         return None
     loads = ", ".join(task.load_text(load) for load in sorted({each.load for each in found}))
-    text = f"{len(found)} of {len(known)} trials, at {loads}, were slower than all others of their load"
-    return Finding("disturbed", f"{text} and are left out")
+    slower = (
+        "was slower than all others of its load and is"
+        if len(found) == 1
+        else ("were slower than all others of their load and are")
+    )
+    return Finding("disturbed", f"{len(found)} of {len(known)} trials, at {loads}, {slower} left out")
 
 
 def settling(task: Task, windows: Sequence[Window]) -> tuple[float, float] | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from etude.units.formatting import digits
 from etude.workbench.task import Limited
 
 SHORT = 0.95
@@ -123,5 +124,5 @@ def told(generator: Generator, effort: Effort) -> str:
         parts.append(f"generator {effort.cores:.2f} of {generator.cores:g} cores")
     if effort.outstanding is not None:
         most = "" if generator.outstanding is None else f" of {generator.outstanding:g}"
-        parts.append(f"outstanding {effort.outstanding:.3g}{most}")
+        parts.append(f"outstanding {digits(effort.outstanding)}{most}")
     return ", ".join(parts)

@@ -14,6 +14,10 @@ MOST_TRIALS = 1000
 """A policy that does not end by itself is stopped here."""
 
 
+BUDGET_SPENT = "the budget of bench time is spent"
+"""Why a search ends, or a map, in `Answer.why`."""
+
+
 def search(
     policy: Policy,
     task: Task,
@@ -29,7 +33,7 @@ def search(
         if isinstance(decision, Answer):
             return decision
         if task.budget_s is not None and spent(trials) >= task.budget_s:
-            return policy.best(task, trials, "the budget of bench time is spent")
+            return policy.best(task, trials, BUDGET_SPENT)
         if len(trials) >= MOST_TRIALS:
             return policy.best(task, trials, f"{MOST_TRIALS} trials did not end the search")
         trail.note("search", f"trial {len(trials) + 1}: {task.load_text(decision.load)}: {decision.why}")

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from etude.errors import EtudeError
 from etude.testbed.resources.resource import Resource, undo_left
+from etude.workbench.search import BUDGET_SPENT
 from etude.workbench.surfaces.incell import UNMEASURABLE, failed, measured_in
 from etude.workbench.surfaces.kept import KeptSurface
 from etude.workbench.surfaces.mapping import Enough, Visit, decide, fitted
@@ -111,9 +112,7 @@ def _spent(kept: KeptSurface, means: Means) -> str:
     if means.left_s() < LEAST_S:
         return "the deadline has come"
     spent = sum(sample.cost_s for sample in kept.samples())
-    return (
-        "the budget of bench time is spent" if means.budget_s is not None and spent >= means.budget_s else ""
-    )
+    return BUDGET_SPENT if means.budget_s is not None and spent >= means.budget_s else ""
 
 
 def _left(kept: KeptSurface, means: Means) -> float | None:

@@ -22,6 +22,7 @@ from etude.units.formatting import percent
 from etude.workbench.pool.followed import FollowedPool
 from etude.workbench.pool.job import ELSEWHERE, TRIES, UNFIT, Ended
 from etude.workbench.pool.journal import Submitted
+from etude.workbench.search import BUDGET_SPENT
 from etude.workbench.surfaces.attempt import INTERRUPTED, Attempt
 from etude.workbench.surfaces.celljobs import CellJobs, attempt_in, is_begun, on_disk, read_todo, sample_in
 from etude.workbench.surfaces.chart import (
@@ -108,7 +109,7 @@ def _told(name: str, found: Difference, pair: bool) -> str:
     )
 
 
-DEADLINE, BUDGET = "the deadline has come", "the budget of bench time is spent"
+DEADLINE, BUDGET = "the deadline has come", BUDGET_SPENT
 
 
 def over(kept: KeptSurface, means: Means, pending: Sequence[Cell]) -> str:
