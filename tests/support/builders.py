@@ -12,7 +12,11 @@ import pytest
 from etude.api import make_plan
 from etude.experiment.plan import Plan
 from etude.experiment.test import Test
+from etude.results.columns_series import series_of_columns
 from etude.results.model import Measurement, MetricValue, to_line
+from etude.results.results import Results
+from etude.results.series import Series
+from etude.results.trials import trials_of_results
 
 
 def measurement(
@@ -76,6 +80,14 @@ def results_directory(directory: Path, rows: Mapping[str, Sequence[Measurement]]
         (directory / test).mkdir()
         (directory / test / "results.jsonl").write_bytes(b"".join(line(row) for row in measurements))
     return directory
+
+
+def series_of_rows(rows: Sequence[Measurement], metrics: Sequence[str] | None = None) -> Series:
+    """The series of one test in memory."""
+    names = tuple(dict.fromkeys(row.test for row in rows))
+    results = Results(Path("r"), document(names), {name: tuple(rows) for name in names}, ())
+    (series,) = series_of_columns(trials_of_results(results, metrics).columns)
+    return series
 
 
 def as_if_killed(directory: Path) -> None:

@@ -13,8 +13,8 @@ from etude.errors import InputError
 from etude.report import plan_text
 from etude.report.plan_text import to_document
 from etude.report.planned import Planned, Wanted, plan_from
-from etude.report.subject import Subject, subject_of, subject_of_table
-from etude.results.reader import load_results
+from etude.report.reading import is_ours, read_ours
+from etude.report.subject import Subject, subject_of_table
 from etude.results.readers import read_table
 
 
@@ -41,8 +41,8 @@ def run(options: argparse.Namespace) -> int:
 def _read(path: str) -> Subject:
     """What there is to plan from."""
     place = Path(path)
-    if (place / "experiment.json").is_file() or (place.suffix == ".res" and place.is_file()):
-        return subject_of(load_results(place))
+    if is_ours(place):
+        return read_ours(place)
     table = read_table(path)
     if table.summary_only:
         raise InputError(f"{path}: holds summaries, no trials; a plan needs the trials of a pilot")

@@ -131,7 +131,7 @@ def _show(path: Path, options: argparse.Namespace) -> int:
     if not results.names():
         print(f"No tests were run. Results: {path}")
         return 0
-    asked = asked_of(results)
+    asked = asked_of(results.experiment, results.directory)
     metrics = None if options.json else (*judged_metrics(asked, asked.primary), *BESIDE)
     show(verdict(results, metrics), json=options.json)
     return 0

@@ -93,15 +93,7 @@ def _sources(path: str, options: argparse.Namespace) -> list[Subject | None]:
 
 def _read(path: str, options: argparse.Namespace) -> Subject | None:
     """The file's tests; None for one that holds summaries only, which are shown at once."""
-    metrics = None if options.all or options.json else options.metric
-    found = read_subject(
-        path,
-        options.transforms,
-        options.variables,
-        metrics=metrics,
-        watched=_watched(options),
-        confidence=options.confidence,
-    )
+    found = read_subject(path, options.transforms, options.variables, confidence=options.confidence)
     if isinstance(found, Summaries):
         show_summaries(found, options)
         return None

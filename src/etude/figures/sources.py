@@ -99,7 +99,7 @@ def read_samples(paths: Sequence[str], wish: Wish) -> list[Sample]:
 
 
 def _read(path: str, wish: Wish) -> list[Sample]:
-    found = read_subject(path, metrics=wish.metrics or None, confidence=wish.confidence)
+    found = read_subject(path, confidence=wish.confidence)
     if isinstance(found, Summaries):
         samples = _of_summaries(path, found)
         return _or_refuse(path, samples)

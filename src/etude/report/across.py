@@ -14,8 +14,8 @@ import numpy as np
 from etude.errors import EtudeError, InputError, NotComparable
 from etude.report.differences import compare, first_line
 from etude.report.pairs import samples
-from etude.report.subject import Subject, subject_of
-from etude.results.reader import load_results
+from etude.report.reading import read_ours
+from etude.report.subject import Subject
 from etude.results.series import Column, Floats, Series
 from etude.stats.compare import Ratio, ratio_of_fitting_means, unpaired_mean_ratio, unpaired_ratio
 from etude.stats.describe import describe
@@ -285,7 +285,7 @@ def stored_beside(subject: Subject) -> list[Subject]:
     for file in sorted(here.parent.glob("*/experiment.json"), key=_age)[:MOST_STORED]:
         if file.parent != here:
             try:
-                found.append(subject_of(load_results(file.parent)))
+                found.append(read_ours(file.parent))
             except EtudeError:
                 continue
     return found

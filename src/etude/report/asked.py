@@ -5,14 +5,14 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 
 from etude.errors import InputError, UsageError
 from etude.experiment.plan import from_document
 from etude.experiment.schedule import DUET
 from etude.report.getstats.options import parse_getstats
-from etude.results.results import Results
+from etude.results.results import names_of
 from etude.stats.factors import MEAN_FACTORS, RATIO_FACTORS, Factors, factor_for
 
 
@@ -36,19 +36,19 @@ class Asked:
         return bool(self.groups)
 
 
-def asked_of(results: Results) -> Asked:
-    """What an experiment was asked for.
+def asked_of(experiment: Mapping[str, Any], directory: Path) -> Asked:
+    """What an experiment was asked for; of its experiment.json.
 
     Raises:
         InputError: its plan cannot be read.
     """
-    plan, names = results.experiment["plan"], results.names()
+    plan, names = experiment["plan"], names_of(experiment)
     kind = plan.get("kind")
     if kind is None:
-        return _of_commands(results, names)
+        return _of_commands(plan, names, directory / "experiment.json")
     if kind not in ("script", "res", "peak", "surface"):
-        raise InputError(f"{results.directory}: a plan of kind {kind!r}; use a newer Étude")
-    tests = [test for test in results.experiment["tests"] if test["name"] in names]
+        raise InputError(f"{directory}: a plan of kind {kind!r}; use a newer Étude")
+    tests = [test for test in experiment["tests"] if test["name"] in names]
     primary, judged = _judged(str(plan.get("primary", "elapsed")), tests)
     return Asked(
         primary,
@@ -64,8 +64,8 @@ def asked_of(results: Results) -> Asked:
     )
 
 
-def _of_commands(results: Results, names: Sequence[str]) -> Asked:
-    plan = from_document(results.experiment["plan"], str(results.directory / "experiment.json"))
+def _of_commands(document: Mapping[str, Any], names: Sequence[str], file: Path) -> Asked:
+    plan = from_document(document, str(file))
     factors = dict.fromkeys(names, plan.rule.make().factor)
     return Asked(
         plan.primary,

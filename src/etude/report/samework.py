@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from etude.results.model import Measurement
-from etude.results.results import Results
-from etude.results.samples import Trial
+import numpy as np
+
+from etude.results.columns import SIGNALLED, Columns, Whole
+from etude.results.results import names_of
+from etude.results.trials import Trials
 
 
 class WorkDifference(NamedTuple):
@@ -24,40 +25,50 @@ class WorkDifference(NamedTuple):
         return "is it the same work?" if self.between else "compare what they do before any number"
 
 
-def differences(results: Results, trials: Mapping[str, Sequence[Trial]]) -> list[WorkDifference]:
+def differences(trials: Trials) -> list[WorkDifference]:
     """What speaks against the same work, most important first: endings, then output of the set-aside first run.
 
     A program whose output is read for a metric prints a measurement: it is never the same, and is not compared.
     """
-    names = results.names()
-    each = results.experiment["plan"]["check_output"] == "each"
-    found = [WorkDifference(text, False) for name in names for text in _within(name, trials[name], each)]
-    measuring = {test["name"] for test in results.experiment["plan"]["tests"] if test.get("metrics")}
+    columns, plan = trials.columns, trials.experiment["plan"]
+    codes = {name: code for code, name in enumerate(columns.test.texts)}
+    rows = {
+        name: np.flatnonzero(columns.test.codes == codes[name])
+        for name in names_of(trials.experiment)
+        if name in codes
+    }
+    each = plan["check_output"] == "each"
+    found = [
+        WorkDifference(text, False) for name in rows for text in _within(name, columns, rows[name], each)
+    ]
+    measuring = {test["name"] for test in plan["tests"] if test.get("metrics")}
     firsts = {
         name: first
-        for name in names
-        if name not in measuring and (first := _first_output(trials[name])) is not None
+        for name in rows
+        if name not in measuring and (first := _first_output(columns, rows[name])) is not None
     }
     reference = next(iter(firsts), None)
     for name in list(firsts)[1:]:
         assert reference is not None
-        texts = _between(reference, firsts[reference], name, firsts[name])
+        texts = _between(columns, reference, firsts[reference], name, firsts[name])
         found += [WorkDifference(text, True) for text in texts]
     return found
 
 
-def _first_output(trials: Sequence[Trial]) -> Measurement | None:
-    return next((t.first for t in trials if t.first.stdout is not None), None)
+def _first_output(columns: Columns, rows: Whole) -> int | None:
+    """The first row of the first trial whose first row has an output."""
+    _, first = np.unique(columns.trial[rows], return_index=True)
+    firsts = np.sort(rows[first]).tolist() if columns.rare else ()
+    return next((row for row in firsts if "stdout" in columns.rare.get(row, {})), None)
 
 
-def _between(base: str, a: Measurement, other: str, b: Measurement) -> list[str]:
+def _between(columns: Columns, base: str, a: int, other: str, b: int) -> list[str]:
     found = []
-    if (a.exit_status, a.signal, a.accepted) != (b.exit_status, b.signal, b.accepted):
-        found.append(f"{other} ended with {b.ending()}, {base} with {a.ending()}")
-    assert a.stdout is not None
-    assert b.stdout is not None
-    if a.stdout["sha256"] != b.stdout["sha256"]:
-        found.append(_printed(base, a.stdout["bytes"], other, b.stdout["bytes"]))
+    if columns.ending(a) != columns.ending(b):
+        found.append(f"{other} ended with {columns.ending(b)}, {base} with {columns.ending(a)}")
+    one, two = columns.rare[a]["stdout"], columns.rare[b]["stdout"]
+    if one["sha256"] != two["sha256"]:
+        found.append(_printed(base, one["bytes"], other, two["bytes"]))
     return found
 
 
@@ -68,13 +79,19 @@ def _printed(base: str, base_bytes: int, other: str, other_bytes: int) -> str:
     return f"{other} printed {how} than {base} ({other_bytes:,} B against {base_bytes:,} B)"
 
 
-def _within(name: str, trials: Sequence[Trial], each: bool) -> list[str]:
+def _within(name: str, columns: Columns, rows: Whole, each: bool) -> list[str]:
     """Whether a test's own trials differ among themselves; in what they print only where that was asked for."""
-    finished = [m for t in trials for m in t.measurements if not m.unfinished]
+    finished = rows[~columns.unfinished[rows]]
+    signalled = columns.flags[finished] & SIGNALLED
+    _, first = np.unique(columns.status[finished] * 256 + signalled, return_index=True)
+    rare = (
+        [(row, columns.rare[row]) for row in finished.tolist() if row in columns.rare] if columns.rare else []
+    )
+    accepted = {members["accepted"]: row for row, members in rare if "accepted" in members}
     found = []
-    endings = {m.ending() for m in {(m.exit_status, m.signal, m.accepted): m for m in finished}.values()}
+    endings = {columns.ending(row) for row in (*finished[first].tolist(), *accepted.values())}
     if len(endings) > 1:
         found.append(f"{name} did not always end alike: {', '.join(sorted(endings))}")
-    if each and len({m.stdout["sha256"] for m in finished if m.stdout is not None}) > 1:
+    if each and len({members["stdout"]["sha256"] for _, members in rare if "stdout" in members}) > 1:
         found.append(f"{name} printed different things in different trials")
     return found

@@ -12,12 +12,14 @@ import numpy as np
 from etude.errors import UsageError
 from etude.report.asked import Asked, asked_of
 from etude.report.samework import WorkDifference, differences
+from etude.results.columns_series import series_of_columns
 from etude.results.integrity import repeated_note
-from etude.results.results import Results
-from etude.results.samples import trials_of
-from etude.results.series import Column, Series
-from etude.results.series_of import series_of_results, series_of_table, series_of_trials
+from etude.results.model import is_printed
+from etude.results.results import Results, names_of
+from etude.results.series import Column, Series, no_trials
+from etude.results.series_of import series_of_table
 from etude.results.stretches import stretches
+from etude.results.trials import Trials, trials_of_results
 from etude.units.formatting import counted
 
 if TYPE_CHECKING:
@@ -63,31 +65,48 @@ class Subject:
 
 
 def subject_of(results: Results, metrics: Sequence[str] | None = None) -> Subject:
-    """An experiment of ours, of its metrics only these unless all are wanted.
+    """An experiment of ours in memory, of its metrics only these unless all are wanted.
 
     Raises:
         InputError: its plan cannot be read.
     """
-    trials = {name: trials_of(rows) for name, rows in results.measurements.items()}
-    shells = series_of_results(results, "shell", ("elapsed",))
-    parameters = {t["name"]: t.get("parameters") or {} for t in results.experiment["tests"]}
-    kind = results.experiment["plan"].get("kind")
-    parts = stretches(results.experiment["sittings"])
-    tests = tuple(
-        in_stretches(series_of_trials(name, trials[name], parameters[name], metrics), parts)
-        for name in results.names()
-    )
+    return subject_of_trials(trials_of_results(results, metrics))
+
+
+def subject_of_trials(trials: Trials) -> Subject:
+    """An experiment of ours.
+
+    Raises:
+        InputError: its plan cannot be read.
+    """
+    experiment = trials.experiment
+    made = {series.test: series for series in series_of_columns(trials.columns)}
+    parts = stretches(experiment["sittings"])
+
+    def of_role(role: str) -> tuple[Series, ...]:
+        return tuple(
+            made.get(name) or no_trials(name, _entry(experiment, name)["parameters"])
+            for name in names_of(experiment, role)
+        )
+
+    shells = [replace(each, columns=_known_of_shell(each)) for each in of_role("shell")]
+    tests = tuple(in_stretches(series, parts) for series in of_role("test"))
     return Subject(
-        label=str(results.directory),
-        asked=asked_of(results),
+        label=str(trials.directory),
+        asked=asked_of(experiment, trials.directory),
         tests=tests,
-        twins=series_of_results(results, "again", metrics),
+        twins=of_role("again"),
         shell=shells[0] if shells else None,
-        experiment=results.experiment,
-        work=() if kind else tuple(differences(results, trials)),
-        notes=tuple(session_notes(results, tests)),
-        directory=results.directory,
+        experiment=experiment,
+        work=() if experiment["plan"].get("kind") else tuple(differences(trials)),
+        notes=tuple(session_notes(trials, tests)),
+        directory=trials.directory,
     )
+
+
+def _known_of_shell(series: Series) -> dict[str, Column]:
+    """What is subtracted, and what the shell itself printed."""
+    return {name: column for name, column in series.columns.items() if name == "elapsed" or is_printed(name)}
 
 
 def in_stretches(series: Series, parts: Mapping[int, int]) -> Series:
@@ -179,14 +198,14 @@ def _parts(series: Series) -> set[int]:
     return set() if numbers is None else set(np.unique(numbers[series.kept]).tolist())
 
 
-def session_notes(results: Results, tests: Sequence[Series]) -> list[str]:
+def session_notes(trials: Trials, tests: Sequence[Series]) -> list[str]:
     """The lines on what was left out or cut short, and why trials that were kept are of several sittings."""
-    left_out = results.experiment.get("left_out") or []
-    found = [f"{results.directory}, line {entry['line']}: left out: {entry['reason']}" for entry in left_out]
+    left_out = trials.experiment.get("left_out") or []
+    found = [f"{trials.directory}, line {entry['line']}: left out: {entry['reason']}" for entry in left_out]
     if not left_out:
-        found = [f"{path}: its last line was cut short and was left out" for path in results.torn]
-    found += [repeated_note(path, count) for path, count in results.repeated.items()]
-    sittings: list[Any] = results.experiment["sittings"]
+        found = [f"{path}: its last line was cut short and was left out" for path in trials.torn]
+    found += [repeated_note(path, count) for path, count in trials.repeated.items()]
+    sittings: list[Any] = trials.experiment["sittings"]
     found += [
         f"{name}: a line that was cut short before sitting {sitting['sitting']} was left out"
         for sitting in sittings
@@ -197,7 +216,7 @@ def session_notes(results: Results, tests: Sequence[Series]) -> list[str]:
         found.append(f"the machine was restarted {counted(len(sittings) - parts, 'time')}, as was asked for")
     measured = len({part for series in tests for part in _parts(series)})
     if measured > 1:
-        why = "over a pool" if results.experiment.get("pool") else "resumed"
+        why = "over a pool" if trials.experiment.get("pool") else "resumed"
         found.append(
             f"{why}: these are {measured} sessions: pairs are formed within one, intervals of means go over them, "
             "those of medians, percentiles and trimmed means over trials: they hold for these sessions alone"

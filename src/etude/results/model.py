@@ -165,17 +165,37 @@ class Measurement(NamedTuple):
 
     def ending(self) -> str:
         """How the command ended, in words."""
-        if self.error is not None:
-            return f"not started: {self.error}"
-        if self.timed_out:
-            return "ended after its timeout"
-        if self.cancelled_only:
-            return "ended with the experiment"
-        if self.signal is not None:
-            return f"killed by signal {self.signal} ({signal_name(self.signal)})"
-        if self.accepted is not None:
-            return f"exit status {self.accepted}, which ACCEPT names"
-        return f"exit status {self.exit_status}"
+        return ending_of(
+            error=self.error,
+            timed_out=self.timed_out,
+            cancelled=self.cancelled,
+            signal=self.signal,
+            accepted=self.accepted,
+            exit_status=self.exit_status,
+        )
+
+
+def ending_of(
+    *,
+    error: str | None,
+    timed_out: bool,
+    cancelled: bool,
+    signal: int | None,
+    accepted: int | None,
+    exit_status: int | None,
+) -> str:
+    """How a command ended, in words."""
+    if error is not None:
+        return f"not started: {error}"
+    if timed_out:
+        return "ended after its timeout"
+    if cancelled:
+        return "ended with the experiment"
+    if signal is not None:
+        return f"killed by signal {signal} ({signal_name(signal)})"
+    if accepted is not None:
+        return f"exit status {accepted}, which ACCEPT names"
+    return f"exit status {exit_status}"
 
 
 def signal_name(number: int) -> str:

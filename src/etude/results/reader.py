@@ -12,7 +12,7 @@ import orjson
 from etude.errors import EDITED, InputError
 from etude.osutil.trust import check_for_root
 from etude.results.check import check_experiment, check_measurement
-from etude.results.integrity import check_lines, has_ended, rows_once
+from etude.results.integrity import check_lines, has_ended, repeated_rows
 from etude.results.model import Measurement, from_line
 from etude.results.regular import open_regular, read_regular
 from etude.results.resfile import read_res
@@ -38,7 +38,8 @@ def load_results(directory: str | os.PathLike[str]) -> Results:
         expected = (rows[-1].rows if rows else None) or test.get("workers", 1)
         partial = len(_last_trial([m.trial for m in rows[-expected:]])) % expected
         written = rows[: len(rows) - partial]
-        once = rows_once(file, written, test, sessions)
+        again = set(repeated_rows(file, written, test, sessions))
+        once = tuple(row for place, row in enumerate(written) if place not in again) if again else written
         if has_ended(experiment):
             check_lines(file, len(written), test, cut=0 if whole and not partial else expected)
         measurements[test["name"]] = once
@@ -122,16 +123,29 @@ def read_measurements(
     return tuple(rows), last == b""
 
 
+def first_measurement(path: Path) -> Measurement | None:
+    """That of a file's first line; None where it has no whole one. Raises InputError as `read_measurements`."""
+    try:
+        with open_regular(path) as file:
+            line = file.readline()
+    except OSError:
+        return None
+    return _row(path, 1, line[:-1]) if line.endswith(b"\n") else None
+
+
 def _row(path: Path, number: int, line: bytes) -> Measurement:
     try:
         members = orjson.loads(line)
         check_measurement(members)
         return from_line(members)
     except EDITED as error:
-        reason = f"lacks {error}" if isinstance(error, KeyError) else str(error)
-        raise InputError(
-            f"{path}:{number}: not a measurement: {reason}; expected one JSON object a line"
-        ) from None
+        raise not_a_measurement(path, number, error) from None
+
+
+def not_a_measurement(path: Path, number: int, error: Exception | str) -> InputError:
+    """The error on a line, counted from 1, that is no measurement."""
+    reason = f"lacks {error}" if isinstance(error, KeyError) else error
+    return InputError(f"{path}:{number}: not a measurement: {reason}; expected one JSON object a line")
 
 
 def drop_torn_trial(path: Path, workers: int = 1) -> bool:

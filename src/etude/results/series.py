@@ -92,3 +92,20 @@ class Series:
         if column is None:
             return np.empty(0, dtype=np.int64)
         return self.trials[self.kept & np.isfinite(column.values)]
+
+
+def no_trials(test: str, parameters: Mapping[str, str]) -> Series:
+    """A test of which no trial was made."""
+    none = np.empty(0, dtype=np.int64)
+    labels = {"boot": (), "machine": ()}
+    return Series(
+        test=test,
+        trials=none,
+        kept=none.astype(np.bool_),
+        columns={},
+        parameters=parameters,
+        blocks=none,
+        sittings=none,
+        labels=labels,
+        spans=none.reshape(0, 2),
+    )

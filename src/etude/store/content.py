@@ -12,13 +12,15 @@ from typing import Any
 import numpy as np
 
 from etude.errors import InputError, UsageError
+from etude.results.columns_series import series_of_columns
 from etude.results.model import Measurement
 from etude.results.reader import load_results
 from etude.results.readers import read_table
 from etude.results.results import Results
 from etude.results.series import Series
-from etude.results.series_of import series_of_results, series_of_table
+from etude.results.series_of import series_of_table
 from etude.results.stretches import stretches
+from etude.results.trials import trials_of_results
 from etude.store.entry import Machine
 from etude.store.machine import machine_of, of_facts
 from etude.store.packed import clean, key, pack, runs
@@ -90,12 +92,13 @@ def read_content(path: str, machine: str | None = None) -> Content:
 
 def _joined(results: Results) -> tuple[Series, ...]:
     """The tests, with what belongs together across restarts."""
-    parts = stretches(results.experiment["sittings"])
+    parts, names = stretches(results.experiment["sittings"]), results.names()
     return tuple(
         replace(each, stretches=np.array([parts.get(int(n), int(n)) for n in each.sittings], dtype=np.int64))
         if each.sittings is not None
         else each
-        for each in series_of_results(results)
+        for each in series_of_columns(trials_of_results(results).columns)
+        if each.test in names
     )
 
 

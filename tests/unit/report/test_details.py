@@ -11,15 +11,13 @@ import pytest
 from etude.report.comparison import Comparison, Secondary
 from etude.report.details import cache_line, detail_lines, p_text, time_line
 from etude.report.timespent import time_spent
-from etude.results.samples import trials_of
 from etude.results.series import Series
-from etude.results.series_of import series_of_trials
 from etude.stats.compare import Ratio, paired_ratio, unpaired_ratio
 from etude.stats.equivalence import equivalence_of
 from etude.stats.intervals import Interval
 from etude.stats.ranks import wilcoxon
 from etude.units.formatting import percent
-from support.builders import measurement
+from support.builders import measurement, series_of_rows
 from support.golden import Golden
 
 GENERATOR = np.random.default_rng(5)
@@ -144,7 +142,7 @@ def spent(**metrics: tuple[float, ...]) -> Series:
         )
         for n in range(len(next(iter(metrics.values()))))
     ]
-    return series_of_trials("a", trials_of(rows), {})
+    return series_of_rows(rows)
 
 
 def test_what_does_not_vary_cannot_be_tested(golden: Golden) -> None:
@@ -196,7 +194,7 @@ def test_without_cpu_time_nothing_is_told() -> None:
 
 def cached(*caches: dict[str, object] | None) -> str | None:
     rows = [measurement(trial=n, cache=cache) for n, cache in enumerate(caches, 1)]
-    return cache_line(series_of_trials("a", trials_of(rows), {}))
+    return cache_line(series_of_rows(rows))
 
 
 def test_what_was_done_about_caches_and_what_was_left_is_a_line(golden: Golden) -> None:

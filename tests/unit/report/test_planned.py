@@ -20,10 +20,11 @@ from etude.report.reach import within_reach
 from etude.report.subject import subject_of, subject_of_table
 from etude.report.trialcost import seconds_per_trial
 from etude.report.verdict import verdict
+from etude.results.columns_series import series_of_columns
 from etude.results.reader import load_results
 from etude.results.readers import read_table
 from etude.results.results import Results
-from etude.results.series_of import series_of_results
+from etude.results.trials import trials_of_results
 from etude.stats.intervals import effective_count
 from etude.stats.planning import noise_of_pairs, plan_for_deadline, plan_for_effect, trials_for_mean
 from etude.units.formatting import duration
@@ -157,7 +158,7 @@ def test_time_between_sittings_is_not_of_a_trial(tmp_path: Path) -> None:
         for i, s in enumerate(starts, 1)
     ]
     found = load_results(results_directory(tmp_path, {"a": rows}, plan=SCRIPT))
-    assert seconds_per_trial(series_of_results(found)) == pytest.approx(1.0)
+    assert seconds_per_trial(series_of_columns(trials_of_results(found).columns)) == pytest.approx(1.0)
 
 
 def test_where_starts_are_unknown_a_trial_costs_its_elapsed_and_this_is_told(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""From a path to what is judged: small and large results of ours say the same."""
+"""From a path to what is judged."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ import numpy as np
 import pytest
 
 from etude.errors import InputError
-from etude.report import reading
 from etude.report.reading import read_subject
+from etude.report.samework import differences
 from etude.report.subject import Subject
 from etude.report.summaries import Summaries
 from etude.report.verdict import verdict
+from etude.results.columns_series import series_of_columns
+from etude.results.reader import load_results
+from etude.results.series import Failure
+from etude.results.trials import read_trials, trials_of_results
 from support.builders import measurement, results_directory
-from support.golden import Golden
 from support.places import DATA
 
 PLAN = {"kind": "script", "primary": "elapsed"}
@@ -45,55 +48,57 @@ def interleaved(directory: Path, **roles: str) -> Path:
     return results_directory(directory, rows, plan=PLAN, tests=tests, metrics=metrics)
 
 
-def read(path: Path, metrics: list[str] | None = None) -> Subject:
-    found = read_subject(str(path), metrics=metrics)
+def read(path: Path) -> Subject:
+    found = read_subject(str(path))
     assert isinstance(found, Subject)
     return found
 
 
-def test_large_results_say_what_small_ones_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, golden: Golden
-) -> None:
+def test_results_on_disk_say_what_those_in_memory_do(tmp_path: Path) -> None:
     path = interleaved(tmp_path / "r")
-    small = read(path)
-    monkeypatch.setattr(reading, "LARGE_BYTES", 0)
-    large = read(path)
-    assert small.notes == ()
-    golden("\n".join(large.notes))
-    one, other = verdict(small), verdict(large)
-    assert [t.metrics for t in other.tests] == [t.metrics for t in one.tests]
+    one, other = verdict(load_results(path)), verdict(read(path))
+    assert one.subject.notes == other.subject.notes == ()
+    assert [t.metrics for t in other.tests] == [
+        tuple(t.metric(m.metric) for m in test.metrics)
+        for t, test in zip(one.tests, other.tests, strict=True)
+    ]
     assert [t.set_aside for t in other.tests] == [{"first run": 1}] * 2
     assert other.comparisons == one.comparisons
     assert one.comparisons[0].ratio.count == 12
-
-
-def test_of_large_results_only_what_is_shown_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "LARGE_BYTES", 0)
-    path = interleaved(tmp_path / "r")
-    assert set(read(path, []).tests[0].columns) == {"elapsed", "user", "hits"}
-    assert set(read(path, ["user"]).tests[0].columns) == {"user"}
+    assert set(other.subject.tests[0].columns) == {"elapsed", "user", "hits"}
 
 
 @pytest.mark.parametrize("role", ["again", "shell"])
-def test_large_results_have_the_reference_against_itself_and_the_shell_s_start(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, role: str
-) -> None:
-    path = interleaved(tmp_path / "r", b=role)
-    small = verdict(read(path))
-    monkeypatch.setattr(reading, "LARGE_BYTES", 0)
-    monkeypatch.setattr(reading, "load_results", None)  # one large file is not read line by line for these
-    large = verdict(read(path))
-    assert large.tests[0].metrics == small.tests[0].metrics
-    of_both = [[*each.subject.twins, *filter(None, [each.subject.shell])] for each in (small, large)]
-    assert [[series.test for series in each] for each in of_both] == [["b"]] * 2
-    assert of_both[0][0].sample("elapsed").tolist() == of_both[1][0].sample("elapsed").tolist()
-
-
-def test_a_shells_start_is_never_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "LARGE_BYTES", 0)
-    found = read(interleaved(tmp_path / "r", b="shell"))
-    assert found.shell is not None
+def test_the_reference_against_itself_and_the_shell_s_start_are_no_tests(tmp_path: Path, role: str) -> None:
+    found = read(interleaved(tmp_path / "r", b=role))
     assert [series.test for series in found.tests] == ["a"]
+    others = [*found.twins, *filter(None, [found.shell])]
+    assert [series.test for series in others] == ["b"]
+    assert others[0].sample("elapsed").size == 12
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_what_a_few_trials_printed_is_looked_at(tmp_path: Path, in_memory: bool) -> None:
+    """Outputs, caches, messages of the kernel, windows and accepted statuses, which most lines lack."""
+    cache = {"declared": "drop", "performed": "drop"}
+    first = {"kept": False, "why": "first run"}
+    rows = {
+        name: [
+            measurement(name, 0, stdout={"bytes": 1, "sha256": name, "tail": ""}, **first),
+            measurement(name, 1, start_ns=2, cache=cache, kernel=[{"ns": 1, "level": 3, "text": "x"}]),
+            measurement(name, 2, start_ns=3, exit_status=3, accepted=3, throttled=2, windows=[{"by": {}}]),
+        ]
+        for name in "ab"
+    }
+    plan = {"check_output": "first", "tests": [{"name": name} for name in rows]}
+    path = results_directory(tmp_path / "r", rows, plan=plan)
+    trials = trials_of_results(load_results(path)) if in_memory else read_trials(path)
+    assert [each.between for each in differences(trials)] == [False, False, True]
+    a, _ = series_of_columns(trials.columns)
+    assert a.caches == [None, cache, None]
+    assert [each and each["throttled"] for each in a.kernel] == [None, 0, 2]
+    assert a.windows == [None, None, [{"by": {}}]]
+    assert a.failures == (Failure(2, 0, rows["a"][2].ending()),)
 
 
 def test_what_is_no_file_is_one_line(tmp_path: Path) -> None:

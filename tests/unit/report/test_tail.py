@@ -8,10 +8,8 @@ import pytest
 from etude.errors import InputError
 from etude.report.tail import responses, tail_of, tail_ratio
 from etude.results.histograms import encode
-from etude.results.samples import trials_of
 from etude.results.series import Column, Series
-from etude.results.series_of import series_of_trials
-from support.builders import measurement
+from support.builders import measurement, series_of_rows
 
 NS = 1e9
 
@@ -138,6 +136,6 @@ def test_a_latency_that_is_no_histogram_is_told_in_one_line(broken, said):
 
 def test_windows_of_measurements_come_through():
     rows = [measurement(trial=i + 1, windows=[window(x)]) for i, x in enumerate(drawn(14, 5, 500))]
-    found = responses(series_of_trials("a", trials_of(rows), {}))
+    found = responses(series_of_rows(rows))
     assert found.counts.sum() == 2500.0
     assert found.counts.shape[0] == 5

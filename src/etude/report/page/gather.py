@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from etude.errors import EtudeError
 from etude.report.across import Across, compare_with_first
 from etude.report.differences import Difference, compare
 from etude.report.judging import Judging
@@ -15,10 +14,7 @@ from etude.report.reading import read_subject
 from etude.report.subject import Subject
 from etude.report.summaries import Summaries
 from etude.report.verdict import Verdict, verdict
-from etude.results.reader import read_measurements
-
-LARGE_BYTES = 4 << 20
-"""Of one test's lines: larger ones are not read a second time for the command."""
+from etude.results.reader import first_measurement
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,12 +111,8 @@ def _commands(subject: Subject) -> list[tuple[tuple[str, str], str]]:
 def _first_command(subject: Subject, test: str) -> Sequence[str]:
     for entry in (subject.experiment or {}).get("tests") or ():
         if entry.get("name") == test and entry.get("directory"):
-            file = Path(subject.label) / entry["directory"] / "results.jsonl"
-            try:
-                rows = read_measurements(file)[0] if file.stat().st_size < LARGE_BYTES else ()
-            except (OSError, EtudeError):
-                return ()
-            return rows[0].command if rows else ()
+            first = first_measurement(Path(subject.label) / entry["directory"] / "results.jsonl")
+            return first.command if first else ()
     return ()
 
 
