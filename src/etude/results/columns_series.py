@@ -1,6 +1,6 @@
 """Series from columns: commands joined within workers and workers within trials, for all tests at once.
 
-As `etude.results.samples.Trial` does it for one trial; here trials are groups of rows, and each step is one pass.
+As `results.model.join_trial` does it for one trial; here trials are groups of rows, and each step is one pass.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from etude.results.columns import Columns, Metric
 from etude.results.joining import FIRST, NONE, overall, why_not_joined
 from etude.results.model import MetricKind, is_printed, metric_kind
-from etude.results.samples import LATEST_NS, LONGEST_S
-from etude.results.series import Column, Failure, Floats, Series, Whole
+from etude.results.series import LATEST_NS, LONGEST_S, Column, Failure, Floats, Series, Whole
 
 _Rows = slice | Whole
 
@@ -101,7 +100,7 @@ def series_of_columns(columns: Columns) -> tuple[Series, ...]:
 
 
 def _spans(columns: Columns, trials: _Trials) -> Whole:
-    """As `etude.results.samples.Trial.span_ns`."""
+    """From the first start to the last end of each trial, as `Series.spans`."""
     elapsed = columns.metrics.get("elapsed")
     values = np.full(columns.rows, np.nan) if elapsed is None else elapsed.values
     starts = columns.start_ns

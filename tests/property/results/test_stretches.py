@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.results.samples import paired_samples, trials_of
+from etude.experiment.ledger import paired_samples, trials_of
 from etude.results.stretches import stretches
 from support.builders import measurement
 

@@ -13,6 +13,7 @@ import pytest
 
 from etude.api import make_plan, run
 from etude.errors import EtudeError, InputError, Interrupted, MachineRefuses, UsageError
+from etude.experiment.ledger import paired_samples, trials_of
 from etude.experiment.new_limits import NewLimits
 from etude.experiment.plan import Plan
 from etude.experiment.run import resume
@@ -23,7 +24,6 @@ from etude.report.text import precision_line
 from etude.report.verdict import verdict
 from etude.results.reader import load_results
 from etude.results.results import Results
-from etude.results.samples import paired_samples, trials_of
 from support.builders import hooked
 from support.fakes import World, around, is_hook
 

@@ -13,13 +13,13 @@ from etude.api import make_plan, run
 from etude.engine import Launch
 from etude.errors import CommandFailed, EtudeError, UsageError
 from etude.experiment import loop
+from etude.experiment.ledger import sample, trials_of
 from etude.experiment.plan import Plan
 from etude.experiment.test import MetricPattern, Test, make_test
 from etude.report.verdict import verdict
 from etude.results.model import Measurement
 from etude.results.reader import load_results
 from etude.results.results import Results
-from etude.results.samples import sample, trials_of
 from etude.stats.stopping import Decision, Seen
 from support.fakes import World, around, is_hook
 

@@ -6,15 +6,19 @@ import csv
 import math
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.report.getstats.tables import File, as_csv, file_of, judged, relation, table
-from etude.results.samples import Trial, trials_of
-from support.builders import measurement
+from etude.report.getstats.sources import tests_of as sources_of
+from etude.report.getstats.tables import File, as_csv, file_of, judged, table
+from etude.results.model import Measurement
+from etude.results.results import Results
+from etude.results.trials import trials_of_results
+from support.builders import document, measurement, series_of_rows
 from support.golden import Golden
 from support.places import DATA
 
@@ -227,13 +231,19 @@ def test_the_same_figures_as_csv_have_all_their_digits() -> None:
     assert {len(line) for line in lines} == {12}
 
 
-def trial(number: int, elapsed: float, system: float | None, user: float | None, **changes: object) -> Trial:
+def trial(
+    number: int, elapsed: float, system: float | None, user: float | None, **changes: object
+) -> Measurement:
     values = {"elapsed": elapsed, "system": system, "user": user}
     metrics = {name: [value, "s"] for name, value in values.items() if value is not None}
-    return trials_of([measurement(trial=number, metrics=metrics, **changes)])[0]
+    return measurement(trial=number, metrics=metrics, **changes)
 
 
-def trials_like(label: str) -> list[Trial]:
+def relation(rows: Sequence[Measurement]) -> dict[str, Sequence[float]]:
+    return dict(file_of("", series_of_rows(rows)).samples)
+
+
+def trials_like(label: str) -> list[Measurement]:
     columns = (sample_like(PAPER[label, name]) for name in ("Elapsed", "System", "User"))
     return [trial(number, *values) for number, values in enumerate(zip(*columns, strict=True), 1)]
 
@@ -270,7 +280,7 @@ def test_a_trial_is_one_row_whatever_its_threads_and_commands() -> None:
         measurement(worker=w, metrics={"elapsed": [e, "s"], "user": [1.0, "s"], "system": [0.5, "s"]})
         for w, e in ((0, 3.0), (0, 4.0), (1, 5.0))
     ]
-    assert relation(trials_of(rows)) == {
+    assert relation(rows) == {
         "Elapsed": [7.0],
         "System": [1.5],
         "User": [3.0],
@@ -293,13 +303,12 @@ def test_trials_that_are_not_kept_and_values_that_are_missing_are_left_out() -> 
         "Wait": [0.5, 0.0],
         "CPU%": [50.0],
     }
-    assert file_of("f", trials).epochs["System"] == [1, 3]
-    assert relation([]) == {}
+    assert file_of("f", series_of_rows(trials)).epochs["System"] == [1, 3]
 
 
 def test_a_predicate_is_judged_on_our_names() -> None:
     trials = [trial(1, 10.0, 1.0, 2.0), trial(2, 20.0, 4.0, 6.0)]
-    assert judged(trials, ["elapsed", "sys", "CPU%", "nothing"]) == {
+    assert judged(series_of_rows(trials), ["elapsed", "sys", "CPU%", "nothing"]) == {
         "elapsed": [10.0, 20.0],
         "system": [1.0, 4.0],
         "cpu": [30.0, 50.0],
@@ -314,7 +323,9 @@ def test_failed_commands_and_trials_are_warned_of(golden: Golden) -> None:
         trial(2, 1.0, 0.5, 0.5, exit_status=None, signal=9),
         trial(3, 1.0, 0.5, 0.5, kept=False, why="incomplete"),
     ]
-    *warnings, label = table([file_of("f", trials)]).splitlines()[:4]
+    found = trials_of_results(Results(Path("f"), document(verb="res"), {"a": tuple(trials)}, ()))
+    (source,) = sources_of("f", found)
+    *warnings, label = table([source.shown(None)]).splitlines()[:4]
     assert label == "f"
     assert [re.findall(r"\d|SIG\w+|incomplete", line) for line in warnings] == [
         ["2", "3", "1"],

@@ -14,10 +14,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from etude.errors import InputError
+from etude.experiment.ledger import trials_of
 from etude.results.merge import merged, renumbered
 from etude.results.model import Measurement
 from etude.results.reader import load_results
-from etude.results.samples import trials_of
 from support.builders import document, line, measurement, results_directory
 from support.profiles import examples
 

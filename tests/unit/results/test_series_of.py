@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from etude.experiment.ledger import trials_of
 from etude.results.columns import read_columns
 from etude.results.columns_series import series_of_columns
 from etude.results.model import Measurement
 from etude.results.reader import load_results
 from etude.results.readers import read_table
-from etude.results.samples import trials_of
 from etude.results.series import Failure, Series
 from etude.results.series_of import series_of_table
 from etude.results.trials import read_trials

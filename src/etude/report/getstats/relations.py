@@ -18,10 +18,10 @@ from etude.report.getstats.tables import File, Raw, without_values
 from etude.report.getstats.warnings import FREE
 from etude.report.pipeline.steps import Relation, places, read_pass, stepped
 from etude.results import delimited
-from etude.results.reader import load_results
 from etude.results.readers import read_table
 from etude.results.resfile import read_res
 from etude.results.table import Table
+from etude.results.trials import read_trials, trials_of_results
 from etude.stats.columns import DISPLAY, display_name, metric_name
 from etude.stats.transforms import output
 from etude.stats.transforms.names import find, metrics
@@ -38,7 +38,7 @@ def read_sources(path: str) -> list[Source]:
     """
     file = Path(path)
     if is_ours(file):
-        return tests_of(path, load_results(file) if os.path.isdir(file) else read_res(file))
+        return tests_of(path, read_trials(file) if os.path.isdir(file) else trials_of_results(read_res(file)))
     if is_plain_table(path):
         return [TableSource(path, delimited.read_table(file))]
     return read_other(path)

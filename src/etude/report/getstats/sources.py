@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+import numpy as np
+
 from etude.errors import InputError, UsageError
 from etude.report.getstats.options import JUDGED
 from etude.report.getstats.tables import File, Raw, file_of, judged, without_values
+from etude.results.columns import SIGNALLED, Columns
+from etude.results.columns_series import series_of_columns
 from etude.results.delimited import Table
 from etude.results.integrity import repeated_note
-from etude.results.model import METRICS, Measurement
+from etude.results.model import FIRST_RUN, METRICS, signal_name
 from etude.results.res import parse_blocks
-from etude.results.results import Results
-from etude.results.samples import Trial, trials_of
+from etude.results.results import names_of
+from etude.results.series import Series, no_trials
+from etude.results.trials import Trials
 from etude.stats.columns import DISPLAY, display_name, metric_name
 
 
@@ -62,18 +68,21 @@ def _has_blocks(file: Path) -> bool:
     return any(block.name for block in parse_blocks(head))
 
 
-def tests_of(path: str, results: Results) -> list[Source]:
+def tests_of(path: str, trials: Trials) -> list[Source]:
+    experiment = trials.experiment
     left_out = [
         f"Line {entry['line']}: the measurement block there is left out: {entry['reason']}."
-        for entry in results.experiment.get("left_out", ())
+        for entry in experiment.get("left_out", ())
     ]
-    if results.torn and not left_out:
+    if trials.torn and not left_out:
         left_out = ["The last trial was cut short and is left out."]
-    left_out += [repeated_note(file, count) for file, count in results.repeated.items()]
+    left_out += [repeated_note(file, count) for file, count in trials.repeated.items()]
+    made = {series.test: series for series in series_of_columns(trials.columns)}
     found: list[Source] = []
-    for name in results.names():
-        label = path if results.experiment.get("verb") == "res" else f"{path.rstrip('/')}/{name}"
-        found.append(_TrialSource(label, trials_of(results.measurements[name]), tuple(left_out)))
+    for name in names_of(experiment):
+        label = path if experiment.get("verb") == "res" else f"{path.rstrip('/')}/{name}"
+        series = made.get(name) or no_trials(name, {})
+        found.append(_TrialSource(label, series, trials.columns, tuple(left_out)))
         left_out = []
     if not found:
         raise InputError(f"{path}: holds no test")
@@ -85,47 +94,77 @@ class _TrialSource:
     """A test of ours or of Auto-pilot's."""
 
     label: str
-    trials: Sequence[Trial]
+    series: Series
+    columns: Columns
+    """Of all tests."""
     warnings: tuple[str, ...] = ()
 
     def judged(self, columns: Sequence[str] | None) -> dict[str, list[float]]:
         self._check(columns)
-        return judged(self.trials, JUDGED if columns is None else columns)
+        return judged(self.series, JUDGED if columns is None else columns)
 
     def shown(self, columns: Sequence[str] | None) -> File:
         self._check(columns)
-        file = file_of(self.label, self.trials, tuple(DISPLAY) if columns is None else columns)
-        return file._replace(
-            warnings=[*self.warnings, *file.warnings, *without_values(columns, file.samples)]
-        )
+        file = file_of(self.label, self.series, tuple(DISPLAY) if columns is None else columns)
+        lines = [*self.warnings, *_failures(self.series, self.columns, self._rows())]
+        return file._replace(warnings=[*lines, *without_values(columns, file.samples)])
 
     def raw(self) -> Raw:
         names = [name for name in self._metrics() if name not in ("user", "system", "elapsed")]
-        rows = [_raw_row(m, names) for trial in self.trials for m in trial.measurements]
+        shown = [_texts(self.columns, name) for name in ("user", "system", "elapsed", *names)]
+        rows = [_raw_row(self.columns, row, shown) for row in self._rows()]
         return [("epoch", "thread", "command", "user", "sys", "elapsed", "status", *names), *rows]
 
+    def _rows(self) -> list[int]:
+        """Those of the test, trial by trial."""
+        order = {trial: place for place, trial in enumerate(self.series.trials.tolist())}
+        texts = self.columns.test.texts
+        codes = self.columns.test.codes == (texts.index(self.series.test) if order else 0)
+        return sorted(np.flatnonzero(codes).tolist(), key=lambda row: order[int(self.columns.trial[row])])
+
     def _metrics(self) -> list[str]:
-        found = dict.fromkeys(name for trial in self.trials for name in trial.metrics())
-        return sorted(found, key=lambda name: (name not in METRICS, list(found).index(name)))
+        found = list(self.series.columns)
+        return sorted(found, key=lambda name: (name not in METRICS, found.index(name)))
 
     def _check(self, columns: Sequence[str] | None) -> None:
         known = [*DISPLAY, *(name for name in self._metrics() if name not in DISPLAY)]
         _require(self.label, columns, known)
 
 
-def _raw_row(m: Measurement, names: Sequence[str]) -> tuple[str, ...]:
-    def text(metric: str) -> str:
-        value = m.value(metric)
-        return "" if value is None else f"{value:.15g}"
+def _failures(series: Series, columns: Columns, rows: Sequence[int]) -> Iterator[str]:
+    """Commands of kept trials that failed, and trials that were set aside for another reason than being the first."""
+    found: dict[int, list[str]] = {}
+    for row in rows:
+        status, worker, trial = (int(each[row]) for each in (columns.status, columns.worker, columns.trial))
+        if columns.kept[row] and (status != 0 or columns.unfinished[row]):
+            signalled = columns.flags[row] & SIGNALLED
+            ended = f"status {status if status >= 0 else None}"
+            how = f"signal {signal_name(status - 128)}" if signalled and status != 128 else ended
+            found.setdefault(trial, []).append(f"Thread {worker + 1} ended with {how} in epoch {trial}.")
+    for trial, kept, why in zip(series.trials.tolist(), series.kept.tolist(), series.why, strict=True):
+        yield from found.get(trial, ())
+        if not kept and why != FIRST_RUN:
+            yield f"Epoch {trial} was set aside: {why or 'no reason given'}."
 
-    status = m.exit_status if m.signal is None else 128 + m.signal
+
+def _texts(columns: Columns, metric: str) -> list[str]:
+    """The metric of each row, in whichever unit."""
+    values = np.full(columns.rows, np.nan)
+    for each in columns.metrics.values():
+        if each.name == metric:
+            values = np.where(np.isnan(values), each.values, values)
+    return ["" if math.isnan(value) else f"{value:.15g}" for value in values.tolist()]
+
+
+def _raw_row(columns: Columns, row: int, shown: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    status = int(columns.status[row])
     return (
-        str(m.trial),
-        str(m.worker + 1),
-        m.command_line,
-        *map(text, ("user", "system", "elapsed")),
-        "" if status is None else str(status),
-        *map(text, names),
+        str(columns.trial[row]),
+        str(columns.worker[row] + 1),
+        columns.rare.get(row, {}).get("command_text") or columns.command.text(row) or "",
+        *(texts[row] for texts in shown[:3]),
+        "" if status < 0 else str(status),
+        *(texts[row] for texts in shown[3:]),
     )
 
 

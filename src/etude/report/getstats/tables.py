@@ -13,10 +13,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from etude.report.getstats.options import Settings
 from etude.report.getstats.warnings import FREE, slopes, warnings_of
-from etude.results.model import FIRST_RUN, signal_name
-from etude.results.samples import Trial, sample
+from etude.results.series import Floats, Series, Whole
 from etude.stats.columns import DISPLAY, display_name, metric_name
 from etude.stats.intervals import t_quantile
 from etude.stats.predicate import Figures, figures
@@ -48,67 +49,47 @@ class File(NamedTuple):
     """Lines of warnings that name the relation they were raised of, before it was joined or split."""
 
 
-def value_of(trial: Trial, column: str) -> float | None:
-    """One value of a trial by our name of a column: a metric joined over commands and workers, `wait` or `cpu`."""
+def values_of(series: Series, column: str) -> Floats:
+    """Shape (trials,): a column by our name, a metric, `wait` (elapsed - user - system) or `cpu` (100·(user +
+    system)/elapsed), of each trial; NaN where there is none."""
     if column not in ("wait", "cpu"):
-        return trial.value(column)
-    elapsed, user, system = (trial.value(name) for name in ("elapsed", "user", "system"))
-    if elapsed is None or user is None or system is None:
-        return None
+        found = series.column(column)
+        return np.full(series.trials.size, np.nan) if found is None else found.values
+    elapsed, user, system = (values_of(series, name) for name in ("elapsed", "user", "system"))
     if column == "wait":
         return elapsed - user - system
-    return 100.0 * (user + system) / elapsed if elapsed else None
+    return 100.0 * (user + system) / np.where(elapsed != 0, elapsed, np.nan)
 
 
-def relation(trials: Iterable[Trial]) -> dict[str, list[float]]:
-    """Elapsed, System, User (s), Wait (s) and CPU% of each kept trial; those of which there is a value.
-
-    Wait is elapsed - user - system and CPU% is 100·(user + system)/elapsed, of each trial.
-    """
-    return {name: list(values) for name, values in file_of("", trials).samples.items()}
-
-
-def judged(trials: Iterable[Trial], columns: Iterable[str]) -> dict[str, list[float]]:
+def judged(series: Series, columns: Iterable[str]) -> dict[str, list[float]]:
     """The values of the kept trials by our names of these columns, as a predicate is judged on; may be empty."""
-    kept = [trial for trial in trials if trial.kept]
-    return {
-        column: [value for trial in kept if (value := value_of(trial, column)) is not None]
-        for column in map(metric_name, columns)
-    }
+    return {column: _kept(series, column)[0].tolist() for column in map(metric_name, columns)}
 
 
-def file_of(label: str, trials: Iterable[Trial], columns: Sequence[str] = tuple(DISPLAY)) -> File:
+def file_of(label: str, series: Series, columns: Sequence[str] = tuple(DISPLAY)) -> File:
     """What a table shows of a test: these columns, by our names, of its kept trials."""
-    trials = list(trials)
-    samples: dict[str, list[float]] = {}
-    epochs: dict[str, list[int]] = {}
-    for trial in trials:
-        for column in columns if trial.kept else ():
-            value = value_of(trial, column)
-            if value is not None:
-                samples.setdefault(display_name(column), []).append(value)
-                epochs.setdefault(display_name(column), []).append(trial.first.trial)
-    watched = {name: sample(trials, name) for name in FREE if name not in columns}
-    return File(label, samples, epochs, _failures(trials), watched=watched)
+    found = {column: _kept(series, column) for column in columns}
+    there = sorted((column for column in columns if found[column][0].size), key=lambda c: found[c][1][0])
+    numbers = series.trials[series.kept]
+    return File(
+        label,
+        {display_name(column): found[column][0].tolist() for column in there},
+        {display_name(column): numbers[found[column][1]].tolist() for column in there},
+        watched={name: series.sample(name).tolist() for name in FREE if name not in columns},
+    )
+
+
+def _kept(series: Series, column: str) -> tuple[Floats, Whole]:
+    """The values of a column that kept trials have, and which of these trials have them."""
+    values = values_of(series, column)[series.kept]
+    places = np.flatnonzero(~np.isnan(values))
+    return values[places], places
 
 
 def without_values(columns: Sequence[str] | None, samples: Collection[str]) -> list[str]:
     """Which columns that were named stand in no table, because no trial has a value of them."""
     lacking = [name for name in columns or () if display_name(name) not in samples]
     return [f"No trial has a value of {', '.join(lacking)}."] if lacking else []
-
-
-def _failures(trials: Iterable[Trial]) -> list[str]:
-    """Commands of kept trials that failed, and trials that were set aside for another reason than being the first."""
-    found = []
-    for trial in trials:
-        for m in trial.measurements if trial.kept else ():
-            if m.failed:
-                how = f"signal {signal_name(m.signal)}" if m.signal else f"status {m.exit_status}"
-                found.append(f"Thread {m.worker + 1} ended with {how} in epoch {m.trial}.")
-        if not trial.kept and trial.first.why != FIRST_RUN:
-            found.append(f"Epoch {trial.first.trial} was set aside: {trial.first.why or 'no reason given'}.")
-    return found
 
 
 def table(

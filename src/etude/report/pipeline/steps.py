@@ -288,7 +288,7 @@ def _aggregate(relation: Relation, text: str) -> Relation:
 
 
 def _joins(relation: Relation) -> tuple[dict[str, str], dict[str, str]]:
-    """How workers, and how the commands of one, are joined: as `results.samples.Trial.value` does it."""
+    """How workers, and how the commands of one, are joined: as `experiment.ledger.Trial.value` does it."""
     kinds = {
         name: metric_kind(
             "system" if name == "sys" else name, relation.units.get(name, "1"), relation.joins.get(name)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from etude.experiment.ledger import paired_samples, trials_of
 from etude.results.model import METRICS, Measurement, join_workers, metric_kind
-from etude.results.samples import paired_samples, sample, trials_of
 from support.builders import measurement
 
 
@@ -125,17 +125,6 @@ def test_trials_gather_their_workers_in_order() -> None:
         [(1, 0), (1, 1)],
         [(2, 0), (2, 1)],
     ]
-
-
-def test_a_sample_holds_kept_trials_that_have_a_value() -> None:
-    rows = [
-        measurement(trial=0, elapsed_s=9.0, kept=False, why="first run"),
-        measurement(trial=1, elapsed_s=1.0),
-        measurement(trial=2, elapsed_s=None),
-        measurement(trial=3, elapsed_s=2.0),
-        measurement(trial=4, elapsed_s=8.0, kept=False, why="failed"),
-    ]
-    assert sample(trials_of(rows), "elapsed") == [1.0, 2.0]
 
 
 def at(sitting: int, block: int, elapsed_s: float | None, **changes: Any) -> Measurement:
