@@ -24,8 +24,7 @@ import orjson
 from etude.errors import EDITED, InputError, MachineRefuses
 from etude.osutil.files import scratch_directory, try_lock
 from etude.results.bundle_name import INDEX, suffix_of
-from etude.results.checksums import SUMS, line_of, sums_of
-from etude.results.packing import Unreadable, compressed, each_file
+from etude.results.packing import SUMS, Unreadable, compressed, each_file, line_of, sums_of
 
 FORMAT, VERSION = "etude-bundle", 1
 MOST_NAMED = 3

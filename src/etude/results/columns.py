@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 from etude.errors import EDITED, InputError, MachineRefuses
 from etude.limits import limit_reached
 from etude.program import engine_path
-from etude.results.check import check_measurement
 from etude.results.integrity import check_lines, has_ended, repeated_note
-from etude.results.model import ending_of, metric_kind
+from etude.results.model import check_measurement, ending_of, metric_kind
 from etude.results.reader import not_a_measurement, read_experiment
 from etude.results.readers.rows import told
 from etude.results.readers.source import plain, text_of, unreadable

@@ -1,4 +1,5 @@
-"""Archives as streams: compressing them, and reading what is in them without trusting it."""
+"""Archives as streams: compressing them, reading what is in them without trusting it, and lists of their checksums as
+`sha256sum` writes and checks them."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import errno
 import gzip
 import hashlib
 import os
+import re
 import shutil
 import stat
 import tarfile
@@ -17,7 +19,10 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from etude.errors import InputError, MachineRefuses
-from etude.results.checksums import SUMS
+
+SUMS = "SHA256SUMS"
+_SUM = re.compile(r"(\\?)([0-9a-f]{64}) [ *](.+)", re.DOTALL)
+_ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r"}
 
 MOST_SUMS_BYTES = 64 << 20
 MOST_MEMBERS, MOST_BYTES = 1_000_000, 1 << 40
@@ -204,3 +209,33 @@ def _read(name: str, source: IO[bytes], target: IO[bytes] | None) -> Found:
                 raise OSError(errno.EFBIG, f"{SUMS} is too large")
             kept.append(part)
     return Found(name, digest.hexdigest(), b"".join(kept))
+
+
+def line_of(digest: str, name: str) -> str:
+    """A file's line. A name with a backslash or a line's end is escaped, and the line begins with a backslash."""
+    escaped = "".join(_ESCAPES.get(character, character) for character in name)
+    return f"{'' if escaped == name else chr(92)}{digest}  {escaped}\n"
+
+
+def sums_of(content: bytes) -> tuple[dict[str, str], list[str]]:
+    """The digests by name, and what is wrong with the list, a line each."""
+    found: dict[str, str] = {}
+    wrong = []
+    lines = content.decode("utf-8", "surrogateescape").split("\n")
+    for number, line in enumerate(lines, 1):
+        if not line and number == len(lines):
+            continue
+        match = _SUM.fullmatch(line)
+        if match is None:
+            wrong.append(f"{SUMS}, line {number}: is no checksum")
+            continue
+        name = _unescaped(match[3]) if match[1] else match[3]
+        if name in found:
+            wrong.append(f"{name}: stands in {SUMS} twice")
+        found[name] = match[2]
+    return found, wrong
+
+
+def _unescaped(name: str) -> str:
+    back = {escape[1]: character for character, escape in _ESCAPES.items()}
+    return re.sub(r"\\(.)", lambda m: back.get(m[1], m[0]), name)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,8 @@ import orjson
 
 from etude.errors import EDITED, InputError
 from etude.osutil.trust import check_for_root
-from etude.results.check import check_experiment, check_measurement
 from etude.results.integrity import check_lines, has_ended, repeated_rows
-from etude.results.model import Measurement, from_line
+from etude.results.model import MOST, Measurement, check_measurement, from_line, short
 from etude.results.regular import open_regular, read_regular
 from etude.results.resfile import read_res
 from etude.results.results import FORMAT, VERSION, Results
@@ -182,3 +182,48 @@ def _last_trial(trials: Sequence[Any]) -> Sequence[Any]:
     """The run of equal trial numbers at the end."""
     first = next((i for i in range(len(trials) - 1, -1, -1) if trials[i] != trials[-1]), -1) + 1
     return trials[first:]
+
+
+def check_experiment(document: Mapping[str, Any]) -> None:
+    """Raise for an experiment.json whose members cannot be meant.
+
+    Raises:
+        ValueError: what is wrong.
+    """
+    missing = [name for name in ("tests", "plan", "sittings") if name not in document]
+    if missing:
+        raise ValueError(f"lacks {', '.join(missing)}; was it edited?")
+    if type(document["plan"]) is not dict:
+        raise ValueError("plan must be an object")
+    for name in ("tests", "sittings"):
+        if type(document[name]) is not list or not all(type(entry) is dict for entry in document[name]):
+            raise ValueError(f"{name} must be a list of objects")
+    for sitting in document["sittings"]:
+        if type(sitting.get("sitting")) is not int:
+            raise ValueError("each of sittings must hold sitting, its number")
+    _check_tests(document["tests"])
+    planned = document["plan"].get("tests") or []
+    if type(planned) is not list or any(
+        type(t) is not dict or type(t.get("name")) is not str for t in planned
+    ):
+        raise ValueError("the tests of plan must be a list of objects with a name")
+
+
+def _check_tests(tests: Sequence[Mapping[str, Any]]) -> None:
+    for test in tests:
+        if [type(test.get(m)) for m in ("name", "directory", "role", "parameters")] != [str, str, str, dict]:
+            raise ValueError("each of tests must hold name, directory, role and parameters")
+        if not _within(test["directory"]):
+            raise ValueError(f"the directory of test {test['name']!r} cannot be {short(test['directory'])}")
+        for name, least in (("workers", 1), ("lines", 0)):
+            if name in test and (type(test[name]) is not int or not least <= test[name] <= MOST):
+                raise ValueError(f"{name} of test {test['name']!r} cannot be {short(test[name])}")
+    for name in ("name", "directory"):
+        most = Counter(test[name] for test in tests).most_common(1)
+        if most and most[0][1] > 1:
+            raise ValueError(f"two tests have one {name}: {short(most[0][0])}")
+
+
+def _within(name: str) -> bool:
+    """Whether it names an entry of the results directory itself, and none elsewhere."""
+    return name not in ("", ".", "..") and not any(c in "/\0" or "\ud800" <= c <= "\udfff" for c in name)

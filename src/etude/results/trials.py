@@ -14,7 +14,6 @@ import numpy as np
 import orjson
 
 from etude.errors import EDITED
-from etude.results.check import check_measurement
 from etude.results.columns import (
     CANCELLED,
     KEPT,
@@ -31,7 +30,7 @@ from etude.results.columns import (
 )
 from etude.results.integrity import check_lines, has_ended, repeated_rows
 from etude.results.joining import asked_in
-from etude.results.model import METRICS, Measurement, is_printed, metric_kind
+from etude.results.model import METRICS, Measurement, check_measurement, is_printed, metric_kind
 from etude.results.reader import not_a_measurement, read_experiment, read_measurements
 from etude.results.regular import open_regular
 from etude.results.results import Results

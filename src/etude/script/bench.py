@@ -20,8 +20,7 @@ from etude.experiment.printed import Printed, note_matches, printed_metric
 from etude.experiment.sitting import Desk
 from etude.experiment.trial import group_name
 from etude.masking import Mask
-from etude.results.blocks import Block
-from etude.results.disk import DISK_BLOCKS, members_of
+from etude.results.blocks import DISK_BLOCKS, Block, members_of
 from etude.results.model import FIRST_RUN, Measurement, from_line
 from etude.results.windows import Taken
 from etude.results.writer import directory_name

@@ -21,8 +21,7 @@ import orjson
 from etude.errors import EDITED, InputError
 from etude.experiment.sitting import new_document
 from etude.osutil.trust import check_for_root
-from etude.results.check import check_measurement
-from etude.results.model import Measurement, to_line
+from etude.results.model import Measurement, check_measurement, to_line
 from etude.workbench.goal import Goal
 from etude.workbench.policies.registry import policy
 from etude.workbench.readings import reading

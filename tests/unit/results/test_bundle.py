@@ -22,7 +22,7 @@ from etude.errors import EtudeError, InputError, MachineRefuses
 from etude.results import packing
 from etude.results.bundle import Member, member_of, opened, unwritten, verify, write_bundle
 from etude.results.bundle_name import is_bundle
-from etude.results.checksums import line_of, sums_of
+from etude.results.packing import line_of, sums_of
 from etude.results.writer import sole_writer
 from support.golden import Golden
 from support.profiles import examples

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from etude.results.check import check_measurement
-from etude.results.model import METRICS, Measurement, from_line, to_line
+from etude.results.model import METRICS, Measurement, check_measurement, from_line, to_line
 from etude.results.res import (
     Block,
     fields,

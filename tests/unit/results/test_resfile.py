@@ -12,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.errors import InputError
-from etude.results.check import check_experiment, check_measurement
-from etude.results.model import Measurement, to_line
-from etude.results.reader import load_results
+from etude.results.columns_series import series_of_columns
+from etude.results.model import Measurement, check_measurement, to_line
+from etude.results.reader import check_experiment, load_results
 from etude.results.res import format_measurement, format_snapshot
 from etude.results.resfile import read_res
 from etude.results.results import Results
+from etude.results.trials import trials_of_results
 from support.builders import measurement, series_of_rows
 
 
@@ -202,4 +203,4 @@ def test_any_bytes_are_results_or_an_input_error(data: bytes) -> None:
         for m in results.measurements["x"]:
             check_measurement(to_line(m))
         results.frame()
-        series_of_rows(results.measurements["x"]).sample("elapsed").tolist()
+        series_of_columns(trials_of_results(results).columns)

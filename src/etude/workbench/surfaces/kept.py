@@ -20,8 +20,7 @@ import orjson
 
 from etude.errors import EDITED, InputError
 from etude.experiment.sitting import new_document
-from etude.results.check import check_measurement
-from etude.results.model import Measurement, to_line
+from etude.results.model import Measurement, check_measurement, to_line
 from etude.results.reader import read_trusted_experiment
 from etude.results.units import kind_of
 from etude.workbench.record import Record, alone, append, begin, digest, finite_all, instant, mend

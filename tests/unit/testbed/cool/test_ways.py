@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from etude.errors import MachineRefuses
 from etude.osutil.mounts import parsed
-from etude.results.check import check_measurement
-from etude.results.model import CACHE_WAYS, to_line
+from etude.results.model import CACHE_WAYS, check_measurement, to_line
 from etude.testbed.cool.dataset import OWN_BYTES, Residency, not_as_declared
 from etude.testbed.cool.steps import check_anew, remount
 from etude.testbed.cool.ways import Cooled, cool
