@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from etude.results.model import Joined, Measurement, join_trial, metric_kind
-from etude.results.series import LATEST_NS, LONGEST_S
+from etude.results.model import LATEST_NS, LONGEST_S, Joined, Measurement, join_trial, metric_kind
 
 NS_PER_S = 1e9
 

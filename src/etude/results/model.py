@@ -15,6 +15,9 @@ MetricValue = Sequence[Any]
 """`[value, unit]`, or `[None, unit, reason]`; then how it is joined, where its METRIC says so."""
 
 
+LATEST_NS, LONGEST_S = 2**62, 1e9
+"""What no clock says and no trial lasts: such numbers are another's, and not taken for times."""
+
 CACHE_WAYS = ("none", "warm", "chill", "drop", "remount", "remount+chill", "reboot", "reboot+chill")
 """What can be done about caches before a trial, as a measurement's `cache` names it."""
 

@@ -9,9 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-LATEST_NS, LONGEST_S = 2**62, 1e9
-"""What no clock says and no trial lasts: such numbers are another's, and not taken for times."""
-
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 Flags = NDArray[np.bool_]
