@@ -161,8 +161,7 @@ $(REQUIREMENTS_STAMP): pyproject.toml constraints.txt
 	@echo "$(CURDIR)" > $(VENV)/place
 	@touch $@.new
 	@echo 'installing the requirements of pyproject.toml, at the versions of constraints.txt'
-	@$(PYTHON) packaging/requirements.py pyproject.toml > $(VENV)/requirements.txt
-	@$(PIP) install --quiet --no-compile --disable-pip-version-check -r $(VENV)/requirements.txt -c constraints.txt || { \
+	@$(PIP) install --quiet --no-compile --disable-pip-version-check --no-deps --require-hashes -r constraints.txt || { \
 		echo 'make: pip could not install the requirements; where pypi.org cannot be reached, name a mirror (PIP_INDEX_URL=URL make setup)' >&2; exit 1; }
 	@mv $@.new $@
 

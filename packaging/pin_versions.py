@@ -1,21 +1,30 @@
-"""Writes constraints.txt: the exact version of every package that a set-up installs (`make constraints`).
+"""Writes constraints.txt: the exact version of every package that a set-up installs (`make constraints`), and the
+SHA-256 of each archive of it that may be installed on Linux.
 
 pip itself resolves the requirements, in a fresh environment and without installing them; what it would
 have installed is what gets pinned.
 """
 
 import json
+import os
+import re
 import subprocess
 import sys
 import tempfile
 import tomllib
+import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 
+from pip._internal.models.index import PyPI
 from requirements import requirements
 
 HEADER = """\
-# Exact versions of all that `make setup` installs. Made by `make constraints`; not edited by hand.
+# Exact versions of all that `make setup` installs, and the SHA-256 of each archive that it may be installed from.
+# Made by `make constraints`; not edited by hand.
 """
+INDEX = os.environ.get("PIP_INDEX_URL", PyPI.simple_url).rstrip("/")
+SIMPLE = "application/vnd.pypi.simple.v1+json"
 
 
 def resolve(wanted: list[str]) -> dict[str, str]:
@@ -28,9 +37,37 @@ def resolve(wanted: list[str]) -> dict[str, str]:
             [*pip, "--dry-run", "--ignore-installed", "--report", str(report), *wanted], check=True
         )
         picked = json.loads(report.read_text(encoding="utf-8"))["install"]
-    return {
-        item["metadata"]["name"].lower().replace("_", "-"): item["metadata"]["version"] for item in picked
-    }
+    return {normal(item["metadata"]["name"]): item["metadata"]["version"] for item in picked}
+
+
+def hashes(name: str, version: str) -> list[str]:
+    """Of the release's source and of its wheels for Linux, sorted; of what was withdrawn, too."""
+    request = urllib.request.Request(f"{INDEX}/{name}/", headers={"Accept": SIMPLE})
+    with urllib.request.urlopen(request) as answer:
+        files = json.load(answer)["files"]
+    return sorted(file["hashes"]["sha256"] for file in files if is_of(file["filename"], name, version))
+
+
+def is_of(file: str, name: str, version: str) -> bool:
+    """Whether an archive is one of this release for Linux."""
+    if file.endswith(".whl"):
+        of, its_version, *_, platform = file.removesuffix(".whl").split("-")
+        return (normal(of), its_version) == (name, version) and (platform == "any" or "linux" in platform)
+    stem = file.removesuffix(".tar.gz").removesuffix(".zip")
+    of, _, its_version = stem.rpartition("-")
+    return stem != file and (normal(of), its_version) == (name, version)
+
+
+def normal(name: str) -> str:
+    return re.sub("[-_.]+", "-", name).lower()
+
+
+def lock(pins: dict[str, str]) -> Iterator[str]:
+    """Lines that pip reads with --require-hashes."""
+    for name, version in sorted(pins.items()):
+        yield f"{name}=={version}"
+        yield from (f" \\\n    --hash=sha256:{digest}" for digest in hashes(name, version))
+        yield "\n"
 
 
 def check_python(pins: dict[str, str], pyproject: Path) -> None:
@@ -49,5 +86,4 @@ if __name__ == "__main__":
     pyproject = Path("pyproject.toml")
     pins = resolve(requirements(pyproject))
     check_python(pins, pyproject)
-    lines = [f"{name}=={version}\n" for name, version in sorted(pins.items())]
-    Path(sys.argv[1]).write_text(HEADER + "".join(lines), encoding="utf-8")
+    Path(sys.argv[1]).write_text(HEADER + "".join(lock(pins)), encoding="utf-8")

@@ -173,10 +173,13 @@ def download(root: Path, wanted: list[str]) -> None:
         path.name.removeprefix("python") for path in sorted((root / "usr/bin").glob("python3.[0-9]*"))
     )
     (wheels / "requirements.txt").write_text("\n".join(wanted) + "\n")
+    # pip takes hashes only where each requirement is pinned; what these need in turn it finds itself.
+    versions = [line.split(" ")[0] for line in pins().splitlines() if "==" in line]
+    (wheels / "constraints.txt").write_text("\n".join(versions) + "\n")
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "download"]
     where = ["--dest", str(wheels), "--only-binary=:all:", "--python-version", version]
     try:
-        run(*pip, *where, "-r", wheels / "requirements.txt", "-c", PROJECT / "constraints.txt")
+        run(*pip, *where, "-r", wheels / "requirements.txt", "-c", wheels / "constraints.txt")
     except subprocess.CalledProcessError:
         raise CannotBuild("pip cannot download the wheels of what Étude requires") from None
 

@@ -6,6 +6,7 @@ import json
 import os
 import select
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
@@ -110,7 +111,8 @@ class Engine:
         """
         self._interrupts = interrupts
         self._number = 0
-        self._buffer = b""
+        self._lines: deque[bytes] = deque()
+        self._begun: list[bytes] = []
         self._ours = transport is None
         transport = transport or _started(program or engine_path())
         self._program, self._why = transport.name, transport.why
@@ -163,7 +165,7 @@ class Engine:
         """
         self._fill()
         found = []
-        while b"\n" in self._buffer:
+        while self._lines:
             found.append(self._read())
         return found
 
@@ -230,7 +232,7 @@ class Engine:
     def _answer(self, patience: int = 0) -> dict[str, Any]:
         """The next answer; cancels what is under way when more than `patience` signals have come."""
         cancelled = False
-        while b"\n" not in self._buffer:
+        while not self._lines:
             if not cancelled and self._interrupts is not None and self._interrupts.count > patience:
                 cancelled = True
                 self._send({"do": "cancel"})
@@ -257,16 +259,21 @@ class Engine:
         data = os.read(self._answers, 1 << 20)
         if not data:
             raise self._died()
-        self._buffer += data
+        # An answer may hold megabytes of what a program printed: no byte of it is looked at again.
+        *ends, begun = data.split(b"\n")
+        for end in ends:
+            self._lines.append(b"".join([*self._begun, end]))
+            self._begun.clear()
+        self._begun.append(begun)
 
     def _read(self, within_s: float | None = None) -> dict[str, Any]:
         until = None if within_s is None else time.monotonic() + within_s
-        while b"\n" not in self._buffer:
+        while not self._lines:
             if until is not None and not _readable(self._answers, until - time.monotonic()):
                 self.close(wait=False)
                 raise EngineLost(f"{self._program}: no answer within {within_s:g} s")
             self._fill()
-        line, _, self._buffer = self._buffer.partition(b"\n")
+        line = self._lines.popleft()
         try:
             answer = json.loads(line)
         except ValueError:

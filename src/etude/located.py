@@ -19,6 +19,10 @@ from etude.errors import InputError
 from etude.osutil.trust import open_for_root
 from etude.units.parsing import QuantityError, duration, duration_text, share
 
+MOST_PARTS = 100
+"""Most parts of a dotted key: the time that tomllib takes for one grows as their square."""
+DEEP = re.compile(rf"""(?<![\w"'-])(?:[ \t]*+[\w"'-]++[ \t]*+\.){{{MOST_PARTS}}}""")
+
 
 @dataclass(frozen=True, slots=True)
 class Section:
@@ -152,6 +156,9 @@ def document(path: Path) -> Section:
 
 def parsed(path: Path, text: str) -> Section:
     """The same of its text."""
+    if deep := DEEP.search(text):
+        begins = text.count("\n", 0, deep.start()) + 1
+        raise InputError(f"{path}:{begins}: has a key of more than {MOST_PARTS} parts")
     try:
         return Section(path, text, "", tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:

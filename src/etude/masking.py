@@ -6,13 +6,15 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from etude.errors import InputError
 from etude.patterns import Pattern, compile_pattern, cut_out
 
 MASKED = "(masked)"
-_NAMES = r"(?i:password|passwd|token|secret|api[_-]?key)"
+_NAMES = r"(?i:password|passwd|[a-z0-9]_pwd|token|secret|api[_-]?key)"
+_QUOTED = r""""(?:\\.|[^"\\\n])*"|'[^'\n]*'"""
 SECRETS = (
     # Of a URL, up to the last @: a password may hold others.
     r"://([^/\s\"'<>]+)@",
@@ -22,14 +24,15 @@ SECRETS = (
     r"|\bxox[abeoprs]-[\w-]{10,}|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*|\bAIza[\w-]{30,}|\bnpm_\w{20,}|\bpypi-[\w-]{20,}"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*|(?i:\b(?:bearer|basic)\s+)[\w.~+/=-]{8,}",
     # password=… anywhere, and the word behind an option of such a name.
-    rf"{_NAMES}=([^\s;&,]+)",
-    rf"(?:^|\s)--?[\w-]*{_NAMES}\s+([^\s;&,-][^\s;&,]*)",
+    rf"{_NAMES}=({_QUOTED}|[^\s;&,]+)",
+    rf"(?:^|\s)--?[\w-]*{_NAMES}\s+({_QUOTED}|[^\s;&,-][^\s;&,]*)",
 )
 """Patterns of what is masked in any case; the first group, or all of the match."""
 SIGNS = (
     *(
         "@",
         "passw",
+        "_pwd",
         "token",
         "secret",
         "api",
@@ -47,14 +50,38 @@ SIGNS = (
 """Text in small letters of which each secret has some: without, no pattern is asked."""
 _HINT = re.compile(_NAMES)
 _OPTION = re.compile(rf"--?[\w-]*{_NAMES}")
+_OPTION_SET = re.compile(rf"(--?[\w-]*{_NAMES}=).+", re.DOTALL)
+SECRET_VARIABLE = re.compile(
+    r"TOKEN|SECRET|PASS(?!IVE|ENV)|(?<=\w)(?<!OLD)PWD$|CREDENTIAL"
+    r"|(?:^|_|API|ACCESS|PRIVATE|AUTH|SSH)KEY(?!BOARD|MAP|CHAIN_PATH)"
+    r"|AUTH(?!OR)|COOKIE|SIGNATURE|PRIVATE|_PW$|_PIN$|WEBHOOK|_DSN$|CONNECTION_STRING",
+    re.I,
+)
+"""Names of environment variables whose values are secrets."""
+_VARIABLES = {
+    "variables": SECRET_VARIABLE,
+    "environment": SECRET_VARIABLE,
+    "assignments": re.compile(rf"{_NAMES}$"),
+}
+"""Members of JSON data whose own members are variables, and the names of those that are secrets."""
+_HOLDERS = tuple(f'"{name}"' for name in _VARIABLES)
 
 
 def mask_of(plan: Mapping[str, Any], source: str, patterns: Sequence[str] = ()) -> Mask:
     """The mask of a stored plan, with further patterns. Raises InputError where its own cannot be read."""
     try:
-        return Mask([*plan.get("masks", ()), *patterns])
+        return Mask(list(dict.fromkeys([*plan.get("masks", ()), *patterns])))
     except (TypeError, ValueError) as error:
         raise InputError(f"{source}: its masks cannot be read: {error}; was it edited?") from None
+
+
+def mask_of_all(documents: Iterable[tuple[str, Mapping[str, Any]]], patterns: Sequence[str] = ()) -> Mask:
+    """The mask of what is said of several experiments, each with its source. Raises as `mask_of` does."""
+    found = Mask(patterns)
+    for source, document in documents:
+        plan = document.get("plan")
+        found = mask_of(plan if isinstance(plan, Mapping) else {}, source, found.patterns)
+    return found
 
 
 class Mask:
@@ -85,7 +112,8 @@ class Mask:
             whole = _without(pattern, whole)
         for word in whole:
             secret = _OPTION.fullmatch(before) and word and not word.startswith("-")
-            found.append(MASKED if secret else _usual(word))
+            its_own = _OPTION_SET.fullmatch(word)
+            found.append(MASKED if secret else f"{its_own[1]}{MASKED}" if its_own else _usual(word))
             before = word
         return found
 
@@ -94,16 +122,49 @@ class Mask:
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, dict):
-            return {self.text(name): self.data(member) for name, member in value.items()}
+            return {self.text(name): self.member(member, name) for name, member in value.items()}
         if isinstance(value, list | tuple):
             texts = all(isinstance(each, str) for each in value)
             return type(value)(self.words(value) if texts else map(self.data, value))
         return value
 
+    def member(self, value: Any, *path: str) -> Any:
+        """JSON data that stands in a document under these names, the last ones of its path."""
+        *above, name = path
+        if isinstance(value, str) and above and (secret := _VARIABLES.get(above[-1])):
+            return self._variable(name, value, secret)
+        if isinstance(value, dict) and name in _VARIABLES:
+            return {self.text(inner): self.member(each, name, inner) for inner, each in value.items()}
+        return self.data(value)
+
+    def _variable(self, name: str, value: str, secret: re.Pattern[str]) -> str:
+        """The value of a variable, or of an assignment to it."""
+        if value and secret.search(name):
+            return MASKED
+        head, equals, tail = self.text(f"{name}={value}").partition("=")
+        return tail if equals and head == name else MASKED
+
+    def parts(self, value: Any) -> Any:
+        """Data of any kind, dataclasses too: each of its texts without secrets, by itself."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, Mapping):
+            return {self.parts(name): self.parts(member) for name, member in value.items()}
+        if isinstance(value, list | tuple):
+            return type(value)(map(self.parts, value))
+        if is_dataclass(value) and not isinstance(value, type):
+            return replace(
+                value, **{each.name: self.parts(getattr(value, each.name)) for each in fields(value)}
+            )
+        return value
+
     def content(self, text: bytes) -> bytes:
         """Text, a line of it, or JSON, which stays JSON."""
         before = text.decode("utf-8", "surrogateescape")
-        as_it_stands = "\\" not in before and not _HINT.search(before) and not (self._own and "[" in before)
+        structured = (
+            "\\" in before or (self._own and "[" in before) or any(each in before for each in _HOLDERS)
+        )
+        as_it_stands = not structured and not _HINT.search(before)
         if as_it_stands and self.text(before) == before:
             return text
         try:

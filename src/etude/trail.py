@@ -6,6 +6,7 @@ is loaded by `begin`. Secrets are masked as in commands (`masking.py`), their va
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import time
@@ -14,6 +15,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from etude.errors import MachineRefuses
+from etude.escaping import escaped
+from etude.osutil.named import APPEND, open_named
 
 if TYPE_CHECKING:
     import logging
@@ -84,8 +87,12 @@ def _handler(path: str) -> logging.Handler:
 
         complained = False
 
+        def _open(self) -> io.TextIOWrapper:
+            opened = open_named(self.baseFilename, APPEND)
+            return open(opened, "a", encoding=self.encoding, errors=self.errors)
+
         def format(self, record: logging.LogRecord) -> str:
-            return super().format(record).replace("\r", "\\r").replace("\n", "\\n")
+            return escaped(super().format(record), lines=False)
 
         def handleError(self, record: logging.LogRecord) -> None:
             if not self.complained:

@@ -68,9 +68,10 @@ def mapped(
     space: Space = SPACE,
     retry: bool = False,
     display: Display | None = None,
+    name: str = "made",
 ) -> KeptSurface:
     """One sitting."""
-    what = charted("made", space, rules or Rules(), response, "")
+    what = charted(name, space, rules or Rules(), response, "")
     with keeping_surface(path, what) as kept:
         if retry:
             kept.forget_failed()

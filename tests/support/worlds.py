@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from etude.codec import decoded
 from etude.errors import CommandFailed, InputError, Restarting
 from etude.results.model import FIRST_RUN
 from etude.script.arguments import Copied
 from etude.script.machine import Machine
 from etude.script.parse import parse_text
 from etude.script.program import Program
-from etude.script.state import Running, Scope, State, from_data, to_data
+from etude.script.state import Running, Scope, State, to_data
 from etude.script.world import TrialOnDisk
 
 Fails = Callable[[str, str, Running | None], str | None]
@@ -147,6 +148,11 @@ def play(text: str | Program, world: NotedWorld | None = None, state: State | No
     return world.story
 
 
+def from_data(data: Any) -> State:
+    """A state from its data. Raises InputError: it is none."""
+    return decoded(State, data, "state.json", every=True, only=True)
+
+
 def reloaded(state: State) -> State:
     """A state after it was written and read."""
     return from_data(json.loads(json.dumps(to_data(state))))
@@ -157,4 +163,4 @@ def reload(data: str) -> State:
     return from_data(json.loads(data))
 
 
-__all__ = ["Any", "NotedWorld", "never", "play", "reload", "reloaded"]
+__all__ = ["Any", "NotedWorld", "from_data", "never", "play", "reload", "reloaded"]

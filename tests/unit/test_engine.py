@@ -44,6 +44,14 @@ def requests(directory: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in (directory / "requests").read_text().splitlines()]
 
 
+def test_an_answer_of_many_megabytes_is_looked_at_once(engine: Engines) -> None:
+    size = 96_000_000
+    text = f'read -r line; printf \'{{"rows": [{{"worker": 0, "output": "\'; head -c {size} /dev/zero | tr \'\\0\' a'
+    with engine(f"{text}; echo '\"}}]}}'") as running:
+        (row,) = running.launch(TRUE)
+        assert len(row["output"]) == size
+
+
 def test_a_launch_is_one_request_with_all_members_and_its_rows_come_back(
     engine: Engines, tmp_path: Path
 ) -> None:

@@ -20,7 +20,10 @@ def test_every_crate_of_others_is_a_release_with_a_checksum() -> None:
     assert wrong == []
 
 
-def test_every_package_has_one_version() -> None:
-    pins = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
-    assert [pin for pin in pins if not re.fullmatch(r"[a-z0-9][a-z0-9.-]*==[0-9][\w.!+]*", pin)] == []
-    assert len({pin.partition("==")[0] for pin in pins}) == len(pins)
+def test_every_package_has_one_version_and_checksums() -> None:
+    text = "\n" + re.sub("^#.*\n", "", (ROOT / "constraints.txt").read_text(), flags=re.MULTILINE)
+    pins = re.findall(
+        r"\n([a-z0-9][a-z0-9.-]*)==[0-9][\w.!+]*(?: \\\n    --hash=sha256:[0-9a-f]{64})+(?=\n)", text
+    )
+    assert pins == re.findall(r"\n([^ #\n][^=\n]*)==", text)
+    assert len({*pins}) == len(pins) > 50

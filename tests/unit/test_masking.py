@@ -16,6 +16,10 @@ from etude.experiment.run import resume
 from etude.experiment.test import Test
 from etude.masking import MASKED, Mask
 from etude.report.bundle import gather
+from etude.report.differences import compare
+from etude.report.page import content_of
+from etude.report.page import gather as read
+from etude.report.page.write import rendered
 from etude.workbench.pool.wanted import PoolSpec
 from etude.workbench.spread.asked import document_of
 from etude.workbench.spread.part import new_part
@@ -53,6 +57,8 @@ def test_a_pattern_may_match_over_several_words(pattern: str, masked: list[str])
         ("rsync a git@host:b", "rsync a git@host:b"),
         ("docker run nginx:1.2@sha256:0a", "docker run nginx:1.2@sha256:0a"),
         ("tool --token --fast", "tool --token --fast"),
+        ("MYSQL_PWD=x mysql", f"MYSQL_PWD={MASKED} mysql"),
+        ("env PWD=/a OLDPWD=/b pwd", "env PWD=/a OLDPWD=/b pwd"),
     ],
 )
 def test_what_is_masked_without_a_pattern(text: str, masked: str) -> None:
@@ -69,6 +75,35 @@ def test_long_text_takes_time_that_grows_with_its_length(part: str) -> None:
 def test_a_pattern_masks_its_group_or_all_of_its_match() -> None:
     assert Mask(["key-(\\w+)"]).text("run key-ab \udcff key-cd") == f"run key-{MASKED} \udcff key-{MASKED}"
     assert Mask(["k.y"]).text("key-ab") == f"{MASKED}-ab"
+
+
+@pytest.mark.parametrize("quote", "'\"")
+def test_a_secret_of_several_words_is_masked_whole(quote: str) -> None:
+    for text in (f"a --password {quote}x y{quote} b", f"a --password={quote}x y{quote} b"):
+        assert "x" not in Mask().text(text)
+        assert "y" not in Mask().text(text)
+        assert Mask().text(text).endswith(" b")
+    assert Mask().words(["a", "--password=x y", "b"]) == ["a", f"--password={MASKED}", "b"]
+
+
+@pytest.mark.parametrize(
+    ("holder", "name", "value", "masked"),
+    [
+        ("assignments", "API_KEY", "x y", MASKED),
+        ("assignments", "url", "http://me:x@h/", f"http://{MASKED}@h/"),
+        ("assignments", "KEYS", "100", "100"),
+        ("assignments", "k", "4711", MASKED),
+        ("environment", "MYSQL_PWD", "x", MASKED),
+        ("variables", "AWS_SECRET_ACCESS_KEY", "x", MASKED),
+        ("variables", "OLDPWD", "/home", "/home"),
+        ("variables", "API_KEY", "", ""),
+        ("metrics", "API_KEY", "x", "x"),
+    ],
+)
+def test_variables_in_json_are_masked_by_their_names(holder: str, name: str, value: str, masked: str) -> None:
+    mask, document = Mask(["k=(4711)"]), {"plan": {holder: {name: value}}}
+    assert mask.data(document) == {"plan": {holder: {name: masked}}}
+    assert json.loads(mask.content(json.dumps(document).encode())) == {"plan": {holder: {name: masked}}}
 
 
 def test_json_stays_json() -> None:
@@ -128,6 +163,57 @@ def test_a_bundle_has_none_and_cannot_be_run_again(tmp_path: Path) -> None:
     packed.write_text(json.dumps(document))
     with pytest.raises(InputError, match="masked"):
         plan_to_resume(document, str(packed))
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Two results whose commands, hooks and variables differ by secrets alone."""
+    places = []
+    for number, secret in enumerate(SECRETS):
+        test = Test(
+            "a",
+            ("/bin/sh", "-c", f"a --password '{secret} {secret}'"),
+            setup=f"login --token {secret}",
+            prepare=f"get http://me:{secret}@h/",
+            environment={"MYSQL_PWD": secret},
+        )
+        of_pattern = Test("b", ("b", "key", secret))
+        plan = make_plan([test, of_pattern], trials=2, seed=1, masks=(r"key (\S+)",))
+        place = tmp_path_factory.mktemp("results") / f"r{number}"
+        world = World({"/bin/sh": around(0.01), "b": around(0.01)})
+        line = ["etude bench", f"--password={secret}"]
+        run(plan, directory=place, make_engine=world.make_engine, command_line=line)
+        places.append(str(place))
+    return places
+
+
+@pytest.mark.parametrize("form", ["html", "markdown", "latex"])
+def test_a_report_has_none(form: str, measured: list[str]) -> None:
+    page = rendered(content_of(read(measured)), form)
+    assert "login" in page
+    assert [each for each in SECRETS if each in page] == []
+
+
+def test_a_readme_has_none_of_the_plans_own_patterns(measured: list[str]) -> None:
+    members = {
+        each.name: b"".join(each.read()) for each in gather([Path(place) for place in measured]).members
+    }
+    assert [each for each in SECRETS if each in repr(members)] == []
+    assert b"b key" in members["README.txt"]
+
+
+def test_that_secrets_differ_is_seen_but_not_they(measured: list[str]) -> None:
+    documents = [json.loads(Path(place, "experiment.json").read_text()) for place in measured]
+    found = {each.what: each for each in compare(*documents).differs}
+    assert {
+        "plan.tests.0.command",
+        "plan.tests.1.command",
+        "plan.tests.0.setup",
+        "plan.tests.0.prepare",
+        "plan.tests.0.environment.MYSQL_PWD",
+    } <= set(found)
+    assert [each for each in SECRETS if each in repr(found)] == []
+    assert all(each.then != each.now for each in found.values())
 
 
 def test_over_a_pool_as_well(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use etude_clock::SECOND;
 use etude_micro::options::{Arg, Parser};
+use etude_terminal::complain;
 
 use crate::Wrong;
 
@@ -12,7 +13,7 @@ const MOST_NS: u64 = 10_000_000 * SECOND;
 /// Ends a command: the exit status.
 pub fn answer(verb: &str, done: Result<u8, Wrong>) -> u8 {
     done.unwrap_or_else(|(line, code)| {
-        eprintln!("etude-engine {verb}: {line}");
+        complain!("etude-engine {verb}: {line}");
         code
     })
 }

@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use etude_terminal::escaped;
+
 use serde_json::{Map, Value, json};
 
 use crate::Wrong;
@@ -143,7 +145,7 @@ fn fragments_command(arguments: impl Iterator<Item = OsString>) -> Result<u8, Wr
             println!(
                 "{} {}",
                 line[0].as_u64().map_or("?".to_owned(), |n| n.to_string()),
-                line[1].as_str().unwrap_or_default()
+                escaped(line[1].as_str().unwrap_or_default())
             );
         }
     }
@@ -209,9 +211,9 @@ pub enum Shape {
 
 pub fn say(shape: Shape, members: &Map<String, Value>, words: impl FnOnce() -> String) {
     match shape {
-        Shape::Words => println!("{}", words()),
-        Shape::Json => println!("{}", Value::Object(members.clone())),
-        Shape::Block(name) => print!("[{name}]\n{}", lines("", members)),
+        Shape::Words => println!("{}", escaped(&words())),
+        Shape::Json => println!("{}", escaped(&Value::Object(members.clone()).to_string())),
+        Shape::Block(name) => print!("{}", escaped(&format!("[{name}]\n{}", lines("", members)))),
     }
 }
 

@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 use etude_clock::SECOND;
+use etude_terminal::complain;
 
 use crate::arguments::{answer, bytes, each, number, seconds, share, text, whole};
 use crate::command::{Shape, mib, one, say};
@@ -67,7 +68,7 @@ fn command(arguments: impl Iterator<Item = OsString>) -> Result<u8, Wrong> {
     let shows = io::stderr().is_terminal();
     let done = precondition(&device, &asked.wish, &mut |what, rate| {
         if shows {
-            eprintln!("precondition: {what}: {:.1} MiB/s", mib(rate));
+            complain!("precondition: {what}: {:.1} MiB/s", mib(rate));
         }
     });
     let done = done.map_err(|error| machine(path.display(), &error))?;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use etude_clock::SECOND;
 use etude_launch::sys;
 use etude_nfs::Export;
-use etude_replay::screen::{Screen, say};
+use etude_terminal::{Escaping, Screen, say};
 
 use crate::chosen::Chosen;
 use crate::driver::Client;
@@ -179,7 +179,7 @@ pub(crate) fn told(
     let writer = thread::spawn(move || {
         telling::make_way();
         match format {
-            Format::Json => telling::write(&receiver, &kinds, io::stdout()),
+            Format::Json => telling::write(&receiver, &kinds, Escaping(io::stdout())),
             Format::Text => {
                 let screen = Screen::of(&io::stdout());
                 text_report::write(&receiver, kinds.len(), planned_ns, screen, io::stdout())

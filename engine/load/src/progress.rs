@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use etude_clock::{SECOND, monotonic_ns};
-use etude_replay::screen::Screen;
+use etude_terminal::Screen;
 
 const EVERY_NS: u64 = SECOND / 10;
 

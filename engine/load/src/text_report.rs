@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 use std::sync::mpsc::Receiver;
 
-use etude_replay::screen::Screen;
 use etude_replay::time_text as time;
+use etude_terminal::Screen;
 
 use crate::summary::{LeftOut, Summary};
 use crate::tally::{Line, Tally};

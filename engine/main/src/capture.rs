@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use etude_quantity::counted;
 use etude_replay::Edges;
 use etude_replay::capture::{ROLL, SCRIPT, seal};
-use etude_replay::screen::say;
 use etude_script::{Needed, Report, What};
+use etude_terminal::say;
 use lexopt::prelude::*;
 
 const HELP: &str = "\

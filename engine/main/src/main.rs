@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use etude_cgroup::Wanted;
 use etude_columns::Reading;
+use etude_terminal::complain;
 
 const SIGPIPE: i32 = 13;
 
@@ -60,7 +61,7 @@ fn end_where_output_cannot_be_written() {
             std::process::exit(128 + SIGPIPE);
         }
         let why = why.split(" (os error").next().unwrap_or(why);
-        eprintln!("etude: standard output cannot be written: {why}");
+        complain!("etude: standard output cannot be written: {why}");
         std::process::exit(5);
     }));
 }
@@ -137,7 +138,7 @@ fn columns(options: &ArgMatches) -> ExitCode {
     match out.and_then(|out| etude_columns::columns(&reading, &mut io::stdin().lock(), out)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("etude-engine columns: {error}");
+            complain!("etude-engine columns: {error}");
             ExitCode::from(5)
         }
     }
@@ -152,7 +153,7 @@ fn serve(options: &ArgMatches) -> ExitCode {
     match etude_serve::serve(env!("CARGO_PKG_VERSION"), wanted) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("etude-engine serve: {error}");
+            complain!("etude-engine serve: {error}");
             ExitCode::from(5)
         }
     }

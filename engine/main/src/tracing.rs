@@ -6,6 +6,8 @@ use std::io::{self, BufReader};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
+use etude_terminal::complain;
+
 const HELP: &str = "\
 What stands in a trace that etude record wrote.
 
@@ -52,7 +54,7 @@ fn import(text: &Path, trace: &Path) -> Result<(), Refused> {
         let _ = std::fs::remove_file(trace);
         (format!("{}: {error}", text.display()), 3)
     })?;
-    eprintln!(
+    complain!(
         "etude trace: {}: {} calls; not understood: {} lines, {} arguments; without an end: {}",
         trace.display(),
         found.events,
@@ -64,6 +66,6 @@ fn import(text: &Path, trace: &Path) -> Result<(), Refused> {
 }
 
 fn complain(line: &str, code: u8) -> u8 {
-    eprintln!("etude trace: {line}");
+    complain!("etude trace: {line}");
     code
 }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use etude_clock::SECOND;
 use etude_micro::options::{Arg, Parser};
 use etude_quantity::{duration, size, size_text};
+use etude_terminal::{complain, escaped};
 use serde_json::{Map, Value, json};
 
 use crate::Wrong;
@@ -63,7 +64,7 @@ const SECONDS: f64 = 120.0;
 fn answer(verb: &str, done: Result<(), Wrong>) -> u8 {
     done.map_or_else(
         |(line, code)| {
-            eprintln!("etude-engine {verb}: {line}");
+            complain!("etude-engine {verb}: {line}");
             code
         },
         |()| 0,
@@ -261,7 +262,7 @@ fn evict_command(paths: &[PathBuf]) -> Result<(), Wrong> {
 }
 
 fn print(line: &str) -> Result<(), Wrong> {
-    writeln!(io::stdout().lock(), "{line}").map_err(|error| unwritten(&error))
+    writeln!(io::stdout().lock(), "{}", escaped(line)).map_err(|error| unwritten(&error))
 }
 
 fn unwritten(error: &io::Error) -> Wrong {

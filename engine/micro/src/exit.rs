@@ -62,7 +62,7 @@ pub fn status(result: Result<(), Fail>) -> u8 {
     match result {
         Ok(()) => 0,
         Err(fail) => {
-            eprintln!("FAIL: {}", fail.line);
+            etude_terminal::complain!("FAIL: {}", fail.line);
             fail.code
         }
     }

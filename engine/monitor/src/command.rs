@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use etude_clock::SECOND;
 use etude_micro::options::{Arg, Parser, number};
 use etude_quantity::duration;
+use etude_terminal::complain;
 
 use crate::Wrong;
 use crate::monitor::{Wish, monitor};
@@ -40,7 +41,7 @@ pub fn monitor_main(arguments: impl Iterator<Item = OsString>) -> u8 {
     };
     done.map_or_else(
         |(line, code): Wrong| {
-            eprintln!("etude-engine monitor: {line}");
+            complain!("etude-engine monitor: {line}");
             code
         },
         |()| 0,

@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use etude_quantity::counted;
+use etude_terminal::complain;
 use lexopt::prelude::*;
 
 use crate::ebpf::{self, Subject};
@@ -257,7 +258,7 @@ fn finish(
         Ok(outcome) => {
             tell(&outcome.summary, &output, options.quiet);
             if outcome.run_on > 0 && !options.quiet {
-                eprintln!("etude record: {} processes run on, as they were", outcome.run_on);
+                complain!("etude record: {} processes run on, as they were", outcome.run_on);
             }
             ended(&output, outcome.status)
         }
@@ -292,27 +293,27 @@ fn status_of(status: i32) -> u8 {
 }
 
 fn complain(line: &str, code: u8) -> u8 {
-    eprintln!("etude record: {line}");
+    complain!("etude record: {line}");
     code
 }
 
 fn tell(summary: &Summary, output: &Output, quiet: bool) {
     let output = output.path.display();
     if let Some(why) = &summary.cut {
-        eprintln!("etude record: {output}: the trace ends early: {why}; the program ran on unrecorded");
+        complain!("etude record: {output}: the trace ends early: {why}; the program ran on unrecorded");
     }
     if summary.dropped > 0 {
-        eprintln!("etude record: {} calls are not in the trace: they found no room", summary.dropped);
+        complain!("etude record: {} calls are not in the trace: they found no room", summary.dropped);
     }
     for why in &summary.unrecorded {
-        eprintln!("etude record: not recorded: {why}");
+        complain!("etude record: not recorded: {why}");
     }
     for why in &summary.by_stops {
-        eprintln!("etude record: recorded by ptrace, some 20 µs a call: {why}");
+        complain!("etude record: recorded by ptrace, some 20 µs a call: {why}");
     }
     completeness(summary, quiet);
     for (path, count) in summary.left.iter().filter(|_| !quiet) {
-        eprintln!(
+        complain!(
             "etude record: {path}: calls at {} could not be changed: the trace lists them",
             counted(*count as u64, "place")
         );
@@ -320,7 +321,7 @@ fn tell(summary: &Summary, output: &Output, quiet: bool) {
     if !quiet {
         let each = summary.bytes as f64 / summary.events.max(1) as f64;
         let (events, bytes, processes) = (summary.events, summary.bytes, summary.processes);
-        eprintln!(
+        complain!(
             "etude record: {output}: {} of {}, {bytes} bytes ({each:.2} a call)",
             counted(events, "call"),
             counted(u64::from(processes), "process")
@@ -332,18 +333,23 @@ fn completeness(summary: &Summary, quiet: bool) {
     let Completeness { kernel, recorded, again, uncounted, unknown, incomplete } = &summary.completeness;
     for each in incomplete {
         let kernel = each.kernel.unwrap_or_default();
-        eprintln!(
+        complain!(
             "etude record: incomplete: thread {} of process {}: {} of {} reads, {} of {} writes",
-            each.thread, each.process, each.recorded.reads, kernel.reads, each.recorded.writes, kernel.writes
+            each.thread,
+            each.process,
+            each.recorded.reads,
+            kernel.reads,
+            each.recorded.writes,
+            kernel.writes
         );
     }
     if *unknown > 0 {
-        eprintln!("etude record: {unknown} threads ended before the kernel's counts of them could be read");
+        complain!("etude record: {unknown} threads ended before the kernel's counts of them could be read");
     }
     if !quiet {
         let again = (*again > 0).then(|| format!("; {again} it counted twice, after a signal"));
         let uncounted = (*uncounted > 0).then(|| format!("; {uncounted} failed, and it did not count them"));
-        eprintln!(
+        complain!(
             "etude record: {} of {} reads and {} of {} writes that the kernel counted{}{}",
             recorded.reads,
             kernel.reads,

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use etude_quantity::counted;
 use etude_script::{Needed, Preparation, UNCOUNTED};
+use etude_terminal::{Screen, escaped, say};
 use etude_trace::{Scheduling, ordinary};
 use lexopt::prelude::*;
 
@@ -22,7 +23,6 @@ use crate::player::{Manner, Timing};
 use crate::replay::{Refused, replay};
 use crate::report::Report;
 use crate::roll::Roll;
-use crate::screen::{Screen, say};
 use crate::shared::Shared;
 use crate::show::time;
 use crate::unplayed::Unplayed;
@@ -233,7 +233,7 @@ fn played(options: &Options, roll: Roll, path: &Path, directory: &Path) -> Resul
         Screen::of(&std::io::stdout()).wrapped(&crate::show::shown(&report, unfaithful.as_deref()), 2)
     };
     // Whoever reads no further has what he wants.
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    let _ = std::io::stdout().write_all(escaped(&text).as_bytes());
     windows.map_or(Ok(()), Windows::end).map_err(unwritten)?;
     Ok(u8::from(options.judge && unfaithful.is_some()))
 }

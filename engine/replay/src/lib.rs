@@ -25,7 +25,6 @@ mod report;
 mod requests;
 mod roll;
 mod score;
-pub mod screen;
 mod shared;
 mod show;
 mod table;

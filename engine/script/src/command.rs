@@ -10,6 +10,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use etude_quantity::counted;
+use etude_terminal::{Escaping, complain, escaped};
 
 use crate::model::Action;
 use crate::world::{World, failed};
@@ -93,7 +94,7 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> u8 {
     match done {
         Ok(()) => 0,
         Err((line, code)) => {
-            eprintln!("etude script: {line}");
+            complain!("etude script: {line}");
             code
         }
     }
@@ -105,7 +106,7 @@ fn usage(line: &str) -> Failed {
 
 /// Prints the calls of a trace.
 pub fn events(path: &Path) -> Result<(), Failed> {
-    let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    let mut out = Escaping(BufWriter::with_capacity(1 << 16, io::stdout().lock()));
     let printed = etude_trace::print(path, &mut out).map_err(|error| error.to_string()).and_then(|ending| {
         out.flush().map_err(|error| error.to_string())?;
         Ok(ending)
@@ -113,7 +114,7 @@ pub fn events(path: &Path) -> Result<(), Failed> {
     match printed {
         Ok(ending) => {
             if let Some(why) = ending.warning() {
-                eprintln!("etude script: {}: {why}", path.display());
+                complain!("etude script: {}: {why}", path.display());
             }
             Ok(())
         }
@@ -156,7 +157,9 @@ fn check(words: Vec<OsString>) -> Result<(), Failed> {
             many => format!(" without {} whose times are not known", counted(many, "call")),
         }
     );
-    io::stdout().write_all(said.as_bytes()).map_err(|error| (format!("standard output: {error}"), 5))?;
+    io::stdout()
+        .write_all(escaped(&said).as_bytes())
+        .map_err(|error| (format!("standard output: {error}"), 5))?;
     if closed.is_empty() {
         return Ok(());
     }

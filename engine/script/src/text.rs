@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use etude_terminal::steers;
 use etude_trace::{Scheduling, words};
 
 use crate::form::next_shown;
@@ -18,8 +19,10 @@ pub fn write(script: &Script, out: &mut (impl Write + ?Sized)) -> io::Result<()>
     let mut text = format!("{HEAD}\n");
     for note in &script.notes {
         // A line is a line.
-        let clean: String =
-            note.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+        let clean: String = note
+            .chars()
+            .map(|letter| if letter.is_control() || steers(letter) { ' ' } else { letter })
+            .collect();
         text += if clean.is_empty() { "#" } else { "# " };
         text += &clean;
         text.push('\n');
@@ -49,7 +52,7 @@ pub fn write(script: &Script, out: &mut (impl Write + ?Sized)) -> io::Result<()>
 
 /// A text without what would end its line or hide a part of it.
 pub fn one_line(text: &str) -> String {
-    text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+    text.chars().map(|letter| if letter.is_control() || steers(letter) { ' ' } else { letter }).collect()
 }
 
 fn pass_on(text: &mut String, out: &mut (impl Write + ?Sized)) -> io::Result<()> {

@@ -32,6 +32,7 @@ from etude.report.verdict import Verdict, verdict
 from etude.results.bundle import opened
 from etude.results.bundle_name import is_bundle
 from etude.results.reader import load_results
+from etude.results.results import of_machine
 from etude.script.run import run_script
 from etude.script.stored import changed_files, stored_script
 from etude.stats.sittings import given_between
@@ -73,7 +74,7 @@ def _again(given: Path, first: Path, options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> None:
-    if others := others_given(options, "run", ("again", "output", "seed", "between_sittings", "json")):
+    if others := others_given(options, ("again", "output", "seed", "between_sittings", "json")):
         raise UsageError(f"--again takes what to do from the record: leave out {', '.join(others)}")
 
 
@@ -105,11 +106,9 @@ def _notes(document: Mapping[str, Any], seed: int, new: bool) -> list[str]:
     ended = [sitting.get("how_ended") for sitting in document["sittings"]]
     if not ended or ended[-1] != "complete":
         notes.append(f"The first experiment was not complete: {ended[-1] if ended else 'no sitting'}.")
-    place = ((document.get("machine") or {}).get("before") or {}).get("directory") or {}
-    if place.get("path") not in (None, os.getcwd()):
-        notes.append(
-            f"The first one ran in {place['path']}, this one in {os.getcwd()}: relative paths differ."
-        )
+    place = of_machine(document, "directory", "path")
+    if place not in (None, os.getcwd()):
+        notes.append(f"The first one ran in {place}, this one in {os.getcwd()}: relative paths differ.")
     return notes
 
 

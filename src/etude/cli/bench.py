@@ -16,10 +16,12 @@ from etude.cli.display import Display
 from etude.cli.exports import check_places, export_of
 from etude.cli.options.shared import pool_of
 from etude.errors import UsageError
+from etude.escaping import unescaped
 from etude.experiment.ask import BUDGET_S, make_plan
 from etude.experiment.bench import Event
 from etude.experiment.ledger import Ledger
 from etude.experiment.new_limits import NewLimits
+from etude.experiment.plan import check_resumes
 from etude.experiment.run import resume
 from etude.experiment.run import run as run_plan
 from etude.results.reader import load_results, read_experiment
@@ -31,10 +33,10 @@ if TYPE_CHECKING:
 
 
 class ShownOutput:
-    """An observer that prints the captured output of each trial."""
+    """An observer that prints the captured output of each trial, as the program wrote it."""
 
     def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
+        self._stream = unescaped(stream)
 
     def observe(self, event: Event, ledger: Ledger) -> None:
         """Print what came of a trial."""
@@ -82,8 +84,10 @@ def _resumed(options: argparse.Namespace, bounds: Sequence[Bound], baseline: Sub
     from etude.cli import pooled
 
     _check_resume(options)
+    document = read_experiment(Path(options.resume))
+    check_resumes(document, options.resume, None)
     if bounds:
-        plan = read_experiment(Path(options.resume))["plan"]
+        plan = document["plan"]
         own, stored = {m["name"] for t in plan["tests"] for m in t["metrics"]}, baseline is not None
         check_bounds(bounds, plan["primary"], len(plan["tests"]), plan["schedule"], own, stored=stored)
     limits = NewLimits(options.trials, options.max_trials, options.time, options.precision)
@@ -92,7 +96,7 @@ def _resumed(options: argparse.Namespace, bounds: Sequence[Bound], baseline: Sub
             raise UsageError(
                 f"{options.resume}: an experiment over a pool cannot be extended; begin a new one"
             )
-        pooled.go_on(Path(options.resume))
+        pooled.go_on(Path(options.resume), None)
         return load_results(options.resume)
     display = Display(sys.stderr)
     try:
@@ -162,7 +166,7 @@ def _least_s(options: argparse.Namespace) -> float | None:
 
 
 def _check_resume(options: argparse.Namespace) -> None:
-    if others := verb_parsers.others_given(options, "bench", RESUMED):
+    if others := verb_parsers.others_given(options, RESUMED):
         raise UsageError(
             f"--resume takes what to do from the results directory: leave out {', '.join(others)}"
         )

@@ -7,6 +7,7 @@ import json as text
 import sys
 from dataclasses import asdict
 
+from etude.cli.terminal import Terminal
 from etude.errors import UsageError
 from etude.testbed.boot import record, unit
 from etude.testbed.boot.resume import become, resume
@@ -23,7 +24,7 @@ def run(options: argparse.Namespace) -> int:
     if options.what == "install":
         _tell(unit.install())
         for doubt in unit.doubts():
-            print(f"Note: what runs as root at boot can be changed by others: {doubt}")
+            Terminal().say(f"Note: what runs as root at boot can be changed by others: {doubt}")
         return 0
     if options.what == "remove":
         unit.remove()
@@ -36,7 +37,7 @@ def _resume() -> int:
     if not record.path().exists():
         print("Nothing waits for a boot.")
         return 0
-    become(resume(lambda line: print(f"etude: {line}", file=sys.stderr, flush=True)))
+    become(resume(lambda line: Terminal(sys.stderr).say(f"etude: {line}")))
     return 0
 
 
@@ -49,14 +50,15 @@ def _status(*, json: bool) -> int:
         print(text.dumps(document, indent=1, ensure_ascii=False))
     else:
         _tell(found.unit)
-        print("\n".join(found.lines()))
+        for line in found.lines():
+            Terminal().say(line)
     return 0 if found.unit.installed else 1
 
 
 def _tell(status: object) -> None:
     assert isinstance(status, Status)
     if status.installed:
-        print(f"Goes on at boot: {status.file} ({status.by}).")
+        Terminal().say(f"Goes on at boot: {status.file} ({status.by}).")
     else:
         why = f": {status.file} {status.why}" if status.why else ""
-        print(f"Does not go on at boot{why}. etude boot-resume install")
+        Terminal().say(f"Does not go on at boot{why}. etude boot-resume install")

@@ -9,6 +9,7 @@ from typing import Any, TextIO
 from etude.cli.fitting import cells_of, shortened
 from etude.cli.script_display import mean_so_far
 from etude.cli.terminal import USUAL_WIDTH, Terminal
+from etude.escaping import unescaped
 from etude.experiment.bench import Event, Named
 from etude.experiment.ledger import Ledger
 from etude.units.formatting import counted, duration, quantity
@@ -83,7 +84,11 @@ class Display:
 
             self._screen.draw()
             console = Console(
-                file=self._stream, width=self._screen.width, highlight=False, markup=False, emoji=False
+                file=unescaped(self._stream),
+                width=self._screen.width,
+                highlight=False,
+                markup=False,
+                emoji=False,
             )
             self._live = Live(console=console, auto_refresh=False, transient=True)
             self._live.start()

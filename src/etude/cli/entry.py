@@ -11,6 +11,9 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
+from typing import TextIO, cast
+
+from etude.escaping import EscapingStream
 
 
 class StandardOutputError(OSError):
@@ -91,7 +94,7 @@ def _interrupted(name: str) -> int:
 
 def _make_streams_usable() -> None:
     """Closed standard streams become /dev/null, but output cannot be written; characters that an encoding lacks
-    become `?`."""
+    become `?`, and those that would steer a terminal are escaped."""
     for number in range(3):
         try:
             os.fstat(number)
@@ -100,13 +103,15 @@ def _make_streams_usable() -> None:
             _Output.closed_at_start |= number == 1
     sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115
     sys.stderr.reconfigure(errors="replace")  # type: ignore[union-attr]
+    sys.stderr = cast(TextIO, EscapingStream(sys.stderr))
     before = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115
-    sys.stdout = io.TextIOWrapper(
+    output = io.TextIOWrapper(
         io.BufferedWriter(_Output(1, "wb", closefd=False)),
         encoding=before.encoding,
         errors="replace",
         line_buffering=bool(before.line_buffering),
     )
+    sys.stdout = cast(TextIO, EscapingStream(output))
 
 
 def hand_on_closed_output() -> None:

@@ -10,10 +10,12 @@ from pathlib import Path
 from etude.cli.exports import SUMMARIES, Export
 from etude.cli.terminal import Terminal
 from etude.errors import InputError, UsageError, cannot_write
+from etude.escaping import write_document
 from etude.export.document import Document, Run, lost_lines
 from etude.export.entries import document_of
 from etude.export.formats import exported
 from etude.export.gather import gather
+from etude.osutil.named import write_named
 from etude.report import export
 from etude.report.usual import is_shown
 from etude.report.verdict import Verdict
@@ -31,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
     for line in lost_lines(found.left_out):
         screen.say(f"Left out: {line}")
     if options.output in (None, "-"):
-        sys.stdout.write(found.text)
+        write_document(sys.stdout, found.text)
     else:
         write_text(Path(options.output), found.text)
     return 0
@@ -88,7 +90,7 @@ def _compares(other: str, base: str, options: argparse.Namespace) -> bool:
 def write_text(path: Path, text: str) -> None:
     """Write a file. Raises MachineRefuses where that cannot be."""
     try:
-        path.write_text(text, encoding="utf-8", errors="replace", newline="")
+        write_named(path, text.encode("utf-8", "replace"))
     except OSError as error:
         raise cannot_write(path, error) from error
 

@@ -6,6 +6,7 @@ import argparse
 from concurrent.futures import ThreadPoolExecutor
 
 from etude.errors import MachineRefuses
+from etude.escaping import escaped
 from etude.testbed.remote.host import Host
 from etude.testbed.remote.hosts import Entry, read_hosts
 
@@ -17,7 +18,7 @@ def run(options: argparse.Namespace) -> int:
         found = list(pool.map(_tried, entries.values()))
     width = max(map(len, entries))
     for entry, (good, text) in zip(entries.values(), found, strict=True):
-        print(f"{entry.name:<{width}}  {'ok' if good else 'FAILED':<6}  {text}")
+        print(escaped(f"{entry.name:<{width}}  {'ok' if good else 'FAILED':<6}  {text}", lines=False))
     return 0 if all(good for good, _ in found) else 5
 
 

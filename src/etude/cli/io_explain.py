@@ -7,7 +7,7 @@ from pathlib import Path
 
 from etude.cli.io_show import show
 from etude.errors import UsageError
-from etude.iolab.lab import study
+from etude.iolab.lab import study, write_text
 from etude.iolab.trial_rows import csv_text
 from etude.results.reader import load_results
 
@@ -18,6 +18,6 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("--figures takes one sweep: those of several would have the same names")
     found = [study(load_results(path), options.figures, options.format) for path in options.results]
     if options.csv:
-        Path(options.csv).write_text(csv_text([each.swept for each in found]), encoding="utf-8", newline="")
+        write_text(Path(options.csv), csv_text([each.swept for each in found]))
     show(found, json=options.json)
     return 0

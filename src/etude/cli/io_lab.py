@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from etude.cli.io_show import show
-from etude.cli.options.measure import io_lab_options
 from etude.cli.options.shared import check_alone
 from etude.cli.sweep_display import SweepDisplay
 from etude.cli.terminal import Terminal
@@ -28,10 +27,10 @@ from etude.results.results import Results
 def run(options: argparse.Namespace) -> int:
     """Measure both, then show."""
     if options.check is not None:
-        check_alone(options, io_lab_options, "check", ())
+        check_alone(options, "check", ())
         return _check(options.check)
     if options.resume is not None:
-        check_alone(options, io_lab_options, "resume", ("format", "exercise"))
+        check_alone(options, "resume", ("format", "exercise"))
         directory = Path(options.resume)
         lab = begun(directory)
     else:

@@ -6,7 +6,6 @@ import argparse
 import sys
 
 from etude.cli.io_show import show
-from etude.cli.options.measure import io_sweep_options
 from etude.cli.options.shared import check_alone
 from etude.cli.sweep_display import SweepDisplay
 from etude.iolab.lab import study
@@ -16,7 +15,7 @@ from etude.iolab.run_sweep import resume_sweep, sweep
 def run(options: argparse.Namespace) -> int:
     """Measure, then show what came out."""
     if options.resume is not None:
-        check_alone(options, io_sweep_options, "resume", ("format", "json"))
+        check_alone(options, "resume", ("format", "json"))
     display = SweepDisplay(sys.stderr)
     try:
         if options.resume is not None:

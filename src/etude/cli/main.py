@@ -9,7 +9,7 @@ from contextlib import suppress
 from etude import trail
 from etude.cli.entry import complain, hand_on_closed_output, run_program
 from etude.cli.verbs import ENGINE_VERBS, OPERATIONS, SUMMARIES, VERBS, overview
-from etude.errors import EtudeError, Restarting
+from etude.errors import EtudeError, MachineRefuses, Restarting
 from etude.program import engine_path
 from etude.version import __version__
 
@@ -173,8 +173,19 @@ def _run(verb: str, arguments: list[str]) -> int:
 
         return restart_now(error.entry, lambda why: _complain(str(why), why.exit_code))
     except EtudeError as error:
-        return _complain(str(error), error.exit_code, error.detail)
+        return _complain(_going_on(error), error.exit_code, error.detail)
     return code
+
+
+def _going_on(error: EtudeError) -> str:
+    """The line of an error; of one of the machine with the command that goes on with what was measured."""
+    if isinstance(error, MachineRefuses) and error.results is not None:
+        from etude.experiment.plan import resuming
+        from etude.results.reader import read_experiment
+
+        with suppress(EtudeError):
+            return f"{error}; go on with: {resuming(read_experiment(error.results), error.results)}"
+    return str(error)
 
 
 def _complain(line: str, code: int, detail: str = "") -> int:

@@ -8,13 +8,13 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from etude.cli.ending import Ended, ending_by_signals
 from etude.cli.terminal import Terminal
 from etude.errors import EtudeError, InputError, Interrupted, MachineRefuses, UsageError
 from etude.experiment import monitoring
-from etude.experiment.plan import Plan, digest, from_document, to_document
+from etude.experiment.plan import Plan, check_resumes, digest, from_document, to_document
 from etude.experiment.sitting import already, holds_results, new_directory
 from etude.masking import mask_of
 from etude.results.reader import load_results
@@ -65,15 +65,20 @@ def is_over_pool(directory: Path) -> bool:
     return stored(directory) is not None
 
 
-def go_on(directory: Path, include: list[str] | None = None) -> bool:
-    """Go on with an experiment over its pool; False for one that was begun without."""
+def go_on(directory: Path, kind: Literal["script"] | None, include: list[str] | None = None) -> bool:
+    """Go on with an experiment over its pool; False for one that was begun without.
+
+    Raises:
+        InputError: it is of another kind; EtudeError: as its loop.
+    """
     found = stored(directory)
     if found is None:
         return False
     document, spec = found
+    check_resumes(document, directory, kind)
     if complete(document):
         return True
-    if document["verb"] != "run":
+    if kind is None:
         _blocks(directory, document, spec)
         return True
     plan = document["plan"]

@@ -12,6 +12,7 @@ from etude.cli.options.analyse import REPORT_FORMATS
 from etude.cli.peak_part import peak_part
 from etude.cli.peaks_part import peaks_part, searches_of
 from etude.cli.workbench_status import of_map, of_search
+from etude.escaping import write_document
 from etude.report.judging import Judging
 from etude.report.page import content_of, gather
 from etude.report.page.part import Part
@@ -92,7 +93,7 @@ def run(options: argparse.Namespace) -> int:
     document = rendered(content_of(found, options.title, parts=parts_of(options.files)), form)
     target = options.output or ("-" if form != "html" else str(_beside(options.files[0])))
     if target == "-":
-        sys.stdout.write(document)
+        write_document(sys.stdout, document)
         return 0
     write(Path(target), document)
     print(f"Report: {target}")

@@ -14,6 +14,7 @@ from etude.cli import verb_parsers
 from etude.cli.options.shared import pool_of
 from etude.cli.script_display import ScriptDisplay
 from etude.errors import CommandFailed, UsageError
+from etude.escaping import escaped
 from etude.results.reader import load_results
 from etude.script.check import Outline, Planned
 from etude.script.checkpoint import is_state
@@ -33,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
     if options.between_sittings is not None:
         raise UsageError("--between-sittings is for --again")
     if options.resume is not None:
-        if others := verb_parsers.others_given(options, "run", RESUMED):
+        if others := verb_parsers.others_given(options, RESUMED):
             raise UsageError(
                 f"--resume takes what to do from the results directory: leave out {', '.join(others)}"
             )
@@ -42,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("nothing to run: give a script")
 
     if is_state(Path(options.script)):
-        if others := verb_parsers.others_given(options, "run", (*RESUMED, "script")):
+        if others := verb_parsers.others_given(options, (*RESUMED, "script")):
             raise UsageError(
                 f"{options.script}: a state file says what to do and where: leave out {', '.join(others)}"
             )
@@ -62,7 +63,8 @@ def _begin(options: argparse.Namespace) -> int:
     )
     if options.list or options.check:
         found = asked.outline()
-        print("\n".join(test.name for test in found.tests) if options.list else _told(found, options.script))
+        lines = [test.name for test in found.tests] if options.list else _told(found, options.script)
+        print("\n".join(escaped(line, lines=False) for line in lines))
         return 0
     if (spec := pool_of(options)) is not None:
         from etude.cli import pooled
@@ -91,7 +93,7 @@ def _go_on(file: Path, options: argparse.Namespace) -> int:
     from etude.cli import pooled
 
     with _table_before_error(options):
-        over_a_pool = file.is_dir() and pooled.go_on(file, options.include)
+        over_a_pool = file.is_dir() and pooled.go_on(file, "script", options.include)
     if over_a_pool:
         return _show(file, options)
     with _display(options) as observe:
@@ -137,14 +139,14 @@ def _show(path: Path, options: argparse.Namespace) -> int:
     return 0
 
 
-def _told(found: Outline, script: str) -> str:
+def _told(found: Outline, script: str) -> list[str]:
     """What would run, in words."""
     more = "" if found.whole else ", and more: it does not seem to end"
     lines = [f"{script}: {counted(len(found.tests), 'test')}{more}"]
     for test in found.tests:
         lines += ["", *_test_lines(test)]
     outside = [f"  {directive} {line}" for directive, line in found.lines]
-    return "\n".join([*lines, *(["", "outside of tests:", *outside] if outside else [])])
+    return [*lines, *(["", "outside of tests:", *outside] if outside else [])]
 
 
 def _test_lines(test: Planned) -> list[str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from etude.cli.bounds import answer, read_bounds
 from etude.cli.stats_display import StatsDisplay, show_summaries
+from etude.cli.terminal import Terminal
 from etude.errors import UsageError
 from etude.report.across import Across, compare_with_first, machines_lines
 from etude.report.judging import Judging
@@ -39,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         display.json(verdicts, across, _machines(subjects))
         for line in notes:
-            print(f"Note: {line}", file=sys.stderr)
+            Terminal(sys.stderr).say(f"Note: {line}")
     else:
         display.show(verdicts, across, without, [*_machines(subjects), *notes])
     code = answer(
@@ -147,8 +148,6 @@ def _judge(subjects: Sequence[Subject], predicate: Predicate | None, options: ar
     judgements = judge_subjects(subjects, predicate, options.metric)
     for test, judgement in judgements:
         if not judgement.holds:
-            print(
-                f"--predicate does not hold: {test}: {judgement.why}",
-                file=sys.stderr if options.json else None,
-            )
+            screen = Terminal(sys.stderr if options.json else None)
+            screen.say(f"--predicate does not hold: {test}: {judgement.why}")
     return 0 if judgements and all(judgement.holds for _, judgement in judgements) else 1

@@ -10,6 +10,7 @@ import orjson
 from etude.cli.fitting import Column
 from etude.cli.terminal import Terminal
 from etude.errors import UsageError
+from etude.escaping import escaped
 from etude.store.database import Store, open_store
 from etude.store.entry import Result
 
@@ -49,7 +50,7 @@ def _list(store: Store, json: bool) -> None:
         print(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode())
         return
     if not results:
-        print(f"{store.where}: no results")
+        _say(f"{store.where}: no results")
         return
     rows = [_row(result) for result in results]
     columns = [
@@ -78,7 +79,7 @@ def _tests(store: Store, json: bool) -> None:
         print(orjson.dumps({"format": "etude-store-tests", "version": 1, "tests": found}).decode())
         return
     for test, metrics in found.items():
-        print(f"{test}: {', '.join(metrics)}")
+        _say(f"{test}: {', '.join(metrics)}")
 
 
 def _forget(store: Store, numbers: Sequence[str]) -> None:
@@ -90,14 +91,19 @@ def _forget(store: Store, numbers: Sequence[str]) -> None:
         )
     for number in numbers:
         store.forget(int(number))
-        print(f"result {number}: taken out of {store.where}")
+        _say(f"result {number}: taken out of {store.where}")
 
 
 def _check(store: Store) -> int:
     wrong = store.check()
     for line in wrong:
-        print(line)
+        _say(line)
     if not wrong:
         count = len(store.results())
-        print(f"{store.where}: {count} {'result' if count == 1 else 'results'}, nothing is wrong")
+        _say(f"{store.where}: {count} {'result' if count == 1 else 'results'}, nothing is wrong")
     return 1 if wrong else 0
+
+
+def _say(line: str) -> None:
+    """On one line, whatever it names: paths can be copied, and programs read lines."""
+    print(escaped(line, lines=False))

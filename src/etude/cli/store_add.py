@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from etude.errors import UsageError
+from etude.escaping import escaped
 from etude.store.adding import Origin
 from etude.store.content import read_content
 from etude.store.database import open_store
@@ -22,9 +23,8 @@ def run(options: argparse.Namespace) -> int:
             tests = len({point.test for point in content.points})
             machines = ", ".join(sorted({point.machine.name for point in content.points}))
             of = f" of commit {origin.commit[:12]}" if origin.commit else ""
-            print(
-                f"{directory}: {_became(added)}{of} ({tests} {'test' if tests == 1 else 'tests'}, on {machines})"
-            )
+            became = f"{_became(added)}{of} ({tests} {'test' if tests == 1 else 'tests'}, on {machines})"
+            print(escaped(f"{directory}: {became}", lines=False))
     return 0
 
 

@@ -17,6 +17,7 @@ from etude.cli.ending import Ended, ending_by_signals
 from etude.cli.one_thread import one_thread
 from etude.cli.surface_response import response_of, simulated_response
 from etude.errors import EtudeError, InputError
+from etude.escaping import escaped
 from etude.experiment.there import VARIABLE
 from etude.testbed.boot.record import boot_id
 from etude.testbed.resources.resource import Resource, undo_left
@@ -36,7 +37,7 @@ def main(words: list[str]) -> int:
         with ending_by_signals():
             _measure(place)
     except EtudeError as error:
-        print(f"etude: {error}", file=sys.stderr)
+        print(escaped(f"etude: {error}"), file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt as error:
         return 128 + (error.number if isinstance(error, Ended) else 2)

@@ -17,6 +17,7 @@ from typing import TextIO
 
 from etude import trail
 from etude.cli.fitting import Column, cut, table_lines, wrapped
+from etude.escaping import escaped, unescaped
 
 USUAL_WIDTH = 80
 """Of a terminal that does not say."""
@@ -55,7 +56,7 @@ class Terminal:
 
     def __init__(self, stream: TextIO | None = None, environment: Mapping[str, str] | None = None) -> None:
         """Standard output, unless another stream is given."""
-        self._stream = sys.stdout if stream is None else stream
+        self._stream = unescaped(sys.stdout if stream is None else stream)  # what goes there is `shown`
         self._environment = os.environ if environment is None else environment
         self._is_terminal = self._stream.isatty()
         self._encoding = encoding_of(self._stream, self._environment)
@@ -82,8 +83,9 @@ class Terminal:
 
     def shown(self, text: str) -> str:
         """The text in characters that it has; what would steer a terminal is written out."""
-        if not text.isprintable():
-            text = "".join(c if c.isprintable() else _written_out(c) for c in text)
+        text = escaped(text, lines=False)
+        if not text.isprintable():  # blanks of other widths
+            text = "".join(c if c.isprintable() else " " for c in text)
         if text.isascii() or _fits(text, self._encoding):
             return text
         return "".join(c if _fits(c, self._encoding) else _instead(c, self._encoding) for c in text)
@@ -183,11 +185,6 @@ def _fits(text: str, encoding: str) -> bool:
     except (UnicodeEncodeError, LookupError):
         return False
     return True
-
-
-def _written_out(character: str) -> str:
-    """As Python would write it; other blanks are blanks."""
-    return " " if unicodedata.category(character) == "Zs" else repr(character)[1:-1]
 
 
 def _instead(character: str, encoding: str) -> str:

@@ -66,15 +66,19 @@ def _options_of(verb: str) -> ModuleType:
     return import_module(f"etude.cli.options.{OPTIONS[verb]}")
 
 
-def others_given(options: argparse.Namespace, verb: str, keep: Collection[str]) -> list[str]:
-    """Options and words of a verb that were given, as --help names them; `keep`: destinations that may be."""
+def others_given(options: argparse.Namespace, keep: Collection[str]) -> list[str]:
+    """Options and words of a verb's command line, as --help names them, also those that give what is usual; `keep`:
+    destinations that may be."""
+    verb, *words = options.command_line
+    verb = verb.removeprefix("etude ")
     parser = verb_parser(verb)
-    usual = vars(parser.parse_args([]))
+    for action in parser._actions:
+        action.default = argparse.SUPPRESS  # so that what was not given is not there
+    given = vars(parser.parse_intermixed_args(of_verb(verb, "translated", list)(words)))
     found: dict[str, str] = {}
     for action in parser._actions:
         name = next((option for option in action.option_strings if option.startswith("--")), None)
         name = name or next(iter(action.option_strings), str(action.metavar))
-        may_be = action.dest in keep or action.dest not in usual
-        if not may_be and getattr(options, action.dest) != usual[action.dest]:
+        if action.dest in given and action.dest not in keep:
             found.setdefault(action.dest, name)
     return list(found.values())

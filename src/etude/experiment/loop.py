@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 from etude.errors import Interrupted, MachineRefuses, UsageError
 from etude.experiment.bench import Bench
 from etude.experiment.hooks import end_hooks, run_hook
+from etude.experiment.ledger import Ledger
 from etude.experiment.plan import Plan
 from etude.experiment.schedule import DUET, block_order, groups
 from etude.experiment.test import Test, shell_words
@@ -79,8 +80,37 @@ def _run_group(bench: Bench, tests: tuple[Test, ...]) -> Decision:
             _heed(bench)
         for twin in twins(bench.plan):
             undo.callback(end_hooks, bench, twin)
+        if (decision := enough(bench.plan, bench.ledger, tests)) is not None:
+            bench.tell("decision", *tests, detail=decision.why)
+            return decision
         _set_aside(bench, tests)
         return _run_blocks(bench, tests)
+
+
+def enough(plan: Plan, ledger: Ledger, tests: tuple[Test, ...]) -> Decision | None:
+    """The stop rule's last word on tests that share blocks; None where trials are still to be made.
+
+    Raises:
+        UsageError: it cannot judge the primary metric.
+    """
+    names = [test.name for test in tests]
+    blocks = ledger.kept(names[0])
+    if not _is_due(plan, ledger, names, blocks, plan.rule.next_look(_fewest(plan, ledger, names))):
+        return None
+    if _misses_a_trial(plan, ledger, tests, blocks):
+        return None
+    decision = _decide(plan, ledger, tests)
+    return decision if decision.enough or _is_lacking(plan, ledger, names, blocks) else None
+
+
+def _misses_a_trial(plan: Plan, ledger: Ledger, tests: tuple[Test, ...], blocks: int) -> bool:
+    """Whether one of so many blocks is not whole."""
+    return not all(
+        ledger.has(test.name, block)
+        for block in range(1, blocks + 1)
+        for members in _block(plan, tests, block)
+        for test in members
+    )
 
 
 def _set_aside(bench: Bench, tests: tuple[Test, ...]) -> None:
@@ -135,28 +165,37 @@ def _inner(bench: Bench, test: Test) -> int:
 
 def _run_blocks(bench: Bench, tests: tuple[Test, ...]) -> Decision:
     """Block after block until the stop rule, asked at its looks and at its limits, has enough."""
-    rule, names = bench.plan.rule, [test.name for test in tests]
+    plan, ledger, rule, names = bench.plan, bench.ledger, bench.plan.rule, [test.name for test in tests]
     within_engine = _can_repeat(bench, tests)
-    look = rule.next_look(_fewest(bench, names))
-    block = 0
+    look = rule.next_look(_fewest(plan, ledger, names))
+    block, begun = 0, ledger.kept(names[0])
     while True:
-        missing = look - _fewest(bench, names)
-        if within_engine and missing > 1 and block == bench.ledger.kept(names[0]):
-            left_s = rule.budget_s - bench.ledger.spent_s(names)
+        missing = look - _fewest(plan, ledger, names)
+        if within_engine and missing > 1 and block == ledger.kept(names[0]):
+            left_s = rule.budget_s - ledger.spent_s(names)
             block += repeat_trials(bench, tests[0], block + 1, missing, min(TOGETHER_S, left_s))
             _heed(bench)
         else:
             block += 1
             _run_block(bench, tests, block)
-        count = _fewest(bench, names)
-        lacking = count < rule.maximum <= block / GIVE_UP
-        ends = block >= rule.minimum and rule.ends(count, bench.ledger.spent_s(names))
-        if block >= bench.ledger.kept(names[0]) and (count >= look or ends or lacking):
-            decision = _decide(bench, tests)
+        if block >= begun and _is_due(plan, ledger, names, block, look):
+            decision = _decide(plan, ledger, tests)
             bench.tell("decision", *tests, detail=decision.why)
-            if decision.enough or lacking:
+            if decision.enough or _is_lacking(plan, ledger, names, block):
                 return decision
-            look = rule.next_look(count + 1)
+            look = rule.next_look(_fewest(plan, ledger, names) + 1)
+
+
+def _is_due(plan: Plan, ledger: Ledger, names: Sequence[str], blocks: int, look: int) -> bool:
+    """Whether the stop rule is to be asked after so many blocks: at its look, and where a limit is reached."""
+    count, rule = _fewest(plan, ledger, names), plan.rule
+    ends = blocks >= rule.minimum and rule.ends(count, ledger.spent_s(names))
+    return count >= look or ends or _is_lacking(plan, ledger, names, blocks)
+
+
+def _is_lacking(plan: Plan, ledger: Ledger, names: Sequence[str], blocks: int) -> bool:
+    """Whether so few of so many trials have the primary metric that it will not be known."""
+    return _fewest(plan, ledger, names) < plan.rule.maximum <= blocks / GIVE_UP
 
 
 def _can_repeat(bench: Bench, tests: tuple[Test, ...]) -> bool:
@@ -173,9 +212,9 @@ def _run_block(bench: Bench, tests: tuple[Test, ...], block: int) -> None:
             _heed(bench)
 
 
-def _fewest(bench: Bench, names: Sequence[str]) -> int:
+def _fewest(plan: Plan, ledger: Ledger, names: Sequence[str]) -> int:
     """Kept trials with the primary metric, of the test that has the fewest."""
-    return min(bench.ledger.count(name, bench.plan.primary) for name in names)
+    return min(ledger.count(name, plan.primary) for name in names)
 
 
 def _block(plan: Plan, tests: tuple[Test, ...], block: int) -> list[tuple[Test, ...]]:
@@ -195,8 +234,8 @@ def _runs_again(plan: Plan, block: int) -> bool:
     return block % plan.again_every == 0 or (block % early == 0 and block <= EARLY_AGAIN * early)
 
 
-def _decide(bench: Bench, tests: tuple[Test, ...]) -> Decision:
-    return judged(bench.plan, lambda: _seen(bench, tests))
+def _decide(plan: Plan, ledger: Ledger, tests: tuple[Test, ...]) -> Decision:
+    return judged(plan, lambda: _seen(plan, ledger, tests))
 
 
 def judged(plan: Plan, seen: Callable[[], Seen]) -> Decision:
@@ -214,28 +253,28 @@ def judged(plan: Plan, seen: Callable[[], Seen]) -> Decision:
         raise UsageError(f"metric {plan.primary}: cannot be judged: {error}; {advice}") from None
 
 
-def _seen(bench: Bench, tests: tuple[Test, ...]) -> Seen:
+def _seen(plan: Plan, ledger: Ledger, tests: tuple[Test, ...]) -> Seen:
     import numpy as np
 
     from etude.stats.stopping import Seen
 
     names = [test.name for test in tests]
-    primary = bench.plan.primary
-    if bench.plan.rule.kind == "ratio-precision":
-        samples = bench.ledger.paired(names, primary)
+    primary = plan.primary
+    if plan.rule.kind == "ratio-precision":
+        samples = ledger.paired(names, primary)
     else:
-        samples = tuple(bench.ledger.sample(name, primary) for name in names)
-    shell = _shell_cost(bench)
+        samples = tuple(ledger.sample(name, primary) for name in names)
+    shell = _shell_cost(plan, ledger)
     values = tuple(np.asarray(sample) - shell for sample in samples)
-    kind = cast("Kind", bench.ledger.kind(primary))
-    return Seen(values, bench.ledger.spent_s(names), kind=kind, sessions=bench.ledger.sessions(names))
+    kind = cast("Kind", ledger.kind(primary))
+    return Seen(values, ledger.spent_s(names), kind=kind, sessions=ledger.sessions(names))
 
 
-def _shell_cost(bench: Bench) -> float:
+def _shell_cost(plan: Plan, ledger: Ledger) -> float:
     """Mean start of the empty shell in seconds; 0 where none is used or the metric is not a time."""
-    if not bench.plan.shell or bench.plan.primary != "elapsed":
+    if not plan.shell or plan.primary != "elapsed":
         return 0.0
-    starts = bench.ledger.sample(shell_test(bench.plan.shell).name, "elapsed")
+    starts = ledger.sample(shell_test(plan.shell).name, "elapsed")
     return sum(starts) / len(starts)
 
 

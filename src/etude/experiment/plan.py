@@ -5,14 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from etude.codec import decoded
 from etude.errors import EDITED, InputError, UsageError
 from etude.experiment.schedule import BLOCKS, DUET, IN_TURN
-from etude.experiment.test import Test, from_plan, to_plan
+from etude.experiment.test import Test, to_plan
 from etude.masking import MASKED, Mask
 from etude.osutil.trust import check_for_root
 from etude.stats.factors import next_look
@@ -154,15 +157,12 @@ def from_document(document: Mapping[str, Any], source: str) -> Plan:
     Raises:
         InputError: it does not fit; `source` says where it stands.
     """
+    plan = decoded(Plan, document, source, "plan", only=True)
     try:
-        known = dict(document)
-        known["tests"] = tuple(from_plan(test) for test in known["tests"])
-        known["rule"] = RuleSpec(**known["rule"])
-        known["masks"] = tuple(known.get("masks", ()))
-        Mask(known["masks"])
-        return Plan(**known)
-    except (UsageError, *EDITED) as error:
-        raise InputError(f"{source}: its plan cannot be read ({error}); it cannot be resumed") from None
+        Mask(plan.masks)
+    except UsageError as error:
+        raise InputError(f"{source}: plan.masks: {error}; was it edited?") from None
+    return plan
 
 
 def plan_to_resume(document: Mapping[str, Any], source: str) -> Plan:
@@ -172,15 +172,32 @@ def plan_to_resume(document: Mapping[str, Any], source: str) -> Plan:
         InputError: it does not fit, is not the one that was stored, or others could have written what root would run.
     """
     check_for_root(source)
-    kind = document["plan"].get("kind")
-    if kind is not None:
-        verb = {"script": "run"}.get(kind, kind)
-        raise InputError(f"{source}: made by etude {verb}, which resumes it: etude {verb} --resume")
+    check_resumes(document, os.path.dirname(source), None)
     plan = from_document(document["plan"], source)
     if document.get("digest") != _digest(document["plan"]):
         refuse_masked(document["plan"], source)
         raise InputError(f"{source}: its plan does not fit its digest; was it edited? Begin a new experiment")
     return plan
+
+
+def resuming(document: Mapping[str, Any], directory: str | os.PathLike[str]) -> str:
+    """The command that goes on with an experiment, by what made it."""
+    kind, verb = document["plan"].get("kind"), str(document.get("verb"))
+    if kind not in (None, "script"):
+        return f"the same etude {kind} command with -o {shlex.quote(str(directory))}"
+    by = "run" if kind == "script" else verb if " " in verb else "bench"
+    return shlex.join(["etude", *by.split(), "--resume", str(directory)])
+
+
+def check_resumes(
+    document: Mapping[str, Any], directory: str | os.PathLike[str], kind: Literal["script"] | None
+) -> None:
+    """Raise InputError where an experiment is none of this kind: of a script, or else of commands."""
+    if document["plan"].get("kind") != kind:
+        what = "a script" if kind else "etude bench"
+        raise InputError(
+            f"{directory}: holds no results of {what}; go on with: {resuming(document, directory)}"
+        )
 
 
 def refuse_masked(plan: Mapping[str, Any], source: str) -> None:

@@ -8,19 +8,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from etude.errors import InputError
+from etude.errors import InputError, UsageError
 from etude.experiment import loop
 from etude.experiment.bench import Bench, Event
 from etude.experiment.ledger import Ledger
 from etude.experiment.monitoring import USUAL, Monitoring
 from etude.experiment.new_limits import NewLimits, extended
+from etude.experiment.origin import begun_directory
 from etude.experiment.plan import Plan, digest, plan_to_resume, to_document
+from etude.experiment.schedule import groups
 from etude.experiment.sitting import (
     Desk,
     EngineMaker,
     already,
+    asks_anew,
     holds_results,
     is_complete,
+    ledger_of,
     new_directory,
     new_document,
     sit,
@@ -30,7 +34,7 @@ from etude.experiment.there import check_plan, engine_maker
 from etude.results.reader import load_results, read_experiment, read_trusted_experiment
 from etude.results.results import Results
 from etude.results.units import kind_of, unit_kept
-from etude.results.writer import directory_name, sole_writer
+from etude.results.writer import directory_name, sole_writer, write_experiment
 from etude.testbed.boot import record, restart
 from etude.testbed.cool.ways import REBOOTS
 
@@ -85,12 +89,12 @@ def resume(
     observe: Observer = silent,
     make_engine: EngineMaker | None = None,
 ) -> Outcome:
-    """Resume an experiment that was interrupted, in a new session; one that is complete stays as it is, unless
-    `limits` sets new ones.
+    """Resume an experiment that was interrupted, in a new session and in the directory in which it was begun; one that
+    is complete gets one only where `limits` ask for trials that it lacks.
 
     Raises:
-        EtudeError: as `run`; InputError where there is nothing that can be resumed; UsageError for limits that do not
-            fit its stop rule.
+        EtudeError: as `run`; InputError where there is nothing that can be resumed, or a program is another than
+            before; UsageError for limits that do not fit its stop rule, or are used up.
     """
     path = Path(directory)
     read_trusted_experiment(path)
@@ -98,21 +102,45 @@ def resume(
         document = read_experiment(path)  # as whoever wrote here last left it
         if document.get("pool"):
             raise InputError(f"{path}: was begun over a pool; resume with: etude bench --resume {path}")
-        plan = plan_to_resume(document, str(path / "experiment.json"))
-        if limits:
-            plan = _extended(plan, document, limits)
-        elif is_complete(path, document):
+        before = plan_to_resume(document, str(path / "experiment.json"))
+        plan = replace(before, rule=extended(before.rule, limits)) if limits else before
+        complete = is_complete(path, document)
+        if plan == before and complete:
             return Outcome(load_results(path), ())
-        return _sit(plan, path, document, observe, make_engine)
+        if plan != before:
+            decisions = _nothing_to_add(plan, path, document) if complete else None
+            _note_limits(plan, document)
+            if decisions is not None:
+                write_experiment(path, document)
+                return Outcome(load_results(path), decisions)
+        with begun_directory(path, document) as there:
+            return _sit(plan, there, document, observe, make_engine)
 
 
-def _extended(plan: Plan, document: dict[str, Any], limits: NewLimits) -> Plan:
-    """The plan with new limits, which its document holds from now on, beside those that it had."""
-    plan = replace(plan, rule=extended(plan.rule, limits))
+def _nothing_to_add(plan: Plan, path: Path, document: dict[str, Any]) -> tuple[Decision, ...] | None:
+    """The stop rule's words on a complete experiment that meets new limits as it is; None where trials are missing.
+
+    Raises:
+        UsageError: it misses its target, and these limits allow no more.
+    """
+    ledger = ledger_of(path, document)
+    decisions = [loop.enough(plan, ledger, group) for group in groups(plan.schedule, plan.tests)]
+    found = tuple(each for each in decisions if each is not None)
+    if len(found) < len(decisions):
+        return None
+    for each in found:
+        if each.converged is False:
+            raise UsageError(f"these limits allow no more than there is: {each.why}; give more")
+    return found
+
+
+def _note_limits(plan: Plan, document: dict[str, Any]) -> None:
+    """Let the document hold the plan with its new limits, beside those that its sittings had."""
     before = {"sitting": len(document["sittings"]), "rule": document["plan"]["rule"]}
-    document.setdefault("earlier_rules", []).append(before)
-    document["plan"], document["digest"] = to_document(plan), digest(plan)
-    return plan
+    earlier = document.setdefault("earlier_rules", [])
+    if before["sitting"] not in [each["sitting"] for each in earlier]:
+        earlier.append(before)
+    asks_anew(document, to_document(plan), digest(plan))
 
 
 def extend(
@@ -132,9 +160,10 @@ def extend(
         document = read_trusted_experiment(path)
         plan = plan_to_resume(document, str(path / "experiment.json"))
         plan = replace(plan, tests=(*plan.tests, *tests))
-        document["plan"], document["digest"] = to_document(plan), digest(plan)
+        asks_anew(document, to_document(plan), digest(plan))
         document["tests"] += _entries(tests, [entry["directory"] for entry in document["tests"]])
-        return _sit(plan, path, document, observe, make_engine)
+        with begun_directory(path, document) as there:
+            return _sit(plan, there, document, observe, make_engine)
 
 
 def _new_document(
@@ -192,6 +221,5 @@ def _sit(
         record.forget(path)
         return [decision.why for decision in decisions]
 
-    verb = document["verb"] if " " in document["verb"] else "bench"
-    ledger = sit(path, document, make_engine or engine_maker(), work, f"etude {verb} --resume")
+    ledger = sit(path, document, make_engine or engine_maker(), work)
     return Outcome(Results(path, read_experiment(path), ledger.measurements(), ()), tuple(decisions))

@@ -23,9 +23,12 @@ from etude.experiment.interrupts import SignalWatch
 from etude.experiment.kernel_log import KernelLog, Silence
 from etude.experiment.ledger import Ledger
 from etude.experiment.monitoring import Monitoring
+from etude.experiment.origin import check_programs, check_same
+from etude.experiment.plan import resuming
 from etude.experiment.there import There, there_of
 from etude.masking import Mask
 from etude.osutil.trust import check_results_for_root
+from etude.results.integrity import check_blocks
 from etude.results.model import METRICS, Measurement, signal_name
 from etude.results.reader import drop_torn_trial, load_results
 from etude.results.results import FORMAT, VERSION
@@ -112,23 +115,39 @@ class MachineRecord:
     """The snapshots of one sitting in experiment.json, and the commands whose programs they describe."""
 
     def __init__(
-        self, document: dict[str, Any], take: Callable[[], dict[str, Any] | None] | None = None
+        self, path: Path, document: dict[str, Any], take: Callable[[], dict[str, Any] | None] | None = None
     ) -> None:
         """`take`: a snapshot of the machine, where it is another than this one."""
-        self._document, self._take = document, take
+        self._path, self._document, self._take = path, document, take
         self._commands: dict[Command, None] = dict.fromkeys(planned_commands(document["plan"]))
 
-    def note(self, words: Sequence[str], environment: Mapping[str, str]) -> None:
-        """A command is about to be run: describe its programs in this sitting's snapshot, unless they are."""
+    def note(self, words: Sequence[str], environment: Mapping[str, str], *, again: bool = False) -> bool:
+        """A command is about to be run: describe its programs in this sitting's snapshot, unless they are.
+
+        again: its test has trials of earlier sessions.
+
+        Returns:
+            Whether there were new ones.
+
+        Raises:
+            InputError: these ran another program.
+        """
         command = Command(tuple(words), environment.get("PATH"))
         programs = (self._current() or {}).get("programs")
         if command in self._commands or not isinstance(programs, dict):
-            return
+            return False
         self._commands[command] = None
         around = {**os.environ, **environment}
-        for name, found in snapshot.programs(Path("/"), [command], around).items():
-            programs.setdefault(name, found)
+        described = snapshot.programs(Path("/"), [command], around)
+        if again:
+            check_same(self._path, self._document, described, len(self._document["sittings"]) - 1)
+        before = len(programs)
+        for name, found in described.items():
+            known = programs.setdefault(name, found)
+            if found and known and found["file"] != known["file"]:  # another of that name
+                programs.setdefault(found["file"], found)
             self._commands[Command((name,), command.search)] = None
+        return len(programs) > before
 
     def end(self) -> None:
         """The sitting is over."""
@@ -187,20 +206,19 @@ def sit(
     document: dict[str, Any],
     make_engine: EngineMaker,
     work: Callable[[Desk], Sequence[str]],
-    go_on: str,
 ) -> Ledger:
     """Hold one sitting: `work` measures and returns the stop rules' last words.
 
-    `go_on`: the command line by which an interrupted experiment goes on. Whatever happens is noted in experiment.json.
+    Whatever happens is noted in experiment.json.
 
     Raises:
         EtudeError: as `work`, with where the results are.
     """
     directories = {test["name"]: test["directory"] for test in document["tests"]}
     resumed = bool(document["sittings"])  # the document is first written together with a sitting
-    measured: dict[str, tuple[Measurement, ...]] = dict.fromkeys(directories, ())
-    # Lost lines are refused before any is dropped.
-    measured |= load_results(path).measurements if resumed else {}
+    if resumed and _restarted_into(document["sittings"]) is None:  # behind a restart no program is opened
+        check_programs(path, document, planned_commands(document["plan"]))
+    measured = _measured(path, document)  # lost lines are refused before any is dropped
     torn = [
         test["directory"]
         for test in document["tests"]
@@ -228,7 +246,7 @@ def sit(
             engine,
             lambda: make_engine(watch),
             kernel,
-            MachineRecord(document, there.snapshot_after if there is not None else None),
+            MachineRecord(path, document, there.snapshot_after if there is not None else None),
             ended,
         )
         document["sittings"][-1]["ended"] = ended
@@ -248,11 +266,34 @@ def sit(
                 raise
             _finish(desk, str(error), [])
             names = [test["name"] for test in document["tests"]]
-            raise _told_where(error, path, any(map(ledger.kept, names)), go_on) from raised.__cause__
+            raise _told_where(
+                error, path, any(map(ledger.kept, names)), resuming(document, path)
+            ) from raised.__cause__
         except BaseException as error:
             _finish(desk, type(error).__name__, [])
             raise
     return ledger
+
+
+def ledger_of(path: Path, document: Mapping[str, Any]) -> Ledger:
+    """The measurements of all sittings of an experiment.
+
+    Raises:
+        InputError: it cannot be read, or lost lines.
+    """
+    return Ledger(_measured(path, document), stretches(document["sittings"]))
+
+
+def _measured(path: Path, document: Mapping[str, Any]) -> dict[str, tuple[Measurement, ...]]:
+    """By test, those without a measurement included."""
+    found: dict[str, tuple[Measurement, ...]] = dict.fromkeys(
+        (test["name"] for test in document["tests"]), ()
+    )
+    if document["sittings"]:  # the document is first written together with a sitting
+        found |= load_results(path).measurements
+    for test in document["tests"]:
+        check_blocks(path / test["directory"] / "results.jsonl", found[test["name"]], test)
+    return found
 
 
 def is_complete(path: Path, document: Mapping[str, Any]) -> bool:
@@ -329,6 +370,15 @@ def new_document(
     }
 
 
+def asks_anew(
+    document: dict[str, Any], plan: Mapping[str, Any], digest: str, name: str | None = None
+) -> None:
+    """Let an experiment ask for something else from now on; by `began_as` it stays known as the same one."""
+    if digest != document["digest"] or name not in (None, document["name"]):
+        document.setdefault("began_as", {"name": document["name"], "digest": document["digest"]})
+    document |= {"name": name or document["name"], "plan": dict(plan), "digest": digest}
+
+
 def _as_interrupt(error: EtudeError, watch: SignalWatch) -> EtudeError:
     """What failed after a signal, a clean-up say, failed because of it or does not matter as much."""
     if watch.signal is None or isinstance(error, Interrupted | Restarting):
@@ -339,8 +389,8 @@ def _as_interrupt(error: EtudeError, watch: SignalWatch) -> EtudeError:
 def _told_where(error: EtudeError, path: Path, measured: bool, go_on: str) -> EtudeError:
     """The error with where the results are, and for an interrupt how to go on."""
     if isinstance(error, Interrupted):
-        error.args = (f"{error}; what was measured is in {path}; go on with: {go_on} {path}",)
-    elif measured:
+        error.args = (f"{error}; what was measured is in {path}; go on with: {go_on}",)
+    elif measured and path.exists():
         error.results = path
         error.args = (f"{error}; what was measured is in {path}",)
     return error

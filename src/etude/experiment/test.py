@@ -148,14 +148,3 @@ def to_plan(test: Test) -> dict[str, Any]:
     if not test.groups:
         del document["groups"]
     return document
-
-
-def from_plan(plan: Mapping[str, Any]) -> Test:
-    """The test from its plain data."""
-    known = dict(plan)
-    for name in ("command", "cpus", "data"):
-        known[name] = None if known.get(name) is None else tuple(known[name])
-    known["data"] = known["data"] or ()
-    known["groups"] = tuple(known.get("groups", ()))
-    known["metrics"] = tuple(MetricPattern(**pattern) for pattern in known["metrics"])
-    return Test(**known)

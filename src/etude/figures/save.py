@@ -10,6 +10,7 @@ from pathlib import Path
 from etude.errors import MachineRefuses, UsageError
 from etude.figures.data import Figure
 from etude.figures.style import Style, settings
+from etude.osutil.named import write_named
 
 FORMATS = ("pdf", "eps", "svg", "png")
 
@@ -55,7 +56,7 @@ def render(figure: Figure, kind: str, style: Style) -> tuple[bytes, list[str]]:
 def write(path: str, content: bytes) -> None:
     """Into a file. Raises MachineRefuses where that cannot be."""
     try:
-        Path(path).write_bytes(content)
+        write_named(path, content)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise MachineRefuses(f"{path}: cannot be written: {reason}") from None

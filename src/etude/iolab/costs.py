@@ -12,6 +12,7 @@ import numpy as np
 from etude.iolab.curves import KNOWN
 from etude.iolab.landmarks import Landmark, landmarks
 from etude.iolab.points import Points, Swept
+from etude.results.results import of_machine
 from etude.results.series import Floats
 from etude.stats.cost_curve import Bend, CostCurve, fit
 from etude.stats.intervals import Interval, t_quantile
@@ -147,10 +148,9 @@ def fresh_page(curve: Points, swept: Swept) -> int | None:
     )
     if "--touch" in words:
         return None
-    memory = ((swept.experiment.get("machine") or {}).get("before") or {}).get("memory") or {}
     if " --huge on " in f" {' '.join(words)} ":
-        return int(memory.get("huge_page_bytes") or 2 << 20)
-    return int(memory.get("page_bytes") or 4096)
+        return int(of_machine(swept.experiment, "memory", "huge_page_bytes") or 2 << 20)
+    return int(of_machine(swept.experiment, "memory", "page_bytes") or 4096)
 
 
 def total_of(swept: Swept) -> float | None:

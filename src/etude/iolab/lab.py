@@ -10,7 +10,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from etude.errors import EDITED, InputError, Interrupted, MachineRefuses
+from etude.codec import decoded, parsed
+from etude.errors import InputError, Interrupted, MachineRefuses
 from etude.experiment.sitting import already, holds_results
 from etude.figures.save import save
 from etude.figures.style import Style
@@ -19,6 +20,7 @@ from etude.iolab.points import Swept, swept_of
 from etude.iolab.readings import Reading, reading_of
 from etude.iolab.sweeps import TOTALS
 from etude.iolab.trial_rows import csv_text
+from etude.osutil.named import write_named
 from etude.osutil.trust import open_for_root
 from etude.report.subject import Subject, subject_of
 from etude.results.results import Results
@@ -81,7 +83,7 @@ def draw(subject: Subject, where: Path, suffix: str = "pdf", style: Style | None
 def write_text(path: Path, text: str) -> None:
     """Write a file. Raises MachineRefuses where that cannot be."""
     try:
-        path.write_text(text, encoding="utf-8", newline="")
+        write_named(path, text.encode("utf-8", "replace"))
     except OSError as error:
         raise refused(path, error) from error
 
@@ -119,20 +121,15 @@ def begun(directory: Path) -> Lab:
     path = directory / RECORD
     try:
         with open(open_for_root(path), encoding="utf-8") as file:
-            found = json.load(file)
-        if (found.pop("format"), found.pop("version")) != (FORMAT, VERSION):
-            raise ValueError(f"expected {FORMAT}, version {VERSION}")
-        lab = Lab(**found)
-        if not isinstance(lab.where, str) or not all(
-            isinstance(number, int | None) for number in (lab.trials, lab.cpu, lab.seed)
-        ):
-            raise ValueError("expected where as text, and trials, cpu and seed as numbers or null")
-        return lab
+            found = decoded(dict[str, Any], parsed(file.read(), str(path)), str(path))
+        if (found.pop("format", None), found.pop("version", None)) != (FORMAT, VERSION):
+            raise InputError(f"{path}: expected {FORMAT}, version {VERSION}; begin the lab anew")
+        return decoded(Lab, found, str(path), only=True)
     except FileNotFoundError:
         alone = " and ".join(str(directory / name) for name in SWEEPS if holds_results(directory / name))
         hint = f"; resume a sweep of it by etude io sweep --resume: {alone}" if alone else ""
         raise InputError(f"{directory}: holds no {RECORD}, so no lab that can be resumed{hint}") from None
-    except (OSError, *EDITED) as error:
+    except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: is no record of a lab: {error}; begin the lab anew") from None
 
 

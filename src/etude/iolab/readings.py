@@ -14,7 +14,7 @@ from etude.iolab.shapes import Parting, Shape, partings_of, shape_of
 from etude.report.subject import Subject, subject_of
 from etude.report.warnings.machine import busy_machine
 from etude.report.warnings.thresholds import Thresholds
-from etude.results.results import Results
+from etude.results.results import Results, of_machine
 from etude.units.formatting import counted
 
 
@@ -73,8 +73,7 @@ def measured_badly(swept: Swept) -> tuple[str, ...]:
 
 def unknown_machine(experiment: Mapping[str, Any]) -> tuple[str, ...]:
     """Facts that a virtual machine does not know of itself; none on a real one, and where nothing was recorded."""
-    before = (experiment.get("machine") or {}).get("before") or {}
-    seen = before.get("virtualisation") or {}
+    seen = of_machine(experiment, "virtualisation") or {}
     if not (seen.get("hypervisor_flag") or seen.get("hypervisor")):
         return ()
     name = seen.get("product") or seen.get("hypervisor")

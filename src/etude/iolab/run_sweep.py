@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from etude.errors import InputError, UsageError
+from etude.experiment.plan import resuming
 from etude.experiment.run import Observer, extend, resume, run, silent
 from etude.experiment.sitting import EngineMaker
 from etude.iolab.points import Points, swept_of
@@ -92,10 +93,11 @@ def resume_sweep(directory: str | os.PathLike[str], *, observe: Observer = silen
     Raises:
         InputError: the directory is that of no sweep; EtudeError: as `etude.experiment.run.resume`.
     """
-    tests = read_experiment(Path(directory)).get("tests") or ()
+    document = read_experiment(Path(directory))
+    tests = document.get("tests") or ()
     if not all("curve" in (test.get("parameters") or {}) for test in tests):
         raise InputError(
-            f"{directory}: is no sweep: go on with it by etude bench --resume or etude run --resume"
+            f"{directory}: holds no results of a sweep; go on with: {resuming(document, directory)}"
         )
     return resume(directory, observe=observe).results
 

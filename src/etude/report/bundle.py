@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from etude.errors import EtudeError, InputError
-from etude.masking import Mask, mask_of
+from etude.masking import Mask, mask_of, mask_of_all
 from etude.report import details, verdict_text
 from etude.report.bundle_text import Packed, readme
 from etude.report.export import to_json
@@ -24,6 +24,8 @@ from etude.results.anonymous import Anonymous, Identity, identity_of
 from etude.results.bundle import FORMAT, VERSION, Member, member_of
 from etude.results.bundle_name import INDEX
 from etude.results.reader import read_experiment
+from etude.results.regular import open_regular
+from etude.results.results import of_machine
 from etude.results.writer import directory_name
 from etude.version import __version__
 
@@ -67,13 +69,14 @@ def gather(
     documents = [read_experiment(directory) for directory in directories]
     identity = identity_of(documents, os.path.expanduser("~"))
     names_of = Anonymous(identity).of if anonymous else _same
-    own_mask = mask_of({}, "--mask", masks)
-    names = _names(directories, lambda text: names_of(own_mask.content(text)))
+    sources = [str(directory / "experiment.json") for directory in directories]
+    mask_of_bundle = mask_of_all(zip(sources, documents, strict=True), masks)
+    names = _names(directories, lambda text: names_of(mask_of_bundle.content(text)))
     members: list[Member] = []
     left_out: list[str] = []
     packed = []
-    for directory, name, document in zip(directories, names, documents, strict=True):
-        secrets = mask_of(document["plan"], str(directory / "experiment.json"), masks)
+    for directory, name, document, source in zip(directories, names, documents, sources, strict=True):
+        secrets = mask_of(document["plan"], source, masks)
         change = _both(secrets, names_of)
         files, others = _files(directory, logs)
         members += [_copy(directory / file, f"results/{name}/{file}", change) for file in files]
@@ -82,14 +85,16 @@ def gather(
         machine = _machine(document, name)
         verdict, sentences = _verdict(directory, name)
         members += [_masked(member, change) for member in (*scripts, *machine, *verdict)]
-        packed.append(Packed(name, document, tuple(m.name for m in scripts), tuple(sentences), len(files)))
+        # Without secrets before the README's lines are broken, which parts an option from its word.
+        told = tuple(map(secrets.text, sentences))
+        packed.append(Packed(name, secrets.data(document), tuple(m.name for m in scripts), told, len(files)))
     time_s = max(map(_ended_s, documents))
     own = [
         member_of("versions.json", _json(_versions(names, documents))),
         member_of(INDEX, _json(_index(names, documents, logs, anonymous, time_s))),
         member_of("README.txt", readme(packed, names[0], time_s, logs=logs, anonymous=anonymous)),
     ]
-    change = _both(own_mask, names_of)
+    change = _both(mask_of_bundle, names_of)
     members += [_masked(member, change) for member in own]
     return Contents(f"{names[0]}-bundle", tuple(members), time_s, tuple(left_out), identity)
 
@@ -156,7 +161,7 @@ def _parts(path: Path) -> Iterator[bytes]:
 
 def _opened(path: Path) -> Any:
     try:
-        return open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb")
+        return open_regular(path, follow=False)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
 
@@ -175,14 +180,14 @@ def _scripts(document: Mapping[str, Any], name: str) -> list[Member]:
     files = plan.get("text")
     if plan.get("kind") != "script" or not isinstance(files, dict):
         return []
-    place = ((document.get("machine") or {}).get("before") or {}).get("directory") or {}
+    place = of_machine(document, "directory", "path") or ""
     main = str(plan.get("script"))
     names = set(
         re.findall(r"^\s*(?:OPT)?INCLUDE\s+(\S+)", "\n".join("\n".join(t) for t in files.values()), re.M)
     )
     members: dict[str, Member] = {}
     for number, (file, lines) in enumerate(files.items()):
-        path = main if number == 0 else os.path.normpath(os.path.join(place.get("path") or "", file))
+        path = main if number == 0 else os.path.normpath(os.path.join(place, file))
         told = f"scripts/{name}/{_place(path, os.path.dirname(main), names)}"
         stem, number = told, 2
         while told in members:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
 
+from etude.masking import Mask, mask_of_all
 from etude.report.plan_words import as_typed, command_line, test_at
 from etude.report.snapshots import both_shown, members, moves, shown
 
@@ -21,6 +22,7 @@ COLLECTIONS = (
 """What stands in one of two of these and not in the other is there only once; elsewhere it was not recorded."""
 NOT_THERE = "not there"
 NOT_RECORDED = "not recorded"
+ANOTHER = "(another secret)"
 MOST_NAMED = 3
 PLACE = ("type", "device", "options", "scheduler", "size_bytes", "free_bytes", "free_inodes")
 """Of the directory: what its mount says, too."""
@@ -58,10 +60,15 @@ class Differences:
 
 
 def compare(then: Mapping[str, Any], now: Mapping[str, Any]) -> Differences:
-    """What is not alike in two experiment.json, as they were before their first trials."""
+    """Differences of two experiment.json before their first trials; of a secret only that it is another.
+
+    Raises:
+        InputError: a pattern of what is to be masked cannot be read.
+    """
+    mask = mask_of_all([("then", then), ("now", now)])
     old, new = state_of(then), state_of(now)
-    found = compare_states(old, new)
-    plan = _plan(then, now)
+    found = compare_states(old, new, mask=mask)
+    plan = _plan(then, now, mask)
     return Differences(
         (*found.differs, *plan.differs), (*found.moved, *plan.moved), (*found.unknown, *plan.unknown)
     )
@@ -87,8 +94,11 @@ def _quiet(document: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def compare_states(then: Mapping[str, Any], now: Mapping[str, Any]) -> Differences:
-    """What is not alike in two snapshots."""
+def compare_states(
+    then: Mapping[str, Any], now: Mapping[str, Any], *, mask: Mask | None = None
+) -> Differences:
+    """Differences of two snapshots; of a secret, as the mask finds it, only that it is another."""
+    mask = mask or Mask()
     old, new = dict(members(then)), dict(members(now))
     differs: list[Difference] = []
     moved: list[Difference] = []
@@ -103,6 +113,7 @@ def compare_states(then: Mapping[str, Any], now: Mapping[str, Any]) -> Differenc
             told = what in old and what in new  # else it was not looked for
         absent = NOT_THERE if told else None
         is_file = collection in ("programs.", "toolchain.")
+        one, other = _without_secrets(mask, what, one, other)
         old_text, new_text = (str(one), str(other)) if is_file else both_shown(one, other)
         difference = Difference(
             what,
@@ -219,7 +230,16 @@ def _parts(unknown: Sequence[Difference]) -> Iterator[Difference]:
         yield Difference(part, then, None if then else there)
 
 
-def _plan(then: Mapping[str, Any], now: Mapping[str, Any]) -> Differences:
+def _without_secrets(mask: Mask, what: str, one: Any, other: Any) -> tuple[Any, Any]:
+    """Two values of a member that differ; where they do so by secrets alone, that is said of the second."""
+    path = what.split(".")[-2:]
+    masked, also = (mask.member(value, *path) for value in (one, other))
+    if masked != also or masked is None:
+        return masked, also
+    return masked, [*also, ANOTHER] if isinstance(also, list) else f"{also} {ANOTHER}"
+
+
+def _plan(then: Mapping[str, Any], now: Mapping[str, Any], mask: Mask) -> Differences:
     """What was asked for: the plan, and of a script its text."""
     plans = [_map(document.get("plan")) for document in (then, now)]
     flat = [
@@ -231,21 +251,22 @@ def _plan(then: Mapping[str, Any], now: Mapping[str, Any]) -> Differences:
     unknown: list[Difference] = []
     typed = all(map(_tests, plans))
     if typed:
-        differs += _single_tests(plans)
+        differs += _single_tests(plans, mask)
     for what in dict.fromkeys((*flat[0], *flat[1])):
         if what.startswith(PLAN_ASIDE) or _alike(flat[0].get(what), flat[1].get(what)):
             continue
         if what.startswith(tuple(f"{test.what}." for test in differs)):
             continue
-        old, new = (None if each.get(what) is None else _shown_of_plan(what, each[what]) for each in flat)
-        difference = Difference(what, old, new, as_typed(what, plans) if typed else "")
+        pair = _without_secrets(mask, what, flat[0].get(what), flat[1].get(what))
+        old, new = (None if each is None else _shown_of_plan(what, each) for each in pair)
+        difference = Difference(what, old, new, mask.text(as_typed(what, plans)) if typed else "")
         if what in PLAN_MOVES:
             moved.append(difference)
         elif not all(plans):
             unknown.append(difference)
         else:
             differs.append(Difference(what, old or "none", new or "none", difference.typed))
-    differs += _texts(_map(plans[0].get("text")), _map(plans[1].get("text")))
+    differs += _texts(_map(plans[0].get("text")), _map(plans[1].get("text")), mask)
     return Differences(tuple(differs), tuple(moved), tuple(_parts(unknown)))
 
 
@@ -253,15 +274,15 @@ def _shown_of_plan(what: str, value: object) -> str:
     return shown(command_line(value) if what.endswith(".command") else value)
 
 
-def _single_tests(plans: Sequence[Mapping[str, Any]]) -> Iterator[Difference]:
+def _single_tests(plans: Sequence[Mapping[str, Any]], mask: Mask) -> Iterator[Difference]:
     """A test that only one of both plans has is one difference, not one for each of its members."""
     for number in range(max(len(_tests(plan)) for plan in plans)):
         pair = [test_at(plan, number) for plan in plans]
         if None in pair:
             (test,) = filter(None, pair)
-            there = shown(command_line(test.get("command")))
+            there = shown(command_line(mask.data(test.get("command"))))
             then, now = (NOT_THERE if each is None else there for each in pair)
-            yield Difference(f"plan.tests.{number}", then, now, f"test {test.get('name')}")
+            yield Difference(f"plan.tests.{number}", then, now, mask.text(f"test {test.get('name')}"))
 
 
 def _tests(plan: Mapping[str, Any]) -> Sequence[Any]:
@@ -269,7 +290,7 @@ def _tests(plan: Mapping[str, Any]) -> Sequence[Any]:
     return tests if isinstance(tests, Sequence) else ()
 
 
-def _texts(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Difference]:
+def _texts(then: Mapping[str, Any], now: Mapping[str, Any], mask: Mask) -> Iterator[Difference]:
     """The first line of each file of a script that is another."""
     for file in dict.fromkeys((*then, *now)):
         lines = [each.get(file) for each in (then, now)]
@@ -282,6 +303,10 @@ def _texts(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Differen
             continue
         for number, pair in enumerate(zip_longest(lines[0] or (), lines[1] or ()), 1):
             if pair[0] != pair[1]:
-                values = (shown(each) if each is not None else "no such line" for each in pair)
-                yield Difference(f"script {file}, line {number}", *values)
+                what = f"script {file}, line {number}"
+                values = (
+                    shown(each) if each is not None else "no such line"
+                    for each in _without_secrets(mask, what, *pair)
+                )
+                yield Difference(what, *values)
                 break

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from etude.errors import cannot_write
+from etude.osutil.named import write_named
 from etude.report import text, verdict_text
 from etude.report.across import Across, overall
 from etude.report.comparison import Comparison
@@ -47,7 +48,7 @@ def write(verdict: Verdict, form: str, path: Path) -> None:
     """
     content = {"csv": to_csv, "json": to_json, "markdown": to_markdown}[form](verdict)
     try:
-        path.write_text(content if content.endswith("\n") else content + "\n", encoding="utf-8")
+        write_named(path, (content if content.endswith("\n") else content + "\n").encode("utf-8", "replace"))
     except OSError as error:
         raise cannot_write(path, error) from error
 

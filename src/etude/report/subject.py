@@ -15,7 +15,7 @@ from etude.report.samework import WorkDifference, differences
 from etude.results.columns_series import series_of_columns
 from etude.results.integrity import repeated_note
 from etude.results.model import is_printed
-from etude.results.results import Results, names_of
+from etude.results.results import Results, names_of, of_machine
 from etude.results.series import Column, Series, no_trials
 from etude.results.series_of import series_of_table
 from etude.results.stretches import stretches
@@ -58,9 +58,7 @@ class Subject:
     @property
     def memory_bytes(self) -> int | None:
         """Of the machine, where it is known."""
-        machine = (self.experiment or {}).get("machine") or {}
-        memory = (machine.get("before") or {}).get("memory") or {}
-        total = memory.get("total_bytes")
+        total = of_machine(self.experiment, "memory", "total_bytes")
         return total if isinstance(total, int) else None
 
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import orjson
-
-from etude.errors import EDITED, InputError
+from etude.codec import decoded, parsed
+from etude.errors import InputError
 from etude.results.regular import read_regular
 
 DISK_BLOCKS = ("aging", "filling", "preconditioning")
@@ -63,24 +62,17 @@ def read_blocks(path: Path) -> tuple[tuple[TrialBlock, ...], bool]:
 
 
 def _read(path: Path, number: int, line: bytes) -> TrialBlock:
-    try:
-        return _block(orjson.loads(line))
-    except EDITED as error:
-        reason = f"lacks {error}" if isinstance(error, KeyError) else str(error)
-        raise InputError(f"{path}:{number}: not a block: {reason}; expected one JSON object a line") from None
+    where = f"{path}:{number}"
+    found = decoded(_Line, parsed(line, where), where)
+    return TrialBlock(found.trial, found.worker, Block(found.name, found.lines))
 
 
-def _block(members: Any) -> TrialBlock:
-    trial, worker, name, lines = (members[member] for member in ("trial", "worker", "name", "lines"))
-    if type(trial) is not int or not (worker is None or type(worker) is int):
-        raise ValueError("trial must be a number, worker a number or null")
-    if type(name) is not str or not _are_texts(lines):
-        raise ValueError("name must be a string, lines a list of strings")
-    return TrialBlock(trial, worker, Block(name, tuple(lines)))
-
-
-def _are_texts(lines: Any) -> bool:
-    return type(lines) is list and all(type(line) is str for line in lines)
+@dataclass(frozen=True)
+class _Line:
+    trial: int
+    worker: int | None
+    name: str
+    lines: tuple[str, ...]
 
 
 def members_of(block: Block) -> dict[str, Any]:

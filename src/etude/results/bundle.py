@@ -24,10 +24,22 @@ import orjson
 from etude.errors import EDITED, InputError, MachineRefuses
 from etude.osutil.files import scratch_directory, try_lock
 from etude.results.bundle_name import INDEX, suffix_of
-from etude.results.packing import SUMS, Unreadable, compressed, each_file, line_of, sums_of
+from etude.results.packing import (
+    MEMBER_BYTES,
+    SUMS,
+    Unreadable,
+    allowance,
+    compressed,
+    each_file,
+    line_of,
+    sums_of,
+)
+from etude.results.writer import held_by_strangers
 
 FORMAT, VERSION = "etude-bundle", 1
 MOST_NAMED = 3
+_HEADERS_BYTES = 4096
+"""Most bytes of a member's headers: names of Étude's are short."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +64,8 @@ def write_bundle(target: Path, root: str, members: Sequence[Member], time_s: int
     target: a name that ends in .tar.gz, .tgz, .tar.zst or .tar, or a directory. root: the archive's directory.
 
     Raises:
-        InputError: the target exists. MachineRefuses: it cannot be written, or a member changed meanwhile.
+        InputError: the target exists, or would unpack to more than is read.
+        MachineRefuses: it cannot be written, or a member changed meanwhile.
     """
     if os.path.lexists(target):
         raise InputError(f"{target}: exists already; remove it, or name another with -o")
@@ -65,6 +78,7 @@ def write_bundle(target: Path, root: str, members: Sequence[Member], time_s: int
             _write_directory(beside, files, time_s)
         else:
             _write_archive(beside, suffix_of(target) or "", root, files, time_s)
+            _check_readable(target, beside.stat().st_size, [size for _, _, size in files])
         os.rename(beside, target)
     except OSError as error:
         raise _refused(target, error) from error
@@ -117,6 +131,14 @@ def _write_archive(
                     raise _changed(member)
         file.flush()
         os.fsync(file.fileno())
+
+
+def _check_readable(target: Path, packed_bytes: int, sizes: Sequence[int]) -> None:
+    """Write nothing that `verify` would refuse."""
+    if sum(sizes) + (MEMBER_BYTES + _HEADERS_BYTES) * len(sizes) > allowance(packed_bytes):
+        raise InputError(
+            f"{target}: is compressed too well to be read again; name a .tar with -o, or leave logs out by --no-logs"
+        )
 
 
 class _Content:
@@ -276,7 +298,7 @@ def unwritten(directory: Path) -> Iterator[None]:
         ) from None
     try:
         with suppress(OSError):  # a file system without locks
-            if not try_lock(file, shared=True):
+            if not try_lock(file, shared=True) and not held_by_strangers(file):
                 raise MachineRefuses(f"{directory}: an Étude is writing here; wait until it has ended")
         yield
     finally:

@@ -26,6 +26,7 @@ from etude.results.model import check_measurement, ending_of, metric_kind
 from etude.results.reader import not_a_measurement, read_experiment
 from etude.results.readers.rows import told
 from etude.results.readers.source import plain, text_of, unreadable
+from etude.results.regular import open_regular
 from etude.results.table import MORE_PLACES, PLACES
 from etude.results.words import join_words
 
@@ -226,10 +227,21 @@ def read_files(
     Raises:
         InputError, MachineRefuses: as `read_columns`.
     """
+    for source in sources:
+        _check_regular(source.file)
     index, buffer = _run_engine(sources, metrics)
     if index["wrong"] is not None:
         raise _wrong(path, sources, index["wrong"])
     return _columns(path, sources, index, buffer), index["files"]
+
+
+def _check_regular(file: Path) -> None:
+    try:
+        open_regular(file).close()
+    except OSError as error:
+        raise unreadable(file, error) from None
+    except ValueError:
+        raise InputError(f"{file!s:.200}: cannot be read: a zero byte in its name") from None
 
 
 def _run_engine(
@@ -240,10 +252,7 @@ def _run_engine(
     listed = b"".join(
         b"%s %s\0" % (b"-" if workers is None else b"%d" % workers, os.fsencode(file))
         for file, workers, _ in sources
-        if "\0" not in str(file)
     )
-    if listed.count(b"\0") < len(sources):
-        raise InputError(f"{sources[0].file!s:.200}: cannot be read: a zero byte in its name")
     out = os.memfd_create("etude-columns")
     try:
         done = subprocess.run(command, input=listed, stdout=out, stderr=subprocess.PIPE, check=False)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from etude.errors import InputError
+from etude.results.regular import read_regular
 
 MOST_COLUMNS = 10_000
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -48,7 +49,7 @@ def read_table(path: str | os.PathLike[str]) -> Table:
     """
     file = Path(path)
     try:
-        text = file.read_bytes().decode("utf-8-sig", "backslashreplace")
+        text = read_regular(file).decode("utf-8-sig", "backslashreplace")
     except (OSError, ValueError) as error:
         raise InputError(f"{file}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
     delimiter = "\t" if "\t" in text.partition("\n")[0] else ","

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from etude.errors import InputError
+from etude.results.model import Measurement
 
 
 class Row(Protocol):
@@ -57,6 +58,27 @@ def repeated_rows(
             )
         again += repeated
     return sorted(again)
+
+
+def check_blocks(file: Path, rows: Sequence[Measurement], test: Mapping[str, Any]) -> None:
+    """Refuse to resume from rows of blocks in which they cannot have been made.
+
+    A test has one kept trial a block, and cannot be further in blocks than in trials. The pairs of a command with
+    itself (role `again`) are not in each block.
+
+    Raises:
+        InputError: a block's number is larger than that of its trial, or two trials have it.
+    """
+    trials: dict[int, int] = {}
+    for row in rows:
+        if not row.kept or test.get("role") == "again":
+            continue
+        other = trials.setdefault(row.block, row.trial)
+        if row.block > row.trial + 1 or other != row.trial:
+            wrong = f", as of trial {other}" if other != row.trial else ", more than can have been made"
+            raise InputError(
+                f"{file}: the block of trial {row.trial} is {row.block}{wrong}; was it edited? Restore it from a copy"
+            )
 
 
 def has_ended(experiment: Mapping[str, Any]) -> bool:

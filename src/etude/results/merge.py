@@ -20,6 +20,7 @@ from etude.osutil.files import replace_file
 from etude.results import monitor
 from etude.results.model import Measurement
 from etude.results.reader import load_results, read_experiment
+from etude.results.regular import read_regular
 from etude.results.results import FORMAT, VERSION
 from etude.results.writer import directory_name, refused, write_experiment
 
@@ -68,7 +69,7 @@ def merged(parts: Mapping[str, Path], into: Path, document: Mapping[str, Any] | 
         for file, lines in whole.lines.items():
             _replace(into / file, b"".join(lines))
         for file, source in whole.copied.items():
-            _replace(into / file, source.read_bytes())
+            _replace(into / file, read_regular(source))
         for known in _beside(whole, into):
             if str(known.relative_to(into)) not in whole.copied:
                 known.unlink()
@@ -190,7 +191,7 @@ def _entry(whole: _Whole, entry: Mapping[str, Any]) -> dict[str, Any]:
 def _whole_lines(path: Path) -> list[bytes]:
     """Lines with their ends, without a last one that was cut short."""
     try:
-        return [line + b"\n" for line in path.read_bytes().split(b"\n")[:-1]]
+        return [line + b"\n" for line in read_regular(path).split(b"\n")[:-1]]
     except FileNotFoundError:
         return []
     except OSError as error:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from etude.codec import short
 from etude.results.joining import NONE, asked_in, join, ways_of
 from etude.results.units import kind_of
 from etude.results.words import join_words
@@ -387,8 +388,3 @@ def _check_metric(name: str, value: Any) -> None:
     ):
         expected = "[number, unit] or [null, unit, reason]"
         raise ValueError(f"metric {name} must be {expected}, not {short(value)}")
-
-
-def short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else f"{text[:40]}…"

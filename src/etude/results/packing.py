@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from etude.errors import InputError, MachineRefuses
+from etude.results.regular import open_regular
 
 SUMS = "SHA256SUMS"
 _SUM = re.compile(r"(\\?)([0-9a-f]{64}) [ *](.+)", re.DOTALL)
@@ -27,6 +28,11 @@ _ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r"}
 MOST_SUMS_BYTES = 64 << 20
 MOST_MEMBERS, MOST_BYTES = 1_000_000, 1 << 40
 """Of an archive, unpacked: what is larger is no bundle of results, however small it is compressed."""
+FREE_BYTES, MOST_TIMES, MEMBER_BYTES = 1 << 30, 200, 1 << 14
+"""An archive may unpack to `FREE_BYTES`, and to `MOST_TIMES` its own size more; a member counts as `MEMBER_BYTES`
+beside its content, for the time that it takes."""
+MOST_HEADER_BYTES = 1 << 20
+"""Before a member's content: the module `tarfile` holds all of it in memory."""
 _PART = 1 << 20
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 
@@ -86,11 +92,47 @@ def each_file(path: Path, into: Path | None = None) -> Iterator[Found]:
         yield from _of_directory(path)
         return
     try:
-        file = open(path, "rb")  # noqa: SIM115
+        file = open_regular(path)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     with file:
-        yield from _of_archive(_decompressed(file), into)
+        size = os.fstat(file.fileno()).st_size
+        yield from _of_archive(_Metered(_decompressed(file), allowance(size)), into)
+
+
+def allowance(packed_bytes: int) -> int:
+    """How many bytes an archive of that size may unpack to, `MEMBER_BYTES` for each member included."""
+    return FREE_BYTES + MOST_TIMES * packed_bytes
+
+
+class _Metered:
+    """A decompressed stream that gives no more than it may: a few bytes can unpack to any number."""
+
+    def __init__(self, stream: IO[bytes], left_bytes: int) -> None:
+        self._stream = stream
+        self._left_bytes = left_bytes
+        self._until_member = MOST_HEADER_BYTES
+
+    def read(self, size: int) -> bytes:
+        """As that of a file. Raises Unreadable where it gives more than it may."""
+        data = self._stream.read(size)
+        self._until_member -= len(data)
+        if self._until_member < 0:
+            raise Unreadable(f"a header in it is larger than {MOST_HEADER_BYTES >> 20} MiB")
+        self._take(len(data))
+        return data
+
+    def begin_member(self, size: int) -> None:
+        """Note that `size` bytes of content come next, and then a header."""
+        self._until_member = size + MOST_HEADER_BYTES
+        self._take(MEMBER_BYTES)
+
+    def _take(self, size: int) -> None:
+        self._left_bytes -= size
+        if self._left_bytes < 0:
+            raise Unreadable(
+                f"it unpacks to more than {FREE_BYTES >> 30} GiB and {MOST_TIMES} times its size"
+            )
 
 
 def _of_directory(path: Path) -> Iterator[Found]:
@@ -104,7 +146,12 @@ def _of_directory(path: Path) -> Iterator[Found]:
             if not stat.S_ISREG(os.lstat(place).st_mode):
                 yield Found(told, problem="is no plain file")
                 continue
-            with open(place, "rb") as file:
+            try:
+                file = open_regular(place, follow=False)
+            except OSError as error:
+                yield Found(told, problem=f"cannot be read: {error.strerror}")
+                continue
+            with file:
                 yield _read(told, file, None)
 
 
@@ -118,12 +165,13 @@ def _decompressed(file: IO[bytes]) -> IO[bytes]:
     return file
 
 
-def _of_archive(stream: IO[bytes], into: Path | None) -> Iterator[Found]:
+def _of_archive(stream: _Metered, into: Path | None) -> Iterator[Found]:
     root: str | None = None
     left_bytes = MOST_BYTES if into is None else min(MOST_BYTES, shutil.disk_usage(into).free)
-    with _said_as_unreadable(), tarfile.open(fileobj=stream, mode="r|") as tar:
+    with _said_as_unreadable(), tarfile.open(fileobj=cast(IO[bytes], stream), mode="r|") as tar:
         for number, info in enumerate(tar, 1):
             tar.members.clear()  # type: ignore[attr-defined]  # it keeps all that it has read
+            stream.begin_member(max(info.size, 0))
             left_bytes -= max(info.size, 0)
             if number > MOST_MEMBERS:
                 raise Unreadable(f"it holds more than {MOST_MEMBERS:,} members")
@@ -155,14 +203,8 @@ def _of_archive(stream: IO[bytes], into: Path | None) -> Iterator[Found]:
 def _problem(info: tarfile.TarInfo, name: str, below: str, root: str | None) -> str:
     if _is_unsafe(name):
         return "has a name that leads out of the bundle"
-    if not info.isreg():
+    if not info.isreg() or info.issparse():
         return "is no plain file"
-    check = getattr(tarfile, "data_filter", None)
-    if check is not None:
-        try:
-            check(info, "/nowhere")
-        except tarfile.FilterError as error:
-            return f"is not safe: {error}"
     if not below or (root is not None and name.partition("/")[0] != root):
         return "lies outside of the bundle's directory"
     return ""
@@ -185,6 +227,7 @@ def _said_as_unreadable() -> Iterator[None]:
         gzip.BadGzipFile,
         ValueError,
         OverflowError,
+        RecursionError,  # headers before headers
     )
     try:
         yield

@@ -10,10 +10,11 @@ from typing import Any
 
 import orjson
 
+from etude.codec import short
 from etude.errors import EDITED, InputError
 from etude.osutil.trust import check_for_root
 from etude.results.integrity import check_lines, has_ended, repeated_rows
-from etude.results.model import MOST, Measurement, check_measurement, from_line, short
+from etude.results.model import MOST, Measurement, check_measurement, from_line
 from etude.results.regular import open_regular, read_regular
 from etude.results.resfile import read_res
 from etude.results.results import FORMAT, VERSION, Results
@@ -65,7 +66,9 @@ def read_experiment(directory: Path) -> dict[str, Any]:
         ) from None
     except NotADirectoryError:
         raise InputError(f"{directory}: is a file; name the results directory that holds it") from None
-    except (OSError, ValueError, RecursionError) as error:
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
         raise InputError(
             f"{path}: cannot be read as JSON: {error}; was it edited or copied in part?"
         ) from None
@@ -195,12 +198,25 @@ def check_experiment(document: Mapping[str, Any]) -> None:
         raise ValueError(f"lacks {', '.join(missing)}; was it edited?")
     if type(document["plan"]) is not dict:
         raise ValueError("plan must be an object")
-    for name in ("tests", "sittings"):
-        if type(document[name]) is not list or not all(type(entry) is dict for entry in document[name]):
+    for name in ("tests", "sittings", "earlier_rules"):
+        entries = document.get(name, [])
+        if type(entries) is not list or not all(type(entry) is dict for entry in entries):
             raise ValueError(f"{name} must be a list of objects")
+        if name != "tests" and any(type(entry.get("sitting")) is not int for entry in entries):
+            raise ValueError(f"each of {name} must hold sitting, its number")
+    if type(document.get("began_as", {})) is not dict:
+        raise ValueError("began_as must be an object")
+    machine = document.get("machine") or {}
+    if type(machine) is not dict:
+        raise ValueError("machine must be an object")
+    if not all(type(machine.get(when)) in (dict, type(None)) for when in ("before", "after")):
+        raise ValueError("before and after of machine must be objects")
     for sitting in document["sittings"]:
-        if type(sitting.get("sitting")) is not int:
-            raise ValueError("each of sittings must hold sitting, its number")
+        torn = sitting.get("torn") or []
+        if type(torn) is not list or not all(type(name) is str for name in torn):
+            raise ValueError("torn of sittings must be a list of names")
+        if type(sitting.get("machine")) not in (dict, type(None)):
+            raise ValueError("machine of sittings must be an object")
     _check_tests(document["tests"])
     planned = document["plan"].get("tests") or []
     if type(planned) is not list or any(

@@ -7,21 +7,46 @@ import os
 import stat
 from typing import BinaryIO
 
+MOST_HOLE_BYTES = 64 << 20
+"""Nothing of results is sparse; what is smaller is read, whatever a file system says of its blocks."""
+_BLOCK_BYTES = 512
 
-def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
-    """A file, opened to be read; a FIFO or a device in its place, or behind a link, would not end.
+
+def open_regular(path: str | os.PathLike[str], *, follow: bool = True) -> BinaryIO:
+    """A file, opened to be read; a FIFO or a device in its place would not end, nor would a hole of a terabyte, which
+    takes no room of whoever made it. `follow`: links, too.
 
     Raises:
-        OSError: it is no regular file, or cannot be opened.
+        OSError: it is no regular file, is almost all hole, or cannot be opened.
     """
-    file = open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb")  # noqa: SIM115
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW)
+    file = open(os.open(path, flags), "rb")  # noqa: SIM115
+    found = os.fstat(file.fileno())
+    why = None
+    if not stat.S_ISREG(found.st_mode):
+        why = OSError(errno.EINVAL, "is no regular file", os.fspath(path))
+    elif _is_hole(file.fileno(), found):
+        told = f"is sparse: {found.st_size >> 20} MiB, almost all of it a hole"
+        why = OSError(errno.EFBIG, told, os.fspath(path))
+    if why is not None:
         file.close()
-        raise OSError(errno.EINVAL, "is no regular file", os.fspath(path))
+        raise why
     return file
 
 
+def _is_hole(file: int, found: os.stat_result) -> bool:
+    """Blocks alone do not say so: some network file systems count none, and others compress."""
+    if found.st_size - found.st_blocks * _BLOCK_BYTES <= MOST_HOLE_BYTES:
+        return False
+    hole = os.lseek(file, 0, os.SEEK_HOLE)
+    os.lseek(file, 0, os.SEEK_SET)
+    return hole < found.st_size
+
+
 def read_regular(path: str | os.PathLike[str]) -> bytes:
-    """All of it. Raises OSError as `open_regular`."""
+    """All of it. Raises OSError as `open_regular`, and where it is larger than the memory."""
     with open_regular(path) as file:
-        return file.read()
+        try:
+            return file.read()
+        except MemoryError:
+            raise OSError(errno.ENOMEM, "is larger than the memory that there is", os.fspath(path)) from None

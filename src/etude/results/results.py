@@ -18,6 +18,14 @@ if TYPE_CHECKING:
 FORMAT, VERSION = "etude-experiment", 1
 
 
+def of_machine(experiment: Mapping[str, Any] | None, *path: str) -> Any:
+    """A member of the snapshot that was taken of the machine before the first sitting; None where it lacks that."""
+    found: Any = experiment or {}
+    for key in ("machine", "before", *path):
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found
+
+
 @dataclass(frozen=True, repr=False)
 class Results:
     """One experiment as it lies on disk."""

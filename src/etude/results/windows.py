@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from etude.codec import short
 from etude.results.regular import open_regular
 
 VARIABLE = "ETUDE_WINDOWS"
@@ -108,14 +109,14 @@ def parse_window(line: bytes) -> Window:
         raise ValueError("expected an object with duration_s and latency; docs/formats.md, windows")
     duration = window.get("duration_s", 0.0)
     if type(duration) not in (int, float) or not (math.isfinite(duration) and duration >= 0):
-        raise ValueError(f"duration_s: expected seconds, not {_short(duration)}")
+        raise ValueError(f"duration_s: expected seconds, not {short(duration)}")
     _check_answers(window, "")
     by = window.get("by", {})
     if type(by) is not dict:
-        raise ValueError(f"by: expected an object, not {_short(by)}")
+        raise ValueError(f"by: expected an object, not {short(by)}")
     for name, answers in by.items():
         if type(answers) is not dict:
-            raise ValueError(f"by: {name}: expected an object, not {_short(answers)}")
+            raise ValueError(f"by: {name}: expected an object, not {short(answers)}")
         _check_answers(answers, f"by: {name}: ")
     return window
 
@@ -125,12 +126,12 @@ def _check_answers(answers: Mapping[str, Any], of: str) -> None:
     for name in COUNTS:
         count = answers.get(name, 0)
         if type(count) is not int or not 0 <= count <= _MOST_COUNT:
-            raise ValueError(f"{of}{name}: expected a whole number, not {_short(count)}")
+            raise ValueError(f"{of}{name}: expected a whole number, not {short(count)}")
     latency = answers.get("latency")
     if latency is None:
         return
     if type(latency) is not str:
-        raise ValueError(f"{of}latency: expected an HdrHistogram as base64 text, not {_short(latency)}")
+        raise ValueError(f"{of}latency: expected an HdrHistogram as base64 text, not {short(latency)}")
 
     from etude.results.histograms import BadHistogram, decode
 
@@ -138,8 +139,3 @@ def _check_answers(answers: Mapping[str, Any], of: str) -> None:
         decode(latency)
     except BadHistogram as error:
         raise ValueError(f"{of}latency: {error}") from None
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else f"{text[:40]}…"

@@ -110,7 +110,7 @@ def sole_writer(directory: Path) -> Iterator[None]:
     os.set_inheritable(file, True)
     try:
         until = time.monotonic() + LOCK_WAIT_S
-        while not _locked(file) and not _held_by_strangers(file):
+        while not _locked(file) and not held_by_strangers(file):
             if time.monotonic() > until:
                 raise MachineRefuses(f"{directory}: another Étude is writing here; wait for it, or end it")
             time.sleep(0.05)
@@ -126,7 +126,7 @@ def _locked(file: int) -> bool:
         return True  # a file system without locks
 
 
-def _held_by_strangers(file: int) -> bool:
+def held_by_strangers(file: int) -> bool:
     """Whether root finds the directory open in no process of its own, or of a user that it trusts. Whoever may read a
     directory can lock it, and root does not wait for them."""
     if os.geteuid() != 0:
@@ -150,6 +150,10 @@ def _real_user(process: Path) -> int:
 
 def refused(path: Path, error: OSError, go_on: str = BY_RESUME) -> MachineRefuses:
     """The one line for a path that cannot be written; `go_on`: how, where the verb has no --resume."""
+    if error.errno == errno.ENOENT:
+        return MachineRefuses(
+            f"{path}: is gone: somebody has removed it, or a directory above it, since it was made; begin anew"
+        )
     advice = limit_reached(error.errno) or {
         errno.ENOSPC: f"free some space, then {go_on}",
         errno.EDQUOT: f"the quota is used up; free some space, then {go_on}",

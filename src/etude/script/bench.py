@@ -26,6 +26,7 @@ from etude.results.windows import Taken
 from etude.results.writer import directory_name
 from etude.script import checkpoint, environment, stop
 from etude.script.arguments import FIRST_NUMBER, Copied, parse_exec
+from etude.script.checkpoint import STATE_FILE
 from etude.script.crew import Crew, Shared
 from etude.script.failures import failure_of
 from etude.script.library import search_path
@@ -48,7 +49,6 @@ from etude.testbed.remote.hosts import LOCAL
 if TYPE_CHECKING:
     from etude.script.quieting import Quieting
 
-STATE_FILE = "state.json"
 SAFE_EVERY_S = 1.0
 """The state is kept at most this often between trials; a trial that is on disk is never run again anyway."""
 
@@ -155,6 +155,7 @@ class ScriptBench:
             test.why = "no trial has executed an EXEC"
         entry |= {"purpose": test.purpose, "expect": test.expect, "cache": test.cache, "ended": test.why}
         entry["limited"] = bool(test.program) and test.why.startswith(stop.LIMITED)
+        self._desk.writer.sync()  # of a test that has ended no trial is made again
         self._desk.save()
         self._tell("ended", test, detail=test.why)
         drop_outputs(self._directory(test))
@@ -275,7 +276,9 @@ class ScriptBench:
             words, test.timeout_s, group_name(test.name), self._counters, self._variables(scope, "EXEC", test)
         )
         if not test.booted and not placed.hosts:  # a boot's caches are to stay as they are
-            self._desk.machine.note(words, shared.variables)
+            again = self._desk.resumed and bool(self._desk.ledger.trials(test.name))
+            if self._desk.machine.note(words, shared.variables, again=again):
+                self._desk.save()  # so that a script that is killed can be resumed with these programs only
         try:
             self._cool(test)
             offsets = self._remote.prepare(crew.hosts)
@@ -485,11 +488,12 @@ class ScriptBench:
         saved = checkpoint.Saved(
             os.path.abspath(self._program.path),
             self._program.digest,
-            str(self._root),
+            os.path.relpath(self._root, path.parent.resolve()),
             state,
             exact,
             search_path(self.environment),
             self._desk.sitting.boot_id,
+            {test["name"]: self._desk.ledger.kept(test["name"]) for test in self._desk.document["tests"]},
         )
         checkpoint.save(path, saved, quick=not exact and not self._survives)
 

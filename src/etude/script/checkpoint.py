@@ -12,26 +12,41 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from etude import codec
+from etude.codec import decoded, parsed
 from etude.errors import InputError
+from etude.results.regular import open_regular
 from etude.results.writer import replace_json
 from etude.script.program import Op, Program
-from etude.script.state import State, from_data, release, to_data
+from etude.script.state import State, release, to_data
 
 FORMAT, VERSION = "etude-checkpoint", 3
 MOST_BYTES = 256 << 20
+STATE_FILE = "state.json"
+"""The state of a script under way, in its results directory."""
 
 
 @dataclass(frozen=True)
 class Saved:
     """A state and what it belongs to. `exact`: CHECKPOINT wrote it; else the trial in flight begins anew."""
 
-    script: str
-    digest: str
-    results: str
+    script: codec.Word
+    digest: codec.Word
+    results: codec.Word
     state: State
     exact: bool
     library: list[str] = field(default_factory=list)
     boot_id: str = ""
+    kept: dict[str, int] = field(default_factory=dict)
+    """Kept trials on disk when it was written, by the name of the test."""
+
+    def results_directory(self, file: Path) -> Path:
+        """The results directory of the state in `file`, to whose directory its path is relative: both can be moved or
+        copied. Older states have an absolute path, which does not count within a results directory."""
+        beside = file.parent.resolve()
+        if os.path.isabs(self.results) and file.name == STATE_FILE and (beside / "experiment.json").exists():
+            return beside
+        return Path(os.path.normpath(beside / self.results))
 
 
 def save(path: Path, saved: Saved, *, quick: bool = False) -> None:
@@ -50,6 +65,7 @@ def save(path: Path, saved: Saved, *, quick: bool = False) -> None:
         "exact": saved.exact,
         "library": saved.library,
         "boot_id": saved.boot_id,
+        "kept": saved.kept,
         "position": position(saved.state),
         "state": to_data(saved.state),
     }
@@ -69,9 +85,11 @@ def position(state: State) -> str:
 
 
 def is_state(path: Path) -> bool:
-    """Whether a file looks like a state rather than a script: it begins as JSON does."""
+    """Whether a file looks like a state rather than a script: it begins as JSON does. A pipe can be read once only."""
+    if not path.is_file():
+        return False
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             return file.read(64).lstrip()[:1] == b"{"
     except OSError:
         return False
@@ -93,24 +111,8 @@ def load(path: Path) -> Saved:
             f"{path}: version {document.get('version')} of the state format; this Étude reads {VERSION}: "
             "go on with the Étude that wrote it, or run the script from its beginning"
         )
-    try:
-        script, digest, results = words = [document[name] for name in ("script", "digest", "results")]
-        if not all(isinstance(word, str) and "\0" not in word for word in words):
-            raise ValueError("script, digest and results must be texts")
-        library = [str(directory) for directory in document["library"]]
-        saved = Saved(
-            script,
-            digest,
-            results,
-            from_data(document["state"]),
-            document["exact"] is True,
-            library,
-            str(document["boot_id"]),
-        )
-    except KeyError as error:
-        raise InputError(f"{path}: lacks {error}; was it edited?") from None
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{path}: {error}; was it edited?") from None
+    known = {"kept": {}} | {name: document[name] for name in Saved.__dataclass_fields__ if name in document}
+    saved = decoded(Saved, known, str(path), every=True, only=True)
     if not saved.exact:
         release(saved.state)
     return saved
@@ -177,10 +179,7 @@ def _read(path: Path) -> Mapping[str, Any]:
                 f"{path}: others may write to it: refused; chmod go-w it if you trust what it holds"
             )
         data = stream.read(MOST_BYTES)
-    try:
-        document = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: cannot be read as JSON: {error}; was it edited or cut short?") from None
+    document: Any = parsed(data, str(path))
     if not isinstance(document, dict):
         raise InputError(f"{path}: is no state of a script: expected a JSON object")
     return document

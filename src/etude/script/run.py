@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from etude.engine import Engine
-from etude.errors import InputError, Interrupted, UsageError
+from etude.errors import Interrupted, UsageError
 from etude.experiment.bench import Event
 from etude.experiment.ledger import Ledger
 from etude.experiment.monitoring import USUAL, Monitoring
+from etude.experiment.origin import begun_directory
+from etude.experiment.plan import check_resumes
 from etude.experiment.sitting import (
     Desk,
     EngineMaker,
@@ -32,11 +34,13 @@ from etude.results.reader import load_results, read_experiment, read_trusted_exp
 from etude.results.writer import sole_writer
 from etude.script import checkpoint
 from etude.script.arguments import parse_assignment
-from etude.script.bench import STATE_FILE, ScriptBench
+from etude.script.bench import ScriptBench
 from etude.script.check import Outline, outline
+from etude.script.checkpoint import STATE_FILE
 from etude.script.chosen import Chosen
 from etude.script.failures import raise_failures
 from etude.script.library import search_path
+from etude.script.lost import forget_lost_trials
 from etude.script.machine import GivenUp, Machine
 from etude.script.parse import parse_script
 from etude.script.program import Program
@@ -144,36 +148,42 @@ def resume_script(
     make_engine: EngineMaker = Engine,
     directories: Sequence[str] = (),
 ) -> Path:
-    """Go on from a state file, or from that of a results directory; returns the results directory.
+    """Resume from a state file, or from that of a results directory, in the directory in which the script was begun;
+    returns the results directory.
 
     Raises:
-        EtudeError: as `run_script`; InputError: the state cannot be trusted, or the script has changed.
+        EtudeError: as `run_script`; InputError: the state cannot be trusted, or the script or a program has changed.
     """
-    if file.is_dir():
-        read_experiment(file)
-        with sole_writer(file):
-            if _is_complete(file, read_experiment(file)):
-                return file
-        file = file / STATE_FILE
+    named = file if file.is_dir() else None
+    if named is not None:
+        check_resumes(read_experiment(named), named, "script")
+        with sole_writer(named):
+            if _is_complete(named, read_experiment(named)):
+                return named
+        file = named / STATE_FILE
     saved = checkpoint.load(file)
-    path = Path(saved.results)
+    path = named or saved.results_directory(file)
+    directories = [os.path.abspath(directory) for directory in directories]
     search = [Path(directory) for directory in (*directories, *saved.library)]
-    program = parse_script(saved.script, search)
-    checkpoint.check_unchanged(file, saved, program)
+    read_experiment(path)
     with sole_writer(path):
         document = read_trusted_experiment(path)
         plan = document["plan"]
-        if plan.get("kind") != "script":
-            raise InputError(f"{path}: holds no results of a script; go on with: etude bench --resume {path}")
+        check_resumes(document, path, "script")
         # A script goes on from a CHECKPOINT of its own also when it has ended.
         if file.resolve() == (path / STATE_FILE).resolve() and _is_complete(path, document):
             return path
-        masks = mask_of(plan, str(path / "experiment.json")).patterns
-        asked = Asked(program, plan["assignments"], plan["seed"], plan["res"], plan["counters"], masks)
-        planned = asked.outline()
-        if saved.boot_id != boot_id():
-            after_boot(saved.state)
-        _sit(asked, path, document, saved.state, observe, make_engine, len(planned.tests) * planned.whole)
+        with begun_directory(path, document) as there:
+            program = parse_script(saved.script, search)
+            checkpoint.check_unchanged(file, saved, program)
+            masks = mask_of(plan, str(path / "experiment.json")).patterns
+            asked = Asked(program, plan["assignments"], plan["seed"], plan["res"], plan["counters"], masks)
+            planned = asked.outline()
+            if saved.boot_id != boot_id():
+                after_boot(saved.state)
+            lost = forget_lost_trials(saved, load_results(there))
+            expected = len(planned.tests) * planned.whole
+            _sit(asked, there, document, saved.state, observe, make_engine, expected, lost)
     return path
 
 
@@ -207,6 +217,7 @@ def _sit(
     observe: Observer,
     make_engine: EngineMaker,
     expected: int,
+    notes: Sequence[str] = (),
 ) -> None:
     only_here("etude run")
 
@@ -222,6 +233,8 @@ def _sit(
         )
         if desk.resumed:
             observe(Event("resumed", (), desk.resumed_with()), desk.ledger)
+        for note in notes:
+            bench.warn(note)
         bench.safe_point(state)
         try:
             if state.quiet and (why := bench.quiet(state.quiet)):  # as it was when the state was kept
@@ -238,7 +251,7 @@ def _sit(
         raise_failures(path, desk.document["tests"], desk.ledger.kept)
         return [f"{test['name']}: {test.get('ended', '')}" for test in desk.document["tests"]]
 
-    sit(path, document, make_engine, work, "etude run --resume")
+    sit(path, document, make_engine, work)
     _forget(path)
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from etude.errors import InputError
+from etude.osutil.named import open_named
 from etude.osutil.trust import open_for_root
 from etude.script.library import shipped
 from etude.script.program import ScriptError
@@ -245,7 +246,7 @@ class _Reader:
 
 def _content(path: str, opened: Callable[[str], int] | None = None) -> tuple[bytes, object]:
     """What is in a file, and what makes it the same file under another name."""
-    with open(opened(path) if opened else path, "rb") as file:
+    with open((opened or open_named)(path), "rb") as file:
         status = os.fstat(file.fileno())
         content = file.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, is_dataclass
-from types import NoneType, UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 
 @dataclass
@@ -105,6 +104,10 @@ class Interleave:
     order: list[int] = field(default_factory=list)
     """The parties of the block under way that are still to come; the first is running."""
 
+    def __post_init__(self) -> None:
+        if not all(0 <= index < len(self.parties) for index in self.order):
+            raise ValueError("order names a test that is not there")
+
 
 @dataclass
 class State:
@@ -134,6 +137,12 @@ class State:
         return running.parties[running.order[0]] if running is not None and running.order else None
 
     @property
+    def tests(self) -> list[Running]:
+        """The test under way, or all of an INTERLEAVE."""
+        parties = [party.test for party in self.interleave.parties] if self.interleave is not None else []
+        return [*parties, *([self.test] if self.test else [])]
+
+    @property
     def running(self) -> Running | None:
         """The test under way."""
         party = self.party
@@ -151,45 +160,9 @@ def to_data(state: State) -> dict[str, Any]:
     return asdict(state)
 
 
-def from_data(data: Any) -> State:
-    """The state from its data.
-
-    Raises:
-        ValueError: it is another's; says where.
-    """
-    state: State = _built(State, data, "state")
-    running = state.interleave
-    if running is not None and not all(0 <= index < len(running.parties) for index in running.order):
-        raise ValueError("state.interleave.order: names a test that is not there")
-    return state
-
-
-def _built(kind: Any, data: Any, where: str) -> Any:
-    """`data` as what the type `kind` says, whatever was written in its place."""
-    if kind is Any:
-        return data
-    if isinstance(kind, type) and is_dataclass(kind):
-        hints = get_type_hints(kind)
-        if not isinstance(data, dict) or data.keys() != hints.keys():
-            raise ValueError(f"{where}: expected an object with {', '.join(hints)}")
-        return kind(**{name: _built(hint, data[name], f"{where}.{name}") for name, hint in hints.items()})
-    origin, parts = get_origin(kind), get_args(kind)
-    if origin is list and isinstance(data, list):
-        return [_built(parts[0], value, f"{where}[{index}]") for index, value in enumerate(data)]
-    if origin is dict and isinstance(data, dict):
-        return {name: _built(parts[1], value, f"{where}.{name}") for name, value in data.items()}
-    if origin is UnionType:
-        inner = next(part for part in parts if part is not NoneType)
-        return None if data is None else _built(inner, data, where)
-    whole = kind is float and type(data) is int
-    if type(data) is not kind and not whole:
-        raise ValueError(f"{where}: expected {getattr(kind, '__name__', kind)}, found {str(data)[:40]!r}")
-    return data
-
-
 def release(state: State) -> None:
     """Let a state begin the trial in flight anew, in a sitting in which nothing is set up."""
-    for test in _tests(state):
+    for test in state.tests:
         test.prepared = test.warmed = False
         test.postcleanup = []
         forget_trial(test)
@@ -197,14 +170,8 @@ def release(state: State) -> None:
 
 def after_boot(state: State) -> None:
     """Another boot than that in which the state was kept: nothing is warm any more."""
-    for test in _tests(state):
+    for test in state.tests:
         test.warmed = False
-
-
-def _tests(state: State) -> list[Running]:
-    running = state.interleave
-    tests = [party.test for party in running.parties] if running is not None else []
-    return [*tests, *([state.test] if state.test else [])]
 
 
 def forget_trial(test: Running) -> None:

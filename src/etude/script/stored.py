@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+from etude.codec import decoded
 from etude.errors import InputError
 from etude.experiment.plan import refuse_masked
 from etude.masking import mask_of
+from etude.results.results import of_machine
 from etude.script.parse import parse_stored
 from etude.script.run import Asked
 from etude.script.source import same_text
@@ -24,16 +26,21 @@ def stored_script(document: Mapping[str, Any], seed: int, source: str) -> Asked:
     plan = document["plan"]
     if plan.get("kind") != "script":
         raise InputError(f"{source}: is not of a script")
-    text, path, assignments = plan.get("text"), plan.get("script"), plan.get("assignments")
-    if not (_are_files(text) and isinstance(path, str) and _are_words(assignments)):
+    try:
+        stored = decoded(_Script, plan, source, "plan")
+    except InputError:
+        stored = _Script({}, "", {})
+    if not stored.text:
         raise InputError(f"{source}: the script's text is not in it; run the script itself")
-    refuse_masked({"text": text, "assignments": assignments}, source)
-    program = parse_stored(text)
+    refuse_masked({"text": stored.text, "assignments": stored.assignments}, source)
+    program = parse_stored(stored.text)
     digest = document.get("digest")
-    program = replace(program, path=path, digest=digest if isinstance(digest, str) else program.digest)
+    program = replace(
+        program, path=stored.script, digest=digest if isinstance(digest, str) else program.digest
+    )
     return Asked(
         program,
-        assignments,
+        stored.assignments,
         seed,
         plan.get("res", True) is not False,
         str(plan.get("counters", "auto")),
@@ -44,26 +51,20 @@ def stored_script(document: Mapping[str, Any], seed: int, source: str) -> Asked:
 def changed_files(document: Mapping[str, Any]) -> list[str]:
     """The files of the script that are no longer as they were read, one line each; what is run is what was read."""
     plan = document["plan"]
-    place = ((document.get("machine") or {}).get("before") or {}).get("directory") or {}
+    place = of_machine(document, "directory", "path") or ""
     found = []
     for number, (file, lines) in enumerate(plan["text"].items()):
-        path = plan["script"] if number == 0 else os.path.join(place.get("path") or "", file)
+        path = plan["script"] if number == 0 else os.path.join(place, file)
         same = same_text(path, lines)
         if same is not True:
             found.append(f"{path} {'is gone' if same is None else 'has changed'} since")
     return found
 
 
-def _are_files(text: Any) -> bool:
-    return (
-        isinstance(text, dict)
-        and bool(text)
-        and all(
-            isinstance(lines, list) and all(isinstance(line, str) for line in lines)
-            for lines in text.values()
-        )
-    )
-
-
-def _are_words(assignments: Any) -> bool:
-    return isinstance(assignments, dict) and all(isinstance(value, str) for value in assignments.values())
+@dataclass(frozen=True)
+class _Script:
+    text: dict[str, list[str]]
+    """The lines of each of its files."""
+    script: str
+    """Its path."""
+    assignments: dict[str, str]

@@ -126,8 +126,9 @@ class TimeBudget:
         if seen.fewest < self.minimum:
             return Decision(False, f"{seen.fewest} of at least {_trials(self.minimum)}", None)
         if seen.measured_s < self.seconds:
-            return Decision(False, f"{seen.measured_s:.1f} of {self.seconds:g} s used", None)
-        return Decision(True, f"{self.seconds:g} s used after {_trials(seen.fewest)}, as asked", None)
+            return Decision(False, f"{_seconds(seen.measured_s)} of {self.seconds:g} s used", None)
+        used = f"{_seconds(seen.measured_s)} of {self.seconds:g} s used"
+        return Decision(True, f"{used} after {_trials(seen.fewest)}, as asked", None)
 
 
 @dataclass(frozen=True)
@@ -242,13 +243,16 @@ def _judge(
         if capped or spent or not early:
             return Decision(True, f"{state}, {target}", True)
         return Decision(
-            False, f"{state}, {target}; {seen.measured_s:.1f} of at least {rule.least_s:g} s used", False
+            False,
+            f"{state}, {target}; {_seconds(seen.measured_s)} of at least {rule.least_s:g} s used",
+            False,
         )
     if capped:
-        limit = "the most allowed" if seen.fewest <= rule.maximum else f"{rule.least_s:g} s used"
+        limit = "the most allowed" if seen.fewest <= rule.maximum else f"{_seconds(seen.measured_s)} s used"
         return Decision(True, f"not converged: {state}, {limit}; {target}", False)
     if spent:
-        return Decision(True, f"not converged: {state}, {rule.budget_s:g} s used; {target}", False)
+        used = f"{_seconds(seen.measured_s)} of {rule.budget_s:g} s used"
+        return Decision(True, f"not converged: {state}, {used}; {target}", False)
     return Decision(False, f"{state}, {target}", False)
 
 
@@ -262,6 +266,11 @@ def _check_precision_rule(rule: MeanPrecision | RatioPrecision) -> None:
         raise ValueError(f"budget must be above 0 s, not {rule.budget_s}")
     if not 0.0 <= rule.least_s < math.inf:
         raise ValueError(f"the least time must be 0 or more seconds, not {rule.least_s}")
+
+
+def _seconds(time_s: float) -> str:
+    """`6.8`, `0.012`: never with an exponent from 1 ms on."""
+    return f"{time_s:.1f}" if time_s >= 1.0 else f"{time_s:.2g}"
 
 
 def _trials(count: int, word: str = "trial") -> str:

@@ -230,9 +230,10 @@ def _written(path: str) -> datetime:
 
 
 def _origin(experiment: Mapping[str, Any]) -> str:
-    """Of which experiment it is: what was asked for, and where and when its first sitting began."""
+    """Of which experiment it is: what was asked for at first, and where and when its first sitting began."""
     first = experiment["sittings"][0] if experiment["sittings"] else {}
-    told = (experiment.get(name) for name in ("name", "digest"))
+    asked = experiment.get("began_as") or experiment
+    told = (asked.get(name) for name in ("name", "digest"))
     return key(*map(str, (*told, *(first.get(name) for name in ("host", "boot_id", "start")))))
 
 

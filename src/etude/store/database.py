@@ -19,7 +19,7 @@ from etude.store.entry import Added, Entry, Machine, Mark, Result, Selector
 from etude.store.failures import repeated
 from etude.store.packed import Damaged, rows_of
 from etude.store.place import WAIT_S, WRITING, engine_of, is_missing, shown, url_of
-from etude.store.schema import REVISION, VERSION_TABLE
+from etude.store.schema import METADATA, REVISION, VERSION_TABLE
 
 _LOCK = 0x45747564
 """Of PostgreSQL, for those who migrate at once."""
@@ -30,7 +30,11 @@ _OTHER_TABLES = re.compile(r"duplicate column|already exists|no such|does not ex
 
 def revision_of(connection: Connection) -> str | None:
     """What the tables there were made by, or None where there are none."""
-    if not inspect(connection).has_table(VERSION_TABLE):
+    tables = inspect(connection)
+    views = {name.lower() for name in tables.get_view_names()} & {VERSION_TABLE, *METADATA.tables}
+    if views:  # which can be of any content, and without end
+        raise Damaged(f"{min(views)} is a view, not a table")
+    if not tables.has_table(VERSION_TABLE):
         return None
     found = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()
     if found is not None and not (isinstance(found, str) and _REVISION.fullmatch(found)):

@@ -63,7 +63,7 @@ def passes(error: SQLAlchemyError) -> bool:
 def told(error: SQLAlchemyError, where: str, nothing: str) -> InputError | MachineRefuses:
     """The error in one line."""
     said = " ".join(str(getattr(error, "orig", None) or error).split())
-    if "is not a database" in said or "malformed" in said or "Could not decode" in said:
+    if "is not a database" in said or "malformed" in said or "Could not decode" in said or "too big" in said:
         return InputError(
             f"{where}: is no store, or a damaged one ({said}); name another by --store, or restore it"
         )

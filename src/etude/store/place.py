@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from etude.osutil.trust import check_results_for_root
 DEFAULT = "etude-store.sqlite"
 VARIABLE = "ETUDE_STORE"
 WAIT_S = 20.0
+MOST_ROW_BYTES = 128 << 20
+"""Of SQLite: 16 million trials of one metric. A row of somebody else's store could hold a gigabyte."""
 
 
 def url_of(place: str | os.PathLike[str] | None) -> URL:
@@ -94,6 +97,7 @@ WRITING = "etude_writing"
 def _take_transactions_over(connection: Any, _record: object) -> None:
     """The module sqlite3 would begin a transaction late, and none for a change of tables."""
     connection.isolation_level = None
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_ROW_BYTES)
     connection.execute("PRAGMA foreign_keys = ON")
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from etude import codec
 from etude.workbench.window import Window, together
 
 WORST = 50.0
@@ -18,10 +19,14 @@ class Criterion:
     """One limit; a load is too much when the reading is above it."""
 
     of: Literal["mean", "percentile", "errors"]
-    limit: float
+    limit: codec.Above0
     """s for response times; a share of the requests for errors."""
-    percent: float | None = None
+    percent: codec.Percent | None = None
     """Of a percentile: 95 is the 95th."""
+
+    def __post_init__(self) -> None:
+        if (self.of == "percentile") != (self.percent is not None):
+            raise ValueError(f"a criterion of {self.of} has percent {self.percent!r}")
 
     def reading(self, windows: Sequence[Window]) -> float | None:
         """What was measured over the limit; None where windows do not tell."""

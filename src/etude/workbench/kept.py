@@ -12,23 +12,34 @@ import os
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import orjson
 
+from etude.codec import decoded, plain
 from etude.errors import EDITED, InputError
-from etude.experiment.sitting import new_document
+from etude.experiment.sitting import asks_anew, new_document
 from etude.osutil.trust import check_for_root
 from etude.results.model import Measurement, check_measurement, to_line
 from etude.workbench.goal import Goal
 from etude.workbench.policies.registry import policy
 from etude.workbench.readings import reading
-from etude.workbench.record import Record, alone, append, begin, digest, instant, mend
+from etude.workbench.record import (
+    FILE,
+    Record,
+    alone,
+    append,
+    begin,
+    check_numbers,
+    digest,
+    instant,
+    mend,
+    whole_lines,
+)
 from etude.workbench.task import Answer, Offer, Task, Trial
-from etude.workbench.task_members import answer_of, members, task_of
-from etude.workbench.trial_lines import BadTrial, from_line, peak_member, window_lines
+from etude.workbench.trial_lines import from_line, peak_member, window_lines
 
 KIND, VERB = "peak", "peak"
 MAY_CHANGE = ("budget_s", "closed")
@@ -62,7 +73,7 @@ class Sought:
             "primary": "response",
             "name": self.name,
             "policy": self.policy,
-            "task": members(self.task),
+            "task": plain(self.task),
             "factors": dict(self.factors),
             "harness": self.harness,
         }
@@ -79,7 +90,8 @@ class Kept(Record):
         """
         super().__init__(Path(directory))
         self.sought = _sought(self.document, self.directory)
-        self._answer = _stored_answer(self.document, self.directory)
+        told, where = self.document.get("answer"), f"{self.directory}/experiment.json"
+        self._answer = None if told is None else decoded(Answer, told, where, "answer")
         self._last = 0
         """The number of the last trial that is there."""
         self._read = self._load()
@@ -123,14 +135,14 @@ class Kept(Record):
 
     def answered(self, answer: Answer) -> None:
         """Note the answer, and with it the end of this sitting."""
-        self._answer, self.document["answer"] = answer, members(answer)
+        self._answer, self.document["answer"] = answer, plain(answer)
         self.end("complete", [answer.why])
 
     def _load(self) -> list[Trial]:
-        found: list[tuple[int, Trial]] = []
-        for entry in self.document["tests"]:
-            found += _read_trials(self.directory / entry["directory"] / "results.jsonl")
-        found.sort(key=lambda each: each[0])
+        files = [self.directory / entry["directory"] / FILE for entry in self.document["tests"]]
+        read = [(path, number, trial) for path in files for number, trial in _read_trials(path)]
+        check_numbers([(path, number) for path, number, _ in read], "trial")
+        found = sorted(((number, trial) for _, number, trial in read), key=lambda each: each[0])
         self._find_gaps([number for number, _ in found])
         self._last = max((number for number, _ in found), default=0)
         return [trial for _, trial in found]
@@ -200,7 +212,7 @@ def _opened(path: Path, sought: Sought, command_line: Sequence[str]) -> Kept:
     if kept.trials() and (how := _differs(kept.sought, sought)) is not None:
         raise InputError(f"{path}: holds another search ({how}); name another directory with -o")
     kept.sought = sought
-    kept.document |= {"name": sought.name, "plan": sought.plan(), "digest": digest(sought.plan())}
+    asks_anew(kept.document, sought.plan(), digest(sought.plan()), sought.name)
     return kept
 
 
@@ -239,48 +251,32 @@ def _sought(document: Mapping[str, Any], path: Path) -> Sought:
     plan = document["plan"]
     if plan.get("kind") != KIND:
         raise InputError(f"{path}: holds results of etude {document.get('verb', '…')}, and no search")
-    try:
-        return _read_plan(plan)
-    except EDITED as error:
-        raise InputError(
-            f"{path}/experiment.json: its plan cannot be read ({error}); was it edited?"
-        ) from None
+    where = f"{path}/experiment.json"
+    task = task_of(plan.get("task"), where, "plan.task")
+    return replace(decoded(Sought, plan, where, "plan"), task=task)
 
 
-def _read_plan(plan: Mapping[str, Any]) -> Sought:
-    for name in ("name", "policy", "harness"):
-        if not isinstance(plan[name], str):
-            raise ValueError(f"{name} is {str(plan[name])[:40]!r}")
-    factors = plan["factors"]
-    if not isinstance(factors, Mapping) or not all(isinstance(text, str) for text in factors.values()):
-        raise ValueError(f"factors is {str(factors)[:40]!r}")
-    return Sought(plan["name"], task_of(plan["task"]), plan["policy"], plan["harness"], dict(factors))
+def task_of(told: Any, where: str, at: str) -> Task:
+    """The task that was written; members that an older version did not know are as they are unless asked for.
 
-
-def _stored_answer(document: Mapping[str, Any], path: Path) -> Answer | None:
-    told = document.get("answer")
-    try:
-        return None if told is None else answer_of(told)
-    except ValueError as error:
-        raise InputError(
-            f"{path}/experiment.json: its answer cannot be read ({error}); was it edited?"
-        ) from None
+    Raises:
+        InputError: one is missing, unknown, or cannot be meant.
+    """
+    known = {"closed": told.get("whole", False)} | told if isinstance(told, dict) else told
+    task = decoded(Task, known, where, at, only=True)
+    if not task.goal.criteria:
+        raise InputError(f"{where}: {at}.goal has no criterion; was it edited?")
+    return task
 
 
 def _read_trials(path: Path) -> list[tuple[int, Trial]]:
-    try:
-        lines = path.read_bytes().split(b"\n")[:-1]  # what follows the last end of line was cut short
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     found = []
-    for number, text in enumerate(lines, 1):
+    for number, text in whole_lines(path):
         try:
             line = orjson.loads(text)
             check_measurement(line)
-            found.append((int(line["trial"]), from_line(line)))
-        except (BadTrial, *EDITED) as error:
+            found.append((int(line["trial"]), from_line(line, f"{path}:{number}")))
+        except EDITED as error:
             raise InputError(f"{path}:{number}: no trial of a search: {error}; was it edited?") from None
     return found
 

@@ -10,7 +10,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from etude.probes.pressure import parse_totals
 from etude.testbed import tree
@@ -71,12 +70,6 @@ def between(before: Counters, after: Counters) -> MachineState:
 def machine_member(state: MachineState) -> dict[str, float]:
     """What is known, for a line of results."""
     return {name: value for name, value in asdict(state).items() if value is not None}
-
-
-def machine_of(member: Mapping[str, Any]) -> MachineState:
-    """Back from there. Raises ValueError, TypeError."""
-    known = (member.get(name) for name in MachineState.__slots__)
-    return MachineState(*(None if value is None else float(value) for value in known))
 
 
 def stolen(states: Sequence[MachineState | None]) -> list[bool]:

@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +23,6 @@ from etude.results.regular import read_regular
 from etude.results.writer import check_writable_name, directory_name, refused, sole_writer, write_experiment
 from etude.testbed import snapshot
 from etude.testbed.boot.record import boot_id
-from etude.workbench.trial_lines import finite
 
 Document = dict[str, Any]
 FILE = "results.jsonl"
@@ -146,9 +145,36 @@ def _lost_lines(directory: Path, document: Document) -> dict[str, int]:
 
 def _lines(path: Path) -> int:
     try:
-        return read_regular(path).count(b"\n")
+        return len(set(read_regular(path).split(b"\n")[:-1]))
     except OSError:
         return 0
+
+
+def whole_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """A file's lines with their numbers, each once, also where it stands there again; what follows the last end of line
+    was cut short. Raises InputError where it cannot be read."""
+    try:
+        lines = read_regular(path).split(b"\n")[:-1]
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    known: set[bytes] = set()
+    for number, text in enumerate(lines, 1):
+        if text not in known:
+            known.add(text)
+            yield number, text
+
+
+def check_numbers(found: Iterable[tuple[Path, int]], what: str) -> None:
+    """Raises InputError where two different lines have one number. `what` has it: a trial."""
+    first: dict[int, Path] = {}
+    for path, number in found:
+        if number in first:
+            raise InputError(
+                f"{path}: {what} {number} is another one in {first[number]}; restore both from one copy"
+            )
+        first[number] = path
 
 
 def _whole(path: Path) -> bool:
@@ -210,17 +236,6 @@ def digest(plan: Mapping[str, Any]) -> str:
     """Of what was asked for."""
     text = json.dumps(plan, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def finite_all(value: Any) -> Any:
-    """Plain data with numbers that JSON has."""
-    if isinstance(value, float):
-        return finite(value)
-    if isinstance(value, Mapping):
-        return {name: finite_all(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite_all(each) for each in value]
-    return value
 
 
 def instant() -> tuple[str, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from etude import codec
 from etude.units.formatting import counted, digits
 from etude.workbench.goal import Goal
 from etude.workbench.machine_state import MachineState
@@ -16,35 +17,35 @@ class Task:
     """A search for the peak rate λ*: the highest load at which the goal is met ("Cutting Corners", section 2.1)."""
 
     goal: Goal
-    lowest: float
+    lowest: codec.Above0
     """Loads that may be asked for: requests per second or, of closed systems, concurrency."""
-    highest: float
-    seed_load: float | None = None
+    highest: codec.Above0
+    seed_load: codec.Above0 | None = None
     """Where to begin: the peak of a similar configuration. None: at the lowest load."""
-    seed_spread: float | None = None
+    seed_spread: codec.Above0 | None = None
     """Standard deviation of log λ* around log `seed_load`, where that was predicted; of no meaning without."""
     seed_trials: int = 0
     """How many trials near the answer a predicted seed counts as: 1 where predictions of similar configurations came
     true."""
-    seed_shapes: tuple[tuple[str, float], ...] = ()
+    seed_shapes: tuple[tuple[str, codec.Chance], ...] = ()
     """How likely curves of similar configurations are, by name (`policies/belief/curves.py`); empty: nobody can say."""
     promise: Literal["rate", "region"] = "rate"
     """*rate*: the answer is within `within` of λ*. *region*: the reading at the answer is within `width` of 1."""
-    within: float = 0.10
-    confidence: float = 0.95
-    width: float = 0.10
+    within: codec.Share = 0.10
+    confidence: codec.Share = 0.95
+    width: codec.Share = 0.10
     """s of the paper: the peak-rate region is 1 ± s of the limit."""
-    accuracy: float = 0.90
+    accuracy: codec.Share = 0.90
     """a of the paper: 1 - (high - low) / (high + low) of the mean response at the answer."""
-    runlength_s: float = 180.0
+    runlength_s: codec.Above0 = 180.0
     """The longest trial; those that need not be watched are so long."""
-    step: float | None = None
+    step: codec.Above0 | None = None
     """Of searches by fixed steps; None: the lowest load."""
     whole: bool = False
     """Whether loads are whole numbers, as those of clients always are."""
     closed: bool = False
     """Whether loads are numbers of clients, not requests per second."""
-    budget_s: float | None = None
+    budget_s: codec.From0 | None = None
     """Bench time after which the best answer so far is given."""
     seed: int = 0
     """Of whatever the policy draws."""
@@ -80,10 +81,10 @@ class GeneratorPart:
     """As in the hosts file."""
     limited: Limited | None = None
     """As of the trial, for what this host was to offer."""
-    busy: float | None = None
+    busy: codec.Number | None = None
     """Share of its cores that its load generator kept busy."""
-    lateness_p99_s: float | None = None
-    began_s: float | None = None
+    lateness_p99_s: codec.Number | None = None
+    began_s: codec.Number | None = None
     """How long after the first host it began, s."""
 
 
@@ -91,12 +92,12 @@ class GeneratorPart:
 class Trial:
     """One that was made."""
 
-    load: float
+    load: codec.Number
     """Asked for."""
-    runlength_s: float
+    runlength_s: codec.Number
     """Asked for, at most."""
     windows: tuple[Window, ...]
-    cost_s: float
+    cost_s: codec.Number
     """Bench time that it took: set-up, warm-up, the run, draining."""
     ended: Ended = "whole"
     """*early*: the policy had seen enough. *died*: the system stopped by itself. *not-made*: the load command failed,
@@ -104,10 +105,10 @@ class Trial:
     limited: Limited | None = None
     """Where less was offered or completed than asked for: whose fault that was."""
     note: str = ""
-    generator_busy: float | None = None
+    generator_busy: codec.Number | None = None
     """Share of its cores that the load generator (of several hosts the busiest) kept busy; None where that is unknown,
     or says nothing (it spins)."""
-    lateness_p99_s: float | None = None
+    lateness_p99_s: codec.Number | None = None
     """99 % of each window's requests were sent at most so long after they were due; None where that is unknown."""
     machine: MachineState | None = None
     """Of the machine at which Étude runs, while load was offered; None where nobody looked."""
@@ -134,12 +135,12 @@ class Trial:
 class Answer:
     """The end of a search."""
 
-    rate: float | None
+    rate: codec.From0 | None
     """λ*; None where nothing can be said but the bounds."""
-    low: float
-    high: float
+    low: codec.From0
+    high: codec.From0
     """Between these it is, with the confidence that the task asks for; 0 and inf where there is no bound."""
-    confidence: float
+    confidence: codec.From0
     """How sure it is that the promise holds at `rate` or, without a rate, that the bound does, whether that is enough
     or not. Policies that cannot tell (the paper's, and `bracket`) give what the task asks for."""
     kept: bool

@@ -7,15 +7,17 @@ of five digits tells apart), its values and counts stand beside it as they are.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from typing import Any, get_args
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from etude.results.histograms import BadHistogram, Counted, decode, encode
-from etude.workbench.machine_state import machine_member, machine_of
-from etude.workbench.task import Ended, GeneratorPart, Limited, Offer, Trial
+from etude.codec import decoded, finite
+from etude.errors import InputError
+from etude.results.histograms import Counted, decode, encode
+from etude.workbench.machine_state import machine_member
+from etude.workbench.task import GeneratorPart, Offer, Trial
 from etude.workbench.window import Window
 
 DIGITS = (3, 4, 5)
@@ -23,11 +25,6 @@ DIGITS = (3, 4, 5)
 
 OF_GENERATOR = ("generator_busy", "lateness_p99_s")
 OF_PART = ("busy", "lateness_p99_s", "began_s")
-LIMITS = {None, *get_args(Limited)}
-
-
-class BadTrial(ValueError):
-    """A line that is no trial of a search."""
 
 
 def peak_member(offer: Offer, trial: Trial) -> dict[str, Any]:
@@ -57,43 +54,22 @@ def window_lines(windows: Sequence[Window]) -> list[dict[str, Any]]:
     return [_window_line(window) for window in windows]
 
 
-def from_line(line: Mapping[str, Any]) -> Trial:
-    """The trial of a line that is a measurement.
+def from_line(line: Mapping[str, Any], where: str) -> Trial:
+    """The trial of a line that is a measurement. `where`: FILE:LINE.
 
     Raises:
-        BadTrial: it is none of a search; KeyError, TypeError, ValueError: a member is missing, or cannot be meant.
+        InputError: it is none of a search, or a member is missing or of another type; `errors.EDITED`: a histogram is.
     """
-    peak = line.get("peak")
-    if not isinstance(peak, Mapping):
-        raise BadTrial("it lacks `peak`")
-    parts = peak.get("generators") or ()
-    if (
-        peak["ended"] not in get_args(Ended)
-        or not {peak["limited"], *(p["limited"] for p in parts)} <= LIMITS
-    ):
-        raise BadTrial("how it ended cannot be meant")
-    return Trial(
-        float(peak["load"]),
-        float(peak["runlength_s"]),
-        tuple(map(_window, line.get("windows") or ())),
-        float(peak["cost_s"]),
-        peak["ended"],
-        peak["limited"],
-        str(peak["note"]),
-        **{name: None if peak.get(name) is None else float(peak[name]) for name in OF_GENERATOR},
-        machine=None if peak.get("machine") is None else machine_of(peak["machine"]),
-        generators=tuple(map(_part, parts)),
+    if "peak" not in line:
+        raise InputError(f"{where}: no trial of a search: it lacks `peak`; was it edited?")
+    peak = line["peak"]
+    if isinstance(peak, dict):
+        peak = {"ended": None, "note": None} | peak | {"windows": ()}
+    windows = line.get("windows") or ()
+    return replace(
+        decoded(Trial, peak, where, "peak"),
+        windows=tuple(_window(each, where, f"windows[{n}]") for n, each in enumerate(windows)),
     )
-
-
-def _part(member: Mapping[str, Any]) -> GeneratorPart:
-    known = {name: float(member[name]) for name in OF_PART if member.get(name) is not None}
-    return GeneratorPart(str(member["host"]), member["limited"], **known)
-
-
-def finite(value: float) -> float | str:
-    """A number as JSON has it; others as text that `float` reads."""
-    return value if math.isfinite(value) else repr(float(value))
 
 
 def _window_line(window: Window) -> dict[str, Any]:
@@ -118,31 +94,15 @@ def _latency(counted: Counted) -> dict[str, Any]:
     return {"latency": encode(counted.values, counted.counts), "latency_exact": exact}
 
 
-def _window(line: Mapping[str, Any]) -> Window:
-    mean = line["mean_s"]
-    return Window(
-        float(line["duration_s"]),
-        int(line["offered"]),
-        int(line["completed"]),
-        int(line["failed"]),
-        None if mean is None else float(mean),
-        _counted(line),
-        None if line.get("under_way") is None else int(line["under_way"]),
-    )
+def _window(line: Mapping[str, Any], where: str, at: str) -> Window:
+    return replace(decoded(Window, {**line, "latency": None}, where, at), latency=_counted(line))
 
 
 def _counted(line: Mapping[str, Any]) -> Counted | None:
-    exact = line.get("latency_exact")
+    exact, text = line.get("latency_exact"), line.get("latency")
     if exact is not None:
-        values, counts = (np.array(exact[name], dtype=np.int64) for name in ("values", "counts"))
-        return Counted(values, counts)
-    text = line.get("latency")
-    if text is None:
-        return None
-    try:
-        return decode(text)
-    except BadHistogram as error:
-        raise BadTrial(f"latency: {error}") from None
+        return Counted(*(np.array(exact[name], dtype=np.int64) for name in ("values", "counts")))
+    return None if text is None else decode(text)
 
 
 def _same(one: Counted, other: Counted) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from etude import codec
 from etude.results.histograms import Counted
 
 
@@ -15,13 +16,13 @@ from etude.results.histograms import Counted
 class Window:
     """Counts and times of one stretch (design: windows; docs/formats.md, "Windows")."""
 
-    duration_s: float
+    duration_s: codec.Number
     offered: int
     """Requests that were due."""
     completed: int
     failed: int
     """Not answered, or wrongly."""
-    mean_s: float | None = None
+    mean_s: codec.Number | None = None
     """Mean response time of the completed; None where none was, or it is not known."""
     latency: Counted | None = None
     """How long the completed took, ns; None where only the mean is known."""
@@ -33,7 +34,7 @@ class Window:
 class Whole:
     """Windows taken together."""
 
-    duration_s: float
+    duration_s: codec.Number
     offered: int
     completed: int
     failed: int

@@ -20,7 +20,7 @@ def required(repository: Path, tool: Tool) -> list[Requirement]:
 
 def pinned(repository: Path) -> dict[str, str]:
     lines = (repository / "constraints.txt").read_text(encoding="utf-8").splitlines()
-    return dict(line.split("==") for line in lines if line and not line.startswith("#"))
+    return dict(line.removesuffix(" \\").split("==") for line in lines if "==" in line)
 
 
 def test_every_requirement_is_pinned_to_a_version_that_it_allows(repository: Path, tool: Tool) -> None:

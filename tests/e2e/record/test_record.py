@@ -455,6 +455,31 @@ def test_a_program_outlives_a_recorder_that_is_killed(library: bool, programs: P
     assert Recorded(0, b"", b"", tmp_path / "t").trace(partial=True).partial.startswith("cut short")
 
 
+def test_a_program_that_is_killed_while_it_starts_another_leaves_no_child_that_waits(tmp_path: Path) -> None:
+    """The kernel then does not tell the recorder of the child, which stands still until it is let go."""
+    words = ["sh", "-c", "echo $$; read ready; while :; do /bin/true; done"]
+    for attempt in range(12):
+        at = tmp_path / f"{attempt}.trace"
+        command = [ETUDE, "record", "-q", "-o", at, "--", *words]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as recorder:
+            try:
+                assert recorder.stdout is not None
+                program = int(recorder.stdout.readline())
+                with open(f"/proc/{program}/task/{program}/children", "rb", buffering=0) as children:
+                    assert recorder.stdin is not None
+                    recorder.stdin.write(b"\n")
+                    recorder.stdin.flush()
+                    while not os.pread(children.fileno(), 64, 0):
+                        pass
+                os.kill(program, signal.SIGKILL)
+                assert recorder.wait(timeout=10) == 128 + signal.SIGKILL
+            finally:
+                recorder.kill()
+        trace = Recorded(0, b"", b"", at).trace()
+        begun = [each["process"] for each in trace.meta if each["what"] == "process"]
+        assert sorted(begun) == sorted(each["process"] for each in trace.meta if each["what"] == "ended")
+
+
 @pytest.mark.parametrize(("handled", "status"), [(True, 3), (False, 128 + signal.SIGINT)])
 def test_an_interrupt_of_the_terminal_is_the_programs(handled: bool, status: int, tmp_path: Path) -> None:
     script = "trap 'echo caught; exit 3' INT; " if handled else ""

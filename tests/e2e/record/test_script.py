@@ -178,6 +178,25 @@ def test_wrong_words_are_one_line(words: list[str], code: int, text: str) -> Non
     assert done.stderr.startswith("etude script: ")
 
 
+NASTY = "n\x1b]0;t\x07\x9b\u2028\u202e"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(["script", verb, name] for verb in ("check", "filter") for name in (NASTY, f"no{NASTY}")),
+        *(["script", "--events", NASTY], ["trace", "events", NASTY], ["residency", "look", NASTY]),
+        *(["compile", NASTY, "-o", "n.roll"], ["prepare", NASTY, "n"], ["replay", NASTY, "n"]),
+        *(["fragments", name] for name in (NASTY, f"no{NASTY}")),
+    ],
+    ids=lambda words: ascii(" ".join(words)),
+)
+def test_a_name_steers_no_terminal(words: list[str], here: Path) -> None:
+    (here / NASTY).write_text(COPY.replace("\n", f"\n# {NASTY}\n", 1))
+    done = subprocess.run([ETUDE, *words], capture_output=True, text=True, check=False)
+    assert [line for line in (done.stdout + done.stderr).split("\n") if not line.isprintable()] == []
+
+
 def test_help_says_how() -> None:
     done = script("--help")
     assert (done.returncode, done.stderr) == (0, "")

@@ -157,3 +157,17 @@ def test_a_current_directory_that_is_gone_is_told(tmp_path: Path) -> None:
     code, line = ended(f"os.chdir('{gone}'); os.rmdir('{gone}'); os.path.abspath('x')")
     assert code == 5
     assert "current directory" in line
+
+
+def test_text_of_others_steers_no_terminal_however_it_is_printed(tmp_path: Path) -> None:
+    nasty = "x\\x1b]0;t\\x07\\x9b31m\\u2028\\u202e"
+    body = (
+        f"import sys; from etude.cli.terminal import Terminal; print('{nasty}'); sys.stdout.writelines(['{nasty}'])\n"
+        f"    print('{nasty}', file=sys.stderr); Terminal(sys.stderr).say('{nasty}')"
+    )
+    with (tmp_path / "out").open("w+", encoding="utf-8") as out:
+        code, errors = ended(body, stdout=out.fileno())
+    assert code == 0
+    lines = [*(tmp_path / "out").read_text("utf-8").split("\n"), *errors.split("\n")]
+    assert [line for line in lines if not line.isprintable()] == []
+    assert sum("x\\x1b]0;t\\x07\\u009b31m\\u2028\\u202e" in line for line in lines) == 4

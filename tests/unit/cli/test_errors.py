@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from etude.cli.verbs import SUMMARIES
+from etude.errors import MachineRefuses
 from support.builders import measurement, results_directory
 from support.fakes import World
 from support.golden import Golden
@@ -63,6 +65,11 @@ USAGE = [
     (["a", "--resume", "DIR"], 2, "--resume takes"),
     (["--resume", "DIR", "-o", "x"], 2, "--resume takes"),
     (["--resume", "DIR", "--seed", "0", "-w", "2", "--monitor", "off"], 2, "--warmup, --seed, --monitor"),
+    (
+        ["--resume", "DIR", "--schedule", "blocks", "-w", "1", "--counters", "auto", "--monitor", "1s", "-N"],
+        2,
+        "--warmup, --schedule, -N, --counters, --monitor",
+    ),
     (["--resume", "nowhere"], 3, "nowhere: no results"),
     (["a", "--baseline", "nowhere"], 3, "nowhere: no results"),
     (["a\udcff"], 2, "UTF-8"),
@@ -218,6 +225,67 @@ def test_a_signal_is_128_and_its_number_and_says_how_to_go_on(
     golden(line)
     world.before = lambda now, world: None
     assert etude("bench", "--resume", "r") == 0
+
+
+@pytest.mark.parametrize("pool", [None, {"kind": "local", "ended": "complete", "decisions": []}])
+@pytest.mark.parametrize(
+    ("verb", "kind", "advice"),
+    [
+        ("bench", "script", "etude run --resume r"),
+        ("bench", "peak", "the same etude peak command with -o r"),
+        ("bench", "surface", "the same etude surface command with -o r"),
+        ("run", None, "etude bench --resume r"),
+        ("run", "peak", "the same etude peak command with -o r"),
+        ("run", "surface", "the same etude surface command with -o r"),
+        ("io sweep", None, "etude bench --resume r"),
+        ("io sweep", "script", "etude run --resume r"),
+    ],
+)
+def test_results_that_another_verb_goes_on_with_are_refused_with_its_command(
+    etude: Etude, capsys: Captured, verb: str, kind: str | None, advice: str, pool: dict[str, object] | None
+) -> None:
+    results_directory(Path("r"), {"a": [measurement("a", 1)]})
+    file = Path("r/experiment.json")
+    document = json.loads(file.read_text())
+    document["plan"] |= {"kind": kind} if kind else {}
+    document["sittings"][-1]["how_ended"] = "complete"
+    document |= (
+        {"pool": pool, "monitor": None, "digest": "", "command_line": [], "verb": kind or "bench"}
+        if pool
+        else {}
+    )
+    file.write_text(json.dumps(document))
+    assert (
+        etude(*verb.split(), "--resume", "r", *(["--fail-if", "elapsed > 1"] if verb == "bench" else [])) == 3
+    )
+    assert one_line(capsys).endswith(f"go on with: {advice}\n")
+
+
+def test_an_engine_that_died_is_exit_code_5_and_says_how_to_go_on(
+    etude: Etude, world: World, capsys: Captured
+) -> None:
+    def die(now: int, world: World) -> None:
+        if now == 5:
+            raise MachineRefuses("the engine died")
+
+    world.before = die
+    assert etude("bench", "a", "b", "-o", "r") == 5
+    assert one_line(capsys).endswith(" --resume r\n")
+    world.before = lambda now, world: None
+    assert etude("bench", "--resume", "r") == 0
+
+
+def test_results_that_are_removed_meanwhile_are_said_to_be_gone(
+    etude: Etude, world: World, capsys: Captured
+) -> None:
+    def remove(now: int, world: World) -> None:
+        if now == 5:
+            shutil.rmtree("r")
+            raise MachineRefuses("the engine died")
+
+    world.before = remove
+    assert etude("bench", "a", "b", "-o", "r") == 5
+    assert "is gone" in one_line(capsys)
 
 
 def test_a_full_device_is_exit_code_5_and_says_to_resume(

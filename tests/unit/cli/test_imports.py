@@ -17,7 +17,7 @@ def loaded(script: str, directory: Path) -> list[str]:
     prelude = """
 import sys
 HEAVY = ("argparse", "numpy", "scipy.special", "scipy.stats", "polars", "rich", "asyncio", "jinja2", "bokeh")
-HEAVY += ("sqlalchemy", "alembic")
+HEAVY += ("sqlalchemy", "alembic", "msgspec")
 def mark():
     print("loaded:", *(name for name in HEAVY if name in sys.modules), flush=True)
 """

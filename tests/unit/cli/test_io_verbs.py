@@ -54,6 +54,8 @@ def test_the_lab_says_what_its_second_sweep_lacks_before_the_first(
         (["--resume", "nosuch"], 3, "nosuch: holds no lab.json"),
         (["--resume", "r", "--trials", "5"], 2, "leave out all else but --format"),
         (["elsewhere", "--resume", "r"], 2, "leave out all else but --format"),
+        ([".", "--resume", "r"], 2, "leave out all else but --format"),
+        (["--check", "nosuch.toml", "--format", "pdf"], 2, "--check takes what to do from its file"),
         (["--check", "nosuch.toml"], 3, "nosuch.toml: cannot be read"),
         (["--check", "a.toml", "--exercise"], 2, "--check takes what to do from its file"),
     ],

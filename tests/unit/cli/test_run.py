@@ -90,7 +90,7 @@ def test_a_script_over_a_pool_is_resumed_as_it_was_begun(
     write_experiment(Path("out"), {**document(), **members})
     resumed: list[Any] = []
     monkeypatch.setattr(pooled, "_tests", lambda *given: resumed.extend(given))
-    assert pooled.go_on(Path("out"), ["library"])
+    assert pooled.go_on(Path("out"), "script", ["library"])
     path, then, its_pool, again, include = resumed
     assert (path, its_pool, include) == (Path("out"), spec, ["library"])
     assert then["monitor"] == {"every_s": 0.5, "top": 1}
@@ -102,8 +102,9 @@ def test_a_script_over_a_pool_is_resumed_as_it_was_begun(
     [
         ["--seed", "0"], ["--probe", "disk"], ["--watch", "elapsed"], ["--counters", "off"], ["--no-res"],
         ["--check"], ["--list"], ["--pool", "local"], ["--mask", "x"], ["--monitor", "off"], ["-o", "other"],
+        ["--monitor", "1s"], ["--monitor-top", "3"], ["--counters", "auto"],
     ],
-    ids=lambda given: given[0],
+    ids=" ".join,
 )  # fmt: skip
 def test_an_option_that_a_resumed_script_would_ignore_is_refused(
     given: list[str], script: Path, etude: Callable[..., int], capsys: pytest.CaptureFixture[str]

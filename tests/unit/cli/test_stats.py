@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from etude.cli.main import main
 from etude.results.model import Measurement
 from support.builders import measurement, results_directory
+from support.fakes import World
 from support.golden import Golden
 from support.places import DATA
 from support.profiles import examples
@@ -480,3 +482,23 @@ def test_shares_that_cannot_be_meant(words: list[str], says: str, stats: Stats) 
 def test_many_values_are_permuted_in_parts(stats: Stats) -> None:
     rows = {"test": ["a"] * 3000 + ["b"] * 3000, "elapsed": noisy(6000)}
     assert "Permutation of studentised" in stats(table("t.csv", rows), "--test", "permutation")
+
+
+@pytest.mark.parametrize(
+    ("member", "code"),
+    [
+        ({"machine": [1]}, 3),
+        ({"machine": {"before": "x"}}, 3),
+        ({"sittings": [{"sitting": 1, "torn": 5}]}, 3),
+        ({"sittings": [{"sitting": 1, "machine": []}]}, 3),
+        ({"machine": {"before": {"memory": "x"}}}, 0),
+        ({"machine": {"before": {"directory": {"mount_point": [1]}}}}, 0),
+        ({"machine": {"before": {"cpu": {"caches": [{}, 1]}}}}, 0),
+    ],
+)
+def test_an_edited_machine_is_refused_or_harmless(member: dict[str, Any], code: int, world: World) -> None:
+    assert main(["bench", "-o", "r", "-r", "6", "a"]) == 0
+    experiment = Path("r/experiment.json")
+    experiment.write_text(json.dumps(json.loads(experiment.read_text()) | member))
+    assert main(["stats", "r"]) == code
+    assert main(["report", "r", "-o", "page.html"]) == code

@@ -115,3 +115,14 @@ def test_check_ends_with_1_where_it_finds_something(
         connection.execute("UPDATE entry SET count = 9 WHERE id = 1")
     assert etude("store", "check") == 1
     assert "result 1, entry 1" in capsys.readouterr().out
+
+
+def test_a_name_of_several_lines_is_one_line(
+    etude: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory(tmp_path / "n", {"a\nb\x1b[2J": [1.0]})
+    assert etude("store", "add", "n") == 0
+    assert etude("store", "tests") == 0
+    lines = capsys.readouterr().out.split("\n")
+    assert all(line.isprintable() for line in lines)
+    assert lines[1:] == ["a\\nb\\x1b[2J: elapsed", ""]

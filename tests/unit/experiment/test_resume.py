@@ -181,6 +181,45 @@ def check_extended(results: Results, before: dict[str, list[Any]], count: int) -
     assert earlier["rule"] != document["plan"]["rule"]
 
 
+def contents(directory: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_limits_that_a_complete_experiment_has_add_nothing(tmp_path: Path, name: str) -> None:
+    """As of two that extend it at once: the second finds what it asks for."""
+    run(PLANS[name](), directory=tmp_path, make_engine=world().make_engine)
+    for _ in range(2):
+        done = resume(tmp_path, NewLimits(trials=6), make_engine=world().make_engine).results
+        before = contents(tmp_path)
+    assert contents(tmp_path) == before
+    assert len(done.experiment["sittings"]) == 2
+    again = world()
+    resume(tmp_path, NewLimits(trials=6), make_engine=again.make_engine)
+    assert again.log == []
+
+
+def test_a_target_that_is_reached_already_is_noted_and_nothing_is_measured(tmp_path: Path) -> None:
+    plan = make_plan([A, B], seed=1, max_trials=10, precision=1e-9, budget_s=1e6)
+    run(plan, directory=tmp_path, make_engine=world().make_engine)
+    before, again = lines(load_results(tmp_path)), world()
+    for precision in (0.5, 0.4):
+        done = resume(tmp_path, NewLimits(precision=precision), make_engine=again.make_engine)
+        assert [each.converged for each in done.decisions] == [True]
+    assert (again.log, lines(load_results(tmp_path))) == ([], before)
+    document = load_results(tmp_path).experiment
+    assert (len(document["sittings"]), [each["sitting"] for each in document["earlier_rules"]]) == (1, [1])
+    assert document["plan"]["rule"]["parameters"]["precision"] == 0.4
+
+
+def test_of_tests_in_turn_those_that_have_enough_get_no_first_run(tmp_path: Path) -> None:
+    plan = make_plan([A, B], trials=3, seed=1, schedule="in-turn")
+    cut(plan, tmp_path, 4)
+    results = resume(tmp_path, make_engine=world().make_engine).results
+    assert {m.sitting for m in results.measurements["a"]} == {1}
+    assert {m.sitting for m in results.measurements["b"]} == {1, 2}
+
+
 def test_an_experiment_with_a_precision_is_extended_by_each_of_its_limits(tmp_path: Path) -> None:
     plan = make_plan([A, B], seed=1, max_trials=10, precision=1e-9, budget_s=1e6)
     run(plan, directory=tmp_path, make_engine=world().make_engine)
@@ -202,13 +241,21 @@ def test_an_experiment_with_a_precision_is_extended_by_each_of_its_limits(tmp_pa
         ("precise", NewLimits(max_trials=4), "--max-trials 4"),
         ("precise", NewLimits(budget_s=0.0), "--time 0"),
         ("precise", NewLimits(precision=2.0), "--precision 2"),
+        ("capped", NewLimits(max_trials=10), "10 pairs"),
+        ("capped", NewLimits(budget_s=0.02), " of 0.02 s used"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_limits_that_do_not_fit_are_refused_and_change_nothing(
     tmp_path: Path, name: str, limits: NewLimits, option: str
 ) -> None:
-    plan = make_plan([A, B], seed=1) if name == "precise" else PLANS[name]()
+    precise = {
+        "precise": lambda: make_plan([A, B], seed=1),
+        "capped": lambda: make_plan(
+            [A, B], seed=1, max_trials=12, precision=1e-9, budget_s=0.01, least_s=0.0
+        ),
+    }
+    plan = (PLANS | precise)[name]()
     run(plan, directory=tmp_path, make_engine=world().make_engine)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     with pytest.raises(UsageError) as caught:
@@ -354,7 +401,7 @@ def test_what_cannot_be_resumed_is_an_input_error(tmp_path: Path) -> None:
     run(PLANS["one"](), directory=tmp_path / "made", make_engine=world().make_engine)
     file = tmp_path / "made" / "experiment.json"
     file.write_text(file.read_text().replace('"schedule"', '"order"'))
-    with pytest.raises(InputError, match=r"/made.*: its plan"):
+    with pytest.raises(InputError, match=r"/made.*: plan\.order: "):
         resume(tmp_path / "made", make_engine=world().make_engine)
 
 
@@ -437,3 +484,33 @@ def test_a_script_s_results_are_resumed_by_their_own_verb(tmp_path: Path) -> Non
     file.write_text(json.dumps(document | {"plan": {"kind": "script"}}))
     with pytest.raises(InputError, match="etude run --resume"):
         resume(tmp_path, make_engine=World().make_engine)
+
+
+@pytest.mark.parametrize("schedule", ["blocks", "in-turn", "duet"])
+@pytest.mark.parametrize(
+    "block", [3, 99, 10**9], ids=["of another trial", "that is not there", "that none reaches"]
+)
+def test_a_row_whose_block_cannot_be_is_refused_before_anything_is_measured(
+    tmp_path: Path, schedule: str, block: int
+) -> None:
+    plan = make_plan([A, B], trials=5, seed=1, schedule=schedule)
+    run(plan, directory=tmp_path, make_engine=world().make_engine)
+    file = tmp_path / "b" / "results.jsonl"
+    lines = file.read_text().splitlines(keepends=True)
+    row = next(number for number, line in enumerate(lines) if json.loads(line)["block"] == 4)
+    lines[row] = json.dumps(json.loads(lines[row]) | {"block": block}) + "\n"
+    file.write_text("".join(lines))
+    again = world()
+    with pytest.raises(InputError, match=rf"{file}: .*trial \d+ is {block}\b"):
+        resume(tmp_path, NewLimits(trials=6), make_engine=again.make_engine)
+    assert again.log == []
+    assert file.read_text() == "".join(lines)
+
+
+def test_a_trial_and_a_block_that_are_far_ahead_take_no_more_trials(tmp_path: Path) -> None:
+    run(PLANS["compared"](), directory=tmp_path, make_engine=world().make_engine)
+    file = tmp_path / "a" / "results.jsonl"
+    *lines, last = file.read_text().splitlines(keepends=True)
+    file.write_text("".join([*lines, json.dumps(json.loads(last) | {"trial": 40, "block": 40}) + "\n"]))
+    done = resume(tmp_path, NewLimits(trials=6), make_engine=world().make_engine)
+    assert [sum(m.kept for m in done.results.measurements[name]) for name in "ab"] == [7, 6]

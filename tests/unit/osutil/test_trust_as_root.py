@@ -6,6 +6,7 @@ import json
 import os
 import struct
 import sys
+from argparse import Namespace
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -47,13 +48,18 @@ def script(file: Path) -> object:
     return parse_script(file.parent / "a.ap")
 
 
+def repeat(file: Path) -> object:
+    words = ["--again", str(file)]
+    return again(verb_parser("run").parse_args(words, Namespace(command_line=["etude run", *words])))
+
+
 READERS: dict[str, tuple[str, str, Callable[[Path], object]]] = {
     "resources": ("resources.json", '{"version": 1, "steps": []}', ledger.read),
     "specs": ("peak.toml", "a = 1\n", document),
     "probes": ("probes.d/a", "#!/bin/sh\n", lambda file: find_executables([file.parents[1]])),
     "includes": ("local.inc", "ECHO a\n", script),
     "pools": ("experiment.json", "{}", lambda file: stored(file.parent)),
-    "bundles": ("b.tar", "", lambda file: again(verb_parser("run").parse_args(["--again", str(file)]))),
+    "bundles": ("b.tar", "", repeat),
     "plans": ("experiment.json", "{}", lambda file: plan_to_resume({}, str(file))),
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import hashlib
 import io
 import os
@@ -11,7 +12,7 @@ import subprocess
 import tarfile
 import tempfile
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import pytest
@@ -217,6 +218,56 @@ def test_a_member_that_is_too_large_is_refused_before_it_is_unpacked(
     assert not list((tmp_path / "into").rglob("large"))
 
 
+def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Limits that need no gigabyte to be passed."""
+    monkeypatch.setattr(packing, "FREE_BYTES", 1 << 20, raising=False)
+    monkeypatch.setattr(packing, "MOST_HEADER_BYTES", 1 << 19, raising=False)
+
+
+@pytest.mark.parametrize("suffix", [".tar.gz", ".tar.zst"])
+@pytest.mark.parametrize(
+    "entries",
+    [
+        pytest.param([(entry("root/bundle.json"), bytes(8 << 20))], id="zeros"),
+        pytest.param([(entry(f"root/{number}"), b"") for number in range(500)], id="empty members"),
+        pytest.param([(entry("root/x", tarfile.XHDTYPE), bytes(3 << 18))], id="a header of zeros"),
+        pytest.param(
+            [(entry("root/x", tarfile.GNUTYPE_LONGNAME), b"root/y\0")] * 700, id="headers of headers"
+        ),
+    ],
+)
+def test_what_unpacks_to_far_more_than_its_size_is_not_read_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, entries: list[tuple[tarfile.TarInfo, bytes]]
+) -> None:
+    small_limits(monkeypatch)
+    path = hostile(tmp_path / "x.tar", *entries)
+    squeezed = tmp_path / f"x{suffix}"
+    with open(squeezed, "wb") as file, packing.compressed(file, suffix) as stream:
+        stream.write(path.read_bytes())
+    (problem,) = [line for line in verify(squeezed) if line.startswith(f"{squeezed}: ")]
+    assert "unpacks" in problem or "header" in problem or "recursion" in problem
+    with pytest.raises(InputError, match=f"{squeezed}: .*not as"), opened(squeezed):
+        pass
+
+
+@pytest.mark.parametrize("size", [1 << 10, 1 << 22])
+@pytest.mark.parametrize("count", [1, 200])
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_written_can_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, count: int, size: int
+) -> None:
+    small_limits(monkeypatch)
+    logs = [member_of(f"results/r/{number}", "x" * (size // count)) for number in range(count)]
+    path = tmp_path / f"x{kind}"
+    try:
+        write_bundle(path, "root", [*MEMBERS, *logs], 0)
+    except InputError:
+        assert kind not in ("", ".tar")
+        assert size > 1 << 20 or count > 32
+    else:
+        assert verify(path) == []
+
+
 @pytest.mark.usefixtures("default_signals")
 def test_what_was_unpacked_is_removed_by_sigterm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = hostile(tmp_path / "b.tar")
@@ -228,13 +279,8 @@ def test_what_was_unpacked_is_removed_by_sigterm(monkeypatch: pytest.MonkeyPatch
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
-@pytest.mark.parametrize("filtered", [True, False], ids=["filter", "no filter"])
 @pytest.mark.parametrize("number", range(len(BREAKS)))
-def test_nothing_breaks_out_of_a_bundle(
-    tmp_path: Path, number: int, filtered: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if not filtered:  # Python 3.11.0 to 3.11.3 have no such filter
-        monkeypatch.delattr(tarfile, "data_filter")
+def test_nothing_breaks_out_of_a_bundle(tmp_path: Path, number: int) -> None:
     out = tmp_path / "out"
     out.mkdir()
     path = hostile(tmp_path / "x.tar", *BREAKS[number](out))
@@ -309,6 +355,21 @@ def test_a_target_that_cannot_be_written_is_one_line(tmp_path: Path, name: str) 
     with pytest.raises(MachineRefuses, match=f"none/.*{os.strerror(errno.ENOENT)}"):
         write_bundle(tmp_path / "none" / name, "root", MEMBERS, 0)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.needs_root
+@pytest.mark.parametrize(("user", "refused"), [(0, True), (65534, False)], ids=["root's", "another's"])
+def test_root_waits_for_locks_of_its_own_only(tmp_path: Path, user: int, refused: bool) -> None:
+    file = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(file, fcntl.LOCK_EX)
+    holder = subprocess.Popen(["sleep", "60"], pass_fds=[file], user=user)
+    os.close(file)
+    try:
+        with pytest.raises(MachineRefuses) if refused else nullcontext(), unwritten(tmp_path):
+            pass
+    finally:
+        holder.kill()
+        holder.wait()
 
 
 def test_what_is_being_written_is_not_packed(tmp_path: Path) -> None:

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from etude.errors import InputError
 from etude.script import checkpoint
 from etude.script.parse import parse_text
-from etude.script.state import State, from_data, to_data
+from etude.script.state import State, to_data
 from support.profiles import examples
-from support.worlds import NotedWorld, play
+from support.worlds import NotedWorld, from_data, play
 
 SCRIPT = """\
 FOREACH X a b
@@ -101,7 +101,7 @@ def test_a_damaged_state_is_refused_or_harmless(
     holder[place[-1]] = value
     try:
         state = from_data(document["state"])
-    except ValueError:
+    except InputError:
         return
     again = json.loads(json.dumps(to_data(state)))
     assert str(to_data(from_data(again))) == str(again) or value != value

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 
 import pytest
 
-from etude.errors import Interrupted
+from etude.errors import InputError, Interrupted
 from etude.experiment import sitting
 from etude.experiment.bench import Event
 from etude.experiment.ledger import Ledger
 from etude.results.reader import load_results, read_experiment
-from etude.script.bench import STATE_FILE
+from etude.results.writer import write_experiment
+from etude.script.checkpoint import STATE_FILE
 from etude.script.run import read_script, resume_script, run_script
 from etude.testbed.boot import record
 from support.builders import still_machine
@@ -77,3 +80,102 @@ def test_a_script_that_was_killed_when_all_was_measured_is_resumed(tmp_path: Pat
         assert len(read_experiment(path)["sittings"]) == sessions
         assert not (path / STATE_FILE).exists()
     assert len(load_results(path).measurements["t"]) == 3
+
+
+TWO = "TEST t 4\nEXEC copy\nDONE\nTEST u 4\nEXEC copy\nDONE\n"
+
+
+def kept(path: Path) -> dict[str, int]:
+    """How many kept trials each test has."""
+    return {name: sum(row.kept for row in rows) for name, rows in load_results(path).measurements.items()}
+
+
+def lose(path: Path, test: str, line: int) -> None:
+    """Take a line out of a test's measurements."""
+    file = path / test / "results.jsonl"
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join(lines[:line] + lines[line + 1 :]))
+
+
+def killed(path: Path) -> None:
+    """Let the last session be one whose end was not recorded."""
+    document = read_experiment(path)
+    document["sittings"][-1]["how_ended"] = None
+    for test in document["tests"]:
+        test.pop("lines", None)
+    write_experiment(path, document)
+
+
+@pytest.mark.parametrize("older", [False, True], ids=["relative", "absolute"])
+@pytest.mark.parametrize("by", ["directory", "state"])
+def test_a_copy_is_resumed_and_its_original_stays_as_it_is(tmp_path: Path, by: str, older: bool) -> None:
+    path = stopped(tmp_path, TWO, after=6)
+    if older:
+        document = json.loads((path / STATE_FILE).read_text())
+        (path / STATE_FILE).write_text(json.dumps(document | {"results": str(path)}))
+    copy = shutil.copytree(path, tmp_path / "copy")
+    before = {file: file.read_bytes() for file in path.rglob("*") if file.is_file()}
+    named = copy if by == "directory" else copy / STATE_FILE
+    assert resume_script(named, observe=silent, make_engine=World().make_engine) == copy
+    assert kept(copy) == {"t": 4, "u": 4}
+    assert {file: file.read_bytes() for file in path.rglob("*") if file.is_file()} == before
+
+
+def test_a_directory_that_was_moved_is_resumed_where_it_is(tmp_path: Path) -> None:
+    path = stopped(tmp_path, TWO, after=6)
+    moved = path.rename(tmp_path / "moved")
+    assert resume_script(moved, observe=silent, make_engine=World().make_engine) == moved
+    assert kept(moved) == {"t": 4, "u": 4}
+    assert not path.exists()
+
+
+def test_a_state_beside_results_that_are_gone_is_an_input_error(tmp_path: Path) -> None:
+    path = stopped(tmp_path, f"CHECKPOINT {tmp_path}/kept.json\n{TWO}", after=6)
+    assert json.loads((tmp_path / "kept.json").read_text())["results"] == "r"
+    path.rename(tmp_path / "moved")
+    with pytest.raises(InputError, match=f"{path}: no results here"):
+        resume_script(tmp_path / "kept.json", observe=silent, make_engine=World().make_engine)
+
+
+@pytest.mark.parametrize("line", [0, 1], ids=["first", "last"])
+def test_a_trial_that_is_lost_of_the_test_under_way_is_made_again(tmp_path: Path, line: int) -> None:
+    path = stopped(tmp_path, TWO, after=7)
+    killed(path)
+    assert kept(path) == {"t": 4, "u": 2}
+    lose(path, "u", line)
+    said: list[str] = []
+
+    def observe(event: Event, ledger: Ledger) -> None:
+        said.extend([event.detail] if event.what == "warning" else [])
+
+    resume_script(path, observe=observe, make_engine=World().make_engine)
+    assert kept(path) == {"t": 4, "u": 4}
+    assert [line.split(":")[0] for line in said] == ["test 'u'"]
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["line", "directory"])
+def test_a_trial_that_is_lost_of_a_test_that_has_ended_is_an_input_error(tmp_path: Path, whole: bool) -> None:
+    path = stopped(tmp_path, TWO, after=7)
+    killed(path)
+    shutil.rmtree(path / "t") if whole else lose(path, "t", 0)
+    with pytest.raises(InputError, match=f"{path}/t/results.jsonl: .* {0 if whole else 3} of the 4 "):
+        resume_script(path, observe=silent, make_engine=World().make_engine)
+
+
+def test_a_trial_that_is_lost_of_an_interleaved_test_is_made_again(tmp_path: Path) -> None:
+    path = stopped(tmp_path, f"INTERLEAVE\n{TWO}DONE\n", after=6)
+    killed(path)
+    before = kept(path)
+    lose(path, "t", 0)
+    resume_script(path, observe=silent, make_engine=World().make_engine)
+    assert all(count >= 4 for count in kept(path).values())
+    assert sum(before.values()) == 5
+
+
+def test_a_row_whose_block_cannot_be_is_an_input_error(tmp_path: Path) -> None:
+    path = stopped(tmp_path, f"INTERLEAVE\n{TWO}DONE\n", after=6)
+    file = path / "t" / "results.jsonl"
+    first, *others = map(json.loads, file.read_text().splitlines())
+    file.write_text("".join(json.dumps(row) + "\n" for row in (first | {"block": 10**9}, *others)))
+    with pytest.raises(InputError, match=f"{file}: .* {10**9}"):
+        resume_script(path, observe=silent, make_engine=World().make_engine)

@@ -67,10 +67,11 @@ def test_a_used_budget_stops_only_from_the_minimum_on():
     rule = MeanPrecision(budget_s=30.0)
     assert not rule.decide(seen(NOISY[:9], measured_s=100.0)).enough
     assert not rule.decide(seen(NOISY[:10], measured_s=29.9)).enough
-    decision = rule.decide(seen(NOISY[:10], measured_s=30.0))
+    assert rule.decide(seen(NOISY[:10], measured_s=30.0)).enough
+    decision = rule.decide(seen(NOISY[:10], measured_s=36.54))
     assert decision.enough
     assert decision.converged is False
-    assert "30 s used" in decision.why
+    assert "36.5 of 30 s used" in decision.why
 
 
 def test_a_precise_mean_is_converged_though_the_budget_is_used():

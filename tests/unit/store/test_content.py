@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,11 +12,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from etude.api import make_plan, run
 from etude.errors import InputError, UsageError
+from etude.experiment.new_limits import NewLimits
+from etude.experiment.run import extend, resume
+from etude.experiment.test import Test
 from etude.results.readers import read_table
 from etude.store.content import read_content
 from etude.store.machine import machine_of
+from etude.workbench.goal import Criterion, Goal
+from etude.workbench.kept import Sought, keeping
+from etude.workbench.surfaces.mapping import Rules
+from etude.workbench.task import Offer, Task, Trial
+from etude.workbench.window import Window
 from support.builders import measurement
+from support.charting import Made, mapped
+from support.fakes import World
 from support.places import DATA
 from support.stored import directory, snapshot
 
@@ -62,6 +74,34 @@ def test_results_with_no_kept_trial_are_refused(tmp_path: Path) -> None:
     write(place / "sort", [measurement("sort", 1, 9.0, kept=False, why="first run")])
     with pytest.raises(InputError, match=str(place)):
         read_content(str(place))
+
+
+def test_an_experiment_that_is_extended_stays_the_same_one(tmp_path: Path) -> None:
+    run(make_plan(["a", "b"], trials=2, seed=1), directory=tmp_path, make_engine=world().make_engine)
+    before = read_content(str(tmp_path))
+    for trials in (3, 4):
+        resume(tmp_path, NewLimits(trials=trials), make_engine=world().make_engine)
+    extend(tmp_path, [Test("c", ("c",))], make_engine=world().make_engine)
+    after = read_content(str(tmp_path))
+    assert (after.origin, after.trials > before.trials) == (before.origin, True)
+
+
+def world() -> World:
+    return World({"a": 1.0, "b": 2.0, "c": 3.0})
+
+
+def test_a_search_or_a_map_with_other_limits_stays_the_same_one(tmp_path: Path) -> None:
+    searches, maps = set(), set()
+    task = Task(Goal((Criterion("mean", 0.04),)), 50.0, 5000.0)
+    for budget_s in (10.0, 20.0):
+        sought = Sought("server", replace(task, budget_s=budget_s), "linear", "s")
+        with keeping(tmp_path / "peak", sought) as kept:
+            kept.keep(Offer(50.0, 1.0, "first"), Trial(50.0, 1.0, (Window(1.0, 50, 50, 0, 0.01),), 1.0))
+        searches.add(read_content(str(tmp_path / "peak")).origin)
+    for name, count in (("one", 1), ("two", 2)):
+        mapped(tmp_path / "map", Made(), Rules(count=count), name=name)
+        maps.add(read_content(str(tmp_path / "map")).origin)
+    assert (len(searches), len(maps)) == (1, 1)
 
 
 def two_machines(tmp_path: Path) -> Path:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from etude.errors import EtudeError, InputError
+from etude.store import place
 from etude.store.database import Store, open_store
 from support.stored import directory
 
@@ -135,3 +136,42 @@ def test_a_revision_that_is_none_is_a_damaged_store(whole: bytes, tmp_path: Path
         except InputError as error:
             refused.append(str(error))
     assert all(str(path) in line and "\n" not in line for line in (*refused, *ask(path)))
+
+
+VIEWS = {
+    "result": "SELECT r0.* FROM r0, c WHERE x < 0",
+    "entry": "SELECT r0.* FROM r0, c WHERE x < 0",
+    "etude_version": "SELECT r0.* FROM r0, c",
+    "Test": "SELECT r0.* FROM r0, c",
+}
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("table", VIEWS)
+def test_a_view_in_place_of_a_table_is_refused(tmp_path: Path, whole: bytes, table: str) -> None:
+    path = tmp_path / "s"
+    path.write_bytes(whole)
+    with sqlite3.connect(path) as database:
+        database.execute(f"ALTER TABLE {table} RENAME TO r0")
+        without_end = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c)"
+        database.execute(f"CREATE VIEW {table} AS {without_end} {VIEWS[table]}")
+    with open_store(path) as store:
+        for question in QUESTIONS:
+            with pytest.raises(InputError, match=f"{path}: .*{table.lower()} is a view"):
+                question(store)
+        with pytest.raises(InputError, match=f"{table.lower()} is a view"):
+            store.mark("sort", None, "c0ffeea", "why")
+
+
+@pytest.mark.parametrize("column", ["entry.trials", "entry.sittings", "test.name", "machine.facts"])
+def test_a_row_that_is_huge_is_not_read(
+    tmp_path: Path, whole: bytes, column: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "s"
+    path.write_bytes(whole)
+    table, name = column.split(".")
+    with sqlite3.connect(path) as database:
+        database.execute(f"UPDATE {table} SET {name} = zeroblob(2000000)")
+    monkeypatch.setattr(place, "MOST_ROW_BYTES", 1_000_000)
+    with open_store(path) as store, pytest.raises(InputError, match=f"{path}: .*too big"):
+        store.entries()

@@ -125,7 +125,7 @@ def trial(load: float = 500.0, mean: float = 0.03, ended: str = "whole") -> Tria
 @settings(suppress_health_check=[HealthCheck.too_slow])
 def test_a_trial_comes_back_from_its_line_bit_by_bit(trial: Trial) -> None:
     line = {"windows": window_lines(trial.windows), "peak": peak_member(OFFER, trial)}
-    assert same(from_line(json.loads(json.dumps(line, allow_nan=False))), trial)
+    assert same(from_line(json.loads(json.dumps(line, allow_nan=False)), "results.jsonl:1"), trial)
 
 
 def test_a_histogram_of_another_tool_comes_back_as_text_alone() -> None:
@@ -267,6 +267,26 @@ def _cut(place: Path) -> None:
     file.write_bytes(file.read_bytes()[:-5])
 
 
+def test_a_line_that_stands_there_again_counts_once_and_one_that_was_changed_is_refused(
+    tmp_path: Path,
+) -> None:
+    with keeping(tmp_path, SOUGHT) as kept:
+        for load in (500.0, 600.0, 600.0):
+            kept.keep(OFFER, trial(load))
+        kept.answered(Answer(600.0, 500.0, 700.0, 0.95, True, ""))
+    file = tmp_path / "load-600" / "results.jsonl"
+    content = file.read_bytes()
+    first, second = content.splitlines(keepends=True)
+    file.write_bytes(content + second)
+    assert (len(Kept(tmp_path).trials()), Kept(tmp_path).lost) == (3, {})
+    file.write_bytes(first + first)
+    assert Kept(tmp_path).lost == {"load=600": 1}
+    for changed in (first.replace(b'"trial":2', b'"trial":3'), first.replace(b'"trial":2', b'"trial":1')):
+        file.write_bytes(changed + second)
+        with pytest.raises(InputError, match=r"load-600/results.jsonl: trial [13] "):
+            Kept(tmp_path)
+
+
 @pytest.mark.parametrize("lose", [_emptied, _removed, _cut])
 @pytest.mark.parametrize("counted", [True, False], ids=["counted", "of an older version"])
 def test_a_trial_that_is_gone_is_told_and_going_on_makes_a_new_one(
@@ -388,13 +408,13 @@ def test_any_member_is_meant_or_refused_in_one_line(
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        (("plan", "task", "goal", "criteria", 0, "limit"), "x", "plan limit 'x'"),
-        (("plan", "task", "confidence"), 95, "confidence '95'"),
-        (("plan", "task", "seed_shapes"), [["mm1 0.15", -1]], "seed_shapes '-1'"),
+        (("plan", "task", "goal", "criteria", 0, "limit"), "x", "plan.task.goal.criteria[0].limit 'x'"),
+        (("plan", "task", "confidence"), 95, "plan.task.confidence 95"),
+        (("plan", "task", "seed_shapes"), [["mm1 0.15", -1]], "plan.task.seed_shapes -1"),
         (("plan", "task", "goal", "criteria"), [], "goal"),
         (("plan", "factors", "disks"), 2, "factors"),
-        (("plan", "harness"), None, "'harness'"),
-        (("answer", "low"), "x", "answer low 'x'"),
+        (("plan", "harness"), None, "plan.harness"),
+        (("answer", "low"), "x", "answer.low 'x'"),
     ],
 )  # fmt: skip
 def test_a_member_that_cannot_be_meant_is_named(path: Any, value: Any, said: str, tmp_path: Path) -> None:

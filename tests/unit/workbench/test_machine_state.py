@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from etude.codec import decoded
 from etude.workbench.machine_state import (
     MachineState,
     between,
     counters,
     machine_member,
-    machine_of,
     stolen,
 )
 
@@ -29,7 +29,7 @@ def test_steal_and_pressure_are_shares_of_the_time_between_two_looks(tmp_path: P
     after = counters(machine(tmp_path, 30, 1180, 4_500_000), at_s=110.0)
     found = between(before, after)
     assert found == MachineState(steal=pytest.approx(0.1), cpu_pressure=pytest.approx(0.25))
-    assert machine_of(machine_member(found)) == found
+    assert decoded(MachineState, machine_member(found), "") == found
 
 
 def test_what_the_kernel_does_not_report_is_unknown(tmp_path: Path) -> None:

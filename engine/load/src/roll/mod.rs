@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use etude_replay::{Changes, Roll, Score};
+use etude_terminal::complain;
 
 use self::course::Course;
 use self::places::{Files, Places};
@@ -67,7 +68,7 @@ pub(crate) fn offer(asked: &RollAsked, plan: &Plan, signals: &OwnedFd, format: F
     let mut places = Places::make(asked, &piece, many, signals)?;
     if piece.score.length_ns > plan.duration_ns {
         let (pass_s, run_s) = (piece.score.length_ns as f64 / 1e9, plan.duration_ns as f64 / 1e9);
-        eprintln!(
+        complain!(
             "etude load: a pass of the roll lasts {pass_s:.1} s: {run_s} s are only a part, which may have another rate"
         );
     }

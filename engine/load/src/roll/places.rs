@@ -14,6 +14,7 @@ use etude_clock::monotonic_ns;
 use etude_launch::sys;
 use etude_replay::{Changes, untouched};
 use etude_script::{Needed, Preparation, Refused, Shared, What, prepare_sharing, room_of};
+use etude_terminal::complain;
 
 use super::{Piece, RollAsked};
 use crate::command::Wrong;
@@ -96,7 +97,7 @@ impl Places {
                 format!(", and {many} files of {bytes} bytes that all of them only read")
             }
         };
-        eprintln!(
+        complain!(
             "etude load: {}: {many} {} prepared in {:.1} s: {} bytes of files each{shared}",
             places.root.display(),
             if many == 1 { "place" } else { "places, one a pass," },
@@ -171,7 +172,7 @@ impl Places {
         let can = fs::hard_link(self.root.join(MARKER), &name).and_then(|()| fs::remove_file(name)).is_ok();
         if !can {
             let root = self.root.display();
-            eprintln!("etude load: {root}: no hard links here: each place has copies of all files");
+            complain!("etude load: {root}: no hard links here: each place has copies of all files");
         }
         can
     }

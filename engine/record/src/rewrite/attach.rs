@@ -92,7 +92,7 @@ impl<S: Sink> Tracer<S> {
     /// The thread has come to a stop from which it can go on without us, as it would.
     pub fn leave(&mut self, tid: Pid) -> io::Result<()> {
         self.exiting(tid);
-        self.early.retain(|early| *early != tid);
+        self.early.retain(|early| early.tid != tid);
         ptrace(libc::PTRACE_DETACH, tid, 0, 0).map(drop)
     }
 }

@@ -7,7 +7,7 @@ use crate::rewrite::remote::{Pid, ptrace, status_of};
 use crate::rewrite::rights;
 use crate::rewrite::rings::{Counters, Sink};
 use crate::rewrite::start::pass_on_no_more;
-use crate::rewrite::tracer::{Process, Thread, Tracer};
+use crate::rewrite::tracer::{Early, Process, Thread, Tracer};
 use crate::rewrite::way::Technique;
 
 impl<S: Sink> Tracer<S> {
@@ -58,8 +58,14 @@ impl<S: Sink> Tracer<S> {
     pub fn cloned(&mut self, pid: Pid) -> io::Result<()> {
         let mut child = 0u64;
         ptrace(libc::PTRACE_GETEVENTMSG, pid, 0, &raw mut child as usize)?;
-        let child = child as Pid;
-        let parent = self.threads.get(&pid).map_or(pid, |thread| thread.group);
+        self.begun(self.group_of(pid), pid, child as Pid)
+    }
+
+    /// A child of a process has begun, by its thread `tid`.
+    fn begun(&mut self, parent: Pid, tid: Pid, child: Pid) -> io::Result<()> {
+        if self.threads.contains_key(&child) || self.processes.contains_key(&child) {
+            return Ok(()); // its parent was taken for dead
+        }
         let group = group_of(child).unwrap_or(child);
         if group != parent {
             let as_parent =
@@ -71,9 +77,9 @@ impl<S: Sink> Tracer<S> {
         self.add_thread(child, group);
         self.note_run_delay(child);
         // What it has forbidden itself holds for its children, too.
-        let quiet = self.threads.get(&pid).is_some_and(|thread| self.quiet(thread));
+        let quiet = self.threads.get(&tid).is_some_and(|thread| self.quiet(thread));
         self.threads.get_mut(&child).expect("just added").quiet = quiet;
-        if let Some(place) = self.early.iter().position(|early| *early == child) {
+        if let Some(place) = self.early.iter().position(|early| early.tid == child) {
             self.early.swap_remove(place);
             if self.leaving {
                 return self.leave(child);
@@ -84,8 +90,53 @@ impl<S: Sink> Tracer<S> {
         Ok(())
     }
 
+    /// A child stopped before its parent told of it. A parent that is killed never does.
+    pub fn early(&mut self, tid: Pid) -> io::Result<()> {
+        let parent = match group_of(tid) {
+            Some(group) if group != tid => group,
+            _ => status_of(tid, "PPid:").and_then(|text| text.parse().ok()).unwrap_or(0),
+        };
+        self.early.push(Early { tid, parent });
+        if self.processes.contains_key(&parent) || parent == std::process::id() as Pid {
+            return Ok(());
+        }
+        let Some((parent, process)) = self.ended.take() else { return self.begun(0, 0, tid) };
+        self.processes.insert(parent, process);
+        let begun = self.begun(parent, 0, tid);
+        self.ended = self.processes.remove(&parent).map(|process| (parent, process));
+        begun
+    }
+
+    /// Children of a thread that ends, of which it has not told: it was killed while it started them.
+    pub fn untold(&mut self, tid: Pid) {
+        let group = self.group_of(tid);
+        let children =
+            std::fs::read_to_string(format!("/proc/{group}/task/{tid}/children")).unwrap_or_default();
+        let own = std::process::id().to_string();
+        for child in children.split_whitespace().filter_map(|word| word.parse().ok()) {
+            // Others are known, were there before the recording, or have ended and were not waited for.
+            if !self.processes.contains_key(&child)
+                && status_of(child, "TracerPid:").is_some_and(|it| it == own)
+            {
+                self.orphan(group, tid, child);
+            }
+        }
+    }
+
+    fn orphan(&mut self, parent: Pid, tid: Pid, child: Pid) {
+        if let Err(error) = self.begun(parent, tid, child)
+            && error.raw_os_error() != Some(libc::ESRCH)
+        {
+            self.lost(child, &error.to_string());
+        }
+    }
+
     /// It has ended.
     pub fn gone(&mut self, tid: Pid, status: i32) {
+        self.early.retain(|early| early.tid != tid);
+        let left: Vec<Pid> =
+            self.early.iter().filter(|early| early.parent == tid).map(|early| early.tid).collect();
+        left.into_iter().for_each(|child| self.orphan(tid, tid, child)); // it was killed without a stop
         self.release(tid);
         if tid == self.first {
             self.status = status;
@@ -93,7 +144,12 @@ impl<S: Sink> Tracer<S> {
         }
         if let Some(process) = self.processes.remove(&tid) {
             self.rings().sink.ended(process.id, status);
+            self.ended = Some((tid, process));
         }
+    }
+
+    fn group_of(&self, tid: Pid) -> Pid {
+        self.threads.get(&tid).map_or(tid, |thread| thread.group)
     }
 
     /// Whether it may no longer read the clock.

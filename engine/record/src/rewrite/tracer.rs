@@ -47,6 +47,13 @@ pub struct Process {
     pub by_stops: bool,
 }
 
+/// A thread that stands still until it is known whose it is.
+pub struct Early {
+    pub tid: Pid,
+    /// Its process, or the parent of that when it stopped.
+    pub parent: Pid,
+}
+
 /// One recording. Who belongs to it: `family.rs`; what is done to the code: `inside.rs`.
 pub struct Tracer<S> {
     pub segment: Arc<Segment>,
@@ -56,7 +63,9 @@ pub struct Tracer<S> {
     pub processes: HashMap<Pid, Process>,
     pub queues: Queues,
     /// Children that stopped before their parent told of them.
-    pub early: Vec<Pid>,
+    pub early: Vec<Early>,
+    /// The process that ended last: a child of it may not have stopped yet.
+    pub ended: Option<(Pid, Process)>,
     pub next: (u32, u32),
     pub first: Pid,
     pub status: i32,
@@ -86,6 +95,7 @@ impl<S: Sink> Tracer<S> {
             processes: HashMap::new(),
             queues: Queues::default(),
             early: Vec::new(),
+            ended: None,
             next: (0, 0),
             first: 0,
             status: 0,
@@ -192,14 +202,16 @@ impl<S: Sink> Tracer<S> {
             libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK | libc::PTRACE_EVENT_CLONE => {
                 self.cloned(pid)?
             }
-            libc::PTRACE_EVENT_EXIT => self.exiting(pid),
+            libc::PTRACE_EVENT_EXIT => {
+                self.untold(pid);
+                self.exiting(pid);
+            }
             libc::PTRACE_EVENT_STOP if self.leaving && self.threads.contains_key(&pid) => {
                 return self.leave(pid);
             }
             libc::PTRACE_EVENT_STOP if signal == libc::SIGTRAP => {
                 if !self.threads.contains_key(&pid) {
-                    self.early.push(pid);
-                    return Ok(());
+                    return self.early(pid);
                 }
                 self.adopt(pid)?;
             }

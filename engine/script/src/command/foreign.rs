@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 
 use etude_quantity::counted;
+use etude_terminal::complain;
 use lexopt::prelude::*;
 
 use super::{Failed, files, usage};
@@ -22,7 +23,7 @@ pub fn import(words: Vec<OsString>) -> Result<(), Failed> {
     files::write(&imported.script, options.output.as_ref())?;
     if !options.quiet {
         let (steps, left_out) = (imported.script.steps.len() as u64, imported.left_out);
-        eprintln!(
+        complain!(
             "etude script: {shown}: {}: {}, {left_out} requests left out",
             imported.format,
             counted(steps, "step")
@@ -41,7 +42,7 @@ pub fn export(words: Vec<OsString>) -> Result<(), Failed> {
         Ok(())
     })?;
     if !options.quiet {
-        eprintln!(
+        complain!(
             "etude script: {}: {}, {}, {} of {}; {} left out",
             files::shown(&options.input),
             counted(done.reads, "read"),

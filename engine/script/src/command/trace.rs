@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use etude_terminal::complain;
 use lexopt::prelude::*;
 
 use super::{Failed, files, usage};
@@ -132,11 +133,11 @@ fn tell(asked: &Asked, report: &Report) -> Result<(), Failed> {
         return Ok(());
     }
     for line in lines.iter().take(MOST_LINES) {
-        eprintln!("etude script: {line}");
+        complain!("etude script: {line}");
     }
     if lines.len() > MOST_LINES {
         let more = lines.len() - MOST_LINES;
-        eprintln!("etude script: {more} more such lines: --report FILE has all of them");
+        complain!("etude script: {more} more such lines: --report FILE has all of them");
     }
     Ok(())
 }

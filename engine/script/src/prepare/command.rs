@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
+use etude_terminal::complain;
 use etude_trace::ordinary;
 use lexopt::prelude::*;
 
@@ -74,12 +75,12 @@ fn run(options: &Options, of_roll: OfRoll) -> Result<u8, Refused> {
     let made = prepare(&needed, &options.directory, Preparation { sync: options.sync, progress })?;
     if !options.quiet {
         let (files, directories, links, bytes) = (made.files, made.directories, made.links, made.bytes);
-        eprintln!(
+        complain!(
             "etude prepare: {}: {files} files of {bytes} bytes, {directories} directories, {links} links",
             options.directory.display()
         );
         if made.at_least > 0 {
-            eprintln!(
+            complain!(
                 "etude prepare: {} files are as long as the calls need (\"at least\" in the script); they may have been longer",
                 made.at_least
             );
@@ -103,6 +104,6 @@ fn needed(path: &Path, of_roll: OfRoll) -> Result<Vec<Needed>, Refused> {
 }
 
 fn complain(line: &str, code: u8) -> u8 {
-    eprintln!("etude prepare: {line}");
+    complain!("etude prepare: {line}");
     code
 }

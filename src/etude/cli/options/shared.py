@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 from etude.cli import parser as kinds
+from etude.cli.verb_parsers import others_given
 from etude.errors import UsageError
 from etude.workbench.most import LONGEST_BUDGET_S
 
@@ -106,20 +107,12 @@ def size_list(text: str) -> tuple[int, ...]:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def check_alone(
-    options: argparse.Namespace,
-    add_arguments: Callable[[argparse.ArgumentParser], None],
-    option: str,
-    allowed: Collection[str],
-) -> None:
-    """Raises UsageError where another option than this and those allowed differs from what it is when left out."""
-    usual = argparse.ArgumentParser()
-    add_arguments(usual)
-    for name, value in vars(usual.parse_args([])).items():
-        if name != option and name not in allowed and getattr(options, name) != value:
-            but = f" but {' and '.join(f'--{each}' for each in allowed)}" if allowed else ""
-            source = "the results directory" if option == "resume" else "its file"
-            raise UsageError(f"--{option} takes what to do from {source}: leave out all else{but}")
+def check_alone(options: argparse.Namespace, option: str, allowed: Collection[str]) -> None:
+    """Raises UsageError where another option was given than this one and those allowed."""
+    if others_given(options, (option, *allowed)):
+        but = f" but {' and '.join(f'--{each}' for each in allowed)}" if allowed else ""
+        source = "the results directory" if option == "resume" else "its file"
+        raise UsageError(f"--{option} takes what to do from {source}: leave out all else{but}")
 
 
 PLACES = ("top", "bottom", "center", "left", "right")

@@ -6,13 +6,13 @@ import csv
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from etude.errors import InputError, UsageError
 from etude.report.getstats.options import Settings
 from etude.report.getstats.tables import File
 from etude.report.getstats.warnings import raw_name
+from etude.results.regular import read_regular
 from etude.stats.columns import display_name, metric_name
 from etude.stats.predicate import Figures
 
@@ -241,7 +241,7 @@ def _cells(line: str) -> list[str]:
 
 def _lines(path: str) -> list[str]:
     try:
-        data = Path(path).read_bytes()
+        data = read_regular(path)
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
     if b"\0" in data:

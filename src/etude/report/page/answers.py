@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from etude.report import details, text
@@ -16,6 +17,7 @@ from etude.report.subject import ended_in
 from etude.report.summaries import Summaries
 from etude.report.uncompared import not_compared_lines, unanswered_lines
 from etude.report.verdict import TestVerdict, Verdict
+from etude.results.results import of_machine
 from etude.stats.sittings import Refused
 from etude.units.formatting import counted, duration, percent, quantity, span
 
@@ -248,14 +250,7 @@ def machine_sentence(experiment: Mapping[str, Any] | None) -> str:
     """The machine in one line: processor, memory, system, file system. Of a simulation: that there was none."""
     if simulated := simulation_of(experiment):
         return f"Simulated ({simulated}): response times were computed, and no machine served them."
-    machine = ((experiment or {}).get("machine") or {}).get("before") or {}
-
-    def member(*path: str) -> Any:
-        value: Any = machine
-        for key in path:
-            value = value.get(key) if isinstance(value, Mapping) else None
-        return value
-
+    member = partial(of_machine, experiment)
     cpus, memory = member("cpu", "online"), member("memory", "total_bytes")
     under_test = under_test_of(experiment)
     directory = () if under_test else (member("directory", "type"), member("directory", "device"))

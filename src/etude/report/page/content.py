@@ -106,7 +106,10 @@ class Content:
 def content_of(
     found: Gathered, title: str | None = None, now: datetime | None = None, parts: Sequence[Part] = ()
 ) -> Content:
-    """Put everything into words and tables. `now`: when the report was made; the present unless given."""
+    """Put everything into words and tables, without secrets.
+
+    now: when the report was made; the present unless given.
+    """
     warnings = tuple(
         warned for place, verdict in enumerate(found.verdicts) for warned in _warnings(verdict, place)
     )
@@ -114,7 +117,7 @@ def content_of(
         [verdict.subject.label for verdict in found.verdicts] + [each.label for each in found.summaries]
     )
     answer = tuple(line for part in parts for line in part.answer)
-    return Content(
+    content = Content(
         title=title or _title(found, labels),
         made=(now or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M UTC"),
         version=__version__,
@@ -128,15 +131,17 @@ def content_of(
         summaries=tuple(summary_table(s.label, s.rows, place) for place, s in enumerate(found.summaries)),
         warnings=warnings,
         shown=tuple(_shown(found, warnings)),
-        snapshots=tuple(_snapshots(found.verdicts)),
+        snapshots=tuple(_snapshots(found)),
         differences=tuple(machine_tables(found)),
         explained=tuple(explanations(found)),
-        sources=tuple(_sources(found.verdicts)),
+        sources=tuple(_sources(found)),
         data=raw_data(found),
         details=tuple(_details(found)),
         parts=tuple(parts),
         beside=monitored_parts(found),
     )
+    masked: Content = found.mask.parts(content)
+    return masked
 
 
 def _title(found: Gathered, labels: Sequence[str]) -> str:
@@ -177,10 +182,10 @@ def _shown(found: Gathered, warnings: Sequence[Warned]) -> list[Shown]:
     ]
 
 
-def _snapshots(verdicts: Sequence[Verdict]) -> list[Snapshot]:
+def _snapshots(gathered: Gathered) -> list[Snapshot]:
     found = []
-    for verdict in verdicts:
-        experiment = verdict.subject.experiment or {}
+    for verdict in gathered.verdicts:
+        experiment = gathered.mask.data(verdict.subject.experiment or {})
         before = (experiment.get("machine") or {}).get("before")
         if before:
             members = [*_members(before), *_members(experiment.get("versions") or {}, "version")]
@@ -194,7 +199,7 @@ def _members(part: Mapping[str, Any], above: str = "") -> list[tuple[str, str]]:
         name = f"{above}.{key}" if above else str(key)
         if isinstance(value, Mapping):
             found += _members(value, name)
-        elif isinstance(value, list) and any(isinstance(each, Mapping) for each in value):
+        elif isinstance(value, list) and value and all(isinstance(each, Mapping) for each in value):
             for place, each in enumerate(value):
                 found += _members(each, f"{name}.{place}")
         else:
@@ -210,10 +215,10 @@ def _value(value: object) -> str:
     return ", ".join(map(str, value)) or "none" if isinstance(value, list) else str(value)
 
 
-def _sources(verdicts: Sequence[Verdict]) -> list[Source]:
+def _sources(gathered: Gathered) -> list[Source]:
     found = []
-    for verdict in verdicts:
-        experiment = verdict.subject.experiment or {}
+    for verdict in gathered.verdicts:
+        experiment = gathered.mask.data(verdict.subject.experiment or {})
         label = verdict.subject.label
         line = experiment.get("command_line")
         if line:

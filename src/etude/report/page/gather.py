@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from etude.masking import Mask, mask_of_all
 from etude.report.across import Across, compare_with_first
 from etude.report.differences import Difference, compare
 from etude.report.judging import Judging
@@ -32,6 +33,8 @@ class Gathered:
     commands: Mapping[tuple[str, str], str]
     """By label and test, where they are known: what was run."""
     judging: Judging
+    mask: Mask = field(default_factory=Mask)
+    """The secrets of all results, which must not stand in a page."""
 
 
 def gather(
@@ -53,6 +56,7 @@ def gather(
     for path in paths:
         found = read_subject(path, confidence=judging.confidence)
         (summaries if isinstance(found, Summaries) else subjects).append(found)  # type: ignore[arg-type]
+    mask = mask_of_all((each.label, each.experiment or {}) for each in subjects)
     verdicts = [_judge(subject, metric, judging) for subject in subjects]
     across, without = _across(verdicts, judging, between_sittings)
     return Gathered(
@@ -61,8 +65,9 @@ def gather(
         tuple(without),
         tuple(summaries),
         _machines(subjects),
-        {key: command for subject in subjects for key, command in _commands(subject)},
+        {key: command for subject in subjects for key, command in _commands(subject, mask)},
         judging,
+        mask,
     )
 
 
@@ -94,8 +99,8 @@ def _machines(subjects: Sequence[Subject]) -> tuple[tuple[str, tuple[Difference,
     return tuple((each.label, compare(first, each.experiment or {}).differs) for each in ours[1:])
 
 
-def _commands(subject: Subject) -> list[tuple[tuple[str, str], str]]:
-    """From the plan of `etude bench`; of a script's test the first command that was measured."""
+def _commands(subject: Subject, mask: Mask) -> list[tuple[tuple[str, str], str]]:
+    """From the plan of `etude bench`, without secrets; of a script's test the first command that was measured."""
     experiment = subject.experiment or {}
     planned = {
         test.get("name"): test.get("command") for test in (experiment.get("plan") or {}).get("tests") or ()
@@ -104,7 +109,8 @@ def _commands(subject: Subject) -> list[tuple[tuple[str, str], str]]:
     for series in subject.tests:
         words = planned.get(series.test) or _first_command(subject, series.test)
         if words:
-            found.append(((subject.label, series.test), words if isinstance(words, str) else _shell(words)))
+            shown = words if isinstance(words, str) else _shell(mask.words(map(str, words)))
+            found.append(((subject.label, series.test), shown))
     return found
 
 

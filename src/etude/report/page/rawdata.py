@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from etude.masking import Mask
 from etude.report.page.gather import Gathered
 from etude.report.usual import usual_metrics
 from etude.report.verdict import Verdict
@@ -33,7 +34,8 @@ def raw_data(found: Gathered) -> dict[str, Any]:
         if everything
         else "Only the usual metrics are in this page: there are too many values.",
         "results": [
-            _result(verdict, place, everything, several) for place, verdict in enumerate(found.verdicts)
+            _result(verdict, place, everything, several, found.mask)
+            for place, verdict in enumerate(found.verdicts)
         ],
         "across": [
             _ratio(f"{a.base} ({a.base_label})", f"{a.other} ({a.other_label})", a.metric, a.found)
@@ -67,7 +69,7 @@ def _all_series(verdict: Verdict) -> Sequence[Series]:
     return (*verdict.subject.tests, *verdict.subject.twins)
 
 
-def _result(verdict: Verdict, result: int, everything: bool, several: bool) -> dict[str, Any]:
+def _result(verdict: Verdict, result: int, everything: bool, several: bool, mask: Mask) -> dict[str, Any]:
     where = f" ({verdict.subject.label})" if several else ""
     shown = None if everything else set(usual_metrics(verdict.subject))
     tests = [
@@ -84,7 +86,7 @@ def _result(verdict: Verdict, result: int, everything: bool, several: bool) -> d
         "comparisons": [
             _ratio(f"{c.base}{where}", f"{c.other}{where}", c.metric, c.ratio) for c in verdict.comparisons
         ],
-        "experiment": verdict.subject.experiment,
+        "experiment": mask.data(verdict.subject.experiment),
     }
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from etude.errors import MachineRefuses
 from etude.osutil.files import replace_file
+from etude.osutil.named import write_named
 from etude.report.page.content import Content
 
 
@@ -37,7 +38,7 @@ def write(path: Path, document: str) -> None:
     """
     try:
         if path.exists() and not path.is_file():  # a device, such as /dev/stdout
-            path.write_text(document, encoding="utf-8", errors="replace")
+            write_named(path, document.encode("utf-8", "replace"))
             return
         replace_file(path, document.encode("utf-8", "replace"), sync=False)
     except OSError as error:

@@ -100,7 +100,8 @@ class _State:
         """`restarted`: the entry that the sitting before restarted the machine into, if it did. `places`: mount
         points of the file systems under test."""
         self.restarted = restarted
-        self.places = {*places, _member(snapshot, "directory", "mount_point")}
+        mounted = (*places, _member(snapshot, "directory", "mount_point"))
+        self.places = {place for place in mounted if isinstance(place, str)}
         self.snapshot = snapshot if isinstance(snapshot, Mapping) else {}
         named = host or _member(snapshot, "system", "hostname")
         self.host = named if isinstance(named, str) else ""
@@ -120,8 +121,7 @@ class _State:
 
     def _disks(self) -> set[str]:
         """The disks that the file systems under test are mounted from."""
-        places = (place for place in self.places if isinstance(place, str))
-        devices = (_member(self.snapshot, "mounts", place, "device") for place in places)
+        devices = (_member(self.snapshot, "mounts", place, "device") for place in self.places)
         return {device.removeprefix("/dev/") for device in devices if isinstance(device, str)}
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from etude.errors import InputError
+from etude.results.regular import open_regular, read_regular
 
 T = TypeVar("T")
 
@@ -33,7 +34,7 @@ def head_of(path: Path) -> bytes:
             return b""
         if os.path.exists(path) and not os.path.isfile(path):
             raise InputError(f"{path}: is no file; write what comes out of a pipe to a file first")
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             return file.read(HEAD).removeprefix(codecs.BOM_UTF8)
     except (OSError, ValueError) as error:
         raise unreadable(path, error) from None
@@ -50,7 +51,7 @@ def read_bytes(path: Path) -> bytes:
         size = os.stat(path).st_size
         if size > MOST_BYTES:
             raise InputError(f"{path}: is larger than {MOST_BYTES >> 20} MiB; split it")
-        return path.read_bytes().removeprefix(codecs.BOM_UTF8)
+        return read_regular(path).removeprefix(codecs.BOM_UTF8)
     except (OSError, ValueError) as error:
         raise unreadable(path, error) from None
 

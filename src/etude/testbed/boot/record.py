@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
@@ -12,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from etude import codec
 from etude.errors import InputError, MachineRefuses
 from etude.osutil.files import sync_directory
 from etude.osutil.trust import trusted
@@ -40,18 +40,18 @@ OF_A_SESSION = re.compile(
 class Record:
     """What to run at boot, and how often that brought nothing new. Members as in docs/reboot.md."""
 
-    words: list[str]
-    state: str
-    results: str
-    directory: str
-    environment: dict[str, str]
-    program: list[str]
-    entry: str | None = None
+    words: list[codec.Word]
+    state: codec.Word
+    results: codec.Word
+    directory: codec.Word
+    environment: dict[str, codec.Word]
+    program: codec.Words
+    entry: codec.Word | None = None
     boot_id: str = ""
-    boots: int = 0
-    progress: str = ""
-    seen: list[str] = field(default_factory=list)
-    most_boots: int = MOST_BOOTS
+    boots: codec.Count = 0
+    progress: codec.Word = ""
+    seen: list[codec.Word] = field(default_factory=list)
+    most_boots: codec.Whole = MOST_BOOTS
 
 
 def directory() -> Path:
@@ -152,13 +152,8 @@ def load() -> Record:
         raise InputError(
             f'{where}: is no record of version {VERSION} ("format": "{FORMAT}"); use the Étude that wrote it'
         )
-    try:
-        record = Record(**{name: document[name] for name in Record.__dataclass_fields__})
-    except KeyError as error:
-        raise InputError(f"{where}: lacks {error}; was it edited?") from None
-    if wrong := _wrong(record):
-        raise InputError(f"{where}: {wrong} is not of its kind; was it edited?")
-    return record
+    known = {name: document[name] for name in Record.__dataclass_fields__ if name in document}
+    return codec.decoded(Record, known, str(where), every=True)
 
 
 def waits_for(results: str | os.PathLike[str]) -> bool:
@@ -197,11 +192,9 @@ def read_object(where: Path) -> dict[str, Any]:
     """
     try:
         with open(os.open(where, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-            document = json.loads(file.read())
+            document: Any = codec.parsed(file.read(), str(where))
     except OSError as error:
         raise InputError(f"{where}: cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{where}: cannot be read as JSON: {error}; was it cut short?") from None
     if not isinstance(document, dict):
         raise InputError(f"{where}: holds no JSON object; was it edited?")
     return document
@@ -212,28 +205,6 @@ def _waiting() -> Record | None:
         return load()
     except InputError:
         return None
-
-
-def _wrong(record: Record) -> str | None:
-    """The first member that is not of its kind."""
-
-    def texts(value: object) -> bool:
-        return isinstance(value, list) and all(isinstance(each, str) and "\0" not in each for each in value)
-
-    fine = {
-        "words": texts(record.words),
-        "state": texts([record.state]),
-        "results": texts([record.results]),
-        "directory": texts([record.directory]),
-        "environment": isinstance(record.environment, dict) and texts(list(record.environment.values())),
-        "program": texts(record.program) and bool(record.program),
-        "entry": record.entry is None or texts([record.entry]),
-        "boots": type(record.boots) is int and record.boots >= 0,
-        "progress": texts([record.progress]),
-        "seen": texts(record.seen),
-        "most_boots": type(record.most_boots) is int and record.most_boots >= 1,
-    }
-    return next((name for name, right in fine.items() if not right), None)
 
 
 def _environment() -> dict[str, str]:

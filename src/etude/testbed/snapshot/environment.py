@@ -6,18 +6,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from etude.masking import MASKED, Mask
+from etude.masking import MASKED, SECRET_VARIABLE, Mask
 
 Part = dict[str, Any]
 
 _USUAL = Mask()
 LONGEST = 500
 """Characters of a value that are kept."""
-SECRET_NAME = re.compile(
-    r"TOKEN|SECRET|PASS(?!IVE|ENV)|PASSWD|CREDENTIAL|(?:^|_|API|ACCESS|PRIVATE|AUTH|SSH)KEY(?!BOARD|MAP|CHAIN_PATH)"
-    r"|AUTH(?!OR)|COOKIE|SIGNATURE|PRIVATE|_PW$|_PIN$|WEBHOOK|_DSN$|CONNECTION_STRING",
-    re.I,
-)
 PERSONAL = re.compile(
     r"^(?:USER|LOGNAME|USERNAME|MAIL|EMAIL|HOSTNAME|HOST|NAME|SUDO_.*|SSH_.*|GIT_(?:AUTHOR|COMMITTER)_.*|DEBEMAIL"
     r"|DEBFULLNAME|DBUS_SESSION_BUS_ADDRESS|XAUTHORITY|SESSION_MANAGER|KRB5CCNAME|SLURMD?_.*|ETUDE_(?:JOB|NODE|RUN|SETTLED))$"
@@ -38,7 +33,7 @@ def variables(environment: Mapping[str, str]) -> Part:
 
 def value_shown(name: str, value: str) -> str:
     """The value, or as much of it as may be published."""
-    if value and (SECRET_NAME.search(name) or PERSONAL.match(name)):
+    if value and (SECRET_VARIABLE.search(name) or PERSONAL.match(name)):
         return MASKED
     return _plain(RANDOM.sub(MASKED, _USUAL.text(value)))[:LONGEST]
 

@@ -286,6 +286,12 @@ def describe(root: Path, path: str, largest: int) -> Part | None:
     }
 
 
+def describe_again(program: Part) -> Part | None:
+    """The program to which the path of an earlier description leads now; None if it cannot be opened."""
+    path = program.get("path")
+    return describe(HERE, path, LARGEST_BYTES) if isinstance(path, str) else None
+
+
 _KNOWN: dict[tuple[int, ...], Part] = {}
 """What was read of a file, by device, inode, size, time of change and how much may be read."""
 _OF_ROOTS: dict[Path, Packages] = {}

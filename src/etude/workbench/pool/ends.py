@@ -5,12 +5,12 @@ The scheduler forgets ended jobs within minutes, and a controller may be away fo
 
 from __future__ import annotations
 
-import json
-import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
 
+from etude import codec
+from etude.codec import decoded, parsed
+from etude.errors import InputError
 from etude.workbench.pool.job import Ended, How, Job
 
 BEGUN, END, OUTPUT, SCRIPT, RECORD = "begun.json", "end.json", "output", "job.sh", "job.json"
@@ -36,9 +36,9 @@ class Written:
 
     nodes: str
     """As the scheduler lists them."""
-    began_s: float
+    began_s: codec.Finite
     """Since the epoch, by the node's clock."""
-    ended_s: float | None = None
+    ended_s: codec.Finite | None = None
     how: How | None = None
     code: int | None = None
     why: str = ""
@@ -90,32 +90,6 @@ def _read(path: Path) -> Written | None:
 def written(text: str) -> Written | None:
     """Of the text of such a file; None where it is none (a disk that was full)."""
     try:
-        found: Any = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(found, dict):
-        return None
-    how, code, pid = found.get("how"), found.get("code"), found.get("pid")
-    id, nodes, why = found.get("id", ""), found.get("nodes"), found.get("why", "")
-    began, ended = _number(found.get("began_s")), _number(found.get("ended_s"))
-    if began is None or not isinstance(nodes, str) or not isinstance(why, str):
-        return None
-    return Written(
-        nodes,
-        began,
-        ended,
-        how if how in get_args(How) else None,
-        code if type(code) is int else None,
-        why,
-        pid if type(pid) is int else None,
-        id if isinstance(id, str) else "",
-    )
-
-
-def _number(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        return float(value) if math.isfinite(value) else None
-    except OverflowError:
+        return decoded(Written, parsed(text, END), END)
+    except InputError:
         return None

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from etude import codec
+
 How = Literal[
     "done",
     "failed",
@@ -66,7 +68,7 @@ class Ended:
     """Where it ran; empty where it never did. The first is the client's, where there are several."""
     why: str
     """One line: what happened, and what to do where somebody has to do something; empty of *done*."""
-    submitted_s: float
-    started_s: float | None
-    ended_s: float
+    submitted_s: codec.Finite
+    started_s: codec.Finite | None
+    ended_s: codec.Finite
     """Seconds of the pool's clock."""

@@ -9,13 +9,14 @@ import errno
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
+from etude.codec import decoded
 from etude.errors import EDITED, InputError
 from etude.results.writer import refused
-from etude.workbench.pool.job import Ended, How, Job
+from etude.workbench.pool.job import Ended, Job
 
 FILE = "pool.jsonl"
 
@@ -97,14 +98,15 @@ class Journal:
         self.torn = whole != found
         for number, line in enumerate(whole.decode("utf-8", "replace").split("\n")[:-1], 1):
             try:
-                self._take(json.loads(line))
+                self._take(json.loads(line), f"{self._path}:{number}")
             except EDITED:
                 raise InputError(f"{self._path}:{number}: is no line of a journal of jobs") from None
         return len(whole)
 
-    def _take(self, line: Mapping[str, Any]) -> None:
+    def _take(self, line: Mapping[str, Any], where: str = FILE) -> None:
         if line["event"] == "submitting":
-            job = self._job(line["job"])
+            job = decoded(Job, line["job"], where, "job")
+            job = replace(job, place=self._directory / job.place)
             self._jobs[str(job.place)] = Submitted(job, str(line["what"]), float(line["at_s"]))
             return
         place = str(self._directory / str(line["place"]))
@@ -112,7 +114,9 @@ class Journal:
         if line["event"] == "submitted":
             self._jobs[place] = Submitted(known.job, known.what, known.at_s, str(line["id"]))
         elif line["event"] == "ended":
-            self._jobs[place] = Submitted(known.job, known.what, known.at_s, str(line["id"]), _ended(line))
+            self._jobs[place] = Submitted(
+                known.job, known.what, known.at_s, str(line["id"]), decoded(Ended, line, where)
+            )
         else:
             raise ValueError(line["event"])
 
@@ -123,30 +127,3 @@ class Journal:
     def _members(self, job: Job) -> dict[str, Any]:
         paths = {"place": self._shown(job.place), "directory": str(job.directory)}
         return asdict(job) | paths | {"avoid": sorted(job.avoid), "environment": dict(job.environment)}
-
-    def _job(self, members: Mapping[str, Any]) -> Job:
-        return Job(
-            str(members["name"]),
-            tuple(str(word) for word in members["command"]),
-            self._directory / str(members["place"]),
-            Path(members["directory"]),
-            int(members["nodes"]),
-            frozenset(str(node) for node in members["avoid"]),
-            None if members["only"] is None else str(members["only"]),
-            {str(name): str(value) for name, value in members["environment"].items()},
-        )
-
-
-def _ended(line: Mapping[str, Any]) -> Ended:
-    if line["how"] not in get_args(How):
-        raise ValueError(line["how"])
-    return Ended(
-        str(line["id"]),
-        line["how"],
-        None if line["code"] is None else int(line["code"]),
-        tuple(str(node) for node in line["nodes"]),
-        str(line["why"]),
-        float(line["submitted_s"]),
-        None if line["started_s"] is None else float(line["started_s"]),
-        float(line["ended_s"]),
-    )

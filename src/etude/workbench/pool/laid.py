@@ -6,11 +6,12 @@ the next one does not know.
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
+from etude import codec
+from etude.codec import read
+from etude.errors import InputError
 from etude.results.writer import refused, replace_json
 from etude.workbench.pool.ends import BEGUN, END, RECORD, SCRIPT, begun
 from etude.workbench.pool.job import Job
@@ -23,7 +24,7 @@ class Laid:
 
     token: str
     """No other job has it."""
-    submitted_s: float
+    submitted_s: codec.Finite
     """Since the epoch."""
     id: str | None = None
     """The scheduler's; None until it has answered."""
@@ -32,17 +33,11 @@ class Laid:
 def laid(place: Path) -> Laid | None:
     """Of a place from which a job was submitted, or was about to be; None of any other."""
     try:
-        found: Any = json.loads((place / RECORD).read_text(encoding="utf-8", errors="replace"))
-    except (OSError, ValueError, RecursionError):
+        found = read(place / RECORD, Laid)
+    except InputError:
         return None
-    if not isinstance(found, dict):
-        return None
-    token, submitted, id = found.get("token"), found.get("submitted_s"), found.get("id")
-    if not isinstance(token, str) or isinstance(submitted, bool) or not isinstance(submitted, int | float):
-        return None
-    written = begun(place)
-    known = id if isinstance(id, str) else written.id if written else None
-    return Laid(token, float(submitted), known or None)
+    written = begun(place) if found.id is None else None
+    return replace(found, id=(written.id if written else found.id) or None)
 
 
 def lay(job: Job, record: Laid, checks: Checks) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import FrameType
 
 from etude.errors import EtudeError, InputError
+from etude.escaping import escaped
 from etude.workbench.spread.part import Part, read_part
 
 OF_A_JOB = ("SLURM", "SBATCH", "ETUDE_JOB")
@@ -51,7 +52,7 @@ def do(place: Path) -> int:
     try:
         part = read_part(place)
     except EtudeError as error:
-        print(f"etude: {error}", file=sys.stderr)
+        print(escaped(f"etude: {error}"), file=sys.stderr)
         return error.exit_code
     try:
         kind = part.task["kind"]
@@ -62,7 +63,7 @@ def do(place: Path) -> int:
         return 128 + signal.SIGTERM
     except EtudeError as error:
         part.tell(error)
-        print(f"etude: {error}", file=sys.stderr)
+        print(escaped(f"etude: {error}"), file=sys.stderr)
         return error.exit_code
     return 0
 

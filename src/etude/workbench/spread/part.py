@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from etude.codec import read
 from etude.errors import EDITED, CommandFailed, EtudeError, InputError, MachineRefuses, UsageError
 from etude.results.writer import mode_of, refused, replace_json
 from etude.workbench.pool.job import Job
@@ -86,11 +87,8 @@ def read_part(place: Path) -> Part:
     Raises:
         InputError: there is none.
     """
-    try:
-        task = json.loads((place / TASK).read_bytes())
-    except (OSError, *EDITED) as error:
-        raise InputError(f"{place / TASK}: cannot be read: {error}; was it edited or removed?") from None
-    if not isinstance(task, dict) or not isinstance(task.get("kind"), str):
+    task = read(place / TASK, dict)
+    if not isinstance(task.get("kind"), str):
         raise InputError(f"{place / TASK}: is no part of an experiment; was it edited?")
     return Part(place, task)
 

@@ -11,17 +11,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from etude.codec import plain
 from etude.errors import EtudeError, InputError
 from etude.results.merge import merged
 from etude.workbench.deadline import Punctual
-from etude.workbench.kept import Kept, Sought, keeping
+from etude.workbench.kept import Kept, Sought, keeping, task_of
 from etude.workbench.policies.registry import policy
 from etude.workbench.pool.job import Ended
 from etude.workbench.search import search
 from etude.workbench.sources import Source, of_harness, of_simulation
 from etude.workbench.spread.jobs import Jobs, again
-from etude.workbench.spread.part import Part
-from etude.workbench.task_members import members, task_of
+from etude.workbench.spread.part import TASK, Part
 
 KIND = "search"
 
@@ -83,7 +83,7 @@ def _answer_of(part: Part) -> object:
 
 def _asked(sought: Sought) -> dict[str, Any]:
     """What makes it this search, as JSON has it."""
-    asked = {"task": members(sought.task), "policy": sought.policy, "factors": dict(sought.factors)}
+    asked = {"task": plain(sought.task), "policy": sought.policy, "factors": dict(sought.factors)}
     return dict(json.loads(json.dumps(asked)))
 
 
@@ -108,7 +108,8 @@ def measure(part: Part) -> None:
     source = of_simulation(task["simulate"]) if "simulate" in task else of_harness(task["harness"])
     if source.text != task["text"]:
         raise InputError(f"{task.get('harness')}: has changed since the search was begun; begin it anew")
-    sought = Sought(source.name, task_of(task["task"]), task["policy"], source.text, task["factors"])
+    wanted = task_of(task["task"], str(part.place / TASK), "task")
+    sought = Sought(source.name, wanted, task["policy"], source.text, task["factors"])
     chosen = policy(sought.policy)
     if task["deadline"] is not None:
         deadline = datetime.fromisoformat(task["deadline"])

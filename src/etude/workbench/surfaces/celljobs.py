@@ -15,7 +15,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from etude.errors import EDITED, InputError
+from etude.codec import plain, read
+from etude.errors import InputError
 from etude.results.reader import read_experiment
 from etude.results.writer import replace_json
 from etude.testbed import snapshot
@@ -23,7 +24,7 @@ from etude.testbed.boot.record import boot_id
 from etude.workbench.kept import Kept
 from etude.workbench.pool.ends import RECORD
 from etude.workbench.pool.job import Ended, Job
-from etude.workbench.record import finite_all, instant, now
+from etude.workbench.record import instant, now
 from etude.workbench.search import spent
 from etude.workbench.surfaces.attempt import Attempt
 from etude.workbench.surfaces.factors import Space
@@ -64,29 +65,7 @@ def depends_on(response: Response, spec: str, settings: Mapping[str, str]) -> st
 
 def read_todo(place: Path) -> Todo:
     """Raises InputError: it is not there, or was edited."""
-    try:
-        found = json.loads((place / CELL).read_text(encoding="utf-8"))
-        visit = found["visit"]
-        deadline = found["deadline"]
-        return Todo(
-            Visit(
-                tuple(map(int, visit["cell"])),
-                visit["expected"],
-                visit["spread"],
-                str(visit["why"]),
-                bool(visit.get("proven", False)),  # older versions knew none
-            ),
-            str(found["spec"]),
-            str(found["simulate"]),
-            str(found["text"]),
-            found["lesson"],
-            None if found["left_s"] is None else float(found["left_s"]),
-            None if deadline is None else datetime.fromisoformat(deadline),
-        )
-    except OSError as error:
-        raise InputError(f"{place / CELL}: cannot be read: {error.strerror}") from None
-    except EDITED as error:
-        raise InputError(f"{place / CELL}: is no cell that was asked for: {error}; was it edited?") from None
+    return read(place / CELL, Todo)
 
 
 def write_todo(place: Path, todo: Todo) -> None:
@@ -120,19 +99,13 @@ def engine_was_on_node(place: Path) -> None:
 
 def write_sample(place: Path, sample: Sample) -> None:
     """What came of it. Raises MachineRefuses."""
-    replace_json(place / SAMPLE, finite_all(asdict(sample)))
+    replace_json(place / SAMPLE, plain(sample))
 
 
 def sample_in(place: Path, space: Space) -> Sample | None:
     """What a node wrote; None where it came to no end. Raises InputError: it was edited."""
-    try:
-        return sample_of_member(json.loads((place / SAMPLE).read_text(encoding="utf-8")), set(space))
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise InputError(f"{place / SAMPLE}: cannot be read: {error.strerror}") from None
-    except EDITED as error:
-        raise InputError(f"{place / SAMPLE}: no cell of a surface: {error}; was it edited?") from None
+    path = place / SAMPLE
+    return sample_of_member(read(path, dict), list(space), str(path)) if path.exists() else None
 
 
 def attempt_in(place: Path, ended: Ended | None = None) -> Attempt:
@@ -143,15 +116,8 @@ def attempt_in(place: Path, ended: Ended | None = None) -> Attempt:
 
 def _attempt_in(place: Path, ended: Ended | None) -> Attempt:
     try:
-        found: Mapping[str, Any] = json.loads((place / NODE).read_text(encoding="utf-8"))
-        return Attempt(
-            str(found["host"]),
-            str(found["boot_id"]),
-            str(found["start"]),
-            None if found["start_ns"] is None else int(found["start_ns"]),
-            dict(found["machine"]),
-        )
-    except (OSError, *EDITED):
+        return read(place / NODE, Attempt)
+    except InputError:
         if ended is None or not ended.nodes:
             # A job that never ran was on no machine; what is no job's was made here.
             return (

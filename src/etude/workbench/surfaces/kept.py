@@ -7,28 +7,42 @@ results directory within the cell's. So nothing is measured twice, whatever ends
 from __future__ import annotations
 
 import json
-import math
 import os
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import orjson
 
+from etude.codec import decoded, plain
 from etude.errors import EDITED, InputError
-from etude.experiment.sitting import new_document
+from etude.experiment.sitting import asks_anew, new_document
+from etude.located import parsed
 from etude.results.model import Measurement, check_measurement, to_line
 from etude.results.reader import read_trusted_experiment
 from etude.results.units import kind_of
-from etude.workbench.record import Record, alone, append, begin, digest, finite_all, instant, mend
+from etude.units.formatting import percent
+from etude.workbench.record import (
+    FILE,
+    Record,
+    alone,
+    append,
+    begin,
+    check_numbers,
+    digest,
+    instant,
+    mend,
+    whole_lines,
+)
 from etude.workbench.surfaces.attempt import LOST, Attempt
 from etude.workbench.surfaces.factors import Cell, Factor, Space
 from etude.workbench.surfaces.mapping import Rules, Visit
 from etude.workbench.surfaces.response import Response
 from etude.workbench.surfaces.samples import Sample
+from etude.workbench.surfaces.spec import PRECISION
 
 KIND, VERB = "surface", "surface"
 
@@ -68,7 +82,7 @@ class Charted:
             "response": {"name": self.response, "unit": self.unit, "better": self.better},
             "factors": [asdict(factor) for factor in self.space.factors],
             "without": sorted(map(list, self.space.without)),
-            "rules": finite_all(asdict(self.rules)),
+            "rules": plain(self.rules),
             "text": self.text,
             "spec": self.spec,
         }
@@ -143,7 +157,7 @@ class KeptSurface(Record):
         member = asdict(sample) | {"order": order, "visit": visit.why}
         lost, system = ("", "") if attempt is None else (attempt.lost, attempt.system)
         more = {"lost": lost, "system": system}
-        line["surface"] = finite_all(member | {name: text for name, text in more.items() if text})
+        line["surface"] = plain(member | {name: text for name, text in more.items() if text})
         append(self.cell_place(sample.cell) / "results.jsonl", line)
         self._read.append(Line(order, sample, line["host"], lost, system))
         self._since = instant()
@@ -198,9 +212,10 @@ class KeptSurface(Record):
         return sum(line.sample.cell == cell for line in self._read)
 
     def _load(self) -> list[Line]:
-        found: list[Line] = []
-        for entry in self.document["tests"]:
-            found += _read_samples(self.directory / entry["directory"] / "results.jsonl", self.charted.space)
+        files = [self.directory / entry["directory"] / FILE for entry in self.document["tests"]]
+        read = [(path, line) for path in files for line in _read_samples(path, self.charted.space)]
+        check_numbers([(path, line.order) for path, line in read], "order")
+        found = [line for _, line in read]
         self._find_gaps([line.order for line in found])
         return sorted(found, key=lambda line: line.order)
 
@@ -242,7 +257,7 @@ def _opened(path: Path, what: Charted, command_line: Sequence[str]) -> KeptSurfa
         raise InputError(f"{path}: holds another map ({how}); name another directory with -o")
     kept.charted = what
     plan = what.plan()
-    kept.document |= {"name": what.name, "plan": plan, "digest": digest(plan)}
+    asks_anew(kept.document, plan, digest(plan), what.name)
     kept.document["metrics"] |= _metrics(what)
     return kept
 
@@ -267,6 +282,9 @@ def _differs(then: Charted, now: Charted) -> str | None:
     ):
         if a != b:
             return f"{what} was {a}, now {b}"
+    was, new = precision_of(then.spec), precision_of(now.spec)
+    if then.text == now.text and new < was:  # where it is met by less, what is there meets it, too
+        return f"precision was {percent(was)}, now {percent(new)}, which its cells were not measured to"
     return (
         None if then.text == now.text else "what it measures was another: the harness or the command changed"
     )
@@ -293,6 +311,13 @@ def resources_of(spec: str) -> dict[str, dict[str, Any]]:
         return {}
 
 
+def precision_of(spec: str) -> float:
+    """What the text of a SPEC.toml asks for, as a share; as if it said nothing where it cannot be read."""
+    with suppress(InputError):
+        return parsed(Path(), spec).section("response").share("precision") or PRECISION
+    return PRECISION
+
+
 def _shown(factor: Factor) -> str:
     return f"{factor.scale} levels {', '.join(factor.text(n) for n in range(len(factor.levels)))}"
 
@@ -301,78 +326,62 @@ def _charted(document: Mapping[str, Any], path: Path) -> Charted:
     plan = document["plan"]
     if plan.get("kind") != KIND:
         raise InputError(f"{path}: holds results of etude {document.get('verb', '…')}, and no surface")
-    try:
-        factors = tuple(
-            Factor(each["name"], each["scale"], tuple(each["levels"]), each["unit"])
-            for each in plan["factors"]
-        )
-        without = frozenset(tuple(cell) for cell in plan["without"])
-        rules = dict(plan["rules"])
-        rules["base"] = None if rules["base"] is None else tuple(rules["base"])
-        response = plan["response"]
-        return Charted(
-            plan["name"], Space(factors, without), Rules(**rules), response["name"], response["unit"],
-            response["better"], plan["text"], plan["spec"],
-        )  # fmt: skip
-    except EDITED as error:
-        raise InputError(
-            f"{path}/experiment.json: its plan cannot be read ({error}); was it edited?"
-        ) from None
+    where = f"{path}/experiment.json"
+    texts = decoded(
+        dict[str, str], {name: plan.get(name) for name in ("name", "text", "spec")}, where, "plan"
+    )
+    response = decoded(_Response, plan.get("response"), where, "plan.response")
+    rules = decoded(Rules, plan.get("rules"), where, "plan.rules", only=True)
+    space = decoded(Space, plan, where, "plan")
+    return Charted(
+        texts["name"],
+        space,
+        rules,
+        response.name,
+        response.unit,
+        response.better,
+        texts["text"],
+        texts["spec"],
+    )
+
+
+@dataclass(frozen=True)
+class _Response:
+    name: str
+    unit: str
+    better: Literal["higher", "lower"]
+
+
+@dataclass(frozen=True)
+class _Tried:
+    """What a line has beside its sample."""
+
+    order: int
+    lost: str = ""
+    system: str = ""
 
 
 def _read_samples(path: Path, space: Space) -> list[Line]:
-    try:
-        lines = path.read_bytes().split(b"\n")[:-1]
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     cells = set(Space(space.factors))
     found = []
-    for number, text in enumerate(lines, 1):
+    for number, text in whole_lines(path):
         try:
             line = orjson.loads(text)
             check_measurement(line)
-            member = line["surface"]
-            lost, system = member.get("lost", ""), str(member.get("system", ""))
-            if lost and lost not in LOST:
-                raise ValueError(f"lost {lost!r}")
-            sample = sample_of_member(member, cells)
-            found.append(Line(int(member["order"]), sample, line["host"], lost, system))
+            where, member = f"{path}:{number}", line["surface"]
+            tried = decoded(_Tried, member, where, "surface")
+            if tried.lost and tried.lost not in LOST:
+                raise ValueError(f"lost {tried.lost!r}")
+            sample = sample_of_member(member, cells, where, "surface")
+            found.append(Line(tried.order, sample, line["host"], tried.lost, tried.system))
         except EDITED as error:
             raise InputError(f"{path}:{number}: no cell of a surface: {error}; was it edited?") from None
     return found
 
 
-def sample_of_member(member: Mapping[str, Any], cells: set[Cell]) -> Sample:
-    """A sample from plain data. Raises ValueError, KeyError, TypeError: it is none of these cells, or of no cell."""
-    cell = tuple(int(level) for level in member["cell"])
-    if cell not in cells:
-        raise ValueError(f"{json.dumps(member['cell'])} is none of its cells")
-    if member["state"] not in ("measured", "bounded", "failed"):
-        raise ValueError(f"state {member['state']!r}")
-    value = None if member["value"] is None else _number(member["value"])
-    low, high, confidence, cost_s = (
-        _number(member[name]) for name in ("low", "high", "confidence", "cost_s")
-    )
-    return Sample(
-        cell, member["state"], value, low, high, confidence, cost_s,
-        int(member["trials"]), bool(member["kept"]), str(member["why"]),
-        *_expected(member),
-    )  # fmt: skip
-
-
-def _expected(member: Mapping[str, Any]) -> tuple[float | None, float | None, bool]:
-    expected, spread = (
-        None if member.get(name) is None else _number(member[name]) for name in ("expected", "spread")
-    )
-    if not all(each is None or 0 < each < math.inf for each in (expected, spread)):
-        raise ValueError(f"expected {expected!r}, spread {spread!r}")
-    return expected, spread, bool(member.get("counted", False))
-
-
-def _number(value: Any) -> float:
-    """As `finite_all` wrote it."""
-    if isinstance(value, bool) or (isinstance(value, str) and value not in ("inf", "-inf")):
-        raise ValueError(f"{value!r} is no number")
-    return float(value)
+def sample_of_member(member: Any, cells: Collection[Cell], where: str, at: str = "") -> Sample:
+    """A sample from plain data. Raises InputError: it is none of these cells, or of no cell."""
+    sample = decoded(Sample, member, where, at)
+    if sample.cell not in cells or sample.state == "predicted":
+        raise InputError(f"{where}: no cell of a surface: {sample.state} {list(sample.cell)}; was it edited?")
+    return sample

@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 from scipy import special
 
+from etude import codec
 from etude.workbench.policies.belief.seed import weight_of_seed
 from etude.workbench.surfaces.factors import Cell, Floats
 
@@ -28,22 +29,22 @@ class Sample:
 
     cell: Cell
     state: State
-    value: float | None
+    value: codec.Number | None
     """The response; None where there is but a bound, or nothing."""
-    low: float
-    high: float
+    low: codec.Number
+    high: codec.Number
     """Between these it is, with the confidence of `confidence`; 0 and inf where there is no bound."""
-    confidence: float
-    cost_s: float = 0.0
+    confidence: codec.Number
+    cost_s: codec.Number = 0.0
     """Bench time that it took."""
     trials: int = 0
     kept: bool = True
     """Whether what was promised of it is met."""
     why: str = ""
     """What stood in the way, or what it was predicted from."""
-    expected: float | None = None
+    expected: codec.Positive | None = None
     """What was expected before it was measured; None where nothing was."""
-    spread: float | None = None
+    spread: codec.Positive | None = None
     """Standard deviation of its log; None where it was but another cell's response."""
     counted: bool = False
     """Whether what was expected is part of `value`, `low` and `high`."""

@@ -31,6 +31,8 @@ OF_RESPONSE = {
 OF_FACTOR = ("levels", "scale", "unit")
 """Keys of a factor; the others are its resource's."""
 MOST_CELLS = 100_000
+PRECISION = 0.05
+"""The usual `precision` of a command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ class MetricOf:
     """Of the script; empty: its only one."""
     pattern: str = ""
     """Finds the metric in what the command prints: its first group."""
-    precision: float = 0.05
+    precision: float = PRECISION
     """Relative half width of its interval at which trials end."""
     setup: str = ""
     """Before the trials of a cell; not measured."""
@@ -148,7 +150,7 @@ def _metric(section: Section, factors: tuple[Factor, ...]) -> MetricOf:
         script,
         section.text_at("test"),
         section.text_at("pattern"),
-        section.share("precision", 0.05) or 0.05,
+        section.share("precision") or PRECISION,
         section.text_at("setup"),
     )
 

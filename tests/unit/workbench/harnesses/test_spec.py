@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.errors import InputError, UsageError
-from etude.located import line_of
+from etude.located import line_of, parsed
 from etude.workbench.goal import Criterion
 from etude.workbench.harnesses.readers import Windows
 from etude.workbench.harnesses.reading import Run
@@ -251,6 +251,14 @@ def test_keys_of_tables_within_tables_are_found() -> None:
     assert line_of(text, "absent", "key") == 1
     # Which characters end a line is TOML's to say, not Python's.
     assert line_of('a = "\x85\u2028"\nb = 1\n', "", "b") == 2
+
+
+def test_a_key_of_thousands_of_parts_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "deep.toml"
+    with pytest.raises(InputError) as caught:
+        parsed(path, "b = 1\n" + "a . " * 5000 + "a = 1\n")
+    assert str(caught.value).startswith(f"{path}:2: ")
+    assert parsed(path, f"b = '{'.' * 5000}'  # {'.' * 5000}\n").values == {"b": "." * 5000}
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,19 @@ def test_a_torn_last_line_is_measured_again_and_nothing_else(tmp_path: Path) -> 
     assert len(lines(tmp_path)) == 6
 
 
+def test_a_line_that_stands_there_again_counts_once_and_one_that_was_changed_is_refused(
+    tmp_path: Path,
+) -> None:
+    before = mapped(tmp_path, Made()).samples()
+    file = next(tmp_path.glob("*/results.jsonl"))
+    line = file.read_bytes()
+    file.write_bytes(2 * line)
+    assert (KeptSurface(tmp_path).samples(), KeptSurface(tmp_path).lost) == (before, {})
+    file.write_bytes(line + re.sub(rb'"cost_s":[0-9.]+', b'"cost_s":11', line))
+    with pytest.raises(InputError, match=f"{file}: order "):
+        KeptSurface(tmp_path)
+
+
 OTHERS = {
     "a level more": ({"space": Space((replace(SPACE.factors[0], levels=(1.0, 2.0, 8.0)), SPACE.factors[1]))},
                      " a .*1, 2, 4, .*a .*1, 2, 8"),
@@ -116,6 +129,25 @@ def test_a_factor_that_is_another_resource_by_now_is_another_map(tmp_path: Path)
         ("", "was a, now none"),
     ):
         with pytest.raises(InputError, match=said), keeping_surface(tmp_path, one(other)):
+            pass
+
+
+def test_a_tighter_precision_is_another_map_and_a_wider_one_is_not(tmp_path: Path) -> None:
+    """Cells would be told of that miss what is asked for now."""
+
+    def asking(precision: str) -> Charted:
+        return charted("made", SPACE, Rules(), Made(), f'[response]\ncommand = "true"\n{precision}')
+
+    with keeping_surface(tmp_path, asking("precision = 0.02")) as kept:
+        kept.attempt_place((0, 0))
+    for same in ('precision = "2 %"', "", "precision = 0.05", 'precision = "50 %"'):
+        with keeping_surface(tmp_path, asking(same)):
+            pass
+    for tighter in ("", "precision = 0.005"):
+        with (
+            pytest.raises(InputError, match="precision was 50 %"),
+            keeping_surface(tmp_path, asking(tighter)),
+        ):
             pass
 
 

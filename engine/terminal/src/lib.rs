@@ -1,7 +1,9 @@
-//! Text for a terminal: lines as wide as it is, in the characters of its encoding.
+//! Text for a terminal: lines as wide as it is, in the characters of its encoding, and none that would steer it.
 
+use std::borrow::Cow;
 use std::env;
-use std::io::{self, IsTerminal};
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal, Write};
 use std::mem;
 use std::os::fd::AsRawFd;
 
@@ -59,6 +61,7 @@ impl Screen {
     }
 
     fn characters(&self, text: &str) -> String {
+        let text = &*escaped(text);
         if !self.ascii || text.is_ascii() {
             return text.to_owned();
         }
@@ -70,6 +73,67 @@ impl Screen {
 /// Writes a line to standard error, wrapped where that is a terminal.
 pub fn say(line: &str) {
     eprintln!("{}", Screen::of(&io::stderr()).wrapped(line, 2));
+}
+
+/// Writes a line to standard error, escaped but not wrapped; takes what `format!` does.
+#[macro_export]
+macro_rules! complain {
+    ($($parts:tt)*) => { eprintln!("{}", $crate::escaped(&format!($($parts)*))) };
+}
+
+/// The text with what would steer a terminal in the notation of JSON, so that a document of JSON stays the same;
+/// line ends and tabs are kept. So does `etude/escaping.py`.
+pub fn escaped(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(steers) {
+        return text.into();
+    }
+    let mut found = String::with_capacity(2 * text.len());
+    for character in text.chars() {
+        if !steers(character) {
+            found.push(character);
+        } else if character == '\r' {
+            found.push_str("\\r");
+        } else if character < ' ' {
+            write!(found, "\\x{:02x}", u32::from(character)).expect("a string grows");
+        } else {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                write!(found, "\\u{unit:04x}").expect("a string grows");
+            }
+        }
+    }
+    found.into()
+}
+
+/// Control characters, separators of lines, and marks that have no glyph, such as those of the direction of writing.
+pub fn steers(character: char) -> bool {
+    match character {
+        '\n' | '\t' => false,
+        '\u{ad}'
+        | '\u{61c}'
+        | '\u{180e}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{feff}'
+        | '\u{fff9}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e007f}' => true,
+        _ => character.is_control(),
+    }
+}
+
+/// A stream that escapes what is written to it, whole characters at a time.
+#[derive(Debug)]
+pub struct Escaping<W>(pub W);
+
+impl<W: Write> Write for Escaping<W> {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        self.0.write_all(escaped(&String::from_utf8_lossy(text)).as_bytes())?;
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 fn columns(stream: &impl AsRawFd) -> Option<usize> {
@@ -139,6 +203,25 @@ mod tests {
         assert_eq!(Screen { width: None, ..NARROW }.wrapped(text, 2), text);
         assert_eq!(NARROW.wrapped("at most of it 18.05 µs.", 2), "at most of it\n  18.05 µs.");
         assert_eq!(NARROW.wrapped("all of these are 1.2 % of it", 2), "all of these are\n  1.2 % of it");
+    }
+
+    #[test]
+    fn what_would_steer_a_terminal_is_written_out() {
+        let nasty = "n\u{1b}]0;t\u{7}\r\u{9b}31m\u{2028}\u{202e}\u{e0041}";
+        let shown = r"n\x1b]0;t\x07\r\u009b31m\u2028\u202e\udb40\udc41";
+        assert_eq!(escaped(nasty), shown);
+        assert_eq!(NARROW.cut(&nasty[..2]), r"n\x1b");
+        assert_eq!(Screen { width: None, ..NARROW }.wrapped(nasty, 2), shown);
+        let mut out = Escaping(Vec::new());
+        out.write_all(nasty.as_bytes()).unwrap();
+        assert_eq!(out.0, shown.as_bytes());
+    }
+
+    #[test]
+    fn what_lays_out_a_text_is_kept() {
+        for kept in ["two\nlines\t", "naïve 漢字 µ", "no\u{a0}break"] {
+            assert_eq!(escaped(kept), kept);
+        }
     }
 
     #[test]

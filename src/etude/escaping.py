@@ -1,0 +1,67 @@
+"""Text of others as a terminal may be sent it: characters that would steer it are written out.
+
+Names, commands and paths come from files and file systems, and may hold anything: escape sequences (C0 and C1),
+line separators, marks that turn the direction of writing. All text of the command line goes through one
+`EscapingStream`; styles and cursor movements of Étude's own go around it, to what `unescaped` returns.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from typing import Any, TextIO
+
+_LAYOUT = str.maketrans("", "", "\n\t")
+
+
+def escaped(text: str, *, lines: bool = True) -> str:
+    """The same with characters that no font shows in JSON's notation: a document of JSON stays the same document.
+
+    Kept are blanks of all widths and, with `lines`, line ends and tabs.
+    """
+    if (text.translate(_LAYOUT) if lines else text).isprintable():
+        return text
+    return "".join(_shown(character, lines) for character in text)
+
+
+class EscapingStream:
+    """A text stream that escapes what is written to it; all else is as in the stream below it."""
+
+    def __init__(self, below: TextIO) -> None:
+        self.unescaped = below
+
+    def write(self, text: str) -> int:
+        """Write the text, escaped; returns its length."""
+        self.unescaped.write(escaped(text))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write each, escaped."""
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.unescaped, name)
+
+
+def unescaped(stream: TextIO) -> TextIO:
+    """Where Étude's own escape sequences are written, and a program's own output: the stream below, if there is one."""
+    found: TextIO = getattr(stream, "unescaped", stream)
+    return found
+
+
+def write_document(stream: TextIO, text: str) -> None:
+    """Write a document for another program: as it is, but to a terminal escaped."""
+    if stream.isatty():  # Markdown of ours has zero-width spaces, where a name would be a mention
+        text = "\u200b".join(map(escaped, text.split("\u200b")))
+    unescaped(stream).write(text)
+
+
+def _shown(character: str, lines: bool) -> str:
+    if character.isprintable() or unicodedata.category(character) == "Zs" or (lines and character in "\n\t"):
+        return character
+    if character < " ":
+        return repr(character)[1:-1]
+    units = character.encode("utf-16-be", "surrogatepass").hex()
+    return re.sub("(....)", r"\\u\1", units)

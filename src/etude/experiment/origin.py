@@ -1,0 +1,165 @@
+"""Where and with which programs an experiment was begun: it is resumed there and with these, or not at all."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from etude.errors import InputError
+from etude.results.reader import load_results
+from etude.results.results import of_machine
+from etude.testbed import snapshot
+from etude.testbed.snapshot import Command
+from etude.testbed.snapshot.programs import describe_again
+
+Part = Mapping[str, Any]
+
+CONTENT = ("bytes", "sha256", "build_id")
+"""Members of a snapshot that tell a program's content; a large one has no digest."""
+
+
+@contextmanager
+def begun_directory(path: Path, document: Part) -> Iterator[Path]:
+    """The directory in which an experiment was begun is the working directory meanwhile.
+
+    path: its results directory; yielded as it is named from there.
+
+    Raises:
+        InputError: that directory is gone, or cannot be entered.
+    """
+    before, begun = _here(), _begun(document)
+    if begun is None or begun == before:
+        yield path
+        return
+    there = path.resolve()
+    try:
+        os.chdir(begun)
+    except OSError as error:
+        raise InputError(
+            f"{path}: was begun in {begun}, where its commands run: {error.strerror}; put that directory back, or "
+            "begin a new experiment"
+        ) from None
+    try:
+        yield there
+    finally:
+        if before is not None:
+            os.chdir(before)
+
+
+def check_programs(path: Path, document: Part, commands: Sequence[Command]) -> None:
+    """Refuse to resume an experiment one of whose programs is another than before.
+
+    commands: those of its plan. Of a script, whose commands are known when they are run, the files are looked at that
+    were its programs.
+
+    Raises:
+        InputError: as `check_same`.
+    """
+    if _is_elsewhere(document):
+        return
+    known = [programs for _, programs in _recorded(document)]
+    now = snapshot.programs(Path("/"), commands, os.environ)
+    if document["plan"].get("kind") == "script":
+        now = {name: describe_again(found) for each in known for name, found in each.items() if found}
+    check_same(path, document, now, len(known))
+
+
+def check_same(path: Path, document: Part, now: Part, sessions: int) -> None:
+    """Refuse programs that are others than those of the same names in the first `sessions` sessions.
+
+    What was not there, then or now, is not compared: it cannot be measured. Nor is what the experiment itself makes: a
+    file that changed while a session ran that runs hooks.
+
+    Raises:
+        InputError: a name leads to another file, or its content is another.
+    """
+    recorded = _recorded(document)[:sessions]
+    for name, found in now.items():
+        if not found:
+            continue
+        of_name = [programs.get(key) for _, programs in recorded for key in (name, found["file"])]
+        known = [then for then in of_name if then]
+        if not known or any(_same(then, found) for then in known):
+            continue
+        if _makes_programs(document["plan"]) and _changed_in_session(path, document, found["file"], sessions):
+            continue
+        then = known[0]
+        if then.get("file") != found["file"]:
+            differs = f"is {found['file']} now, was {then.get('file')}: restore PATH and links"
+        else:
+            differs = f"has changed since it was measured ({found['file']}): put it back as it was"
+        raise InputError(f"{path}: program {name} {differs}, or begin a new experiment")
+
+
+def _here() -> str | None:
+    try:
+        return os.getcwd()
+    except OSError:  # it was removed
+        return None
+
+
+def _same(then: Part, now: Part) -> bool:
+    return all(then[name] == now[name] for name in ("file", *CONTENT) if name in then)
+
+
+def _begun(document: Part) -> str | None:
+    """The directory of the first session; None where it is not known, or on another machine."""
+    place = of_machine(document, "directory", "path")
+    return place if isinstance(place, str) and not _is_elsewhere(document) else None
+
+
+def _is_elsewhere(document: Part) -> bool:
+    """Whether the engine was copied to a node, whose snapshots say nothing of this machine."""
+    return any("copied" in session for session in document["sittings"])
+
+
+def _recorded(document: Part) -> list[tuple[Part, Part]]:
+    """The sessions, each with its programs by name."""
+    found = []
+    for place, session in enumerate(document["sittings"]):
+        machine = session.get("machine") if place else of_machine(document)
+        found.append((session, _map(_map(machine).get("programs"))))
+    return found
+
+
+def _makes_programs(plan: Part) -> bool:
+    """Whether it runs lines of a shell beside what it measures."""
+    hooks = ("setup", "prepare", "conclude", "cleanup")
+    return plan.get("kind") == "script" or any(test.get(hook) for test in plan["tests"] for hook in hooks)
+
+
+def _changed_in_session(path: Path, document: Part, file: str, ended: int) -> bool:
+    """Whether a file changed last between the start of a session and that of its last trial, or its end.
+
+    ended: how many sessions have; one behind them is under way.
+    """
+    try:
+        changed_s = os.stat(file).st_ctime
+    except OSError:
+        return False
+    last_s: dict[int, float] = {}
+    for rows in load_results(path).measurements.values():
+        for row in rows:
+            last_s[row.sitting] = max(last_s.get(row.sitting, -math.inf), _seconds(row.start))
+    for place, session in enumerate(document["sittings"]):
+        end_s = max(_seconds(session.get("end")), last_s.get(session["sitting"], -math.inf))
+        if _seconds(session.get("start"), math.inf) <= changed_s and (changed_s <= end_s or place >= ended):
+            return True
+    return False
+
+
+def _seconds(moment: object, unknown: float = -math.inf) -> float:
+    """Seconds since the epoch of a moment of experiment.json or of a row."""
+    try:
+        return datetime.fromisoformat(str(moment)).timestamp()
+    except ValueError:
+        return unknown
+
+
+def _map(value: Any) -> Part:
+    return value if isinstance(value, Mapping) else {}
