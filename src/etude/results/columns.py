@@ -39,8 +39,9 @@ _CHUNK: int | None = None
 Whole = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-KEPT, TIMED_OUT, CANCELLED, SIGNALLED, WINDOWS = 1, 2, 4, 8, 16
-"""Bits of `Columns.flags`. SIGNALLED: `status` is 128 + a signal; WINDOWS: the line has some."""
+KEPT, TIMED_OUT, CANCELLED, SIGNALLED, WINDOWS, UNCOMMON = 1, 2, 4, 8, 16, 32
+"""Bits of `Columns.flags`. SIGNALLED: `status` is 128 + a signal; WINDOWS: the line has some; UNCOMMON: it has
+members that no column holds."""
 
 
 class Coded(NamedTuple):

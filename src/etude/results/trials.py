@@ -19,6 +19,7 @@ from etude.results.columns import (
     KEPT,
     SIGNALLED,
     TIMED_OUT,
+    UNCOMMON,
     Coded,
     Columns,
     Metric,
@@ -38,8 +39,6 @@ from etude.results.results import Results
 ROLES = ("test", "again", "shell")
 RARE = ("cache", "stdout", "windows", "rows", "kernel", "throttled", "command_text", "accepted")
 """Members of a measurement that the engine's columns lack, since few lines have them."""
-_PLAIN = b'"cache":null}\n'
-"""How a line ends that has none of them: they are written last."""
 _NOT_THE_ENGINES = frozenset(
     ("kernel", "throttled", "offset_ns", "offset_error_ns", "command_text", "accepted")
 )
@@ -79,7 +78,8 @@ def read_trials(directory: Path) -> Trials:
     low = 0
     for source, end in zip(sources, ends, strict=True):
         high = low + end["rows"]
-        rare.update((low + line, members) for line, members in _rare(source.file, end["rows"]))
+        uncommon = np.flatnonzero(columns.flags[low:high] & UNCOMMON).tolist()
+        rare.update((low + line, members) for line, members in _rare(source.file, uncommon))
         lines = _Lines(source, range(low, high), columns, rare)
         gone = _repeated(lines, sessions)
         cut = bool(end["torn"] or end["left_out"])
@@ -104,12 +104,15 @@ def _is_doubtful(metric: Metric) -> bool:
     return ours is not None and (ours.unit != metric.unit or bool((metric.values < 0).any()))
 
 
-def _rare(file: Path, rows: int) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Of the lines that have any of `RARE`, the number from 0, and these members."""
+def _rare(file: Path, numbers: Sequence[int]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Of these lines, counted from 0 and in order, the number and the members of `RARE`."""
+    if not numbers:
+        return
     with open_regular(file) as opened:
-        for number, line in enumerate(islice(opened, rows)):
-            if line.endswith(_PLAIN):
-                continue
+        at = 0
+        for number in numbers:
+            line = next(islice(opened, number - at, None))
+            at = number + 1
             members = orjson.loads(line)
             if not _NOT_THE_ENGINES.isdisjoint(members):
                 try:
