@@ -276,13 +276,15 @@ impl<'a, T: Target> Client<'a, T> {
 
     /// Tells of a window; false: nobody listens.
     fn end_window(&mut self, duration_ns: u64, cpu_ns: &mut Option<u64>) -> bool {
-        let now_ns = own_cpu_ns();
-        let used_ns = now_ns - cpu_ns.replace(now_ns).unwrap_or(now_ns);
+        let used_now_ns = own_cpu_ns();
+        let used_ns = used_now_ns - cpu_ns.replace(used_now_ns).unwrap_or(used_now_ns);
+        let due_ns = self.under_way.all().chain(self.waiting.iter().copied());
         self.cpu_ns += used_ns;
         let own = Own {
             cpu: used_ns as f64 / duration_ns.max(1) as f64,
             outstanding: self.under_way.len(),
             waiting: self.waiting.len(),
+            waited_s: Some(Own::waited_s(due_ns, monotonic_ns())),
             multiple: None,
         };
         self.summary.waited |= own.waiting > 0;

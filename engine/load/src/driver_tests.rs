@@ -129,6 +129,12 @@ fn as_many_are_offered_as_asked_for_whatever_the_server_does() {
     assert_eq!(done.windows.iter().map(|(_, tally, _)| tally.offered).collect::<Vec<_>>(), [20; 4]);
     let (_, last, own) = &done.windows[3];
     assert!(last.started < 20 && own.outstanding == 2 && own.waiting > 40, "{own:?}");
+    let lasted_s: f64 = done.windows.iter().map(|(duration_s, _, _)| duration_s).sum();
+    let each_s = own.waited_s.unwrap() / (own.outstanding + own.waiting) as f64;
+    assert!(
+        (0.3 * lasted_s..0.7 * lasted_s).contains(&each_s),
+        "half of the time on average: {each_s} of {lasted_s}"
+    );
 }
 
 #[test]

@@ -186,9 +186,19 @@ pub(crate) struct Own {
     pub outstanding: usize,
     /// Due and not sent, at the end.
     pub waiting: usize,
+    /// For how long these and the outstanding had been due by then, summed; None where single ones are not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waited_s: Option<f64>,
     /// Of a roll: how many times as fast as the original it is asked to be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub multiple: Option<f64>,
+}
+
+impl Own {
+    /// `waited_s` of requests that were due at these instants.
+    pub fn waited_s(due_ns: impl Iterator<Item = u64>, now_ns: u64) -> f64 {
+        due_ns.map(|due_ns| now_ns.saturating_sub(due_ns) as f64 / 1e9).sum()
+    }
 }
 
 /// What is told.

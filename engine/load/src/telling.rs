@@ -151,9 +151,9 @@ mod tests {
         (tally.offered, tally.started) = (4, 3);
         tally.failed(None, &Failure::Timeout);
         let (sender, receiver) = std::sync::mpsc::channel();
-        let own = Own { cpu: 0.125, outstanding: 1, waiting: 0, multiple: None };
+        let own = Own { cpu: 0.125, outstanding: 1, waiting: 0, waited_s: Some(0.5), multiple: None };
         sender.send(Line::Window { duration_s: 1.0, tally: Box::new(tally), own }).unwrap();
-        let own = Own { cpu: 0.0, outstanding: 0, waiting: 0, multiple: None };
+        let own = Own { cpu: 0.0, outstanding: 0, waiting: 0, waited_s: None, multiple: None };
         sender.send(Line::Window { duration_s: 0.5, tally: Box::new(Tally::new(1)), own }).unwrap();
         drop(sender);
         let mut out = Vec::new();

@@ -1,9 +1,10 @@
 //! The directory of a replay: whose it is, and whether its files are as `etude prepare` made them.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::io::{Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use etude_script::{PREPARED, planted_link};
 
@@ -30,7 +31,8 @@ pub fn take(directory: &Path, roll: &Roll, force: bool) -> Result<Taken, Refused
     owned(directory)?;
     let refuse = |what: String| Refused(format!("{}: {what}", directory.display()), 5);
     let locked = File::open(directory).ok();
-    if locked.as_ref().is_some_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock))) {
+    let held = |file: &File| matches!(file.try_lock(), Err(TryLockError::WouldBlock)) && !by_strangers(file);
+    if locked.as_ref().is_some_and(held) {
         return Err(refuse(
             "another replay plays in it: wait for its end, or prepare another directory".into(),
         ));
@@ -54,6 +56,33 @@ pub fn take(directory: &Path, roll: &Roll, force: bool) -> Result<Taken, Refused
         written.map_err(|error| refuse(format!("{PREPARED} cannot be written: {error}")))?;
     }
     Ok(Taken { changed_before: played, _locked: locked })
+}
+
+/// Whether root finds a directory open in no process of root's, but by this file. Whoever may read a directory can lock
+/// it, and root does not wait for them.
+fn by_strangers(directory: &File) -> bool {
+    // SAFETY: no arguments.
+    let user = unsafe { libc::geteuid() };
+    let Ok(found) = directory.metadata() else { return false };
+    let this = PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), directory.as_raw_fd()));
+    let entries =
+        |path: &Path| std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+    let opens =
+        |file: PathBuf| file != this && std::fs::metadata(file).is_ok_and(|other| same(&other, &found));
+    let by_root =
+        |process: PathBuf| real_user(&process) == Some(0) && entries(&process.join("fd")).any(opens);
+    // The links `self` and `thread-self` are this process by another name.
+    user == 0 && !entries(Path::new("/proc")).filter(|process| !process.is_symlink()).any(by_root)
+}
+
+fn same(one: &Metadata, other: &Metadata) -> bool {
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
+}
+
+/// Of a directory of /proc; its owner is root where the process cannot be traced. None of other entries.
+fn real_user(process: &Path) -> Option<u32> {
+    let status = std::fs::read_to_string(process.join("status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("Uid:"))?.split_whitespace().next()?.parse().ok()
 }
 
 /// Text of the mark of a prepared directory; None where there is no mark.

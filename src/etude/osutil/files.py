@@ -61,6 +61,32 @@ def try_lock(file: int, *, shared: bool = False) -> bool:
     return True
 
 
+def lock_holder(lock: Path, kind: str = "FLOCK", table: Path = Path("/proc/locks")) -> int | None:
+    """The process that locked a file, 0 if that cannot be told; None where nobody is known to.
+
+    kind: of lock, as /proc/locks has it: FLOCK by flock(2), POSIX by fcntl(2).
+    """
+    try:
+        found = os.stat(lock, follow_symlinks=False)
+        lines = table.read_text(encoding="ascii").splitlines()
+    except OSError:
+        return None
+    name = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
+    for _, each, *_, pid, file, _, _ in (line.split() for line in lines if "->" not in line):
+        if each == kind and file == name:
+            return max(int(pid), 0)
+    return None
+
+
+def named_process(pid: int) -> str | None:
+    """A process, its program and user, for messages; None if it has ended."""
+    try:
+        program = Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip()
+        return f"process {pid}, {program}, of user {os.stat(f'/proc/{pid}').st_uid}"
+    except OSError:
+        return None
+
+
 @contextmanager
 def scratch_directory(parent: str | None = None) -> Iterator[Path]:
     """A directory for this user alone. It goes away afterwards, or with the next one if its process is killed.

@@ -129,6 +129,18 @@ def behind_root() -> frozenset[int]:
     )
 
 
+def private_group_of_sudo() -> int | None:
+    """The first group of who called sudo, if nobody else is in it."""
+    user = os.environ.get("SUDO_UID", "")
+    if not (user.isascii() and user.isdigit()):
+        return None
+    try:
+        group = pwd.getpwuid(int(user)).pw_gid
+    except (KeyError, OverflowError):
+        return None
+    return group if _is_private(group, int(user)) else None
+
+
 def _others_may_write(file: Path, found: os.stat_result) -> bool:
     """Whether its mode lets others than its owner. A group that holds nobody but the owner, as a umask of 002 assumes,
     is no other; with an access control list, the mode of the group stands for all whom that names."""

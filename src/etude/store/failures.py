@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
 
 from etude.errors import InputError, MachineRefuses
+from etude.osutil.files import lock_holder, named_process
 from etude.store.packed import Damaged
 
 PAUSES_S = (0.1, 0.5, 1.0, 2.0, 4.0)
@@ -74,7 +76,7 @@ def told(error: SQLAlchemyError, where: str, nothing: str) -> InputError | Machi
             f"{where}: its tables are no store's ({said}): give the store a database of its own"
         )
     if "database is locked" in said:
-        return MachineRefuses(
-            f"{where}: another program keeps it locked; {nothing}; try again when it has ended"
-        )
+        pid = lock_holder(Path(where), "POSIX")
+        holder = (named_process(pid) if pid else None) or "another program"
+        return MachineRefuses(f"{where}: {holder} keeps it locked; {nothing}; try again when it has ended")
     return MachineRefuses(f"{where}: {said}; {nothing}; try again when that is mended")

@@ -11,7 +11,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
 
 from etude.errors import InputError, MachineRefuses, UsageError
-from etude.osutil.trust import check_results_for_root
+from etude.osutil.trust import check_results_for_root, private_group_of_sudo
 
 DEFAULT = "etude-store.sqlite"
 VARIABLE = "ETUDE_STORE"
@@ -79,6 +79,7 @@ def engine_of(url: URL, wait_s: float = WAIT_S) -> Engine:
             raise InputError(f"--store: {url.database}: there is no directory {parent}; make it first")
         check_results_for_root(parent)  # SQLite believes a journal beside its file
         engine = create_engine(url, connect_args={"timeout": wait_s})
+        event.listen(engine, "do_connect", lambda *_: _make_for_root(Path(str(url.database))))
         event.listen(engine, "connect", _take_transactions_over)
         event.listen(engine, "begin", _begin)
         return engine
@@ -88,6 +89,23 @@ def engine_of(url: URL, wait_s: float = WAIT_S) -> Engine:
         raise MachineRefuses(
             "PostgreSQL needs the package psycopg, which is not here: pip install 'etude[postgresql]'"
         ) from None
+
+
+def _make_for_root(file: Path) -> None:
+    """Whoever may read a file of SQLite can lock it: one that root makes can be read by root, and by the group of who
+    called sudo where that is theirs alone."""
+    if os.geteuid() != 0:
+        return
+    try:
+        made = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except OSError:
+        return  # it is there, or SQLite says why it cannot be made
+    try:
+        if (group := private_group_of_sudo()) is not None:
+            os.fchown(made, -1, group)
+            os.fchmod(made, 0o640)
+    finally:
+        os.close(made)
 
 
 WRITING = "etude_writing"

@@ -82,7 +82,9 @@ def _window_line(window: Window) -> dict[str, Any]:
     }
     if window.latency is not None:
         line |= _latency(window.latency)
-    return line if window.under_way is None else line | {"under_way": window.under_way}
+    if window.under_way is not None:
+        line["under_way"] = window.under_way
+    return line if window.waited_s is None else line | {"waited_s": finite(float(window.waited_s))}
 
 
 def _latency(counted: Counted) -> dict[str, Any]:

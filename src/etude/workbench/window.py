@@ -28,6 +28,8 @@ class Window:
     """How long the completed took, ns; None where only the mean is known."""
     under_way: int | None = None
     """Requests that were due and not answered at its end; None where that is not known."""
+    waited_s: codec.Number | None = None
+    """For how long those had been due by then, summed, s; None where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +43,10 @@ class Whole:
     mean_s: float | None
     windows: tuple[Window, ...]
     stuck: int = 0
-    """Requests under way at the end, where they are more than the mean response explains (Little 1961); else 0."""
+    """Requests under way at the end, where they are more than the mean response explains (Little 1961) and have waited
+    for longer than that; else 0."""
     stuck_s: float = 0.0
-    """For how long these have waited by then, on average and at least, s."""
+    """For how long these have waited by then, on average, s; at least, where the generator does not report it."""
 
     @property
     def mean_so_far_s(self) -> float | None:
@@ -92,17 +95,28 @@ def together(windows: Sequence[Window]) -> Whole:
 
 
 def _stuck(windows: Sequence[Window], total_s: float, completed: int) -> tuple[int, float]:
-    """`total_s`: summed response times of the completed. Time under way that these do not account for is that of the
-    others."""
-    at_ends = [window.under_way for window in windows]
-    if not completed or None in at_ends:
+    """`total_s`: summed response times of the completed. Where the generator does not report how long those under way
+    have waited, they are taken for the last that were due: what is under way between the ends of windows is not known,
+    and a server that works at intervals, as under a quota of CPU time, may have most at each of these ends."""
+    last = windows[-1] if windows else None
+    if last is None or last.under_way is None or not completed:
         return 0, 0.0
     usual = total_s / sum(window.duration_s for window in windows)
-    at_end = at_ends[-1] or 0
-    if at_end <= usual + 3 * math.sqrt(usual) + 1:
+    if last.under_way <= usual + 3 * math.sqrt(usual) + 1:
         return 0, 0.0
-    under_way_s, before = 0.0, at_ends[0] or 0
-    for window, now in zip(windows, at_ends, strict=True):
-        under_way_s += (before + (now or 0)) / 2 * window.duration_s
-        before = now or 0
-    return at_end, max((under_way_s - total_s) / at_end, total_s / completed)
+    waited_s = _least_waited_s(windows, last.under_way) if last.waited_s is None else last.waited_s
+    each_s = waited_s / last.under_way
+    return (last.under_way, each_s) if each_s > total_s / completed else (0, 0.0)
+
+
+def _least_waited_s(windows: Sequence[Window], under_way: int) -> float:
+    """For how long the last `under_way` requests had been due at the end, summed: evenly within each window."""
+    waited_s, age_s, left = 0.0, 0.0, under_way
+    for window in reversed(windows):
+        part = min(left, window.offered)
+        lasts_s = window.duration_s * part / max(window.offered, 1)
+        waited_s += part * (age_s + lasts_s / 2)
+        age_s, left = age_s + window.duration_s, left - part
+        if not left:
+            break
+    return waited_s + left * age_s

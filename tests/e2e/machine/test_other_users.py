@@ -8,6 +8,7 @@ import shutil
 import signal
 import sqlite3
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -186,6 +187,26 @@ def test_roots_results_are_gone_on_with_while_she_locks_them(place: Place) -> No
     with place.eve_goes_on("flock -s r sleep 60 & sleep 0.2; kill $!; sleep 60"):  # held by a child
         time.sleep(0.4)
         assert place.root("bench", "--resume", str(results), "-r", "5")[0] == 0
+
+
+def test_a_replay_does_not_wait_for_her_lock_of_its_directory(place: Place) -> None:
+    (place.roots / "data").write_text("x" * 1000)
+    for words in (
+        ("record", "-o", "t", "cat", "data"),
+        ("script", "t", "-o", "t.script"),
+        ("compile", "t.script", "-o", "t.roll"),
+    ):
+        assert place.root(*words)[0] == 0
+    assert place.root("prepare", "t.roll", "files")[0] == 0
+    with place.eve_goes_on("exec flock -s $ROOTS/files sleep 60"):
+        time.sleep(0.3)
+        assert place.root("replay", "t.roll", "files")[0] == 0
+    lock = "import fcntl, os, time; fcntl.flock(os.open('files', 0), fcntl.LOCK_SH); print(flush=True); time.sleep(60)"
+    with subprocess.Popen([sys.executable, "-c", lock], cwd=place.roots, stdout=subprocess.PIPE) as roots_own:
+        assert roots_own.stdout is not None
+        roots_own.stdout.readline()
+        assert place.root("replay", "t.roll", "files")[0] == MISSING
+        roots_own.kill()
 
 
 @pytest.mark.parametrize("how", ["mkfifo", "ln -s /dev/zero"])
@@ -497,3 +518,13 @@ def test_a_store_of_hers_runs_nothing_and_reads_nothing(place: Place) -> None:
     code, _ = place.root(*added(place, "r2"), "--store", str(store))
     assert code in (1, 3, 4, 5)
     assert secret.read_text() == "secret\n"
+
+
+def test_a_store_of_roots_is_not_locked_by_her(place: Place) -> None:
+    place.results(place.roots / "r")
+    place.results(place.roots / "r2")
+    assert place.root(*added(place))[0] == 0
+    lock = "import fcntl, time; f = open('etude-store.sqlite', 'rb'); fcntl.lockf(f, fcntl.LOCK_SH); time.sleep(60)"
+    with place.eve_goes_on(f'cd $ROOTS; exec python3 -c "{lock}"'):
+        time.sleep(0.5)
+        assert place.root(*added(place, "r2"))[0] == 0

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from etude.errors import InputError, MachineRefuses, UsageError
-from etude.store.place import engine_of, shown, url_of
+from etude.store.failures import repeated
+from etude.store.place import WRITING, engine_of, shown, url_of
 
 
 @pytest.fixture(autouse=True)
@@ -54,3 +56,38 @@ def test_a_missing_driver_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(MachineRefuses, match=r"pip install 'etude\[postgresql\]'"):
         engine_of(url_of("postgresql://host/lab"))
+
+
+@pytest.mark.needs_root
+@pytest.mark.parametrize(
+    ("user", "mode", "group"), [("", 0o600, 0), ("1", 0o640, 1), ("65534", 0o600, 0), ("4000000", 0o600, 0)]
+)
+def test_a_store_that_root_makes_is_nobody_elses_to_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, user: str, mode: int, group: int
+) -> None:
+    """Of daemon, whose group is its own; and of nobody, whose group (nogroup) is not."""
+    monkeypatch.setenv("SUDO_UID", user)
+    with engine_of(url_of("s.sqlite")).connect():
+        found = (tmp_path / "s.sqlite").stat()
+    assert (found.st_mode & 0o777, found.st_gid) == (mode, group)
+
+
+def test_who_keeps_a_store_locked_is_named(tmp_path: Path) -> None:
+    engine = engine_of(url_of("s.sqlite"), 0.1)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE t (a)")
+    lock = (
+        "import fcntl, time; f = open('s.sqlite', 'rb'); fcntl.lockf(f, fcntl.LOCK_SH); print(flush=True); "
+        "time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", lock], stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+
+        def attempt() -> None:
+            with engine.execution_options(**{WRITING: True}).begin() as connection:
+                connection.exec_driver_sql("INSERT INTO t VALUES (1)")
+
+        with pytest.raises(MachineRefuses, match=rf"process {other.pid}, python"):
+            repeated(attempt, str(tmp_path / "s.sqlite"), "nothing", lambda _: None)
+        other.kill()

@@ -49,6 +49,7 @@ pub(crate) struct Closed {
     pub cpu_ns: u64,
     pub outstanding: usize,
     pub waiting: usize,
+    pub waited_s: f64,
 }
 
 pub(crate) struct State {
@@ -292,8 +293,9 @@ impl State {
         let cpu_ns = own_cpu_ns();
         let used_ns = cpu_ns - std::mem::replace(&mut self.cpu_ns, cpu_ns);
         let (outstanding, waiting) = (self.busy, self.unsent());
+        let waited_s = Own::waited_s(self.unanswered(), self.window.begin_ns + duration_ns);
         let tally = self.next_tally();
-        self.closed.push(Closed { duration_ns, tally, cpu_ns: used_ns, outstanding, waiting });
+        self.closed.push(Closed { duration_ns, tally, cpu_ns: used_ns, outstanding, waiting, waited_s });
     }
 
     /// CPU time counts from here on: the warm-up is over.
@@ -362,11 +364,15 @@ impl State {
 
     /// Requests that count and have no answer.
     pub fn abandoned(&self) -> u64 {
+        self.unanswered().filter(|due| *due >= self.began_ns).count() as u64
+    }
+
+    /// When each request that has no answer was due.
+    fn unanswered(&self) -> impl Iterator<Item = u64> {
         let running =
             self.running.iter().flatten().filter(|running| !running.lost).map(|running| running.job);
         let drawn = running.chain(self.ready.iter().copied()).chain(self.order.all_held().copied());
-        let due = drawn.map(|job| job.due_ns).chain(self.waiting.iter().copied());
-        due.filter(|due| *due >= self.began_ns).count() as u64
+        drawn.map(|job| job.due_ns).chain(self.waiting.iter().copied())
     }
 
     pub fn own(closed: &Closed) -> Own {
@@ -374,6 +380,7 @@ impl State {
             cpu: closed.cpu_ns as f64 / closed.duration_ns.max(1) as f64,
             outstanding: closed.outstanding,
             waiting: closed.waiting,
+            waited_s: Some(closed.waited_s),
             multiple: None,
         }
     }

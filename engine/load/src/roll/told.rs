@@ -60,6 +60,7 @@ impl<'a> Telling<'a> {
             cpu: cpu_ns as f64 / duration_ns.max(1) as f64,
             outstanding: played.begun.saturating_sub(played.ended()) as usize,
             waiting: offered.saturating_sub(played.begun) as usize,
+            waited_s: None,
             multiple: Some(self.multiple),
         };
         self.summary.waited |= own.waiting > 0;

@@ -71,9 +71,7 @@ def in_sequence(reports: Sequence[Told]) -> Told:
     """Windows of one generator, one after the other, as one."""
     if len(reports) == 1:
         return reports[0]
-    return _added(
-        reports, math.fsum(each.window.duration_s for each in reports), reports[-1].window.under_way
-    )
+    return _added(reports, math.fsum(each.window.duration_s for each in reports), reports[-1:])
 
 
 def side_by_side(reports: Sequence[Told]) -> Told:
@@ -81,22 +79,32 @@ def side_by_side(reports: Sequence[Told]) -> Told:
     durations_s = [each.window.duration_s for each in reports]
     alike = min(durations_s) == max(durations_s)
     duration_s = durations_s[0] if alike else math.fsum(durations_s) / len(durations_s)
-    at_end = [each.window.under_way for each in reports if each.window.under_way is not None]
-    under_way = sum(at_end) if len(at_end) == len(reports) else None
-    return replace(_added(reports, duration_s, under_way), parts=tuple(reports))
+    return replace(_added(reports, duration_s, reports), parts=tuple(reports))
 
 
-def _added(reports: Sequence[Told], duration_s: float, under_way: int | None) -> Told:
+def _added(reports: Sequence[Told], duration_s: float, last: Sequence[Told]) -> Told:
+    """`last`: those that hold what is under way at the end."""
     windows = [each.window for each in reports]
     whole = together(windows)
     answering = [window for window in windows if window.completed]
     counted = [window.latency for window in answering if window.latency is not None]
     latency = joined(counted) if counted and len(counted) == len(answering) else None
     mean_s = whole.mean_s if all(window.mean_s is not None for window in answering) else None
+    under_way = [each.window.under_way for each in last if each.window.under_way is not None]
+    waited_s = [each.window.waited_s for each in last if each.window.waited_s is not None]
     sent = [each.sent for each in reports if each.sent is not None]
     late_s = [each.lateness_p99_s for each in reports if each.lateness_p99_s is not None]
     return Told(
-        Window(duration_s, whole.offered, whole.completed, whole.failed, mean_s, latency, under_way),
+        Window(
+            duration_s,
+            whole.offered,
+            whole.completed,
+            whole.failed,
+            mean_s,
+            latency,
+            sum(under_way) if len(under_way) == len(last) else None,
+            math.fsum(waited_s) if len(waited_s) == len(last) else None,
+        ),
         sum(sent) if len(sent) == len(reports) else None,
         math.fsum(each.waited_s for each in reports),
         sum(each.refused for each in reports),

@@ -186,6 +186,7 @@ def told(line: str) -> Told:
             mean_s,
             latency,
             None if under_way is None else under_way + unsent,
+            _time(document, "waited_s"),
         ),
         started,
         busy_s,

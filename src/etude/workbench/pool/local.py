@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from etude.errors import MachineRefuses
-from etude.osutil.files import try_lock
+from etude.osutil.files import lock_holder, named_process, try_lock
 from etude.workbench.pool.ends import REFUSALS, SCRIPT, STOPPED, begun, by_itself, end
 from etude.workbench.pool.job import Ended, How, Job
 from etude.workbench.pool.laid import Laid, laid, lay
@@ -170,7 +170,7 @@ class LocalPool:
             raise MachineRefuses(f"{self._lock}: cannot be opened: {error.strerror}") from None
         busy: Path | None = self._lock
         if try_lock(lock):
-            busy = next((other for other in self._others if holder(other) is not None), None)
+            busy = next((other for other in self._others if lock_holder(other) is not None), None)
         # A user could hold the users' lock for ever: root does not wait for it.
         if busy is not None and not (self._lock == ROOTS_LOCK and busy == USERS_LOCK):
             os.close(lock)
@@ -236,29 +236,11 @@ def _opened(lock: Path) -> int:
         return os.open(lock, flags)
 
 
-def holder(lock: Path, table: Path = Path("/proc/locks")) -> int | None:
-    """The process that locked a file, 0 if that cannot be told; None where nobody is known to."""
-    try:
-        found = os.stat(lock, follow_symlinks=False)
-        lines = table.read_text(encoding="ascii").splitlines()
-    except OSError:
-        return None
-    name = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
-    for _, kind, *_, pid, file, _, _ in (line.split() for line in lines if "->" not in line):
-        if kind == "FLOCK" and file == name:
-            return max(int(pid), 0)
-    return None
-
-
 def _named(lock: Path) -> str:
     """Who holds it, for a message."""
-    pid = holder(lock)
-    try:
-        program = Path(f"/proc/{pid or 0}/comm").read_text(encoding="utf-8", errors="replace").strip()
-        user = os.stat(f"/proc/{pid}").st_uid
-    except OSError:
-        return "another Étude"
-    return f"another Étude (process {pid}, {program}, of user {user})"
+    pid = lock_holder(lock)
+    found = named_process(pid) if pid else None
+    return f"another Étude ({found})" if found else "another Étude"
 
 
 def _without_end(code: int | None) -> tuple[How, str]:

@@ -219,6 +219,7 @@ def test_simulated_trials_are_plain_data():
         "duration_s": float,
         "offered": int,
         "under_way": type(None),
+        "waited_s": type(None),
         "completed": int,
         "failed": int,
         "mean_s": float,

@@ -14,12 +14,13 @@ from pathlib import Path
 import pytest
 
 from etude.errors import MachineRefuses
+from etude.osutil.files import lock_holder
 from etude.workbench.pool import local
 from etude.workbench.pool.ends import begun
 from etude.workbench.pool.followed import FollowedPool
 from etude.workbench.pool.job import Job
 from etude.workbench.pool.journal import Journal
-from etude.workbench.pool.local import LocalPool, holder
+from etude.workbench.pool.local import LocalPool
 
 PATIENCE_S = 30.0
 
@@ -69,7 +70,7 @@ def test_a_second_controller_waits_until_the_machine_is_free_and_says_so(
     other.submit(sh(tmp_path, "b", "test -e go"))
     assert other.ended(0.0) == ()
     assert len(said) == 1
-    assert holder(tmp_path / "lock") == os.getpid()
+    assert lock_holder(tmp_path / "lock") == os.getpid()
     assert str(os.getpid()) in said[0]
     assert other.running() == frozenset()
     (tmp_path / "go").touch()
@@ -112,7 +113,8 @@ from pathlib import Path
 from etude.workbench.pool.followed import FollowedPool
 from etude.workbench.pool.job import Job
 from etude.workbench.pool.journal import Journal
-from etude.workbench.pool.local import LocalPool, holder
+from etude.osutil.files import lock_holder
+from etude.workbench.pool.local import LocalPool
 place = Path(sys.argv[1])
 pool = FollowedPool(LocalPool(lock=place / "lock"), Journal(place))
 for name in ("a", "b"):
