@@ -16,8 +16,8 @@ from numpy.random import Generator
 from scipy.stats import ttest_ind
 
 from calibrate_tables import paragraph, share, table
+from etude.analysis.warnings import Thresholds, series_warnings
 from etude.experiment.ask import LEAST_S, MAXIMUM, MINIMUM
-from etude.report.warnings import Thresholds, series_warnings
 from etude.results.series import Column, Series
 from etude.stats.factors import MEAN_FACTORS, factor_for
 from etude.stats.series import normal

@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
+from etude.peak.harnesses.tools.httperf import histogram
 from etude.program import engine_path
 from etude.results.histograms import Counted, decode
-from etude.workbench.harnesses.tools.httperf import histogram
 from rows import BUILD, ROOT, Row
 
 STALL_S, PERIOD_S = 0.1, 1.0

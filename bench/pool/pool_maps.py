@@ -15,15 +15,15 @@ import numpy as np
 from peak_searches import TASK, Counted
 from surface_searches import server
 
-from etude.workbench.harnesses.surfaces import SURFACES, SimulatedSurface
-from etude.workbench.policies.registry import DEFAULT, policy
-from etude.workbench.pool.job import Job
-from etude.workbench.pool.simulated import SimulatedPool
-from etude.workbench.search import search
-from etude.workbench.surfaces.factors import Cell, Space
-from etude.workbench.surfaces.mapping import Enough, Rules, Visit, Wait, as_predicted, decide
-from etude.workbench.surfaces.peaks import Shapes, sample_of, shapes_after, task_of
-from etude.workbench.surfaces.samples import Sample
+from etude.cluster.pool.job import Job
+from etude.cluster.pool.simulated import SimulatedPool
+from etude.peak.policies.registry import DEFAULT, policy
+from etude.peak.search import search
+from etude.surface.factors import Cell, Space
+from etude.surface.mapping import Enough, Rules, Visit, Wait, as_predicted, decide
+from etude.surface.peaks import Shapes, sample_of, shapes_after, task_of
+from etude.surface.samples import Sample
+from etude.surface.simulated import SURFACES, SimulatedSurface
 
 PLACE = Path()
 

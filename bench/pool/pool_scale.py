@@ -23,12 +23,12 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))  # bench/: rows
 
 import numpy as np
 
-from etude.workbench.harnesses.surfaces import SURFACES, SimulatedSurface
-from etude.workbench.pool.job import Job
-from etude.workbench.pool.simulated import SimulatedPool
-from etude.workbench.surfaces.factors import Cell
-from etude.workbench.surfaces.mapping import Rules, Visit, decide
-from etude.workbench.surfaces.samples import Sample
+from etude.cluster.pool.job import Job
+from etude.cluster.pool.simulated import SimulatedPool
+from etude.surface.factors import Cell
+from etude.surface.mapping import Rules, Visit, decide
+from etude.surface.samples import Sample
+from etude.surface.simulated import SURFACES, SimulatedSurface
 from rows import HEADING, Row, line, progress
 
 NODES = (1, 8, 64, 512)

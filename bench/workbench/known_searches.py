@@ -9,11 +9,11 @@ import argparse
 import sys
 import time
 
-from etude.workbench.goal import Criterion, Goal
-from etude.workbench.harnesses.known import KnownServer
-from etude.workbench.policies.registry import policy
-from etude.workbench.search import search, spent
-from etude.workbench.task import Task, Trial
+from etude.peak.goal import Criterion, Goal
+from etude.peak.harnesses.known import KnownServer
+from etude.peak.policies.registry import policy
+from etude.peak.search import search, spent
+from etude.peak.task import Task, Trial
 
 SERVERS = (
     (4, "exponential", 0.010, 0.025),

@@ -19,9 +19,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from etude.workbench.bench import Bench
-from etude.workbench.readings import reading
-from etude.workbench.task import Answer, Offer, Task, Trial
+from etude.peak.bench import Bench
+from etude.peak.readings import reading
+from etude.peak.task import Answer, Offer, Task, Trial
 from rows import BUILD
 
 PINNED = "MLRsearch==1.2.1"

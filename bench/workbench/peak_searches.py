@@ -14,15 +14,15 @@ from typing import Literal
 import mlrsearch_peer
 import numpy as np
 
-from etude.workbench.bench import Bench
-from etude.workbench.goal import Criterion, Goal
-from etude.workbench.harnesses.curves import CURVES, TROUBLED
-from etude.workbench.harnesses.simulated import SimulatedServer
-from etude.workbench.policies.policy import Policy
-from etude.workbench.policies.registry import policy
-from etude.workbench.search import search
-from etude.workbench.task import Answer, Kind, Offer, Task, Trial
-from etude.workbench.window import Window
+from etude.peak.bench import Bench
+from etude.peak.goal import Criterion, Goal
+from etude.peak.harnesses.curves import CURVES, TROUBLED
+from etude.peak.harnesses.simulated import SimulatedServer
+from etude.peak.policies.policy import Policy
+from etude.peak.policies.registry import policy
+from etude.peak.search import search
+from etude.peak.task import Answer, Kind, Offer, Task, Trial
+from etude.peak.window import Window
 from rows import progress
 
 LIMIT_S = 0.040

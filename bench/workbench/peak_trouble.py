@@ -31,12 +31,12 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))  # bench/: rows
 from peak_searches import PARTIES, PEAKS, TASK, drawn, judged
 from peak_tables import OURS
 
-from etude.workbench.goal import Goal
-from etude.workbench.harnesses.curves import CURVES, TROUBLED
-from etude.workbench.harnesses.request_queue import TROUBLES, RequestQueue
-from etude.workbench.policies import posterior
-from etude.workbench.search import search, spent
-from etude.workbench.task import Task, Trial
+from etude.peak.goal import Goal
+from etude.peak.harnesses.curves import CURVES, TROUBLED
+from etude.peak.harnesses.request_queue import TROUBLES, RequestQueue
+from etude.peak.policies import posterior
+from etude.peak.search import search, spent
+from etude.peak.task import Task, Trial
 
 HEADING = ("case", "hours", "right", "covered", "met", "met and wrong", "any finding", "unmet, named")
 GROUPS = {"requests": [*TROUBLES], "troubled": [*TROUBLED], "curves": [*CURVES]}

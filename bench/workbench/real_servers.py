@@ -31,14 +31,14 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from etude.workbench.bench import Bench
-from etude.workbench.harnesses.curves import CURVES
-from etude.workbench.harnesses.spec import read_harness
-from etude.workbench.policies.posterior import Posterior
-from etude.workbench.readings import reading
-from etude.workbench.rehearse import place_like, rehearse
-from etude.workbench.search import search, spent
-from etude.workbench.task import Answer, Offer, Task, Trial
+from etude.peak.bench import Bench
+from etude.peak.harnesses.curves import CURVES
+from etude.peak.harnesses.spec import read_harness
+from etude.peak.policies.posterior import Posterior
+from etude.peak.readings import reading
+from etude.peak.rehearse import place_like, rehearse
+from etude.peak.search import search, spent
+from etude.peak.task import Answer, Offer, Task, Trial
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 HELD = {"cpu": "10", "client_cpu": "60"}

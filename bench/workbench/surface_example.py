@@ -11,15 +11,15 @@ from pathlib import Path
 
 import numpy as np
 
-from etude.cli.surface_show import show
-from etude.cli.terminal import Terminal
 from etude.figures.save import save
 from etude.figures.style import Style
-from etude.workbench.surfaces.factors import Factor, Space
-from etude.workbench.surfaces.mapped import Mapped
-from etude.workbench.surfaces.pictures import figures_of
-from etude.workbench.surfaces.samples import Known, Sample, known
-from etude.workbench.surfaces.surrogates.choose import Chosen
+from etude.figures.surface_figures import figures_of
+from etude.present.surface_show import show
+from etude.present.terminal import Terminal
+from etude.surface.factors import Factor, Space
+from etude.surface.mapped import Mapped
+from etude.surface.samples import Known, Sample, known
+from etude.surface.surrogates.choose import Chosen
 
 SPACE = Space(
     (

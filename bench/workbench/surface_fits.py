@@ -26,15 +26,15 @@ import numpy as np
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # bench/: rows
 
-from etude.workbench.harnesses.surfaces import OWN, REFERENCE, SURFACES, SimulatedSurface
-from etude.workbench.surfaces.factors import Cell, Floats, Space
-from etude.workbench.surfaces.plans import d_optimal, next_sample
-from etude.workbench.surfaces.samples import Known
-from etude.workbench.surfaces.surrogate import Fit, Surrogate
-from etude.workbench.surfaces.surrogates.choose import Chosen
-from etude.workbench.surfaces.surrogates.gaussian import Gaussian
-from etude.workbench.surfaces.surrogates.quadratic import Quadratic
-from etude.workbench.surfaces.surrogates.softmin import SoftMinimum
+from etude.surface.factors import Cell, Floats, Space
+from etude.surface.plans import d_optimal, next_sample
+from etude.surface.samples import Known
+from etude.surface.simulated import OWN, REFERENCE, SURFACES, SimulatedSurface
+from etude.surface.surrogate import Fit, Surrogate
+from etude.surface.surrogates.choose import Chosen
+from etude.surface.surrogates.gaussian import Gaussian
+from etude.surface.surrogates.quadratic import Quadratic
+from etude.surface.surrogates.softmin import SoftMinimum
 from rows import HEADING, Row, line, progress
 
 MEASURED_SD = 0.01

@@ -16,15 +16,15 @@ import numpy as np
 from held_out_surfaces import HELD_OUT
 from peak_searches import FIXED_COST_S, LIMIT_S, MLRSEARCH, TASK, Counted
 
-from etude.workbench.harnesses.simulated import SimulatedServer
-from etude.workbench.harnesses.surfaces import SURFACES, SimulatedSurface
-from etude.workbench.policies.registry import DEFAULT, policy
-from etude.workbench.search import search
-from etude.workbench.surfaces.factors import Cell, Space
-from etude.workbench.surfaces.mapping import Rules, Visit, as_predicted, decide, fitted
-from etude.workbench.surfaces.peaks import Shapes, sample_of, shapes_after, task_of
-from etude.workbench.surfaces.samples import Sample
-from etude.workbench.task import Answer, Task
+from etude.peak.harnesses.simulated import SimulatedServer
+from etude.peak.policies.registry import DEFAULT, policy
+from etude.peak.search import search
+from etude.peak.task import Answer, Task
+from etude.surface.factors import Cell, Space
+from etude.surface.mapping import Rules, Visit, as_predicted, decide, fitted
+from etude.surface.peaks import Shapes, sample_of, shapes_after, task_of
+from etude.surface.samples import Sample
+from etude.surface.simulated import SURFACES, SimulatedSurface
 from rows import progress
 
 FIRST_SAMPLES = (6, 8, 10)

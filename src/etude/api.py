@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from etude.analysis.verdict import Verdict, verdict
 from etude.experiment.ask import make_plan
 from etude.experiment.plan import Plan
 from etude.experiment.run import Outcome, run
 from etude.experiment.test import Test
 from etude.figures.plot import Plot
 from etude.figures.style import Style
-from etude.report.notebook import shown
-from etude.report.verdict import Verdict, verdict
+from etude.present.notebook import shown
 from etude.results.results import Results
 
 __all__ = ["Outcome", "Plan", "Plot", "Test", "bench", "make_plan", "plot", "run"]
@@ -50,10 +50,10 @@ def plot(
     Raises:
         InputError: there is nothing to plot; UsageError: what is asked does not fit.
     """
+    from etude.analysis.subject import subject_of
     from etude.figures.kinds import make, usual_kind
     from etude.figures.sources import read_samples, samples_of
     from etude.figures.wish import Wish
-    from etude.report.subject import subject_of
 
     asked = Wish(**wish)
     if isinstance(source, Results):

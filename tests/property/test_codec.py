@@ -12,24 +12,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from etude.cluster.pool.ends import Written
+from etude.cluster.pool.job import Ended, How, Job
 from etude.codec import decoded, parsed, plain
 from etude.errors import InputError
 from etude.experiment.plan import Plan, RuleSpec
 from etude.experiment.test import Test
 from etude.iolab.lab import Lab
+from etude.machine.boot.record import Record
+from etude.peak.goal import Criterion, Goal
+from etude.peak.kept import Sought, task_of
+from etude.peak.task import Answer, Finding, Task, Trial
 from etude.script.checkpoint import Saved
 from etude.script.state import State
-from etude.testbed.boot.record import Record
-from etude.workbench.goal import Criterion, Goal
-from etude.workbench.kept import Sought, task_of
-from etude.workbench.pool.ends import Written
-from etude.workbench.pool.job import Ended, How, Job
-from etude.workbench.surfaces.attempt import Attempt
-from etude.workbench.surfaces.celljobs import Todo
-from etude.workbench.surfaces.factors import Space
-from etude.workbench.surfaces.mapping import Rules
-from etude.workbench.surfaces.samples import Sample
-from etude.workbench.task import Answer, Finding, Task, Trial
+from etude.surface.attempt import Attempt
+from etude.surface.celljobs import Todo
+from etude.surface.factors import Space
+from etude.surface.mapping import Rules
+from etude.surface.samples import Sample
 
 above = st.floats(1e-6, 1e9)
 shares = st.floats(1e-6, 1.0)

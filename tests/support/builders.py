@@ -102,7 +102,7 @@ def still_machine(patch: pytest.MonkeyPatch) -> None:
     """No test waits for a disk, or looks at the machine that it runs on."""
     patch.setattr("os.fsync", lambda file: None)
     patch.setattr("os.fdatasync", lambda file: None)
-    patch.setattr("etude.testbed.snapshot.take", lambda **_: {"kernel": "none"})
+    patch.setattr("etude.machine.snapshot.take", lambda **_: {"kernel": "none"})
 
 
 HOOKS = ("setup", "prepare", "conclude", "cleanup")

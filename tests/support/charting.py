@@ -8,12 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
-from etude.workbench.surfaces.chart import Display, Means, chart
-from etude.workbench.surfaces.factors import Cell, Factor, Space
-from etude.workbench.surfaces.kept import KeptSurface, charted, keeping_surface
-from etude.workbench.surfaces.mapping import Rules
-from etude.workbench.surfaces.response import Asked, Tell
-from etude.workbench.surfaces.samples import Sample
+from etude.surface.chart import Display, Means, chart
+from etude.surface.factors import Cell, Factor, Space
+from etude.surface.kept import KeptSurface, charted, keeping_surface
+from etude.surface.mapping import Rules
+from etude.surface.response import Asked, Tell
+from etude.surface.samples import Sample
 
 SPACE = Space((Factor("a", "log", (1.0, 2.0, 4.0)), Factor("b", "categorical", ("x", "y"))))
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from etude.workbench.surfaces.factors import Cell, Factor, Space
-from etude.workbench.surfaces.mapped import Cost, Mapped
-from etude.workbench.surfaces.samples import Sample
-from etude.workbench.surfaces.surrogate import Predicted
+from etude.surface.factors import Cell, Factor, Space
+from etude.surface.mapped import Cost, Mapped
+from etude.surface.samples import Sample
+from etude.surface.surrogate import Predicted
 
 DISKS = Factor("disks", "linear", (1.0, 2.0, 3.0, 4.0))
 NFSDS = Factor("nfsds", "log", (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 100.0))

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from etude.workbench.bench import Enough
-from etude.workbench.goal import Criterion, Goal
-from etude.workbench.task import Offer, Task, Trial
-from etude.workbench.window import Window
+from etude.peak.bench import Enough
+from etude.peak.goal import Criterion, Goal
+from etude.peak.task import Offer, Task, Trial
+from etude.peak.window import Window
 
 LIMIT_S = 0.040
 GOAL = Goal((Criterion("mean", LIMIT_S),))

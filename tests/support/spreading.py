@@ -7,18 +7,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from etude.cluster.pool.followed import FollowedPool
+from etude.cluster.pool.job import Ended, How, Job
+from etude.cluster.pool.journal import Journal
+from etude.cluster.pool.simulated import Death, SimulatedPool
 from etude.results.writer import replace_json
-from etude.workbench.pool.followed import FollowedPool
-from etude.workbench.pool.job import Ended, How, Job
-from etude.workbench.pool.journal import Journal
-from etude.workbench.pool.simulated import Death, SimulatedPool
-from etude.workbench.surfaces.celljobs import NODE, CellJobs, read_todo, write_sample
-from etude.workbench.surfaces.chart import Means
-from etude.workbench.surfaces.factors import Cell, Space
-from etude.workbench.surfaces.kept import KeptSurface, charted, keeping_surface
-from etude.workbench.surfaces.mapping import Rules
-from etude.workbench.surfaces.samples import Sample
-from etude.workbench.surfaces.spread import SpreadDisplay, spread
+from etude.surface.celljobs import NODE, CellJobs, read_todo, write_sample
+from etude.surface.chart import Means
+from etude.surface.factors import Cell, Space
+from etude.surface.kept import KeptSurface, charted, keeping_surface
+from etude.surface.mapping import Rules
+from etude.surface.samples import Sample
+from etude.surface.spread import SpreadDisplay, spread
 from support.charting import SPACE, Made, product
 
 

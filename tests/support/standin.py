@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from etude.workbench.bench import Enough
-from etude.workbench.goal import Criterion, Goal
-from etude.workbench.policies.policy import Policy
-from etude.workbench.task import Answer, Offer, Task, Trial
-from etude.workbench.window import Window
+from etude.peak.bench import Enough
+from etude.peak.goal import Criterion, Goal
+from etude.peak.policies.policy import Policy
+from etude.peak.task import Answer, Offer, Task, Trial
+from etude.peak.window import Window
 
 LIMIT_S = 0.040
 GOAL = Goal((Criterion("mean", LIMIT_S),))

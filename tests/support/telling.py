@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from etude.workbench.pool.job import Ended, Job
-from etude.workbench.pool.simulated import SimulatedPool
+from etude.cluster.pool.job import Ended, Job
+from etude.cluster.pool.simulated import SimulatedPool
 
 
 class Telling(SimulatedPool):

@@ -10,21 +10,21 @@ from typing import Any
 
 import pytest
 
+from etude.cluster.pool.journal import Journal
+from etude.cluster.spread.part import read_part
 from etude.errors import InputError
 from etude.experiment import shell_syntax as shells
 from etude.history import kept as backtests
 from etude.iolab.lab import begun
-from etude.report.extension import lasted_s
+from etude.machine.remote.hosts import read_hosts
+from etude.peak.harnesses.readers import Place, by_path, told
+from etude.peak.harnesses.reading import Unreadable
+from etude.peak.harnesses.tools import k6
+from etude.present.extension import lasted_s
 from etude.store.content import read_content
 from etude.store.database import Store, open_store
-from etude.testbed.remote.hosts import read_hosts
+from etude.surface.celljobs import read_todo, sample_in
 from etude.units.parsing import ONE
-from etude.workbench.harnesses.readers import Place, by_path, told
-from etude.workbench.harnesses.reading import Unreadable
-from etude.workbench.harnesses.tools import k6
-from etude.workbench.pool.journal import Journal
-from etude.workbench.spread.part import read_part
-from etude.workbench.surfaces.celljobs import read_todo, sample_in
 from support.stored import directory
 
 NESTED = "[" * 100_000

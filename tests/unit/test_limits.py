@@ -14,7 +14,7 @@ from etude.cli import entry
 from etude.errors import MachineRefuses
 from etude.experiment.test import Test
 from etude.experiment.trial import _ending
-from etude.limits import limit_reached, threads_start, with_limit
+from etude.limits import limit_reached, threads_start
 from etude.results.writer import refused
 from support.builders import measurement
 
@@ -36,7 +36,7 @@ def test_limits_are_told_from_other_errors() -> None:
 def test_a_worker_that_met_a_limit_names_it() -> None:
     met = measurement(error="no process could be started: Resource temporarily unavailable (os error 11)")
     assert "ulimit -u" in _ending(Test("a", ("a",)), met)
-    assert "ulimit -u" in with_limit(met)
+    assert "ulimit -u" in met.ending_here()
 
 
 @pytest.mark.parametrize(("code", "named"), [(errno.EAGAIN, "ulimit -u"), (errno.EMFILE, "ulimit -n")])

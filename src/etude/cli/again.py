@@ -13,22 +13,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from etude.cli.display import Display
-from etude.cli.fitting import Column
-from etude.cli.script_display import ScriptDisplay
-from etude.cli.show import show
-from etude.cli.terminal import Terminal
+from etude.analysis.across import stored_beside
+from etude.analysis.again import Again, repetition
+from etude.analysis.subject import Subject
+from etude.analysis.verdict import Verdict, verdict
 from etude.cli.verb_parsers import others_given
 from etude.errors import InputError, UsageError
 from etude.experiment.monitoring import from_document as monitor_of
 from etude.experiment.plan import plan_to_resume
 from etude.experiment.run import run as run_plan
 from etude.osutil.trust import check_directory_for_root, check_for_root
-from etude.report import again_text
-from etude.report.across import stored_beside
-from etude.report.again import Again, repetition
-from etude.report.subject import Subject
-from etude.report.verdict import Verdict, verdict
+from etude.present import again_text
+from etude.present.display import Display
+from etude.present.fitting import Column
+from etude.present.script_display import ScriptDisplay
+from etude.present.show import show
+from etude.present.terminal import Terminal
 from etude.results.bundle import opened
 from etude.results.bundle_name import is_bundle
 from etude.results.reader import load_results

@@ -6,14 +6,14 @@ import argparse
 import sys
 from pathlib import Path
 
+from etude.analysis.across import check_comparable
+from etude.analysis.differences import compare_states, first_line, state_of
+from etude.analysis.reading import read_ours
+from etude.analysis.subject import Subject
 from etude.cli.diff import NOW, state_now
-from etude.cli.show import say_note
-from etude.cli.terminal import Terminal
 from etude.experiment.plan import Plan
-from etude.report.across import check_comparable
-from etude.report.differences import compare_states, first_line, state_of
-from etude.report.reading import read_ours
-from etude.report.subject import Subject
+from etude.present.show import say_note
+from etude.present.terminal import Terminal
 from etude.results.units import unit_kept
 
 

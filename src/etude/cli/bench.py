@@ -12,7 +12,6 @@ from etude.cli import hyperfine, verb_parsers
 from etude.cli import parser as kinds
 from etude.cli.bench_tests import shell_of, tests_of
 from etude.cli.bounds import check_bounds, read_bounds
-from etude.cli.display import Display
 from etude.cli.exports import check_places, export_of
 from etude.cli.options.shared import pool_of
 from etude.errors import UsageError
@@ -24,12 +23,13 @@ from etude.experiment.new_limits import NewLimits
 from etude.experiment.plan import check_resumes
 from etude.experiment.run import resume
 from etude.experiment.run import run as run_plan
+from etude.present.display import Display
 from etude.results.reader import load_results, read_experiment
 from etude.results.results import Results
 
 if TYPE_CHECKING:
-    from etude.report.failing import Bound
-    from etude.report.subject import Subject
+    from etude.analysis.failing import Bound
+    from etude.analysis.subject import Subject
 
 
 class ShownOutput:

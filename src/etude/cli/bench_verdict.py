@@ -6,17 +6,17 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from etude.analysis.across import Across, compare_with_first, machines_lines
+from etude.analysis.failing import Bound
+from etude.analysis.judging import Judging
+from etude.analysis.subject import Subject
+from etude.analysis.verdict import Verdict, verdict
 from etude.cli.bounds import answer
 from etude.cli.export import write_exports
 from etude.cli.exports import Export
-from etude.cli.show import BESIDE, show
-from etude.cli.terminal import Terminal
 from etude.errors import NotComparable
-from etude.report.across import Across, compare_with_first, machines_lines
-from etude.report.failing import Bound
-from etude.report.judging import Judging
-from etude.report.subject import Subject
-from etude.report.verdict import Verdict, verdict
+from etude.present.show import BESIDE, show
+from etude.present.terminal import Terminal
 from etude.results.results import Results
 from etude.stats.sittings import Refused
 

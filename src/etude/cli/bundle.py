@@ -7,9 +7,9 @@ import hashlib
 from contextlib import ExitStack
 from pathlib import Path
 
-from etude.cli.terminal import Terminal
 from etude.errors import UsageError
-from etude.report.bundle import Contents, gather
+from etude.present.bundle import Contents, gather
+from etude.present.terminal import Terminal
 from etude.results.bundle import unwritten, verify, write_bundle
 from etude.results.bundle_name import SUFFIXES, suffix_of
 

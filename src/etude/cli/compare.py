@@ -10,16 +10,16 @@ from math import log
 from pathlib import Path
 from typing import Any
 
-from etude.cli.fitting import Column
-from etude.cli.show import say_note
-from etude.cli.terminal import Terminal
 from etude.errors import InputError
 from etude.experiment.sitting import holds_results
 from etude.history.choosing import chosen
 from etude.history.comparing import Compared, compared
-from etude.report.history_text import day, named, p_text
-from etude.report.notes import MOST as MOST_NOTES
-from etude.report.text import takes
+from etude.present.fitting import Column
+from etude.present.history_text import named, p_text
+from etude.present.notes import MOST as MOST_NOTES
+from etude.present.show import say_note
+from etude.present.terminal import Terminal
+from etude.present.text import takes
 from etude.stats.sittings import Refused, overall_ratio
 from etude.store.database import open_store
 from etude.store.entry import Selector
@@ -156,7 +156,7 @@ def _machine(each: Compared) -> str:
 def _days(each: Compared) -> str:
     """`2026-01-10 → 2026-02-20`; of several results a side how many there are."""
     return " → ".join(
-        day(side[0]) if len(side) == 1 else f"{len(side)} results" for side in (each.base, each.other)
+        side[0].day if len(side) == 1 else f"{len(side)} results" for side in (each.base, each.other)
     )
 
 

@@ -7,8 +7,9 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from etude.analysis.usual import is_shown
+from etude.analysis.verdict import Verdict
 from etude.cli.exports import SUMMARIES, Export
-from etude.cli.terminal import Terminal
 from etude.errors import InputError, UsageError, cannot_write
 from etude.escaping import write_document
 from etude.export.document import Document, Run, lost_lines
@@ -16,9 +17,8 @@ from etude.export.entries import document_of
 from etude.export.formats import exported
 from etude.export.gather import gather
 from etude.osutil.named import write_named
-from etude.report import export
-from etude.report.usual import is_shown
-from etude.report.verdict import Verdict
+from etude.present import export
+from etude.present.terminal import Terminal
 from etude.store.database import open_store
 from etude.store.entry import Selector
 

@@ -18,9 +18,9 @@ from etude.experiment.monitoring import LONGEST_S, MOST_TOP, SHORTEST_S, USUAL, 
 from etude.experiment.printed import check_place
 from etude.experiment.test import MetricPattern
 from etude.patterns import PatternError, compile_pattern
+from etude.peak.most import MOST_LOAD
 from etude.results.joining import JOINS, is_join
 from etude.units import parsing
-from etude.workbench.most import MOST_LOAD
 
 MOST_CPUS = 65536
 

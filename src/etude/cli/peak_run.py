@@ -15,24 +15,24 @@ from typing import TextIO
 
 from etude.cli.ending import Ended, ending_by_signals
 from etude.cli.options.shared import pool_of
-from etude.cli.peak_show import show
-from etude.cli.peak_words import ran_text, reading_texts, share_text, span_text
-from etude.cli.show import say_note
-from etude.cli.terminal import Terminal
 from etude.errors import EtudeError, Interrupted
 from etude.experiment.sitting import new_directory
+from etude.peak.bench import Bench
+from etude.peak.deadline import Punctual
+from etude.peak.kept import Kept, Sought, keeping
+from etude.peak.policies.policy import Policy
+from etude.peak.policies.registry import policy
+from etude.peak.record import Record
+from etude.peak.search import search, spent
+from etude.peak.sources import Source
+from etude.peak.task import Answer, Offer, Task, Trial
+from etude.peak.watched import Paced, Watched
+from etude.peak.window import Window
+from etude.present.peak_show import show
+from etude.present.peak_words import ran_text, reading_texts, share_text, span_text
+from etude.present.show import say_note
+from etude.present.terminal import Terminal
 from etude.units.formatting import duration, level_text
-from etude.workbench.bench import Bench
-from etude.workbench.deadline import Punctual
-from etude.workbench.kept import Kept, Sought, keeping
-from etude.workbench.policies.policy import Policy
-from etude.workbench.policies.registry import policy
-from etude.workbench.record import Record
-from etude.workbench.search import search, spent
-from etude.workbench.sources import Source
-from etude.workbench.task import Answer, Offer, Task, Trial
-from etude.workbench.watched import Paced, Watched
-from etude.workbench.window import Window
 
 REDRAW_S = 0.2
 HEADING = ("no.", "load", "measured", "of limit", "ran", "bench", "peak in")

@@ -11,24 +11,24 @@ from pathlib import Path
 from typing import Any
 
 from etude.cli.ending import ending_by_signals
-from etude.cli.fitting import Column
 from etude.cli.peak_run import directory_of, held
-from etude.cli.peak_show import FORMAT, VERSION, save_figures
-from etude.cli.peak_words import goal_text, target_text
-from etude.cli.terminal import Terminal
 from etude.errors import InputError, UsageError
 from etude.figures.data import Figure
 from etude.figures.peak import Varying, readings_over_load, readings_over_runlength, trials_needed
+from etude.peak import calibrate as calibrating
+from etude.peak import rehearse as rehearsing
+from etude.peak.calibrate import AtLoad, Calibration
+from etude.peak.harnesses.curves import CURVES
+from etude.peak.kept import Kept, Sought, keeping
+from etude.peak.policies.registry import policy
+from etude.peak.rehearse import Place, Rehearsal, Share, place_like
+from etude.peak.sources import Source, simulated_curves
+from etude.peak.task import Answer, Task
+from etude.present.fitting import Column
+from etude.present.peak_show import FORMAT, VERSION, save_figures
+from etude.present.peak_words import goal_text, target_text
+from etude.present.terminal import Terminal
 from etude.units.formatting import duration, percent
-from etude.workbench import calibrate as calibrating
-from etude.workbench import rehearse as rehearsing
-from etude.workbench.calibrate import AtLoad, Calibration
-from etude.workbench.harnesses.curves import CURVES
-from etude.workbench.kept import Kept, Sought, keeping
-from etude.workbench.policies.registry import policy
-from etude.workbench.rehearse import Place, Rehearsal, Share, place_like
-from etude.workbench.sources import Source, simulated_curves
-from etude.workbench.task import Answer, Task
 
 SEARCHES = 20
 """On each curve, unless another number is asked for."""

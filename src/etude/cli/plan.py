@@ -7,14 +7,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-from etude.cli.fitting import Column
-from etude.cli.terminal import Terminal
+from etude.analysis.planned import Planned, Wanted, plan_from
+from etude.analysis.reading import is_ours, read_ours
+from etude.analysis.subject import Subject, subject_of_table
 from etude.errors import InputError
-from etude.report import plan_text
-from etude.report.plan_text import to_document
-from etude.report.planned import Planned, Wanted, plan_from
-from etude.report.reading import is_ours, read_ours
-from etude.report.subject import Subject, subject_of_table
+from etude.present import plan_text
+from etude.present.fitting import Column
+from etude.present.plan_text import to_document
+from etude.present.terminal import Terminal
 from etude.results.readers import read_table
 
 

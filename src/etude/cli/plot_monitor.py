@@ -5,15 +5,15 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from etude.analysis.beside import load_monitors
+from etude.analysis.reading import read_subject
+from etude.analysis.subject import Subject
+from etude.analysis.verdict import verdict
 from etude.errors import InputError, UsageError
 from etude.figures.export import export
 from etude.figures.monitor import WIDTH_IN, height_of, monitor_figure
 from etude.figures.save import save
 from etude.figures.style import Style
-from etude.report.beside import load_monitors
-from etude.report.reading import read_subject
-from etude.report.subject import Subject
-from etude.report.verdict import verdict
 from etude.results.monitor import Monitor
 
 

@@ -11,29 +11,29 @@ from pathlib import Path
 from typing import Any, Literal
 
 from etude.cli.ending import Ended, ending_by_signals
-from etude.cli.terminal import Terminal
+from etude.cluster.pool.journal import FILE
+from etude.cluster.pool.spec import open_pool
+from etude.cluster.pool.timeline import timeline
+from etude.cluster.pool.wanted import PoolSpec
+from etude.cluster.spread.asked import complete, document_of, stored
+from etude.cluster.spread.blocks import Blocks
+from etude.cluster.spread.jobs import Jobs
 from etude.errors import EtudeError, InputError, Interrupted, MachineRefuses, UsageError
 from etude.experiment import monitoring
 from etude.experiment.plan import Plan, check_resumes, digest, from_document, to_document
 from etude.experiment.sitting import already, holds_results, new_directory
+from etude.machine.cool.ways import REBOOTS
 from etude.masking import mask_of
+from etude.peak import record
+from etude.peak.distributed import sought_on
+from etude.peak.kept import Kept, Sought
+from etude.peak.sources import Source
+from etude.present.terminal import Terminal
 from etude.results.reader import load_results
 from etude.results.results import Results
 from etude.results.writer import refused, sole_writer
+from etude.script.distributed import Tests, groups_of
 from etude.script.run import Asked, plan_of, read_script
-from etude.testbed.cool.ways import REBOOTS
-from etude.workbench import record
-from etude.workbench.kept import Kept, Sought
-from etude.workbench.pool.journal import FILE
-from etude.workbench.pool.spec import open_pool
-from etude.workbench.pool.timeline import timeline
-from etude.workbench.pool.wanted import PoolSpec
-from etude.workbench.sources import Source
-from etude.workbench.spread.asked import complete, document_of, stored
-from etude.workbench.spread.blocks import Blocks
-from etude.workbench.spread.jobs import Jobs
-from etude.workbench.spread.searches import sought_on
-from etude.workbench.spread.tests import Tests, groups_of
 
 Say = Callable[[str], None]
 

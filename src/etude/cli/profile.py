@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from etude.cli.options.plot import PROFILE_USUAL_TOP
-from etude.cli.profile_beside_display import show_beside
-from etude.cli.profile_display import show
 from etude.errors import UsageError
 from etude.figures.data import Figure
+from etude.figures.iotrace import figure_beside, figure_of
 from etude.figures.save import check_format, save
 from etude.figures.style import Style
 from etude.iotrace.beside import beside
 from etude.iotrace.beside_document import beside_document
 from etude.iotrace.document import document
-from etude.iotrace.picture import figure_beside, figure_of
 from etude.iotrace.played import played
 from etude.iotrace.profile import Profile, profile_of
 from etude.iotrace.read import read_trace
+from etude.present.profile_beside_display import show_beside
+from etude.present.profile_display import show
 
 
 def run(options: argparse.Namespace) -> int:

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from etude.errors import UsageError
-from etude.testbed.quiet.keeping import Outcome, file, off, on
-from etude.testbed.quiet.operation import Asked
-from etude.testbed.quiet.standing import Row, left_over, standing
-from etude.testbed.quiet.table import USUAL, all_of, parse
+from etude.machine.quiet.keeping import Outcome, file, off, on
+from etude.machine.quiet.operation import Asked
+from etude.machine.quiet.standing import Row, left_over, standing
+from etude.machine.quiet.table import USUAL, all_of, parse
 
 
 def run(options: argparse.Namespace) -> int:

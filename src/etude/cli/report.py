@@ -8,21 +8,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from etude.analysis.judging import Judging
+from etude.analysis.status_words import as_line
 from etude.cli.options.analyse import REPORT_FORMATS
-from etude.cli.peak_part import peak_part
-from etude.cli.peaks_part import peaks_part, searches_of
-from etude.cli.workbench_status import of_map, of_search
 from etude.escaping import write_document
-from etude.report.judging import Judging
-from etude.report.page import content_of, gather
-from etude.report.page.part import Part
-from etude.report.page.write import rendered, write
-from etude.report.status_words import as_line
+from etude.peak.kept import Kept, stored_answer
+from etude.present.page import content_of, gather
+from etude.present.page.part import Part
+from etude.present.page.write import rendered, write
+from etude.present.peak_part import peak_part
+from etude.present.peaks_part import peaks_part, searches_of
+from etude.present.surface_part import surface_part
+from etude.present.workbench_status import of_map, of_search
 from etude.results.reader import read_experiment
-from etude.workbench.kept import Kept, stored_answer
-from etude.workbench.surfaces.kept import KeptSurface
-from etude.workbench.surfaces.part import surface_part
-from etude.workbench.surfaces.stored import mapped_of
+from etude.surface.kept import KeptSurface
+from etude.surface.stored import mapped_of
 
 
 def parts_of(paths: Sequence[str]) -> tuple[Part, ...]:

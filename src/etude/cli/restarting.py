@@ -15,7 +15,7 @@ PATIENCE_S = 300.0
 
 def restart_now(entry: str, complain: Callable[[EtudeError], int]) -> int:
     """Restart the machine and wait for the end that it brings; the exit code, where it comes first."""
-    from etude.testbed.boot import record, restart
+    from etude.machine.boot import record, restart
 
     into = f" into {entry}" if entry else ""
     print(f"etude: restarting the machine{into}; it goes on after the boot", file=sys.stderr, flush=True)

@@ -12,9 +12,9 @@ from typing import Any
 from etude.cli import parser as kinds
 from etude.cli import verb_parsers
 from etude.cli.options.shared import pool_of
-from etude.cli.script_display import ScriptDisplay
 from etude.errors import CommandFailed, UsageError
 from etude.escaping import escaped
+from etude.present.script_display import ScriptDisplay
 from etude.results.reader import load_results
 from etude.script.check import Outline, Planned
 from etude.script.checkpoint import is_state
@@ -125,9 +125,9 @@ def _table_before_error(options: argparse.Namespace) -> Iterator[None]:
 
 
 def _show(path: Path, options: argparse.Namespace) -> int:
-    from etude.cli.show import BESIDE, show
-    from etude.report.asked import asked_of
-    from etude.report.verdict import judged_metrics, verdict
+    from etude.analysis.asked import asked_of
+    from etude.analysis.verdict import judged_metrics, verdict
+    from etude.present.show import BESIDE, show
 
     results = load_results(path)
     if not results.names():

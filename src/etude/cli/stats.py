@@ -8,20 +8,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from etude.analysis.across import Across, compare_with_first, machines_lines
+from etude.analysis.judging import Judging
+from etude.analysis.predicated import judge_subjects, read_predicate
+from etude.analysis.reading import read_subject
+from etude.analysis.subject import Subject, check_metric
+from etude.analysis.summaries import Summaries
+from etude.analysis.uncompared import unanswered_lines
+from etude.analysis.usual import usual_metrics
+from etude.analysis.verdict import Verdict, verdict
+from etude.analysis.warnings import KINDS, Thresholds
 from etude.cli.bounds import answer, read_bounds
-from etude.cli.stats_display import StatsDisplay, show_summaries
-from etude.cli.terminal import Terminal
 from etude.errors import UsageError
-from etude.report.across import Across, compare_with_first, machines_lines
-from etude.report.judging import Judging
-from etude.report.predicated import judge_subjects, read_predicate
-from etude.report.reading import read_subject
-from etude.report.subject import Subject, check_metric
-from etude.report.summaries import Summaries
-from etude.report.uncompared import unanswered_lines
-from etude.report.usual import usual_metrics
-from etude.report.verdict import Verdict, verdict
-from etude.report.warnings import KINDS, Thresholds
+from etude.present.stats_display import StatsDisplay, show_summaries
+from etude.present.terminal import Terminal
 from etude.results.bundle import opened
 from etude.results.bundle_name import is_bundle
 from etude.stats.predicate import Predicate

@@ -1,6 +1,6 @@
 """One cell of a surface on a node of a pool: `python -m etude.cli.surface_cell DIRECTORY`, which a job runs.
 
-The directory says what is to be measured (`workbench/surfaces/celljobs.py`), and gets what came of it. There is no
+The directory says what is to be measured (`surface/celljobs.py`), and gets what came of it. There is no
 search to go on with here: what another machine has begun is begun anew, in a directory of its own.
 """
 
@@ -19,14 +19,14 @@ from etude.cli.surface_response import response_of, simulated_response
 from etude.errors import EtudeError, InputError
 from etude.escaping import escaped
 from etude.experiment.there import VARIABLE
-from etude.testbed.boot.record import boot_id
-from etude.testbed.resources.resource import Resource, undo_left
-from etude.workbench.surfaces import celljobs
-from etude.workbench.surfaces.celljobs import NODE, Todo, attempt_in
-from etude.workbench.surfaces.factors import Space
-from etude.workbench.surfaces.incell import RESOURCES, UNMEASURABLE, failed, measured_in
-from etude.workbench.surfaces.response import Response
-from etude.workbench.surfaces.spec import read_spec
+from etude.machine.boot.record import boot_id
+from etude.machine.resources.resource import Resource, undo_left
+from etude.surface import celljobs
+from etude.surface.celljobs import NODE, Todo, attempt_in
+from etude.surface.factors import Space
+from etude.surface.incell import RESOURCES, UNMEASURABLE, failed, measured_in
+from etude.surface.response import Response
+from etude.surface.spec import read_spec
 
 
 def main(words: list[str]) -> int:

@@ -10,19 +10,19 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from etude.cli.fitting import Column
 from etude.cli.peak_ways import place_of
-from etude.cli.peak_words import target_text
 from etude.cli.surface_response import source_of
 from etude.cli.surface_run import rules_of
-from etude.cli.terminal import Terminal
 from etude.errors import UsageError
+from etude.peak.rehearse import Place
+from etude.peak.task import Task
+from etude.present.fitting import Column
+from etude.present.peak_words import target_text
+from etude.present.terminal import Terminal
+from etude.surface import rehearsal
+from etude.surface.rehearsal import RehearsedMap
+from etude.surface.spec import MetricOf, read_spec
 from etude.units.formatting import duration, percent
-from etude.workbench.rehearse import Place
-from etude.workbench.surfaces import rehearsal
-from etude.workbench.surfaces.rehearsal import RehearsedMap
-from etude.workbench.surfaces.spec import MetricOf, read_spec
-from etude.workbench.task import Task
 
 FORMAT, VERSION = "etude-surface", 1
 MAPS = 5

@@ -13,39 +13,39 @@ from json import dumps
 from pathlib import Path
 from typing import Any, TextIO
 
+from etude.analysis.status_words import UNFINISHED, as_line
 from etude.cli.ending import Ended, ending_by_signals
 from etude.cli.options.shared import pool_of
 from etude.cli.peak_run import say_lost
-from etude.cli.peak_show import save_figures
 from etude.cli.surface_response import response_of, simulated_response
-from etude.cli.surface_show import document, show
-from etude.cli.terminal import Terminal
-from etude.cli.workbench_status import of_map
+from etude.cluster.pool.followed import FollowedPool
+from etude.cluster.pool.job import Ended as PoolEnded
+from etude.cluster.pool.journal import FILE, Journal
+from etude.cluster.pool.spec import open_pool
+from etude.cluster.pool.timeline import timeline
+from etude.cluster.pool.wanted import PoolSpec
 from etude.errors import EtudeError, InputError, Interrupted, UsageError
 from etude.experiment.sitting import new_directory
-from etude.report.status_words import UNFINISHED, as_line
+from etude.figures.surface_figures import figures_of
+from etude.present.peak_show import save_figures
+from etude.present.surface_show import document, show
+from etude.present.terminal import Terminal
+from etude.present.workbench_status import of_map
+from etude.surface.celljobs import CellJobs
+from etude.surface.chart import Display, Means, chart
+from etude.surface.factors import Cell
+from etude.surface.kept import Charted, KeptSurface, charted, keeping_surface
+from etude.surface.mapped import Estimate
+from etude.surface.mapping import Rules, Visit, contradiction
+from etude.surface.metric import Metric
+from etude.surface.peaks import PeakRate
+from etude.surface.response import Response
+from etude.surface.samples import Sample
+from etude.surface.spec import read_spec
+from etude.surface.spread import SpreadDisplay, spread
+from etude.surface.stored import mapped_of
+from etude.surface.words import estimate_text
 from etude.units.formatting import counted, duration, percent
-from etude.workbench.pool.followed import FollowedPool
-from etude.workbench.pool.job import Ended as PoolEnded
-from etude.workbench.pool.journal import FILE, Journal
-from etude.workbench.pool.spec import open_pool
-from etude.workbench.pool.timeline import timeline
-from etude.workbench.pool.wanted import PoolSpec
-from etude.workbench.surfaces.celljobs import CellJobs
-from etude.workbench.surfaces.chart import Display, Means, chart
-from etude.workbench.surfaces.factors import Cell
-from etude.workbench.surfaces.kept import Charted, KeptSurface, charted, keeping_surface
-from etude.workbench.surfaces.mapped import Estimate
-from etude.workbench.surfaces.mapping import Rules, Visit, contradiction
-from etude.workbench.surfaces.metric import Metric
-from etude.workbench.surfaces.peaks import PeakRate
-from etude.workbench.surfaces.pictures import figures_of
-from etude.workbench.surfaces.response import Response
-from etude.workbench.surfaces.samples import Sample
-from etude.workbench.surfaces.spec import read_spec
-from etude.workbench.surfaces.spread import SpreadDisplay, spread
-from etude.workbench.surfaces.stored import mapped_of
-from etude.workbench.surfaces.words import estimate_text
 
 
 class SurfaceDisplay:

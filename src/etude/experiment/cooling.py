@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from etude.errors import MachineRefuses, Restarting
-from etude.testbed.boot import record, restart
-from etude.testbed.boot.resume import SETTLED_VARIABLE
-from etude.testbed.cool.dataset import DataSet
-from etude.testbed.cool.ways import REBOOTS, Cooled, cool
+from etude.machine.boot import record, restart
+from etude.machine.boot.resume import SETTLED_VARIABLE
+from etude.machine.cool.dataset import DataSet
+from etude.machine.cool.ways import REBOOTS, Cooled, cool
 
 LISTING = "dataset"
 """Beside a test's results: the names of the files of its data set."""

@@ -17,8 +17,8 @@ from etude.experiment.schedule import DUET, block_order, groups
 from etude.experiment.test import Test, shell_words
 from etude.experiment.there import there_of
 from etude.experiment.trial import Slot, needs_nothing_between, repeat_trials, run_trial
+from etude.machine.cool.ways import REBOOTS
 from etude.results.model import CALIBRATION, FIRST_RUN, signal_name
-from etude.testbed.cool.ways import REBOOTS
 
 if TYPE_CHECKING:
     from etude.stats.means import Kind

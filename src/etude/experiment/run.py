@@ -31,12 +31,12 @@ from etude.experiment.sitting import (
 )
 from etude.experiment.test import MetricPattern, Test
 from etude.experiment.there import check_plan, engine_maker
+from etude.machine.boot import record, restart
+from etude.machine.cool.ways import REBOOTS
 from etude.results.reader import load_results, read_experiment, read_trusted_experiment
 from etude.results.results import Results
 from etude.results.units import kind_of, unit_kept
 from etude.results.writer import directory_name, sole_writer, write_experiment
-from etude.testbed.boot import record, restart
-from etude.testbed.cool.ways import REBOOTS
 
 if TYPE_CHECKING:
     from etude.stats.stopping import Decision

@@ -26,6 +26,11 @@ from etude.experiment.monitoring import Monitoring
 from etude.experiment.origin import check_programs, check_same
 from etude.experiment.plan import resuming
 from etude.experiment.there import There, there_of
+from etude.machine import leftovers, snapshot
+from etude.machine.boot.record import boot_id
+from etude.machine.cool import remounts
+from etude.machine.quiet.keeping import recorded
+from etude.machine.snapshot import Command
 from etude.masking import Mask
 from etude.osutil.trust import check_results_for_root
 from etude.results.integrity import check_blocks
@@ -34,11 +39,6 @@ from etude.results.reader import drop_torn_trial, load_results
 from etude.results.results import FORMAT, VERSION
 from etude.results.stretches import restarted_into, stretches
 from etude.results.writer import ResultsWriter, check_writable_name, directory_name, refused, write_experiment
-from etude.testbed import leftovers, snapshot
-from etude.testbed.boot.record import boot_id
-from etude.testbed.cool import remounts
-from etude.testbed.quiet.keeping import recorded
-from etude.testbed.snapshot import Command
 from etude.version import __version__
 
 VARIABLE = "ETUDE_RUN"

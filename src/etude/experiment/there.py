@@ -13,9 +13,9 @@ from etude.engine import Engine, EngineLost, Interrupts, Launch, Repeated, Worke
 from etude.errors import InputError, MachineRefuses, UsageError
 from etude.experiment.bench import EngineLike
 from etude.experiment.plan import Plan
-from etude.testbed.remote import machine
-from etude.testbed.remote.host import Host
-from etude.testbed.remote.step import node_of
+from etude.machine.remote import machine
+from etude.machine.remote.host import Host
+from etude.machine.remote.step import node_of
 
 VARIABLE = "ETUDE_NODE"
 """JOB:NODE of Slurm, where the engine is to be; without it, it is here."""

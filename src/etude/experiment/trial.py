@@ -20,11 +20,10 @@ from etude.experiment.plan import CHECK_EACH, Plan
 from etude.experiment.printed import METRIC_BYTES, Printed, note_matches, printed_metric, printed_text
 from etude.experiment.schedule import DUET, disjoint_cpus
 from etude.experiment.test import Test
-from etude.limits import with_limit
+from etude.machine.cool.ways import REBOOTS, Cooled
+from etude.machine.resources.oom import oom_kills
 from etude.results.model import Measurement, from_line, metric_kind
 from etude.results.reader import read_measurements
-from etude.testbed.cool.ways import REBOOTS, Cooled
-from etude.testbed.resources.oom import oom_kills
 
 _BUILTINS = """. : alias bg bind break builtin cd command compgen complete continue declare dirs disown eval exec exit
 export fc fg getopts hash history jobs let local logout popd pushd read readonly return set shift shopt source suspend
@@ -352,7 +351,7 @@ def _log(bench: Bench, test: Test, m: Measurement) -> None:
 def _ending(test: Test, m: Measurement) -> str:
     """How it ended; of a program that was not found also why, as far as its name tells."""
     if m.error is None or NOT_FOUND not in m.error:
-        return with_limit(m)
+        return m.ending_here()
     return f"not started: {m.error.partition(';')[0]}; {advice(test.command, test.directory)}"
 
 

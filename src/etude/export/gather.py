@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from etude.analysis.comparison import Comparison
+from etude.analysis.judging import Judging
+from etude.analysis.reading import read_subject
+from etude.analysis.subject import Subject
+from etude.analysis.summaries import Summaries
+from etude.analysis.verdict import MetricSummary, Verdict, verdict
 from etude.errors import InputError
 from etude.export.described import figures_of, of_summary
 from etude.export.document import Compared, Document, Figures, Point, Run
-from etude.report.comparison import Comparison
-from etude.report.judging import Judging
-from etude.report.reading import read_subject
-from etude.report.subject import Subject
-from etude.report.summaries import Summaries
-from etude.report.text import comparison_lines
-from etude.report.verdict import MetricSummary, Verdict, verdict
+from etude.present.text import comparison_lines
 from etude.results.model import metric_kind
 from etude.results.series import Series
 from etude.results.units import kind_of

@@ -11,16 +11,16 @@ from pathlib import Path
 
 import numpy as np
 
+from etude.analysis.comparisons import shell_cost
+from etude.analysis.judging import Judging
+from etude.analysis.reading import read_subject
+from etude.analysis.subject import Subject
+from etude.analysis.summaries import Summaries, SummaryRow
+from etude.analysis.verdict import metric_summary
 from etude.errors import InputError, UsageError
 from etude.figures.data import Point
 from etude.figures.wish import Bars, Wish
 from etude.figures.words import label
-from etude.report.comparisons import shell_cost
-from etude.report.judging import Judging
-from etude.report.reading import read_subject
-from etude.report.subject import Subject
-from etude.report.summaries import Summaries, SummaryRow
-from etude.report.verdict import metric_summary
 from etude.results.series import Floats, Series
 from etude.stats.columns import display_name, metric_name
 from etude.stats.intervals import Interval, t_quantile

@@ -6,14 +6,14 @@ from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
+from etude.analysis.subject import Subject
+from etude.analysis.verdict import Verdict, verdict
 from etude.errors import InputError, UsageError
 from etude.figures.common import MOST_POINTS, Unit, scale, threshold_lines, unit_for, with_unit
 from etude.figures.data import GREY, Axis, Band, Curve, Figure, Layer, Panel, Point
 from etude.figures.sources import Sample, chosen_metrics, shown_metric, trial_values
 from etude.figures.wish import Wish
 from etude.figures.words import label
-from etude.report.subject import Subject
-from etude.report.verdict import Verdict, verdict
 from etude.results.series import Flags, Series, Whole
 
 MOST_PANELS = 6

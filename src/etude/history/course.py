@@ -15,6 +15,7 @@ from etude.stats.changes import Drift, Step, Stepped, stepped
 from etude.stats.samples import exponential
 from etude.store.entry import Entry, Machine
 from etude.store.repository import DIRTY
+from etude.units.formatting import percent, quantity
 
 Floats = NDArray[np.float64]
 Cause = Literal["commit", "test", "machine", "neither", "not known"]
@@ -116,6 +117,11 @@ class Course:
     def value(self, level: float) -> float:
         """A level in the unit of the values."""
         return exponential(level) if self.relative else level
+
+    def size_text(self, size: float) -> str:
+        """A change with its sign: `+5.0 %`, or in the metric's unit."""
+        sign = "−" if size < 0 else "+"
+        return sign + (percent(abs(size)) if self.relative else quantity(abs(size), self.unit))
 
 
 def courses(entries: Iterable[Entry], marks: Sequence[Mark] = ()) -> tuple[Course, ...]:

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from etude.analysis.subject import Subject, subject_of
 from etude.codec import decoded, parsed
 from etude.errors import InputError, Interrupted, MachineRefuses
 from etude.experiment.sitting import already, holds_results
@@ -22,7 +23,6 @@ from etude.iolab.sweeps import TOTALS
 from etude.iolab.trial_rows import csv_text
 from etude.osutil.named import write_named
 from etude.osutil.trust import open_for_root
-from etude.report.subject import Subject, subject_of
 from etude.results.results import Results
 from etude.results.writer import refused
 

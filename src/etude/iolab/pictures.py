@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from etude.analysis.subject import Subject
 from etude.errors import InputError
 from etude.figures.data import Figure, Line
 from etude.figures.kinds import make
@@ -16,7 +17,6 @@ from etude.figures.wish import Threshold, Wish
 from etude.iolab.landmarks import landmarks
 from etude.iolab.points import Swept, swept_of, values_of
 from etude.iolab.sweeps import BANDWIDTH, STORAGE
-from etude.report.subject import Subject
 from etude.units.formatting import quantity
 
 BESIDE, EDGE = 2.0, 1.3

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
+from etude.analysis.subject import subject_of
 from etude.errors import InputError, UsageError
 from etude.experiment.plan import resuming
 from etude.experiment.run import Observer, extend, resume, run, silent
 from etude.experiment.sitting import EngineMaker
 from etude.iolab.points import Points, swept_of
 from etude.iolab.sweeps import Sweep, make_plan, make_sweep, make_test
-from etude.report.subject import subject_of
 from etude.results.reader import read_experiment
 from etude.results.results import Results
 

@@ -21,8 +21,8 @@ from etude.experiment.plan import Plan, RuleSpec
 from etude.experiment.test import MetricPattern, Test
 from etude.iolab.curves import Curve, curve, words
 from etude.iolab.sizes import sizes
+from etude.machine import snapshot
 from etude.program import engine_path
-from etude.testbed import snapshot
 from etude.units.parsing import size_text
 
 BANDWIDTH = MetricPattern("bandwidth", r"([0-9.]+) KBytes/sec", "KiB/s")

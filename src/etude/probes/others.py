@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from etude.machine import tree
 from etude.probes.accounting import Account, Readings, account
 from etude.probes.counters import to_ints
 from etude.probes.probe import Context, ProbeBlock, Reading, value
 from etude.probes.processes import TICKS_PER_S, Snapshot, read_processes
 from etude.probes.taskstats import ExitRecords, NoRecords
-from etude.testbed import tree
 
 MOST_LINES = 50
 LEAST_NS = 500_000

@@ -1,6 +1,6 @@
 """Bundles on disk: an archive or a directory with checksums, written reproducibly, verified, unpacked safely.
 
-docs/bundle.md describes the format. What goes into a bundle is decided in `etude.report.bundle`.
+docs/bundle.md describes the format. What goes into a bundle is decided in `etude.present.bundle`.
 """
 
 from __future__ import annotations

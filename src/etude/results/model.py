@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from etude.codec import short
+from etude.limits import limit_reached
 from etude.results.joining import NONE, asked_in, join, ways_of
 from etude.results.units import kind_of
 from etude.results.words import join_words
@@ -177,6 +178,11 @@ class Measurement(NamedTuple):
             accepted=self.accepted,
             exit_status=self.exit_status,
         )
+
+    def ending_here(self) -> str:
+        """The same of a command on this machine, with the limit that kept it from starting if one did."""
+        limit = limit_reached(self.error)
+        return self.ending() + (f"; {limit}" if limit else "")
 
 
 def ending_of(

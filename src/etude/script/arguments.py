@@ -266,7 +266,7 @@ def parse_quiet(text: str) -> list[str]:
     words = text.split()
     if words == [LOUD]:
         return words
-    from etude.testbed.quiet.table import parse
+    from etude.machine.quiet.table import parse
 
     try:
         parse(words)

@@ -19,6 +19,10 @@ from etude.experiment.ledger import Ledger
 from etude.experiment.printed import Printed, note_matches, printed_metric
 from etude.experiment.sitting import Desk
 from etude.experiment.trial import group_name
+from etude.machine.boot import record, unit
+from etude.machine.boot.entries import booted_as
+from etude.machine.cool.ways import REBOOTS
+from etude.machine.remote.hosts import LOCAL
 from etude.masking import Mask
 from etude.results.blocks import DISK_BLOCKS, Block, members_of
 from etude.results.model import FIRST_RUN, Measurement, from_line
@@ -41,10 +45,6 @@ from etude.script.state import OF_OUTPUT, Running, Scope, State
 from etude.script.under_test import file_system_under_test
 from etude.script.words import command_words
 from etude.script.world import CANCELLED, TrialOnDisk
-from etude.testbed.boot import record, unit
-from etude.testbed.boot.entries import booted_as
-from etude.testbed.cool.ways import REBOOTS
-from etude.testbed.remote.hosts import LOCAL
 
 if TYPE_CHECKING:
     from etude.script.quieting import Quieting

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from etude.errors import CommandFailed, EtudeError
+from etude.machine.cool.ways import REBOOTS
 from etude.script import stop
 from etude.script.arguments import Copied, metric_text, parse_exec, parse_placed
 from etude.script.machine import Machine
@@ -17,7 +18,6 @@ from etude.script.program import Op, Program
 from etude.script.source import error_at
 from etude.script.state import Running, Scope, State
 from etude.script.world import TrialOnDisk
-from etude.testbed.cool.ways import REBOOTS
 
 MOST_STEPS = 5_000_000
 """A script that has not ended after so many instructions is not looked at further."""
@@ -119,7 +119,7 @@ class _Thought:
     warn = echo
 
     def hosts(self, path: str) -> None:
-        from etude.testbed.remote.hosts import LOCAL, read_hosts
+        from etude.machine.remote.hosts import LOCAL, read_hosts
 
         self._hosts = {LOCAL, *read_hosts(Path(path))}
 
@@ -131,7 +131,7 @@ class _Thought:
                 raise _WrongTest(f"no host {name!r}; there are: {', '.join(sorted(self._hosts))}")
 
     def copy(self, copied: Copied, test: Running | None) -> str | None:
-        from etude.testbed.remote.hosts import LOCAL
+        from etude.machine.remote.hosts import LOCAL
 
         self._known(copied.hosts)
         if LOCAL in copied.hosts:

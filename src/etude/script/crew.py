@@ -10,10 +10,10 @@ from typing import Any
 from etude.engine import Launch, Worker
 from etude.errors import MachineRefuses
 from etude.experiment.printed import printed_text
+from etude.machine.remote.hosts import LOCAL
 from etude.results.windows import VARIABLE, WindowFile
 from etude.script.outputs import open_outputs
 from etude.script.remote import CAPTURE_BYTES, Remote
-from etude.testbed.remote.hosts import LOCAL
 
 
 @dataclass(frozen=True)

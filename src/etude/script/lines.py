@@ -8,11 +8,11 @@ from pathlib import Path
 from etude.experiment.bench import EngineLike
 from etude.experiment.hooks import run_line
 from etude.experiment.sitting import Desk
+from etude.machine.remote.hosts import LOCAL
 from etude.script import environment
 from etude.script.arguments import parse_placed
 from etude.script.remote import Remote
 from etude.script.state import Running, Scope
-from etude.testbed.remote.hosts import LOCAL
 
 UNDOING = ("CLEANUP", "POSTCLEANUP")
 

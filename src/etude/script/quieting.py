@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from etude.testbed.quiet.keeping import Experiment, recorded
-from etude.testbed.quiet.table import parse
+from etude.machine.quiet.keeping import Experiment, recorded
+from etude.machine.quiet.table import parse
 
 
 class Quieting:

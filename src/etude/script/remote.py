@@ -12,13 +12,13 @@ from etude.engine import Engine, EngineLost, Launch, Worker
 from etude.errors import InputError, MachineRefuses
 from etude.experiment.printed import printed_text
 from etude.experiment.sitting import Desk
+from etude.machine.remote import usage
+from etude.machine.remote.clock import Offset
+from etude.machine.remote.host import Host
+from etude.machine.remote.hosts import LOCAL, read_hosts
+from etude.machine.remote.together import Beside, Part, run_together
 from etude.results.model import metric_kind
 from etude.script.arguments import Copied
-from etude.testbed.remote import usage
-from etude.testbed.remote.clock import Offset
-from etude.testbed.remote.host import Host
-from etude.testbed.remote.hosts import LOCAL, read_hosts
-from etude.testbed.remote.together import Beside, Part, run_together
 
 CAPTURE_BYTES = 4 << 20
 """What is kept of the end of each stream of what runs on another host."""

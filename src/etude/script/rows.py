@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from etude.experiment.printed import METRIC_BYTES, Printed, printed_metric
-from etude.limits import with_limit
 from etude.results.blocks import Block
 from etude.results.model import from_line, metric_kind
 from etude.results.res import parse_blocks, row_of_block
@@ -105,7 +104,7 @@ def why_failed(
         measurement = from_line(row)
         if measurement.failed and not (measurement.cancelled and len(rows) > 1):
             which = f", thread {worker + 1}" if len(rows) > 1 else ""
-            return f"{of}{which}: {with_limit(measurement)}{early}{_last_line(outputs[worker])}"
+            return f"{of}{which}: {measurement.ending_here()}{early}{_last_line(outputs[worker])}"
     if barrier:
         return f"{of}: a worker ended{early}"
     return f"{of}: ended with the experiment" if any(row["cancelled"] for row in rows) else None

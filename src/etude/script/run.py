@@ -28,6 +28,8 @@ from etude.experiment.sitting import (
     sit,
 )
 from etude.experiment.there import only_here
+from etude.machine.boot import record, restart
+from etude.machine.boot.record import boot_id
 from etude.masking import mask_of
 from etude.results.model import signal_name
 from etude.results.reader import load_results, read_experiment, read_trusted_experiment
@@ -47,8 +49,6 @@ from etude.script.program import Program
 from etude.script.state import Scope, State, after_boot
 from etude.script.stop import own_predicate
 from etude.script.wording import ArgumentError
-from etude.testbed.boot import record, restart
-from etude.testbed.boot.record import boot_id
 
 Observer = Callable[[Event, Ledger], None]
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from etude.testbed.snapshot.mounts import file_system, mounted
+from etude.machine.snapshot.mounts import file_system, mounted
 
 
 def file_system_under_test(

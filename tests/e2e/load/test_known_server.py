@@ -18,12 +18,12 @@ from typing import Any
 import pytest
 
 from etude.errors import MachineRefuses
+from etude.peak.goal import Criterion
+from etude.peak.harnesses.known import KnownServer
+from etude.peak.task import Offer
+from etude.peak.window import Window, together
 from etude.program import engine_path
 from etude.results.histograms import decode
-from etude.workbench.goal import Criterion
-from etude.workbench.harnesses.known import KnownServer
-from etude.workbench.task import Offer
-from etude.workbench.window import Window, together
 
 Document = dict[str, Any]
 

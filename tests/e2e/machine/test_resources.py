@@ -17,13 +17,13 @@ from typing import Any
 
 import pytest
 
+from etude.machine.resources.cgroups import Place, made
+from etude.machine.resources.ledger import held
+from etude.machine.resources.resource import Resource, Setting, limited, undo_left
+from etude.machine.resources.table import resource_of
+from etude.machine.resources.tools import within
+from etude.machine.resources.undoing import detach_loop, loops_of
 from etude.osutil.mounts import mounts
-from etude.testbed.resources.cgroups import Place, made
-from etude.testbed.resources.ledger import held
-from etude.testbed.resources.resource import Resource, Setting, limited, undo_left
-from etude.testbed.resources.table import resource_of
-from etude.testbed.resources.tools import within
-from etude.testbed.resources.undoing import detach_loop, loops_of
 
 pytestmark = [pytest.mark.serial, pytest.mark.needs_root]
 needs_btrfs = pytest.mark.needs_program("mkfs.btrfs", package="btrfs-progs")
@@ -268,11 +268,11 @@ def test_a_discipline_of_somebody_else_is_left_alone(namespace: str) -> None:
 HOLDER = """
 import sys, time
 from pathlib import Path
-from etude.testbed.resources.cgroups import Place, made
-from etude.testbed.resources.ledger import held
+from etude.machine.resources.cgroups import Place, made
+from etude.machine.resources.ledger import held
 from etude.osutil.mounts import mounts
-from etude.testbed.resources.resource import limited
-from etude.testbed.resources.table import resource_of
+from etude.machine.resources.resource import limited
+from etude.machine.resources.table import resource_of
 import json, subprocess
 tables, levels = json.loads(sys.argv[1])
 with limited({name: resource_of(table, "x") for name, table in tables.items()}, levels, Path(sys.argv[2])) as setting:

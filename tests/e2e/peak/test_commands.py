@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from etude.errors import CommandFailed
-from etude.workbench.bench import Enough
-from etude.workbench.harnesses.spec import read_harness
-from etude.workbench.task import Offer, Trial
-from etude.workbench.window import Window
+from etude.peak.bench import Enough
+from etude.peak.harnesses.spec import read_harness
+from etude.peak.task import Offer, Trial
+from etude.peak.window import Window
 from support.real import processes_with
 
 pytestmark = [pytest.mark.quick, pytest.mark.beside]

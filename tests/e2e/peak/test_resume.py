@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from etude.workbench.kept import Kept
-from etude.workbench.task import Trial
+from etude.peak.kept import Kept
+from etude.peak.task import Trial
 from support.real import ETUDE, etude, one_line
 
 pytestmark = pytest.mark.beside
@@ -91,7 +91,7 @@ def trials(directory: Path) -> list[Trial]:
 @pytest.mark.parametrize("policy", POLICIES)
 def test_the_same_decisions_follow_after_any_kill(policy: str, tmp_path: Path) -> None:
     if policy == "posterior":
-        pytest.importorskip("etude.workbench.policies.posterior")
+        pytest.importorskip("etude.peak.policies.posterior")
     generator = random.Random(policy)
     seed = POLICIES.index(policy)
     undisturbed = etude(*arguments(policy, tmp_path / "once", seed), cwd=tmp_path, check=None)

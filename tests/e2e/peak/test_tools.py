@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from etude.workbench.bench import Bench, Enough
-from etude.workbench.harnesses.spec import parse_harness, read_harness
-from etude.workbench.readings import reading
-from etude.workbench.task import Offer, Trial
-from etude.workbench.window import Window, together
+from etude.peak.bench import Bench, Enough
+from etude.peak.harnesses.spec import parse_harness, read_harness
+from etude.peak.readings import reading
+from etude.peak.task import Offer, Trial
+from etude.peak.window import Window, together
 from support.places import EXAMPLES
 from support.real import processes_with
 

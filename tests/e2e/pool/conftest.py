@@ -7,8 +7,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from etude.workbench.pool import copied, fetch
-from etude.workbench.pool.slurm import pool as slurm_pool
+from etude.cluster.pool import copied, fetch
+from etude.cluster.pool.slurm import pool as slurm_pool
 from support.places import ROOT
 from support.slurm_cluster import Cluster
 

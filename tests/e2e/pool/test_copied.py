@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from etude.cluster.pool.job import Ended, Job
+from etude.cluster.pool.pool import Pool
+from etude.cluster.pool.spec import open_pool, read_pool
 from etude.errors import MachineRefuses
-from etude.testbed import snapshot
-from etude.testbed.remote import machine
-from etude.workbench.pool.job import Ended, Job
-from etude.workbench.pool.pool import Pool
-from etude.workbench.pool.spec import open_pool, read_pool
+from etude.machine import snapshot
+from etude.machine.remote import machine
 from support.real import called, etude, experiment, lines, one_line
 from support.slurm_cluster import Cluster, needs_slurm, wait_until
 

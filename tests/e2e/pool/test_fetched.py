@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from etude.cluster.pool.job import Ended, Job
+from etude.cluster.pool.pool import Pool
+from etude.cluster.pool.spec import open_pool, read_pool
 from etude.errors import MachineRefuses
-from etude.workbench.pool.job import Ended, Job
-from etude.workbench.pool.pool import Pool
-from etude.workbench.pool.spec import open_pool, read_pool
 from support.slurm_cluster import Cluster, needs_slurm, wait_until
 
 pytestmark = pytest.mark.beside

@@ -14,15 +14,15 @@ from pathlib import Path
 
 import pytest
 
+from etude.cluster.pool.followed import FollowedPool
+from etude.cluster.pool.job import ELSEWHERE, Ended, Job
+from etude.cluster.pool.journal import Journal
+from etude.cluster.pool.pool import Pool
+from etude.cluster.pool.slurm import commands
+from etude.cluster.pool.slurm import pool as slurm_pool
+from etude.cluster.pool.spec import open_pool, read_pool
+from etude.cluster.pool.timeline import timeline
 from etude.errors import MachineRefuses
-from etude.workbench.pool.followed import FollowedPool
-from etude.workbench.pool.job import ELSEWHERE, Ended, Job
-from etude.workbench.pool.journal import Journal
-from etude.workbench.pool.pool import Pool
-from etude.workbench.pool.slurm import commands
-from etude.workbench.pool.slurm import pool as slurm_pool
-from etude.workbench.pool.spec import open_pool, read_pool
-from etude.workbench.pool.timeline import timeline
 from support.slurm_cluster import Cluster, needs_slurm, wait_until
 
 pytestmark = pytest.mark.beside
@@ -205,10 +205,10 @@ def test_slurm_may_be_away_while_jobs_run(
 CONTROLLER = """
 import sys, time
 from pathlib import Path
-from etude.workbench.pool.followed import FollowedPool
-from etude.workbench.pool.job import Job
-from etude.workbench.pool.journal import Journal
-from etude.workbench.pool.spec import open_pool, read_pool
+from etude.cluster.pool.followed import FollowedPool
+from etude.cluster.pool.job import Job
+from etude.cluster.pool.journal import Journal
+from etude.cluster.pool.spec import open_pool, read_pool
 place = Path(sys.argv[1])
 with open_pool(read_pool("slurm"), place) as pool:
     pools = FollowedPool(pool, Journal(place))

@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
+from etude.machine.remote import together
+from etude.peak.goal import Criterion
+from etude.peak.harnesses.queues import Queue
+from etude.peak.harnesses.spec import parse_harness
+from etude.peak.task import Offer, Trial
+from etude.peak.window import together as joined
 from etude.program import engine_path
-from etude.testbed.remote import together
-from etude.workbench.goal import Criterion
-from etude.workbench.harnesses.queues import Queue
-from etude.workbench.harnesses.spec import parse_harness
-from etude.workbench.task import Offer, Trial
-from etude.workbench.window import together as joined
 from support.hosts import Lab, laboratory
 from support.real import ETUDE, called, one_line, processes_with
 

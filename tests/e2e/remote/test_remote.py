@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from etude.testbed.remote import together
-from etude.testbed.remote.hosts import read_hosts
+from etude.machine.remote import together
+from etude.machine.remote.hosts import read_hosts
 from support.hosts import Lab, laboratory
 from support.places import DOCS
 from support.real import ETUDE, called, experiment, lines, one_line

@@ -22,8 +22,8 @@ from typing import Any
 
 import pytest
 
+from etude.machine.remote import together
 from etude.script.bench import ScriptBench
-from etude.testbed.remote import together
 from support.covering import all_pairs, pairs_of, pairwise
 from support.hosts import laboratory
 from support.real import ETUDE, called, experiment, lines

@@ -17,10 +17,17 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from etude.cli.peak_part import trials_table
 from etude.cli.peak_run import PeakDisplay
-from etude.cli.peak_show import load_columns
-from etude.cli.peak_words import (
+from etude.errors import MachineRefuses
+from etude.peak.bench import Bench, Enough
+from etude.peak.deadline import Punctual
+from etude.peak.goal import Criterion, Goal
+from etude.peak.kept import Kept
+from etude.peak.task import Answer, Finding, Offer, Task, Trial
+from etude.peak.window import Window
+from etude.present.peak_part import trials_table
+from etude.present.peak_show import load_columns
+from etude.present.peak_words import (
     answer_lines,
     missed_line,
     ran_text,
@@ -28,14 +35,7 @@ from etude.cli.peak_words import (
     span_text,
     why_missed,
 )
-from etude.errors import MachineRefuses
 from etude.results.histograms import Counted
-from etude.workbench.bench import Bench, Enough
-from etude.workbench.deadline import Punctual
-from etude.workbench.goal import Criterion, Goal
-from etude.workbench.kept import Kept
-from etude.workbench.task import Answer, Finding, Offer, Task, Trial
-from etude.workbench.window import Window
 from support.golden import Golden
 
 Etude = Callable[..., int]

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from etude.cli import pooled
+from etude.cluster.pool.wanted import PoolSpec
+from etude.cluster.spread.asked import document_of
 from etude.experiment.monitoring import Monitoring
 from etude.results.writer import write_experiment
 from etude.script.run import Asked, plan_of, read_script
-from etude.workbench.pool.wanted import PoolSpec
-from etude.workbench.spread.asked import document_of
 from support import builders
 from support.fakes import World
 

@@ -12,11 +12,11 @@ from etude.cli import surface_cell
 from etude.cli.report import parts_of
 from etude.cli.surface_response import simulated_response
 from etude.errors import MachineRefuses
-from etude.testbed.resources.table import Quota
-from etude.workbench.surfaces.celljobs import CellJobs, sample_in
-from etude.workbench.surfaces.kept import KeptSurface
-from etude.workbench.surfaces.mapping import Visit
-from etude.workbench.surfaces.peaks import PeakRate
+from etude.machine.resources.table import Quota
+from etude.surface.celljobs import CellJobs, sample_in
+from etude.surface.kept import KeptSurface
+from etude.surface.mapping import Visit
+from etude.surface.peaks import PeakRate
 from support.charting import lines
 from support.fakes import World
 from support.golden import Golden

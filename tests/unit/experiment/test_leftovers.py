@@ -11,9 +11,9 @@ import pytest
 
 from etude.errors import MachineRefuses
 from etude.experiment import sitting
-from etude.testbed.boot.record import boot_id
+from etude.machine.boot.record import boot_id
 
-MEMBERS = "etude.testbed.leftovers"
+MEMBERS = "etude.machine.leftovers"
 
 
 def test_children_of_a_session_are_ended_by_the_next_of_this_directory_alone(tmp_path: Path) -> None:

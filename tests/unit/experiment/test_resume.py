@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from etude.analysis.status import status_of
+from etude.analysis.verdict import verdict
 from etude.api import make_plan, run
 from etude.errors import EtudeError, InputError, Interrupted, MachineRefuses, UsageError
 from etude.experiment.ledger import paired_samples, trials_of
@@ -18,10 +20,8 @@ from etude.experiment.new_limits import NewLimits
 from etude.experiment.plan import Plan
 from etude.experiment.run import resume
 from etude.experiment.test import Test
-from etude.report.extension import reaching
-from etude.report.status import status_of
-from etude.report.text import precision_line
-from etude.report.verdict import verdict
+from etude.present.extension import reaching
+from etude.present.text import precision_line
 from etude.results.reader import load_results
 from etude.results.results import Results
 from support.builders import hooked

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from etude.analysis.verdict import verdict
 from etude.api import make_plan, run
 from etude.engine import Launch
 from etude.errors import CommandFailed, EtudeError, UsageError
 from etude.experiment import loop
 from etude.experiment.plan import Plan
 from etude.experiment.test import MetricPattern, Test, make_test
-from etude.report.verdict import verdict
 from etude.results.model import Measurement
 from etude.results.reader import load_results
 from etude.results.results import Results
@@ -59,7 +59,7 @@ def test_a_metric_is_kept_in_the_base_of_its_unit(tmp_path: Path) -> None:
 
 
 def test_programs_that_print_a_measurement_are_not_expected_to_print_the_same(tmp_path: Path) -> None:
-    from etude.report.verdict import verdict
+    from etude.analysis.verdict import verdict
 
     rates = (MetricPattern("rate", r"rate (\d+)", "B/s"),)
     tests = [Test(name, (name,), metrics=rates) for name in "ab"]

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.errors import InputError
+from etude.figures.iotrace import figure_beside
 from etude.iotrace.beside import Beside, _paired, beside, inner_path, is_replay
 from etude.iotrace.beside_document import beside_document
-from etude.iotrace.picture import figure_beside
 from etude.iotrace.profile import Profile, profile_of
 from support.traces import Make
 

@@ -15,9 +15,17 @@ import pytest
 
 from etude.cli.again import again
 from etude.cli.verb_parsers import verb_parser
+from etude.cluster.pool.fetch import carried
+from etude.cluster.pool.slurm.commands import Slurm
+from etude.cluster.spread.asked import stored
 from etude.errors import EtudeError, InputError
 from etude.experiment.plan import plan_to_resume
 from etude.located import document
+from etude.machine.boot import unit
+from etude.machine.remote.hosts import Entry
+from etude.machine.remote.link import Link
+from etude.machine.remote.slurm import slurm
+from etude.machine.resources import ledger
 from etude.osutil.trust import (
     check_directory_for_root,
     check_for_root,
@@ -29,14 +37,6 @@ from etude.probes.executables import find_executables
 from etude.program import engine_path
 from etude.script.parse import parse_script
 from etude.store.repository import commit_of
-from etude.testbed.boot import unit
-from etude.testbed.remote.hosts import Entry
-from etude.testbed.remote.link import Link
-from etude.testbed.remote.slurm import slurm
-from etude.testbed.resources import ledger
-from etude.workbench.pool.fetch import carried
-from etude.workbench.pool.slurm.commands import Slurm
-from etude.workbench.spread.asked import stored
 
 pytestmark = pytest.mark.needs_root
 

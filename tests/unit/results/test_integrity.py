@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from etude.analysis.subject import session_notes
 from etude.errors import InputError
-from etude.report.subject import session_notes
 from etude.results.columns import read_columns
 from etude.results.columns_series import series_of_columns
 from etude.results.model import Measurement

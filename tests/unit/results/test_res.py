@@ -388,7 +388,7 @@ def test_a_snapshot_is_a_block_for_each_part(golden: Golden) -> None:
 
 
 def test_the_snapshot_of_this_machine_is_blocks() -> None:
-    from etude.testbed import snapshot
+    from etude.machine import snapshot
 
     machine = snapshot.take()
     assert [each.name for each in parse_blocks(format_snapshot(machine))] == list(machine)

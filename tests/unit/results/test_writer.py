@@ -20,11 +20,11 @@ from hypothesis import strategies as st
 
 from etude.errors import InputError, MachineRefuses, UsageError
 from etude.experiment.sitting import new_directory
+from etude.peak.record import alone
 from etude.results import writer as writer_module
 from etude.results.blocks import Block, TrialBlock, read_blocks
 from etude.results.reader import read_measurements
 from etude.results.writer import ResultsWriter, directory_name, replace_json, sole_writer
-from etude.workbench.record import alone
 from support.builders import line, measurement
 
 

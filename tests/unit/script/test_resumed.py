@@ -12,11 +12,11 @@ from etude.errors import InputError, Interrupted
 from etude.experiment import sitting
 from etude.experiment.bench import Event
 from etude.experiment.ledger import Ledger
+from etude.machine.boot import record
 from etude.results.reader import load_results, read_experiment
 from etude.results.writer import write_experiment
 from etude.script.checkpoint import STATE_FILE
 from etude.script.run import read_script, resume_script, run_script
-from etude.testbed.boot import record
 from support.builders import still_machine
 from support.fakes import World
 

@@ -1,0 +1,70 @@
+"""What limits by cgroups have in common: a group at a place, and texts into its files."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from etude.errors import MachineRefuses
+from etude.machine.resources.cgroups import Controller, Place, made, placed, put_all
+from etude.machine.resources.ledger import Ledger
+from etude.machine.resources.levels import UNLIMITED
+from etude.machine.resources.resource import Setting
+
+Writes = list[tuple[str, str]]
+"""Names of files in the group, and what to write, in order."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Confined(ABC):
+    """A resource whose level is in files of a cgroup. Level `max` makes no group."""
+
+    name: ClassVar[str]
+    controller: ClassVar[Controller]
+    confines: ClassVar[bool] = True
+
+    root: Path = Path("/")
+    """Of /proc and the cgroup mounts."""
+
+    def accept(self, level: str) -> None:
+        """Raises InputError for a level that can never be."""
+        if level != UNLIMITED:
+            self.understood(level)
+
+    def check(self) -> str | None:
+        """Why there can be no group of the controller."""
+        place = placed(self.controller, self.root)
+        if isinstance(place, str):
+            return place
+        return None if os.access(place.base, os.W_OK) else f"{place.base}: only root may make cgroups in it"
+
+    def apply(self, level: str, so_far: Setting, ledger: Ledger) -> Setting:
+        """The group of the ledger, with this limit."""
+        if level == UNLIMITED:
+            return Setting()
+        place = placed(self.controller, self.root)
+        if isinstance(place, str):
+            raise MachineRefuses(place)
+        writes = self.writes(level, place, so_far)
+        group = made(place, self.controller, ledger)
+        put_all(group, [(name, text) for name, text in writes if self.there(group, name)])
+        return Setting((str(group),), notes=self.notes(place))
+
+    @abstractmethod
+    def understood(self, level: str) -> object:
+        """The level as a value; raises InputError."""
+
+    @abstractmethod
+    def writes(self, level: str, place: Place, so_far: Setting) -> Writes:
+        """What goes into the files of the group."""
+
+    def there(self, group: Path, name: str) -> bool:
+        """Whether a file has to be written; one that a kernel may lack is looked for."""
+        return True
+
+    def notes(self, place: Place) -> tuple[str, ...]:
+        """What a reader of the numbers has to know."""
+        return ()

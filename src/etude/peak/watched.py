@@ -1,0 +1,49 @@
+"""A bench that somebody watches, and one that takes its simulated time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from etude.peak.bench import Bench, Enough
+from etude.peak.task import Offer, Trial
+from etude.peak.window import Window
+
+
+@dataclass(frozen=True)
+class Watched:
+    """Tells of each trial that begins, and of each of its windows, before the policy is asked."""
+
+    bench: Bench
+    begins: Callable[[Offer], None]
+    window: Callable[[Offer, Sequence[Window]], None]
+
+    def run(self, offer: Offer, enough: Enough) -> Trial:
+        """As the bench below."""
+
+        def asked(windows: Sequence[Window]) -> bool:
+            self.window(offer, windows)
+            return enough(windows)
+
+        self.begins(offer)
+        return self.bench.run(offer, asked)
+
+
+@dataclass(frozen=True)
+class Paced:
+    """A simulated bench at a pace that can be followed: a window takes its time, divided by `speed`."""
+
+    bench: Bench
+    speed: float
+    pause: Callable[[float], None]
+
+    def run(self, offer: Offer, enough: Enough) -> Trial:
+        """As the bench below."""
+
+        def asked(windows: Sequence[Window]) -> bool:
+            self.pause(windows[-1].duration_s / self.speed)
+            return enough(windows)
+
+        trial = self.bench.run(offer, asked)
+        self.pause(max(0.0, trial.cost_s - trial.ran_s) / self.speed)
+        return trial
