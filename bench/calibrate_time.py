@@ -17,7 +17,7 @@ from scipy.stats import ttest_ind
 
 from calibrate_tables import paragraph, share, table
 from etude.analysis.warnings import Thresholds, series_warnings
-from etude.experiment.ask import LEAST_S, MAXIMUM, MINIMUM
+from etude.experiment.plan_defaults import LEAST_S, MAXIMUM, MINIMUM
 from etude.results.series import Column, Series
 from etude.stats.factors import MEAN_FACTORS, factor_for
 from etude.stats.series import normal

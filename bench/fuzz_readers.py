@@ -17,8 +17,8 @@ from rows import ROOT
 
 sys.path.insert(0, str(ROOT / "tests"))
 
-from etude.analysis.failing import parse_bound
-from etude.analysis.predicated import read_predicate
+from etude.analysis.gate import parse_bound
+from etude.analysis.predicate import read_predicate
 from etude.cli.getstats import main as getstats
 from etude.cli.main import main as etude
 from etude.cluster.pool.slurm import answers
@@ -32,8 +32,8 @@ from etude.machine.remote.hosts import read_hosts
 from etude.machine.resources import ledger
 from etude.patterns import PatternError, compile_pattern
 from etude.peak.harnesses.harness_text import read_value
+from etude.peak.harnesses.load_report import Run, Unreadable
 from etude.peak.harnesses.readers import TOOLS, Figures, OfTool, Place, Windows, by_expression, by_path
-from etude.peak.harnesses.reading import Run, Unreadable
 from etude.probes.executables import parse_output
 from etude.results.histograms import encode
 from etude.results.windows import parse_window

@@ -46,10 +46,10 @@ from disturbances import (
     with_swap,
     writer,
 )
-from etude.analysis.judging import Judging
-from etude.analysis.reading import read_subject
+from etude.analysis.load_subject import read_subject
 from etude.analysis.subject import Subject
 from etude.analysis.verdict import verdict
+from etude.analysis.verdict_options import Judging
 
 SLEPT, COMPUTED = r"^for [^;]* it neither ran nor waited", r"^it used [^;]* itself"
 UNEXPLAINED = rf"^$|^nothing in the monitor|{SLEPT}|{COMPUTED}"

@@ -20,7 +20,7 @@ from etude.cluster.pool.simulated import SimulatedPool
 from etude.peak.policies.registry import DEFAULT, policy
 from etude.peak.search import search
 from etude.surface.factors import Cell, Space
-from etude.surface.mapping import Enough, Rules, Visit, Wait, as_predicted, decide
+from etude.surface.next_configuration import Enough, Rules, Visit, Wait, as_predicted, decide
 from etude.surface.peaks import Shapes, sample_of, shapes_after, task_of
 from etude.surface.samples import Sample
 from etude.surface.simulated import SURFACES, SimulatedSurface

@@ -26,7 +26,7 @@ import numpy as np
 from etude.cluster.pool.job import Job
 from etude.cluster.pool.simulated import SimulatedPool
 from etude.surface.factors import Cell
-from etude.surface.mapping import Rules, Visit, decide
+from etude.surface.next_configuration import Rules, Visit, decide
 from etude.surface.samples import Sample
 from etude.surface.simulated import SURFACES, SimulatedSurface
 from rows import HEADING, Row, line, progress

@@ -7,10 +7,10 @@ from numpy.random import Generator
 from two_samples import percent
 
 from calibrate_tables import share, table
+from etude.stats.cross_session import Refused, between_sittings, compare_sittings, given_between
 from etude.stats.intervals import mean_interval
 from etude.stats.levels import split
 from etude.stats.series import lognormal
-from etude.stats.sittings import Refused, between_sittings, compare_sittings, given_between
 from etude.stats.twosample import welch
 
 

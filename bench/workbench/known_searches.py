@@ -10,7 +10,7 @@ import sys
 import time
 
 from etude.peak.goal import Criterion, Goal
-from etude.peak.harnesses.known import KnownServer
+from etude.peak.harnesses.known_server import KnownServer
 from etude.peak.policies.registry import policy
 from etude.peak.search import search, spent
 from etude.peak.task import Task, Trial

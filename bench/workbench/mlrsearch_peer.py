@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import Any
 
 from etude.peak.bench import Bench
-from etude.peak.readings import reading
+from etude.peak.slo_ratio import reading
 from etude.peak.task import Answer, Offer, Task, Trial
 from rows import BUILD
 

@@ -35,9 +35,9 @@ from etude.peak.bench import Bench
 from etude.peak.harnesses.curves import CURVES
 from etude.peak.harnesses.spec import read_harness
 from etude.peak.policies.posterior import Posterior
-from etude.peak.readings import reading
 from etude.peak.rehearse import place_like, rehearse
 from etude.peak.search import search, spent
+from etude.peak.slo_ratio import reading
 from etude.peak.task import Answer, Offer, Task, Trial
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"

@@ -14,12 +14,12 @@ import numpy as np
 from etude.figures.save import save
 from etude.figures.style import Style
 from etude.figures.surface_figures import figures_of
-from etude.present.surface_show import show
+from etude.present.surface_display import show
 from etude.present.terminal import Terminal
 from etude.surface.factors import Factor, Space
-from etude.surface.mapped import Mapped
 from etude.surface.samples import Known, Sample, known
-from etude.surface.surrogates.choose import Chosen
+from etude.surface.surface_result import Mapped
+from etude.surface.surrogates.selection import Chosen
 
 SPACE = Space(
     (

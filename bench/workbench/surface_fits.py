@@ -31,9 +31,9 @@ from etude.surface.plans import d_optimal, next_sample
 from etude.surface.samples import Known
 from etude.surface.simulated import OWN, REFERENCE, SURFACES, SimulatedSurface
 from etude.surface.surrogate import Fit, Surrogate
-from etude.surface.surrogates.choose import Chosen
 from etude.surface.surrogates.gaussian import Gaussian
 from etude.surface.surrogates.quadratic import Quadratic
+from etude.surface.surrogates.selection import Chosen
 from etude.surface.surrogates.softmin import SoftMinimum
 from rows import HEADING, Row, line, progress
 

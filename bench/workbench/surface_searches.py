@@ -21,7 +21,7 @@ from etude.peak.policies.registry import DEFAULT, policy
 from etude.peak.search import search
 from etude.peak.task import Answer, Task
 from etude.surface.factors import Cell, Space
-from etude.surface.mapping import Rules, Visit, as_predicted, decide, fitted
+from etude.surface.next_configuration import Rules, Visit, as_predicted, decide, fitted
 from etude.surface.peaks import Shapes, sample_of, shapes_after, task_of
 from etude.surface.samples import Sample
 from etude.surface.simulated import SURFACES, SimulatedSurface

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from etude.analysis.verdict import Verdict, verdict
-from etude.experiment.ask import make_plan
 from etude.experiment.plan import Plan
+from etude.experiment.plan_defaults import make_plan
 from etude.experiment.run import Outcome, run
 from etude.experiment.test import Test
 from etude.figures.plot import Plot
@@ -25,7 +25,7 @@ def bench(
 ) -> Verdict:
     """Measure commands, interleaved if there are several, until their means or ratios are known.
 
-    `options` as `etude.experiment.ask.make_plan`.
+    `options` as `etude.experiment.plan_defaults.make_plan`.
 
     Raises:
         etude.errors.EtudeError: as its classes say; what was measured is on disk.
@@ -44,7 +44,7 @@ def plot(
     """A figure of results, or of any file that `etude stats` reads: it shows itself in a notebook, and can be saved.
 
     `kind` is one of `etude.figures.KINDS` (default: lines where a number varies over the tests, else bars); `size` is
-    width and height in inches; `wish` holds members of `etude.figures.wish.Wish`, such as `metrics=("user",)`,
+    width and height in inches; `wish` holds members of `etude.figures.plot_options.Wish`, such as `metrics=("user",)`,
     `bars="quartiles"` and `log="x"`.
 
     Raises:
@@ -52,8 +52,8 @@ def plot(
     """
     from etude.analysis.subject import subject_of
     from etude.figures.kinds import make, usual_kind
+    from etude.figures.plot_options import Wish
     from etude.figures.sources import read_samples, samples_of
-    from etude.figures.wish import Wish
 
     asked = Wish(**wish)
     if isinstance(source, Results):

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.cluster.pool.ends import Written
 from etude.cluster.pool.job import Ended, How, Job
+from etude.cluster.pool.job_status import Written
 from etude.codec import decoded, parsed, plain
 from etude.errors import InputError
 from etude.experiment.plan import Plan, RuleSpec
@@ -21,14 +21,14 @@ from etude.experiment.test import Test
 from etude.iolab.lab import Lab
 from etude.machine.boot.record import Record
 from etude.peak.goal import Criterion, Goal
-from etude.peak.kept import Sought, task_of
+from etude.peak.search_store import Sought, task_of
 from etude.peak.task import Answer, Finding, Task, Trial
 from etude.script.checkpoint import Saved
 from etude.script.state import State
 from etude.surface.attempt import Attempt
-from etude.surface.celljobs import Todo
+from etude.surface.configuration_jobs import Todo
 from etude.surface.factors import Space
-from etude.surface.mapping import Rules
+from etude.surface.next_configuration import Rules
 from etude.surface.samples import Sample
 
 above = st.floats(1e-6, 1e9)

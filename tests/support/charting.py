@@ -8,11 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
-from etude.surface.chart import Display, Means, chart
 from etude.surface.factors import Cell, Factor, Space
-from etude.surface.kept import KeptSurface, charted, keeping_surface
-from etude.surface.mapping import Rules
+from etude.surface.map_store import KeptSurface, charted, keeping_surface
+from etude.surface.next_configuration import Rules
 from etude.surface.response import Asked, Tell
+from etude.surface.run_map import Display, Means, chart
 from etude.surface.samples import Sample
 
 SPACE = Space((Factor("a", "log", (1.0, 2.0, 4.0)), Factor("b", "categorical", ("x", "y"))))

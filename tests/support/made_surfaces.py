@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from etude.surface.factors import Cell, Factor, Space
-from etude.surface.mapped import Cost, Mapped
 from etude.surface.samples import Sample
+from etude.surface.surface_result import Cost, Mapped
 from etude.surface.surrogate import Predicted
 
 DISKS = Factor("disks", "linear", (1.0, 2.0, 3.0, 4.0))

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from etude.cluster.distributed.part import Part, read_part
 from etude.cluster.pool.job import Job
-from etude.cluster.spread.part import Part, read_part
 from etude.errors import EtudeError
 from support.builders import measurement, results_directory
 

@@ -7,16 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from etude.cluster.pool.followed import FollowedPool
 from etude.cluster.pool.job import Ended, How, Job
 from etude.cluster.pool.journal import Journal
+from etude.cluster.pool.journaled_pool import FollowedPool
 from etude.cluster.pool.simulated import Death, SimulatedPool
 from etude.results.writer import replace_json
-from etude.surface.celljobs import NODE, CellJobs, read_todo, write_sample
-from etude.surface.chart import Means
+from etude.surface.configuration_jobs import NODE, CellJobs, read_todo, write_sample
 from etude.surface.factors import Cell, Space
-from etude.surface.kept import KeptSurface, charted, keeping_surface
-from etude.surface.mapping import Rules
+from etude.surface.map_store import KeptSurface, charted, keeping_surface
+from etude.surface.next_configuration import Rules
+from etude.surface.run_map import Means
 from etude.surface.samples import Sample
 from etude.surface.spread import SpreadDisplay, spread
 from support.charting import SPACE, Made, product

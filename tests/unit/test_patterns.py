@@ -2,7 +2,7 @@
 
 import pytest
 
-from etude.experiment.printed import printed_metric
+from etude.experiment.output_metric import printed_metric
 from etude.patterns import PatternError, compile_pattern
 from etude.peak.harnesses.readers import Place, Unreadable, by_expression
 from etude.stats.expression import compile_expression

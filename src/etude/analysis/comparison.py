@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeGuard
 
-from etude.analysis.quieter import Quieter
-from etude.analysis.reach import within_reach
+from etude.analysis.quieter_metrics import Quieter
+from etude.analysis.reachability import within_reach
 from etude.stats.compare import Ratio, range_of_further
 from etude.stats.equivalence import Equivalence
 from etude.stats.intervals import Interval

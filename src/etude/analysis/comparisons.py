@@ -11,11 +11,11 @@ from typing import TypeVar, cast
 import numpy as np
 
 from etude.analysis.comparison import Comparison, OnMachine, Secondary, is_steady
-from etude.analysis.judging import Judging
 from etude.analysis.pairs import Pairs, machines_of, paired_values, pairs_of, samples
-from etude.analysis.quieter import CANDIDATES, LEAST_KNOWN, TIMES_NARROWER, Quieter, with_cpu_time
+from etude.analysis.quieter_metrics import CANDIDATES, LEAST_KNOWN, TIMES_NARROWER, Quieter, with_cpu_time
 from etude.analysis.subject import Subject, column_of
-from etude.analysis.trialcost import mean_trial_s, seconds_per_trial, time_span_s
+from etude.analysis.trial_cost import mean_trial_s, seconds_per_trial, time_span_s
+from etude.analysis.verdict_options import Judging
 from etude.results.series import Floats, Series
 from etude.stats.compare import (
     Ratio,

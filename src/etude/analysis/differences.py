@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
 
-from etude.analysis.plan_words import as_typed, command_line, test_at
+from etude.analysis.plan_member_names import as_typed, command_line, test_at
 from etude.analysis.snapshots import both_shown, members, moves, shown
 from etude.masking import Mask, mask_of_all
 

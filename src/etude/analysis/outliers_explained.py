@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from etude.analysis.beside import (
+from etude.analysis.excess_time import SUFFICES, can_cost_s, lost_time
+from etude.analysis.interference import (
     MESSAGES,
     OTHERS,
     WORST,
@@ -20,8 +21,7 @@ from etude.analysis.beside import (
     every,
     load_monitors,
 )
-from etude.analysis.culprits import Culprit, culprits, exceeds
-from etude.analysis.lost_time import SUFFICES, can_cost_s, lost_time
+from etude.analysis.noisy_processes import Culprit, culprits, exceeds
 from etude.analysis.subject import Subject
 from etude.analysis.warnings import Warning
 from etude.analysis.warnings.warning import warning

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from etude.analysis.asked import Asked, asked_of
-from etude.analysis.samework import WorkDifference, differences
+from etude.analysis.output_equivalence import WorkDifference, differences
+from etude.analysis.stop_rule_info import Asked, asked_of
 from etude.errors import UsageError
 from etude.results.columns_series import series_of_columns
 from etude.results.integrity import repeated_note
@@ -18,7 +18,7 @@ from etude.results.model import is_printed
 from etude.results.results import Results, names_of, of_machine
 from etude.results.series import Column, Series, no_trials
 from etude.results.series_of import series_of_table
-from etude.results.stretches import stretches
+from etude.results.session_groups import stretches
 from etude.results.trials import Trials, trials_of_results
 from etude.units.formatting import counted
 

@@ -12,13 +12,12 @@ from typing import cast
 
 import numpy as np
 
-from etude.analysis.asked import Asked
 from etude.analysis.comparison import Comparison
 from etude.analysis.comparisons import compare_tests, shell_cost
-from etude.analysis.judging import Judging
 from etude.analysis.other_processes import others_warnings
 from etude.analysis.outliers_explained import explained
-from etude.analysis.reach import within_reach
+from etude.analysis.reachability import within_reach
+from etude.analysis.stop_rule_info import Asked
 from etude.analysis.subject import (
     Subject,
     check_metric,
@@ -29,10 +28,11 @@ from etude.analysis.subject import (
     subject_of,
     watched_in,
 )
-from etude.analysis.timespent import TimeSpent, time_spent
-from etude.analysis.trialcost import mean_trial_s, seconds_per_trial
+from etude.analysis.time_breakdown import TimeSpent, time_spent
+from etude.analysis.trial_cost import mean_trial_s, seconds_per_trial
+from etude.analysis.verdict_options import Judging
 from etude.analysis.warnings import Warning, machine_warnings, ranked, series_warnings, work_warnings
-from etude.analysis.warnings.course import MEMORY
+from etude.analysis.warnings.trend import MEMORY
 from etude.analysis.warnings.trials import DATA, limited, never_begun, several_matches
 from etude.analysis.warnings.warning import warning
 from etude.results.results import Results

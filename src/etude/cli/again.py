@@ -13,8 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from etude.analysis.across import stored_beside
-from etude.analysis.again import Again, repetition
+from etude.analysis.cross_session import stored_beside
+from etude.analysis.repetition import Again, repetition
 from etude.analysis.subject import Subject
 from etude.analysis.verdict import Verdict, verdict
 from etude.cli.verb_parsers import others_given
@@ -24,18 +24,18 @@ from etude.experiment.plan import plan_to_resume
 from etude.experiment.run import run as run_plan
 from etude.osutil.trust import check_directory_for_root, check_for_root
 from etude.present import again_text
-from etude.present.display import Display
-from etude.present.fitting import Column
+from etude.present.live_display import Display
 from etude.present.script_display import ScriptDisplay
-from etude.present.show import show
+from etude.present.table_layout import Column
 from etude.present.terminal import Terminal
+from etude.present.verdict_display import show
 from etude.results.bundle import opened
 from etude.results.bundle_name import is_bundle
 from etude.results.reader import load_results
 from etude.results.results import of_machine
 from etude.script.run import run_script
-from etude.script.stored import changed_files, stored_script
-from etude.stats.sittings import given_between
+from etude.script.stored_script import changed_files, stored_script
+from etude.stats.cross_session import given_between
 
 
 def again(options: argparse.Namespace) -> int:

@@ -6,14 +6,14 @@ import argparse
 import sys
 from pathlib import Path
 
-from etude.analysis.across import check_comparable
+from etude.analysis.cross_session import check_comparable
 from etude.analysis.differences import compare_states, first_line, state_of
-from etude.analysis.reading import read_ours
+from etude.analysis.load_subject import read_ours
 from etude.analysis.subject import Subject
 from etude.cli.diff import NOW, state_now
 from etude.experiment.plan import Plan
-from etude.present.show import say_note
 from etude.present.terminal import Terminal
+from etude.present.verdict_display import say_note
 from etude.results.units import unit_kept
 
 

@@ -6,19 +6,19 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from etude.analysis.across import Across, compare_with_first, machines_lines
-from etude.analysis.failing import Bound
-from etude.analysis.judging import Judging
+from etude.analysis.cross_session import Across, compare_with_first, machines_lines
+from etude.analysis.gate import Bound
 from etude.analysis.subject import Subject
 from etude.analysis.verdict import Verdict, verdict
+from etude.analysis.verdict_options import Judging
 from etude.cli.bounds import answer
 from etude.cli.export import write_exports
 from etude.cli.exports import Export
 from etude.errors import NotComparable
-from etude.present.show import BESIDE, show
 from etude.present.terminal import Terminal
+from etude.present.verdict_display import BESIDE, show
 from etude.results.results import Results
-from etude.stats.sittings import Refused
+from etude.stats.cross_session import Refused
 
 
 def show_verdict(

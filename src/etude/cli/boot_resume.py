@@ -10,7 +10,7 @@ from dataclasses import asdict
 from etude.errors import UsageError
 from etude.machine.boot import record, unit
 from etude.machine.boot.resume import become, resume
-from etude.machine.boot.standing import standing
+from etude.machine.boot.status import standing
 from etude.machine.boot.unit import Status
 from etude.present.terminal import Terminal
 

@@ -12,8 +12,8 @@ from etude.errors import UsageError
 from etude.results.model import METRICS
 
 if TYPE_CHECKING:
-    from etude.analysis.across import Across
-    from etude.analysis.failing import Bound
+    from etude.analysis.cross_session import Across
+    from etude.analysis.gate import Bound
     from etude.analysis.verdict import Verdict
 
 _TIMES = frozenset(("mean", "time", "median", "ratio", "real", "wall", "wallclock", "duration", "runtime"))
@@ -24,7 +24,7 @@ def read_bounds(texts: Sequence[str]) -> list[Bound]:
     """The bounds that were given. Raises UsageError for what is none."""
     if not texts:
         return []
-    from etude.analysis.failing import parse_bound
+    from etude.analysis.gate import parse_bound
 
     return [parse_bound(text) for text in texts]
 
@@ -89,7 +89,7 @@ def answer(
     """
     if not bounds:
         return 0
-    from etude.analysis.failing import answers
+    from etude.analysis.gate import answers
     from etude.analysis.warnings import Thresholds
     from etude.present.extension import deciding
     from etude.present.terminal import Terminal

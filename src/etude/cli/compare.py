@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from etude.errors import InputError
-from etude.experiment.sitting import holds_results
-from etude.history.choosing import chosen
-from etude.history.comparing import Compared, compared
-from etude.present.fitting import Column
+from etude.experiment.session import holds_results
+from etude.history.comparison import Compared, compared
+from etude.history.selection import chosen
 from etude.present.history_text import named, p_text
 from etude.present.notes import MOST as MOST_NOTES
-from etude.present.show import say_note
+from etude.present.table_layout import Column
 from etude.present.terminal import Terminal
 from etude.present.text import takes
-from etude.stats.sittings import Refused, overall_ratio
+from etude.present.verdict_display import say_note
+from etude.stats.cross_session import Refused, overall_ratio
 from etude.store.database import open_store
 from etude.store.entry import Selector
 from etude.units.formatting import counted, span

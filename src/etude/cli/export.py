@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from etude.analysis.usual import is_shown
+from etude.analysis.default_metrics import is_shown
 from etude.analysis.verdict import Verdict
 from etude.cli.exports import SUMMARIES, Export
 from etude.errors import InputError, UsageError, cannot_write

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from etude.errors import InputError, UsageError
+from etude.figures.axis_positions import by_names
 from etude.figures.bars import bars_of
 from etude.figures.export import export
 from etude.figures.lines import lines_of
-from etude.figures.placing import by_names
+from etude.figures.plot_options import Wish
 from etude.figures.save import check_format, save
 from etude.figures.sources import Sample, read_samples
 from etude.figures.style import Style
-from etude.figures.wish import Wish
 
 
 def run(options: argparse.Namespace) -> int:

@@ -12,7 +12,7 @@ from etude.errors import InputError, UsageError
 from etude.figures.history import history
 from etude.figures.save import check_format, save
 from etude.figures.style import Style
-from etude.history.course import Course, courses
+from etude.history.metric_history import Course, courses
 from etude.present.history_text import heading, lines, to_document
 from etude.present.page.history import history_page
 from etude.present.page.write import write

@@ -9,16 +9,16 @@ from pathlib import Path
 
 from etude.analysis.verdict import verdict
 from etude.errors import InputError, UsageError
-from etude.experiment.ask import make_plan
+from etude.experiment.plan_defaults import make_plan
 from etude.experiment.run import run
 from etude.experiment.test import make_test
 from etude.history.backtest import LEAST, Backtest, Rate, backtest
-from etude.history.confirming import borne_out
-from etude.history.course import Course
-from etude.history.kept import current, keep
+from etude.history.confirmation import borne_out
+from etude.history.metric_history import Course
 from etude.history.rules import Alert, Rule, alerts_of, read_rules
-from etude.present.display import Display
+from etude.history.stored_backtests import current, keep
 from etude.present.history_text import change_line
+from etude.present.live_display import Display
 from etude.present.terminal import Terminal
 from etude.stats.compare import Ratio
 from etude.store.database import Store

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from etude.cli.options.shared import check_alone
-from etude.experiment.sitting import new_directory
+from etude.experiment.session import new_directory
 from etude.iolab.exercise import NAME, graded, lab_of, questions, template
 from etude.iolab.lab import SWEEPS, Lab, Studied, begin, begun, read_only, run_lab, write_text
 from etude.iolab.run_sweep import resume_sweep, sweep
 from etude.iolab.sweeps import TOTALS, make_plan, make_sweep
-from etude.present.io_show import show
+from etude.present.io_display import show
 from etude.present.sweep_display import SweepDisplay
 from etude.present.terminal import Terminal
 from etude.results.reader import load_results

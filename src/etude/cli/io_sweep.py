@@ -8,7 +8,7 @@ import sys
 from etude.cli.options.shared import check_alone
 from etude.iolab.lab import study
 from etude.iolab.run_sweep import resume_sweep, sweep
-from etude.present.io_show import show
+from etude.present.io_display import show
 from etude.present.sweep_display import SweepDisplay
 
 

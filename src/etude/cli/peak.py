@@ -28,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
     if short:
         save_harness(options, short)
     if options.harness and all((Path(word) / "experiment.json").exists() for word in options.harness):
-        from etude.present.peak_show import show_stored
+        from etude.present.peak_display import show_stored
 
         return show_stored(options)
     if options.simulate is None and not short and len(options.harness) != 1:
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
     if spec is not None and (options.rehearse or options.calibrate):
         raise UsageError("--pool is for a search: leave it out with --rehearse and --calibrate")
     source = _source(options, short)
-    from etude.present.peak_show import check_figures
+    from etude.present.peak_display import check_figures
 
     check_figures(options)
     if spec is not None and source.load_hosts:
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
     if spec is None and not options.rehearse:
         resolve_host(options)
     if options.rehearse or options.calibrate:
-        from etude.cli.peak_ways import calibrate, rehearse
+        from etude.cli.peak_rehearse import calibrate, rehearse
 
         return rehearse(options, source) if options.rehearse else calibrate(options, source)
     from etude.cli.peak_run import search_peak

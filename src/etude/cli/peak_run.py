@@ -13,25 +13,25 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO
 
-from etude.cli.ending import Ended, ending_by_signals
+from etude.cli.end_signals import Ended, ending_by_signals
 from etude.cli.options.shared import pool_of
 from etude.errors import EtudeError, Interrupted
-from etude.experiment.sitting import new_directory
+from etude.experiment.session import new_directory
 from etude.peak.bench import Bench
 from etude.peak.deadline import Punctual
-from etude.peak.kept import Kept, Sought, keeping
+from etude.peak.observed_bench import Paced, Watched
 from etude.peak.policies.policy import Policy
 from etude.peak.policies.registry import policy
 from etude.peak.record import Record
 from etude.peak.search import search, spent
+from etude.peak.search_store import Kept, Sought, keeping
 from etude.peak.sources import Source
 from etude.peak.task import Answer, Offer, Task, Trial
-from etude.peak.watched import Paced, Watched
 from etude.peak.window import Window
-from etude.present.peak_show import show
-from etude.present.peak_words import ran_text, reading_texts, share_text, span_text
-from etude.present.show import say_note
+from etude.present.peak_display import show
+from etude.present.peak_text import ran_text, reading_texts, share_text, span_text
 from etude.present.terminal import Terminal
+from etude.present.verdict_display import say_note
 from etude.units.formatting import duration, level_text
 
 REDRAW_S = 0.2

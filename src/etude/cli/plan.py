@@ -7,13 +7,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-from etude.analysis.planned import Planned, Wanted, plan_from
-from etude.analysis.reading import is_ours, read_ours
+from etude.analysis.load_subject import is_ours, read_ours
+from etude.analysis.planning import Planned, Wanted, plan_from
 from etude.analysis.subject import Subject, subject_of_table
 from etude.errors import InputError
 from etude.present import plan_text
-from etude.present.fitting import Column
 from etude.present.plan_text import to_document
+from etude.present.table_layout import Column
 from etude.present.terminal import Terminal
 from etude.results.readers import read_table
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from etude.errors import UsageError
 from etude.figures.export import export
 from etude.figures.kinds import make, usual_kind
+from etude.figures.plot_options import Threshold, Wish, threshold
 from etude.figures.save import check_format, save
 from etude.figures.sources import Sample, read_samples
 from etude.figures.style import Style
-from etude.figures.wish import Threshold, Wish, threshold
 
 
 def run(options: argparse.Namespace) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from etude.analysis.beside import load_monitors
-from etude.analysis.reading import read_subject
+from etude.analysis.interference import load_monitors
+from etude.analysis.load_subject import read_subject
 from etude.analysis.subject import Subject
 from etude.analysis.verdict import verdict
 from etude.errors import InputError, UsageError

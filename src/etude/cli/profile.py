@@ -13,13 +13,13 @@ from etude.figures.data import Figure
 from etude.figures.iotrace import figure_beside, figure_of
 from etude.figures.save import check_format, save
 from etude.figures.style import Style
-from etude.iotrace.beside import beside
-from etude.iotrace.beside_document import beside_document
+from etude.iotrace.comparison import beside
+from etude.iotrace.comparison_document import beside_document
 from etude.iotrace.document import document
-from etude.iotrace.played import played
 from etude.iotrace.profile import Profile, profile_of
-from etude.iotrace.read import read_trace
-from etude.present.profile_beside_display import show_beside
+from etude.iotrace.reader import read_trace
+from etude.iotrace.replay_window import played
+from etude.present.profile_comparison_display import show_beside
 from etude.present.profile_display import show
 
 

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from etude.errors import UsageError
-from etude.machine.quiet.keeping import Outcome, file, off, on
+from etude.machine.quiet.apply_restore import Outcome, file, off, on
 from etude.machine.quiet.operation import Asked
-from etude.machine.quiet.standing import Row, left_over, standing
+from etude.machine.quiet.status import Row, left_over, standing
 from etude.machine.quiet.table import USUAL, all_of, parse
 
 

@@ -8,21 +8,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from etude.analysis.judging import Judging
-from etude.analysis.status_words import as_line
+from etude.analysis.status_text import as_line
+from etude.analysis.verdict_options import Judging
 from etude.cli.options.analyse import REPORT_FORMATS
 from etude.escaping import write_document
-from etude.peak.kept import Kept, stored_answer
+from etude.peak.search_store import Kept, stored_answer
 from etude.present.page import content_of, gather
-from etude.present.page.part import Part
+from etude.present.page.section import Part
 from etude.present.page.write import rendered, write
-from etude.present.peak_part import peak_part
-from etude.present.peaks_part import peaks_part, searches_of
-from etude.present.surface_part import surface_part
-from etude.present.workbench_status import of_map, of_search
+from etude.present.peak_comparison_section import peaks_part, searches_of
+from etude.present.peak_section import peak_part
+from etude.present.search_status import of_map, of_search
+from etude.present.surface_section import surface_part
 from etude.results.reader import read_experiment
-from etude.surface.kept import KeptSurface
-from etude.surface.stored import mapped_of
+from etude.surface.map_store import KeptSurface
+from etude.surface.stored_map import mapped_of
 
 
 def parts_of(paths: Sequence[str]) -> tuple[Part, ...]:

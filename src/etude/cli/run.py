@@ -67,10 +67,10 @@ def _begin(options: argparse.Namespace) -> int:
         print("\n".join(escaped(line, lines=False) for line in lines))
         return 0
     if (spec := pool_of(options)) is not None:
-        from etude.cli import pooled
+        from etude.cli import pool_run
 
         with _table_before_error(options):
-            path = pooled.script(asked, spec, options, kinds.monitor(options))
+            path = pool_run.script(asked, spec, options, kinds.monitor(options))
         return _show(path, options)
     with _display(options) as observe:
         path = run_script(
@@ -90,10 +90,10 @@ def _assignments(options: argparse.Namespace) -> list[str]:
 
 
 def _go_on(file: Path, options: argparse.Namespace) -> int:
-    from etude.cli import pooled
+    from etude.cli import pool_run
 
     with _table_before_error(options):
-        over_a_pool = file.is_dir() and pooled.go_on(file, "script", options.include)
+        over_a_pool = file.is_dir() and pool_run.go_on(file, "script", options.include)
     if over_a_pool:
         return _show(file, options)
     with _display(options) as observe:
@@ -125,9 +125,9 @@ def _table_before_error(options: argparse.Namespace) -> Iterator[None]:
 
 
 def _show(path: Path, options: argparse.Namespace) -> int:
-    from etude.analysis.asked import asked_of
+    from etude.analysis.stop_rule_info import asked_of
     from etude.analysis.verdict import judged_metrics, verdict
-    from etude.present.show import BESIDE, show
+    from etude.present.verdict_display import BESIDE, show
 
     results = load_results(path)
     if not results.names():

@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from etude.analysis.across import Across, compare_with_first, machines_lines
-from etude.analysis.judging import Judging
-from etude.analysis.predicated import judge_subjects, read_predicate
-from etude.analysis.reading import read_subject
+from etude.analysis.cross_session import Across, compare_with_first, machines_lines
+from etude.analysis.default_metrics import usual_metrics
+from etude.analysis.load_subject import read_subject
+from etude.analysis.not_compared import unanswered_lines
+from etude.analysis.predicate import judge_subjects, read_predicate
 from etude.analysis.subject import Subject, check_metric
 from etude.analysis.summaries import Summaries
-from etude.analysis.uncompared import unanswered_lines
-from etude.analysis.usual import usual_metrics
 from etude.analysis.verdict import Verdict, verdict
+from etude.analysis.verdict_options import Judging
 from etude.analysis.warnings import KINDS, Thresholds
 from etude.cli.bounds import answer, read_bounds
 from etude.errors import UsageError

@@ -9,7 +9,7 @@ import orjson
 
 from etude.errors import UsageError
 from etude.escaping import escaped
-from etude.present.fitting import Column
+from etude.present.table_layout import Column
 from etude.present.terminal import Terminal
 from etude.store.database import Store, open_store
 from etude.store.entry import Result

@@ -10,14 +10,14 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from etude.cli.peak_ways import place_of
+from etude.cli.peak_rehearse import place_of
 from etude.cli.surface_response import source_of
 from etude.cli.surface_run import rules_of
 from etude.errors import UsageError
 from etude.peak.rehearse import Place
 from etude.peak.task import Task
-from etude.present.fitting import Column
-from etude.present.peak_words import target_text
+from etude.present.peak_text import target_text
+from etude.present.table_layout import Column
 from etude.present.terminal import Terminal
 from etude.surface import rehearsal
 from etude.surface.rehearsal import RehearsedMap

@@ -13,38 +13,38 @@ from json import dumps
 from pathlib import Path
 from typing import Any, TextIO
 
-from etude.analysis.status_words import UNFINISHED, as_line
-from etude.cli.ending import Ended, ending_by_signals
+from etude.analysis.status_text import UNFINISHED, as_line
+from etude.cli.end_signals import Ended, ending_by_signals
 from etude.cli.options.shared import pool_of
 from etude.cli.peak_run import say_lost
 from etude.cli.surface_response import response_of, simulated_response
-from etude.cluster.pool.followed import FollowedPool
 from etude.cluster.pool.job import Ended as PoolEnded
 from etude.cluster.pool.journal import FILE, Journal
+from etude.cluster.pool.journaled_pool import FollowedPool
+from etude.cluster.pool.pool_config import PoolSpec
 from etude.cluster.pool.spec import open_pool
 from etude.cluster.pool.timeline import timeline
-from etude.cluster.pool.wanted import PoolSpec
 from etude.errors import EtudeError, InputError, Interrupted, UsageError
-from etude.experiment.sitting import new_directory
+from etude.experiment.session import new_directory
 from etude.figures.surface_figures import figures_of
-from etude.present.peak_show import save_figures
-from etude.present.surface_show import document, show
+from etude.present.peak_display import save_figures
+from etude.present.search_status import of_map
+from etude.present.surface_display import document, show
 from etude.present.terminal import Terminal
-from etude.present.workbench_status import of_map
-from etude.surface.celljobs import CellJobs
-from etude.surface.chart import Display, Means, chart
+from etude.surface.configuration_jobs import CellJobs
 from etude.surface.factors import Cell
-from etude.surface.kept import Charted, KeptSurface, charted, keeping_surface
-from etude.surface.mapped import Estimate
-from etude.surface.mapping import Rules, Visit, contradiction
+from etude.surface.map_store import Charted, KeptSurface, charted, keeping_surface
 from etude.surface.metric import Metric
+from etude.surface.next_configuration import Rules, Visit, contradiction
 from etude.surface.peaks import PeakRate
 from etude.surface.response import Response
+from etude.surface.run_map import Display, Means, chart
 from etude.surface.samples import Sample
 from etude.surface.spec import read_spec
 from etude.surface.spread import SpreadDisplay, spread
-from etude.surface.stored import mapped_of
-from etude.surface.words import estimate_text
+from etude.surface.stored_map import mapped_of
+from etude.surface.surface_result import Estimate
+from etude.surface.surface_text import estimate_text
 from etude.units.formatting import counted, duration, percent
 
 

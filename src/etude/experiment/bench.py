@@ -10,8 +10,8 @@ from etude import trail
 from etude.engine import Launch, Repeated
 from etude.experiment.interrupts import SignalWatch
 from etude.experiment.kernel_log import KernelLog, Silence
-from etude.experiment.ledger import Ledger
 from etude.experiment.plan import Plan
+from etude.experiment.progress import Ledger
 from etude.results.writer import ResultsWriter
 
 

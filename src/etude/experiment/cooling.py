@@ -13,7 +13,7 @@ from etude.errors import MachineRefuses, Restarting
 from etude.machine.boot import record, restart
 from etude.machine.boot.resume import SETTLED_VARIABLE
 from etude.machine.cool.dataset import DataSet
-from etude.machine.cool.ways import REBOOTS, Cooled, cool
+from etude.machine.cool.methods import REBOOTS, Cooled, cool
 
 LISTING = "dataset"
 """Beside a test's results: the names of the files of its data set."""

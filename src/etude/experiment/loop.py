@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, cast
 from etude.errors import Interrupted, MachineRefuses, UsageError
 from etude.experiment.bench import Bench
 from etude.experiment.hooks import end_hooks, run_hook
-from etude.experiment.ledger import Ledger
 from etude.experiment.plan import Plan
+from etude.experiment.progress import Ledger
+from etude.experiment.remote_engine import there_of
 from etude.experiment.schedule import DUET, block_order, groups
 from etude.experiment.test import Test, shell_words
-from etude.experiment.there import there_of
 from etude.experiment.trial import Slot, needs_nothing_between, repeat_trials, run_trial
-from etude.machine.cool.ways import REBOOTS
+from etude.machine.cool.methods import REBOOTS
 from etude.results.model import CALIBRATION, FIRST_RUN, signal_name
 
 if TYPE_CHECKING:

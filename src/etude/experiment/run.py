@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 from etude.errors import InputError, UsageError
 from etude.experiment import loop
 from etude.experiment.bench import Bench, Event
-from etude.experiment.ledger import Ledger
 from etude.experiment.monitoring import USUAL, Monitoring
 from etude.experiment.new_limits import NewLimits, extended
 from etude.experiment.origin import begun_directory
 from etude.experiment.plan import Plan, digest, plan_to_resume, to_document
+from etude.experiment.progress import Ledger
+from etude.experiment.remote_engine import check_plan, engine_maker
 from etude.experiment.schedule import groups
-from etude.experiment.sitting import (
+from etude.experiment.session import (
     Desk,
     EngineMaker,
     already,
@@ -30,9 +31,8 @@ from etude.experiment.sitting import (
     sit,
 )
 from etude.experiment.test import MetricPattern, Test
-from etude.experiment.there import check_plan, engine_maker
 from etude.machine.boot import record, restart
-from etude.machine.cool.ways import REBOOTS
+from etude.machine.cool.methods import REBOOTS
 from etude.results.reader import load_results, read_experiment, read_trusted_experiment
 from etude.results.results import Results
 from etude.results.units import kind_of, unit_kept
@@ -68,7 +68,7 @@ def run(
 ) -> Outcome:
     """Run a plan into a new results directory (default `etude-results/NAME-UTCTIME`), with the monitor beside it.
 
-    make_engine: where the engine is; here, unless the environment names a node (`etude.experiment.there`).
+    make_engine: where the engine is; here, unless the environment names a node (`etude.experiment.remote_engine`).
 
     Raises:
         EtudeError: as the classes of etude.errors say; what was measured is on disk.

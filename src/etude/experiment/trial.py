@@ -16,11 +16,11 @@ from etude.experiment.bench import Bench
 from etude.experiment.cooling import cool_trial, note_data, restart_machine
 from etude.experiment.hooks import run_hook
 from etude.experiment.kernel_log import by_trial, members_of
+from etude.experiment.output_metric import METRIC_BYTES, Printed, note_matches, printed_metric, printed_text
 from etude.experiment.plan import CHECK_EACH, Plan
-from etude.experiment.printed import METRIC_BYTES, Printed, note_matches, printed_metric, printed_text
 from etude.experiment.schedule import DUET, disjoint_cpus
 from etude.experiment.test import Test
-from etude.machine.cool.ways import REBOOTS, Cooled
+from etude.machine.cool.methods import REBOOTS, Cooled
 from etude.machine.resources.oom import oom_kills
 from etude.results.model import Measurement, from_line, metric_kind
 from etude.results.reader import read_measurements

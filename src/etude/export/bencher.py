@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 
 from etude.export.document import Document, Exported, without
-from etude.export.unique import unique
-from etude.export.words import at_most, one_line
+from etude.export.narrow_text import at_most, one_line
+from etude.export.one_run import unique
 
 ABOUT = "Bencher Metric Format: means with their intervals, for bencher run --adapter json"
 

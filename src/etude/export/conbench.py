@@ -12,7 +12,7 @@ import re
 from typing import Any
 
 from etude.export.document import Document, Exported, Lost, Point, Run
-from etude.export.words import one_line
+from etude.export.narrow_text import one_line
 from etude.store.entry import Machine
 from etude.version import __version__
 

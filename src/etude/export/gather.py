@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from etude.analysis.comparison import Comparison
-from etude.analysis.judging import Judging
-from etude.analysis.reading import read_subject
+from etude.analysis.load_subject import read_subject
 from etude.analysis.subject import Subject
 from etude.analysis.summaries import Summaries
 from etude.analysis.verdict import MetricSummary, Verdict, verdict
+from etude.analysis.verdict_options import Judging
 from etude.errors import InputError
-from etude.export.described import figures_of, of_summary
 from etude.export.document import Compared, Document, Figures, Point, Run
+from etude.export.sample_description import figures_of, of_summary
 from etude.present.text import comparison_lines
 from etude.results.model import metric_kind
 from etude.results.series import Series

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from etude.export.document import Document, Exported, Lost, Point, without
-from etude.export.unique import unique
-from etude.export.words import one_line
+from etude.export.narrow_text import one_line
+from etude.export.one_run import unique
 from etude.units.formatting import counted
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from etude.export.document import Document, Exported, Lost, Point, Run, by_test, without
-from etude.export.words import one_line, word
+from etude.export.narrow_text import one_line, word
 
 ABOUT = "Go's benchmark format: each kept trial with all its metrics, for benchstat"
 

@@ -10,7 +10,7 @@ import statistics
 from typing import Any
 
 from etude.export.document import Document, Exported, Lost, Point, by_test
-from etude.export.words import one_line
+from etude.export.narrow_text import one_line
 
 ABOUT = "JSON of hyperfine 1.x: the time of each kept trial; user and system time as means only"
 

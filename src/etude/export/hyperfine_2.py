@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from etude.export.document import Document, Exported, Lost, Point, by_test
-from etude.export.words import one_line
+from etude.export.narrow_text import one_line
 from etude.version import __version__
 
 ABOUT = "JSON of hyperfine 2.x: time, user and system time, memory and counters of each kept trial"

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from etude.export.document import Compared, Document, Exported, Point, without
-from etude.export.words import one_line
+from etude.export.narrow_text import one_line
 from etude.units.formatting import quantity
 
 ABOUT = "Markdown for a pull request: the verdict, a table, and folded details"

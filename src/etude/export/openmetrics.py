@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 
 from etude.export.document import Document, Exported, Figures, Lost, Point, Run, without
-from etude.export.words import identifier
+from etude.export.narrow_text import identifier
 
 ABOUT = "OpenMetrics text: means, intervals, medians, ranges and counts as gauges with the time of the run"
 

@@ -12,7 +12,7 @@ from datetime import datetime
 
 from etude.errors import UsageError
 from etude.export.document import Document, Exported, Lost, Run
-from etude.export.words import one_line
+from etude.export.narrow_text import one_line
 
 ABOUT = "CSV for Apache Otava: a row a run, by time; a column TEST.METRIC of means"
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from etude.errors import InputError, UsageError
 from etude.figures.common import Unit, bars_note, scaled, threshold_lines, unit_for, y_axis
 from etude.figures.data import Axis, Bars, Box, Figure, Panel, Point
+from etude.figures.labels import check_count, label
+from etude.figures.plot_options import Wish
 from etude.figures.sources import Sample, chosen_metrics, shown_metric, summary_point
-from etude.figures.wish import Wish
-from etude.figures.words import check_count, label
 
 MOST_GROUPS = 60
 APART = 6.0

@@ -9,10 +9,10 @@ from itertools import pairwise
 from typing import Literal
 
 from etude.errors import InputError, UsageError
+from etude.figures.axis_positions import Places
 from etude.figures.data import Axis, Bars, Box, Curve, Layer, Line, Point, Scale
-from etude.figures.placing import Places
-from etude.figures.wish import Threshold, Wish
-from etude.figures.words import label
+from etude.figures.labels import label
+from etude.figures.plot_options import Threshold, Wish
 from etude.units.formatting import scale_of
 
 MOST_POINTS = 2000

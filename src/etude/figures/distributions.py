@@ -10,9 +10,9 @@ import numpy as np
 from etude.errors import InputError, UsageError
 from etude.figures.common import Unit, scale, thinned, threshold_lines, unit_for, with_unit, y_axis
 from etude.figures.data import Axis, Bars, Box, Curve, Figure, Layer, Panel, Point, Shape
+from etude.figures.labels import check_count, label
+from etude.figures.plot_options import Wish
 from etude.figures.sources import Sample, chosen_metrics, shown_metric, values_or_refuse
-from etude.figures.wish import Wish
-from etude.figures.words import check_count, label
 from etude.results.series import Floats
 from etude.stats.percentiles import quartiles
 

@@ -9,8 +9,8 @@ from itertools import pairwise
 import numpy as np
 
 from etude.figures.data import GREY, Axis, Band, Curve, Figure, Layer, Line, Panel, Point
-from etude.figures.words import label
-from etude.history.course import Change, Course
+from etude.figures.labels import label
+from etude.history.metric_history import Change, Course
 from etude.store.entry import Entry
 from etude.units.formatting import DAY_S, scale_of
 

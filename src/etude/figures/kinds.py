@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from etude.errors import UsageError
+from etude.figures.axis_positions import place
 from etude.figures.bars import bars, before_after
 from etude.figures.data import Figure
 from etude.figures.distributions import distribution
 from etude.figures.lines import lines
-from etude.figures.placing import place
+from etude.figures.plot_options import Wish
 from etude.figures.pvalues import pvalues
 from etude.figures.ratio import ratio
 from etude.figures.sources import Sample
 from etude.figures.timeline import timeline
-from etude.figures.wish import Wish
 
 _DIRECT: dict[str, Callable[[Sequence[Sample], Wish], Figure]] = {
     "bars": bars,

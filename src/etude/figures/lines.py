@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from etude.errors import InputError
+from etude.figures.axis_positions import Placed, Places, place
 from etude.figures.common import (
     Unit,
     bars_note,
@@ -19,10 +20,9 @@ from etude.figures.common import (
     y_axis,
 )
 from etude.figures.data import Curve, Figure, Panel, Point
-from etude.figures.placing import Placed, Places, place
+from etude.figures.labels import check_count, label
+from etude.figures.plot_options import Wish
 from etude.figures.sources import Sample, chosen_metrics, shown_metric, summary_point
-from etude.figures.wish import Wish
-from etude.figures.words import check_count, label
 
 Series = dict[str, Places]
 """Curves that belong together, by the name of their series; empty for one without."""

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from etude.analysis.beside import others_rate
+from etude.analysis.interference import others_rate
 from etude.analysis.subject import Subject
 from etude.analysis.warnings import Warning
 from etude.errors import InputError
 from etude.figures.common import Unit, unit_for, with_unit
 from etude.figures.data import GREY, Axis, Band, Bars, Box, Curve, Figure, Layer, Panel, Point, Shape
+from etude.figures.labels import label
+from etude.figures.plot_options import Wish
 from etude.figures.timeline import ALARM
-from etude.figures.wish import Wish
-from etude.figures.words import label
 from etude.results.monitor import Floats, Monitor
 from etude.results.series import Series
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from etude.errors import InputError
 from etude.figures.data import Axis, Curve, Figure, Layer, Line, Panel, Point
+from etude.figures.labels import label
+from etude.figures.plot_options import Wish
 from etude.figures.ratio import Upper
 from etude.figures.sources import Sample
-from etude.figures.wish import Wish
-from etude.figures.words import label
 from etude.results.series import Floats
 from etude.stats.ranks import mann_whitney
 from etude.stats.twosample import student, welch

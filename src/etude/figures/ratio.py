@@ -7,13 +7,13 @@ from dataclasses import replace
 from itertools import pairwise
 
 from etude.errors import UsageError
+from etude.figures.axis_positions import Placed, place
 from etude.figures.common import Unit, bars_note, mark_lines, threshold_lines, x_axis, y_axis
 from etude.figures.data import Axis, Curve, Figure, Layer, Line, Mark, Panel, Point
+from etude.figures.labels import label
 from etude.figures.lines import curve_points, curves
-from etude.figures.placing import Placed, place
+from etude.figures.plot_options import Wish
 from etude.figures.sources import Sample, chosen_metrics, shown_metric
-from etude.figures.wish import Wish
-from etude.figures.words import label
 from etude.results.series import Floats
 from etude.stats.crossings import Crossing, crossing
 from etude.units.formatting import scale_of

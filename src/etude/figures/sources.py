@@ -12,15 +12,15 @@ from pathlib import Path
 import numpy as np
 
 from etude.analysis.comparisons import shell_cost
-from etude.analysis.judging import Judging
-from etude.analysis.reading import read_subject
+from etude.analysis.load_subject import read_subject
 from etude.analysis.subject import Subject
 from etude.analysis.summaries import Summaries, SummaryRow
 from etude.analysis.verdict import metric_summary
+from etude.analysis.verdict_options import Judging
 from etude.errors import InputError, UsageError
 from etude.figures.data import Point
-from etude.figures.wish import Bars, Wish
-from etude.figures.words import label
+from etude.figures.labels import label
+from etude.figures.plot_options import Bars, Wish
 from etude.results.series import Floats, Series
 from etude.stats.columns import display_name, metric_name
 from etude.stats.intervals import Interval, t_quantile

@@ -24,7 +24,7 @@ from etude.figures.data import (
     Spot,
     State,
 )
-from etude.figures.words import check_count, label
+from etude.figures.labels import check_count, label
 
 ISO_LINES = 6
 """About so many."""

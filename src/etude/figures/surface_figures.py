@@ -9,8 +9,8 @@ from etude.figures.data import Figure
 from etude.figures.surface import Effect, Known, Levels, contours, main_effects, over_levels, solid
 from etude.surface.effects import main_effects as effects_of
 from etude.surface.factors import Cell, Factor, magnitude
-from etude.surface.mapped import Mapped
-from etude.surface.words import axis_label, setting_text, settings_of
+from etude.surface.surface_result import Mapped
+from etude.surface.surface_text import axis_label, setting_text, settings_of
 
 MOST_SETTINGS = 6
 """Of the further factors: of more, the first and last are drawn and those between at even distances."""

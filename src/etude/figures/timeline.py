@@ -11,9 +11,9 @@ from etude.analysis.verdict import Verdict, verdict
 from etude.errors import InputError, UsageError
 from etude.figures.common import MOST_POINTS, Unit, scale, threshold_lines, unit_for, with_unit
 from etude.figures.data import GREY, Axis, Band, Curve, Figure, Layer, Panel, Point
+from etude.figures.labels import label
+from etude.figures.plot_options import Wish
 from etude.figures.sources import Sample, chosen_metrics, shown_metric, trial_values
-from etude.figures.wish import Wish
-from etude.figures.words import label
 from etude.results.series import Flags, Series, Whole
 
 MOST_PANELS = 6

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from etude.history.course import Change, Course, Floats, course_of, days_of, worse
+from etude.history.metric_history import Change, Course, Floats, course_of, days_of, worse
 from etude.history.rules import Rule
 from etude.stats.changes import FEWEST, stepped
 from etude.stats.intervals import Interval

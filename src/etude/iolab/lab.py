@@ -13,7 +13,7 @@ from typing import Any
 from etude.analysis.subject import Subject, subject_of
 from etude.codec import decoded, parsed
 from etude.errors import InputError, Interrupted, MachineRefuses
-from etude.experiment.sitting import already, holds_results
+from etude.experiment.session import already, holds_results
 from etude.figures.save import save
 from etude.figures.style import Style
 from etude.iolab.pictures import figures_of

@@ -12,8 +12,8 @@ from etude.analysis.subject import Subject
 from etude.errors import InputError
 from etude.figures.data import Figure, Line
 from etude.figures.kinds import make
+from etude.figures.plot_options import Threshold, Wish
 from etude.figures.sources import Sample
-from etude.figures.wish import Threshold, Wish
 from etude.iolab.landmarks import landmarks
 from etude.iolab.points import Swept, swept_of, values_of
 from etude.iolab.sweeps import BANDWIDTH, STORAGE

@@ -12,7 +12,7 @@ from etude.analysis.subject import subject_of
 from etude.errors import InputError, UsageError
 from etude.experiment.plan import resuming
 from etude.experiment.run import Observer, extend, resume, run, silent
-from etude.experiment.sitting import EngineMaker
+from etude.experiment.session import EngineMaker
 from etude.iolab.points import Points, swept_of
 from etude.iolab.sweeps import Sweep, make_plan, make_sweep, make_test
 from etude.results.reader import read_experiment

@@ -17,7 +17,7 @@ from scipy.optimize import nnls
 from scipy.special import chdtri, stdtrit
 
 from etude.errors import InputError
-from etude.peak.readings import reading
+from etude.peak.slo_ratio import reading
 from etude.peak.task import Offer, Task, Trial
 from etude.peak.warm_up import warm_up_s
 

@@ -11,15 +11,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from etude.cluster.distributed.jobs import Jobs, again
+from etude.cluster.distributed.part import TASK, Part
 from etude.cluster.pool.job import Ended
-from etude.cluster.spread.jobs import Jobs, again
-from etude.cluster.spread.part import TASK, Part
 from etude.codec import plain
 from etude.errors import EtudeError, InputError
 from etude.peak.deadline import Punctual
-from etude.peak.kept import Kept, Sought, keeping, task_of
 from etude.peak.policies.registry import policy
 from etude.peak.search import search
+from etude.peak.search_store import Kept, Sought, keeping, task_of
 from etude.peak.sources import Source, of_harness, of_simulation
 from etude.results.merge import merged
 

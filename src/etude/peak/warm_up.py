@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from etude.peak.readings import reading
+from etude.peak.slo_ratio import reading
 from etude.peak.task import Task, Trial
 
 Floats = NDArray[np.float64]

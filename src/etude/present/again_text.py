@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from etude.analysis.again import Again, Change, LevelAgain, RatioAgain
+from etude.analysis.repetition import Again, Change, LevelAgain, RatioAgain
 from etude.present import text
 from etude.stats.compare import Ratio
 from etude.units.formatting import quantity, span

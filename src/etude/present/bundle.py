@@ -11,10 +11,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from etude.analysis.judging import Judging
-from etude.analysis.reading import read_subject
+from etude.analysis.load_subject import read_subject
 from etude.analysis.subject import Subject
 from etude.analysis.verdict import verdict
+from etude.analysis.verdict_options import Judging
 from etude.errors import EtudeError, InputError
 from etude.masking import Mask, mask_of, mask_of_all
 from etude.present import details, verdict_text

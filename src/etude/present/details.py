@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from etude.analysis.across import Across, overall
 from etude.analysis.comparison import Comparison, Secondary
-from etude.analysis.timespent import TimeSpent
+from etude.analysis.cross_session import Across, overall
+from etude.analysis.time_breakdown import TimeSpent
 from etude.present import text
 from etude.results.series import Series
 from etude.stats.compare import Ratio
+from etude.stats.cross_session import Refused, SittingsRatio
 from etude.stats.equivalence import Equivalence
-from etude.stats.sittings import Refused, SittingsRatio
 from etude.units.formatting import counted, level_text, percent, quantity, span
 
 LEVEL = 0.05

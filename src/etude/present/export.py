@@ -11,18 +11,18 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from etude.analysis.across import Across, overall
 from etude.analysis.comparison import Comparison
-from etude.analysis.status import status_line, status_of
+from etude.analysis.cross_session import Across, overall
+from etude.analysis.not_compared import not_compared
 from etude.analysis.subject import ended_in
-from etude.analysis.uncompared import not_compared
 from etude.analysis.verdict import Verdict
+from etude.analysis.verdict_status import status_line, status_of
 from etude.errors import cannot_write
 from etude.osutil.named import write_named
 from etude.present import text, verdict_text
 from etude.results.delimited import text_cell
 from etude.stats.compare import Ratio
-from etude.stats.sittings import Refused
+from etude.stats.cross_session import Refused
 from etude.units.formatting import quantity
 
 FORMAT, VERSION = "etude-verdict", 1

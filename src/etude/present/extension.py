@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from etude.analysis.reach import within_reach
+from etude.analysis.reachability import within_reach
 from etude.present.text import GOES_ON, MEASURES_ANEW
 from etude.units.formatting import percent
 
 if TYPE_CHECKING:
     from etude.analysis.comparison import Comparison
-    from etude.analysis.failing import Answer
+    from etude.analysis.gate import Answer
     from etude.analysis.verdict import Verdict
 
 ROOM = 1.2

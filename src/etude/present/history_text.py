@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from etude.history.course import Change, Course, SlowChange
+from etude.history.metric_history import Change, Course, SlowChange
 from etude.stats.samples import exponential
 from etude.store.entry import Entry
 from etude.units.formatting import counted, percent, quantity

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from etude.analysis.warnings import Warning, meaning_of
-from etude.analysis.warnings.about import named, signed, size
+from etude.analysis.warnings.values import named, signed, size
 from etude.present.notes import NAMED, Note
 from etude.units.formatting import counted, quantity
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import fields
 from html import escape
 
-from etude.analysis.status import status_line
 from etude.analysis.verdict import TestVerdict, Verdict
+from etude.analysis.verdict_status import status_line
 from etude.present import text
 from etude.present.verdict_text import answer_lines, verdict_lines
 from etude.units.formatting import counted, quantity

@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from etude.analysis.planned import Planned, Row
-from etude.analysis.reach import INSTEAD, within_reach
+from etude.analysis.planning import Planned, Row
+from etude.analysis.reachability import INSTEAD, within_reach
 from etude.present import text
 from etude.present.again_text import finite
 from etude.stats.planning import likely_factors

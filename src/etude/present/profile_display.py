@@ -9,9 +9,9 @@ import numpy as np
 from etude.iolab.landmarks import size_text
 from etude.iotrace.document import error_name
 from etude.iotrace.profile import CallProfile, FileProfile, ProcessProfile, Profile, Transfers
-from etude.present.fitting import Column
+from etude.present.table_layout import Column
 from etude.present.terminal import Terminal
-from etude.results.words import join_words
+from etude.results.shell_words import join_words
 from etude.units.formatting import counted, percent, quantity
 
 LEVELS = " ▁▂▃▄▅▆▇█"

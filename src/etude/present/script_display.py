@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO, cast
 
 from etude.experiment.bench import Event, Named
-from etude.experiment.ledger import Ledger
+from etude.experiment.progress import Ledger
 from etude.present.terminal import Terminal
 from etude.units.formatting import counted, duration, percent, quantity
 
@@ -107,7 +107,7 @@ def _state(test: Named, ledger: Ledger, beside: str) -> str:
     beside: what stands behind it. Where the rule says there how well a mean is known, by its own estimator, the means
     have no intervals of another.
     """
-    from etude.analysis.asked import judged_columns, mean_factor
+    from etude.analysis.stop_rule_info import judged_columns, mean_factor
 
     program = getattr(test, "program", ())
     judged = judged_columns(program) or ("elapsed",)

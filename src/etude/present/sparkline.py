@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from etude.analysis.judging import Judging
 from etude.analysis.verdict import MetricSummary
+from etude.analysis.verdict_options import Judging
 from etude.results.series import Series
 from etude.units.formatting import counted, quantity
 

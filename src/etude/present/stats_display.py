@@ -6,21 +6,21 @@ import argparse
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from etude.analysis.across import Across
 from etude.analysis.comparison import Comparison
-from etude.analysis.judging import Judging
-from etude.analysis.status import status_of
+from etude.analysis.cross_session import Across
+from etude.analysis.not_compared import not_compared_lines
 from etude.analysis.summaries import Summaries, SummaryRow
-from etude.analysis.uncompared import not_compared_lines
 from etude.analysis.verdict import MetricSummary, TestVerdict, Verdict
-from etude.present import details, further, text
+from etude.analysis.verdict_options import Judging
+from etude.analysis.verdict_status import status_of
+from etude.present import details, extra_statistics, text
 from etude.present.export import to_json
 from etude.present.extension import narrowing, reaching
-from etude.present.fitting import Column
-from etude.present.joined_text import joined_lines
-from etude.present.show import say_notes
+from etude.present.join_text import joined_lines
 from etude.present.sparkline import bar_lines
+from etude.present.table_layout import Column
 from etude.present.terminal import Terminal
+from etude.present.verdict_display import say_notes
 from etude.results.series import Series
 from etude.stats.percentiles import fewest_for_interval
 from etude.units.formatting import counted, level_text, percent, quantity, rounded
@@ -113,7 +113,7 @@ class StatsDisplay:
                 self._screen.say(line)
             for line in details.detail_lines(comparison):
                 self._screen.say(f"  {line}")
-            for line in further.further_lines(verdict.subject, comparison, self._options.test):
+            for line in extra_statistics.further_lines(verdict.subject, comparison, self._options.test):
                 self._screen.say(f"  {line}")
             self._narrower(verdict, comparison)
         for line in not_compared_lines(verdict):
@@ -166,10 +166,14 @@ class StatsDisplay:
         for m in test.metrics:
             if m.summary is None or (m.metric != verdict.primary and not self._options.metric):
                 continue
-            yield from further.mean_lines(series, m, self._options.mean, self._options.trim, self._judging)
-            yield from further.level_lines(m)
+            yield from extra_statistics.mean_lines(
+                series, m, self._options.mean, self._options.trim, self._judging
+            )
+            yield from extra_statistics.level_lines(m)
             if self._options.percentiles:
-                yield from further.percentile_lines(series, m, self._options.percentiles, self._judging)
+                yield from extra_statistics.percentile_lines(
+                    series, m, self._options.percentiles, self._judging
+                )
 
     def _grid(self, what: str, rows: Sequence[tuple[str, MetricSummary | None]]) -> None:
         """A line for each, with what is known of it."""
@@ -207,7 +211,7 @@ class StatsDisplay:
         s, unit = m.summary, m.unit
         assert s is not None
         like = s.median or s.mean or None
-        bar = further.bar(m, self._options.error_bars)
+        bar = extra_statistics.bar(m, self._options.error_bars)
         off = s.mean_interval.half_width if s.mean_interval else None
         off_median = s.median_interval.half_width if s.median_interval else None
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TextIO
 
 from etude.experiment.bench import Event
-from etude.experiment.ledger import Ledger
+from etude.experiment.progress import Ledger
 from etude.present.terminal import Terminal
 from etude.units.formatting import duration
 

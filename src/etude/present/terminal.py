@@ -1,7 +1,7 @@
 """What a screen can show, decided in one place: its width, its styles, the characters of its encoding.
 
 What `bench`, `run`, `stats` and `plan` say to people goes through a `Terminal`: sentences wrap at words, tables fit
-(present/fitting.py), characters that the encoding lacks are written in others. JSON and CSV do not come here.
+(present/table_layout.py), characters that the encoding lacks are written in others. JSON and CSV do not come here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TextIO
 
 from etude import trail
 from etude.escaping import escaped, unescaped
-from etude.present.fitting import Column, cut, table_lines, wrapped
+from etude.present.table_layout import Column, cut, table_lines, wrapped
 
 USUAL_WIDTH = 80
 """Of a terminal that does not say."""

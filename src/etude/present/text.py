@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from etude.analysis.comparison import EXTENDED
-from etude.analysis.reach import INSTEAD
+from etude.analysis.reachability import INSTEAD
 from etude.units.formatting import (
     counted,
     digits,
@@ -21,11 +21,11 @@ from etude.units.formatting import (
 )
 
 if TYPE_CHECKING:
-    from etude.analysis.asked import Asked
+    from etude.analysis.stop_rule_info import Asked
     from etude.analysis.verdict import Comparison, MetricSummary, TestVerdict
     from etude.stats.compare import Ratio
+    from etude.stats.cross_session import SittingsRatio
     from etude.stats.describe import Summary
-    from etude.stats.sittings import SittingsRatio
 
 GOES_ON = "To go on"
 MEASURES_ANEW = "To measure anew"

@@ -6,9 +6,9 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from etude.analysis.status import status_line
-from etude.analysis.uncompared import not_compared_lines
+from etude.analysis.not_compared import not_compared_lines
 from etude.analysis.verdict import Verdict
+from etude.analysis.verdict_status import status_line
 from etude.present.extension import limit_line, reaching
 from etude.present.text import (
     FOLDED_ABOVE,

@@ -27,8 +27,8 @@ from etude.results.reader import not_a_measurement, read_experiment
 from etude.results.readers.rows import told
 from etude.results.readers.source import plain, text_of, unreadable
 from etude.results.regular import open_regular
+from etude.results.shell_words import join_words
 from etude.results.table import MORE_PLACES, PLACES
-from etude.results.words import join_words
 
 VERSION = 1
 _MAGIC = b"etudecol"

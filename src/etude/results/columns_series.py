@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from etude.results.columns import Columns, Metric
-from etude.results.joining import FIRST, NONE, overall, why_not_joined
 from etude.results.model import LATEST_NS, LONGEST_S, MetricKind, is_printed, metric_kind
 from etude.results.series import Column, Failure, Floats, Series, Whole
+from etude.results.trial_join import FIRST, NONE, overall, why_not_joined
 
 _Rows = slice | Whole
 

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from etude.codec import short
 from etude.limits import limit_reached
-from etude.results.joining import NONE, asked_in, join, ways_of
+from etude.results.shell_words import join_words
+from etude.results.trial_join import NONE, asked_in, join, ways_of
 from etude.results.units import kind_of
-from etude.results.words import join_words
 
 MetricValue = Sequence[Any]
 """`[value, unit]`, or `[None, unit, reason]`; then how it is joined, where its METRIC says so."""

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from etude.results.joining import NONE, overall, why_not_joined
 from etude.results.model import MetricKind, metric_kind
 from etude.results.series import Column, Failure, Series
+from etude.results.trial_join import NONE, overall, why_not_joined
 
 if TYPE_CHECKING:
     import polars

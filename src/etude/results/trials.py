@@ -30,11 +30,11 @@ from etude.results.columns import (
     sources_of,
 )
 from etude.results.integrity import check_lines, has_ended, repeated_rows
-from etude.results.joining import asked_in
 from etude.results.model import METRICS, Measurement, check_measurement, is_printed, metric_kind
 from etude.results.reader import not_a_measurement, read_experiment, read_measurements
 from etude.results.regular import open_regular
 from etude.results.results import Results
+from etude.results.trial_join import asked_in
 
 ROLES = ("test", "again", "shell")
 RARE = ("cache", "stdout", "windows", "rows", "kernel", "throttled", "command_text", "accepted")

@@ -15,12 +15,20 @@ from difflib import get_close_matches
 from functools import lru_cache
 
 from etude.errors import UsageError
-from etude.experiment.printed import check_place, unquoted
+from etude.experiment.output_metric import check_place, unquoted
 from etude.patterns import PatternError, compile_pattern
-from etude.results.joining import JOINS, is_join
 from etude.results.model import CACHE_WAYS, METRICS
+from etude.results.trial_join import JOINS, is_join
+from etude.script.directive_words import (
+    NAME,
+    ArgumentError,
+    Word,
+    expected,
+    shown,
+    split_words,
+    variable_name,
+)
 from etude.script.forloop import plain
-from etude.script.wording import NAME, ArgumentError, Word, expected, shown, split_words, variable_name
 from etude.units.parsing import QuantityError, duration
 
 MOST_THREADS = 4096

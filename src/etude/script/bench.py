@@ -15,13 +15,13 @@ from etude.engine import Launch
 from etude.errors import CommandFailed, EtudeError, MachineRefuses
 from etude.experiment.bench import Event
 from etude.experiment.cooling import cool_trial, note_data, restart_machine
-from etude.experiment.ledger import Ledger
-from etude.experiment.printed import Printed, note_matches, printed_metric
-from etude.experiment.sitting import Desk
+from etude.experiment.output_metric import Printed, note_matches, printed_metric
+from etude.experiment.progress import Ledger
+from etude.experiment.session import Desk
 from etude.experiment.trial import group_name
 from etude.machine.boot import record, unit
 from etude.machine.boot.entries import booted_as
-from etude.machine.cool.ways import REBOOTS
+from etude.machine.cool.methods import REBOOTS
 from etude.machine.remote.hosts import LOCAL
 from etude.masking import Mask
 from etude.results.blocks import DISK_BLOCKS, Block, members_of
@@ -31,23 +31,23 @@ from etude.results.writer import directory_name
 from etude.script import checkpoint, environment, stop
 from etude.script.arguments import FIRST_NUMBER, Copied, parse_exec
 from etude.script.checkpoint import STATE_FILE
-from etude.script.crew import Crew, Shared
+from etude.script.exec_probes import Measuring, words_of
 from etude.script.failures import failure_of
+from etude.script.hook_lines import Lines
 from etude.script.library import search_path
-from etude.script.lines import Lines
-from etude.script.measuring import Measuring, words_of
+from etude.script.line_words import command_words
 from etude.script.outputs import drop_outputs, keep_outputs
 from etude.script.program import Program
 from etude.script.remote import Remote, Trial, start_spread
 from etude.script.resfiles import ResFiles, file_name
 from etude.script.rows import accept, partial_notes, printed_metrics, read_log, rows_of, why_failed
 from etude.script.state import OF_OUTPUT, Running, Scope, State
-from etude.script.under_test import file_system_under_test
-from etude.script.words import command_words
+from etude.script.tested_file_system import file_system_under_test
+from etude.script.worker_group import Crew, Shared
 from etude.script.world import CANCELLED, TrialOnDisk
 
 if TYPE_CHECKING:
-    from etude.script.quieting import Quieting
+    from etude.script.quiet import Quieting
 
 SAFE_EVERY_S = 1.0
 """The state is kept at most this often between trials; a trial that is on disk is never run again anyway."""
@@ -222,7 +222,7 @@ class ScriptBench:
         return None
 
     def _quieting(self) -> Quieting:
-        from etude.script.quieting import Quieting
+        from etude.script.quiet import Quieting
 
         self._quiet = self._quiet or Quieting()
         return self._quiet

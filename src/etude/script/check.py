@@ -9,11 +9,11 @@ from functools import cache
 from pathlib import Path
 
 from etude.errors import CommandFailed, EtudeError
-from etude.machine.cool.ways import REBOOTS
+from etude.machine.cool.methods import REBOOTS
 from etude.script import stop
 from etude.script.arguments import Copied, metric_text, parse_exec, parse_placed
+from etude.script.exec_probes import words_of
 from etude.script.machine import Machine
-from etude.script.measuring import words_of
 from etude.script.program import Op, Program
 from etude.script.source import error_at
 from etude.script.state import Running, Scope, State

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from etude.script.wording import ArgumentError, Word, expected, split_words
+from etude.script.directive_words import ArgumentError, Word, expected, split_words
 
 _FLAG = frozenset({"yes", "no"})
 _VALUE = frozenset[str]()

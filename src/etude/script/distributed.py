@@ -9,9 +9,9 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from etude.cluster.distributed.jobs import Jobs, again
+from etude.cluster.distributed.part import Part
 from etude.cluster.pool.job import Ended
-from etude.cluster.spread.jobs import Jobs, again
-from etude.cluster.spread.part import Part
 from etude.errors import CommandFailed, EtudeError, InputError, UsageError
 from etude.experiment import monitoring
 from etude.experiment.monitoring import Monitoring

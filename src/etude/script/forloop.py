@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Context, Decimal
 from functools import lru_cache
 
-from etude.script.wording import ArgumentError, Word, expected, variable_name
+from etude.script.directive_words import ArgumentError, Word, expected, variable_name
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]{1,15}(?:\.[0-9]{0,15})?|\.[0-9]{1,15})")
 _TOKEN = re.compile(r"=|[^\s=]+")

@@ -23,12 +23,12 @@ from etude.script.arguments import (
     parse_threads,
     parse_timeout,
 )
+from etude.script.directive_words import NAME, ArgumentError, shown
 from etude.script.disk import parse_disk
 from etude.script.expand import compile_text
 from etude.script.forloop import parse_for
 from etude.script.program import Instruction, Op, Program, ScriptError
 from etude.script.source import INCLUDES, LogicalLine, Source, error_at, read_lines, read_stored, read_text
-from etude.script.wording import NAME, ArgumentError, shown
 
 ELSE_IFS = ("ELSEIF", "ELSIF")
 INTERNAL = frozenset((Op.END_TEST, Op.END_INTERLEAVE, Op.JUMP, Op.NEXT))

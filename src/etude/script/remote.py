@@ -10,13 +10,13 @@ from typing import Any
 
 from etude.engine import Engine, EngineLost, Launch, Worker
 from etude.errors import InputError, MachineRefuses
-from etude.experiment.printed import printed_text
-from etude.experiment.sitting import Desk
+from etude.experiment.output_metric import printed_text
+from etude.experiment.session import Desk
 from etude.machine.remote import usage
 from etude.machine.remote.clock import Offset
 from etude.machine.remote.host import Host
 from etude.machine.remote.hosts import LOCAL, read_hosts
-from etude.machine.remote.together import Beside, Part, run_together
+from etude.machine.remote.synchronized_start import Beside, Part, run_together
 from etude.results.model import metric_kind
 from etude.script.arguments import Copied
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from etude.experiment.printed import METRIC_BYTES, Printed, printed_metric
+from etude.experiment.output_metric import METRIC_BYTES, Printed, printed_metric
 from etude.results.blocks import Block
 from etude.results.model import from_line, metric_kind
 from etude.results.res import parse_blocks, row_of_block

@@ -13,11 +13,12 @@ from typing import Any
 from etude.engine import Engine
 from etude.errors import Interrupted, UsageError
 from etude.experiment.bench import Event
-from etude.experiment.ledger import Ledger
 from etude.experiment.monitoring import USUAL, Monitoring
 from etude.experiment.origin import begun_directory
 from etude.experiment.plan import check_resumes
-from etude.experiment.sitting import (
+from etude.experiment.progress import Ledger
+from etude.experiment.remote_engine import only_here
+from etude.experiment.session import (
     Desk,
     EngineMaker,
     already,
@@ -27,7 +28,6 @@ from etude.experiment.sitting import (
     new_document,
     sit,
 )
-from etude.experiment.there import only_here
 from etude.machine.boot import record, restart
 from etude.machine.boot.record import boot_id
 from etude.masking import mask_of
@@ -39,16 +39,16 @@ from etude.script.arguments import parse_assignment
 from etude.script.bench import ScriptBench
 from etude.script.check import Outline, outline
 from etude.script.checkpoint import STATE_FILE
-from etude.script.chosen import Chosen
+from etude.script.directive_words import ArgumentError
 from etude.script.failures import raise_failures
 from etude.script.library import search_path
-from etude.script.lost import forget_lost_trials
+from etude.script.lost_trials import forget_lost_trials
 from etude.script.machine import GivenUp, Machine
 from etude.script.parse import parse_script
 from etude.script.program import Program
 from etude.script.state import Scope, State, after_boot
 from etude.script.stop import own_predicate
-from etude.script.wording import ArgumentError
+from etude.script.test_filter import Chosen
 
 Observer = Callable[[Event, Ledger], None]
 

@@ -18,9 +18,9 @@ from typing import NamedTuple
 from etude.errors import InputError
 from etude.osutil.named import open_named
 from etude.osutil.trust import open_for_root
+from etude.script.directive_words import shown
 from etude.script.library import shipped
 from etude.script.program import ScriptError
-from etude.script.wording import shown
 
 INCLUDES = ("INCLUDE", "OPTINCLUDE", "INCLUDEPATH")
 

@@ -19,11 +19,11 @@ from etude.results.readers import read_table
 from etude.results.results import Results
 from etude.results.series import Series
 from etude.results.series_of import series_of_table
-from etude.results.stretches import stretches
+from etude.results.session_groups import stretches
 from etude.results.trials import trials_of_results
+from etude.store.column_encoding import clean, key, pack, runs
 from etude.store.entry import Machine
 from etude.store.machine import machine_of, of_facts
-from etude.store.packed import clean, key, pack, runs
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlch
 
 from etude.errors import InputError, MachineRefuses
 from etude.osutil.files import lock_holder, named_process
-from etude.store.packed import Damaged
+from etude.store.column_encoding import Damaged
 
 PAUSES_S = (0.1, 0.5, 1.0, 2.0, 4.0)
 """Before each further try. A database that is restarted is back within this time, as a rule."""

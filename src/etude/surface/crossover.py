@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from etude.surface.factors import Cell, Factor
-from etude.surface.mapped import Filled, z_of
-from etude.surface.words import setting_text, settings_of
+from etude.surface.surface_result import Filled, z_of
+from etude.surface.surface_text import setting_text, settings_of
 from etude.units.formatting import digits
 
 

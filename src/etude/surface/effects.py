@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from etude.surface.factors import Floats
-from etude.surface.mapped import Filled, z_of
+from etude.surface.surface_result import Filled, z_of
 from etude.units.formatting import digits
 
 

@@ -7,9 +7,9 @@ from collections import Counter
 from dataclasses import dataclass
 
 from etude.surface.factors import Cell, Factor, magnitude
-from etude.surface.mapped import Filled, z_of
 from etude.surface.ranges import LITTLE
-from etude.surface.words import joined
+from etude.surface.surface_result import Filled, z_of
+from etude.surface.surface_text import joined
 from etude.units.formatting import digits, percent
 
 NOTHING = "nothing that was varied"

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from etude.errors import CommandFailed, InputError, UsageError
-from etude.experiment.ask import make_plan
 from etude.experiment.bench import Event
-from etude.experiment.ledger import Ledger
+from etude.experiment.plan_defaults import make_plan
+from etude.experiment.progress import Ledger
+from etude.experiment.remote_engine import only_here
 from etude.experiment.run import resume, run
-from etude.experiment.sitting import EngineMaker
+from etude.experiment.session import EngineMaker
 from etude.experiment.test import MetricPattern, Test
-from etude.experiment.there import only_here
 from etude.experiment.trial import OOM_KILLED
 from etude.machine.resources.oom import oom_kills
 from etude.peak.harnesses.spec import fill

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from scipy import special
 
 from etude.surface.factors import Cell
-from etude.surface.mapped import Estimate, Mapped
-from etude.surface.words import joined, span_text, value_text
+from etude.surface.surface_result import Estimate, Mapped
+from etude.surface.surface_text import joined, span_text, value_text
 from etude.units.formatting import counted
 
 MOST_NAMED = 4

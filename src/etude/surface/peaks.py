@@ -17,18 +17,18 @@ from etude.peak.bench import Bench
 from etude.peak.goal import Criterion, Goal
 from etude.peak.harnesses.simulated import SimulatedServer
 from etude.peak.harnesses.spec import Harness as CommandHarness
-from etude.peak.kept import Kept, Sought, keeping
+from etude.peak.observed_bench import Watched
 from etude.peak.policies.belief.evidence import gathered
 from etude.peak.policies.belief.grid import believed
 from etude.peak.policies.policy import Policy
 from etude.peak.policies.registry import DEFAULT, policy
 from etude.peak.search import search, spent
+from etude.peak.search_store import Kept, Sought, keeping
 from etude.peak.sources import HIGHEST, LOWEST, Source
 from etude.peak.task import Answer, Offer, Task, Trial
-from etude.peak.watched import Watched
 from etude.peak.window import Window
 from etude.surface.factors import Cell, Space
-from etude.surface.mapping import Visit
+from etude.surface.next_configuration import Visit
 from etude.surface.response import Asked, Tell
 from etude.surface.samples import Sample, State
 from etude.surface.simulated import SURFACES, SimulatedSurface

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from etude.surface.factors import Cell, Factor
-from etude.surface.mapped import Filled, z_of
-from etude.surface.words import joined, row_of, setting_text, settings_of
+from etude.surface.surface_result import Filled, z_of
+from etude.surface.surface_text import joined, row_of, setting_text, settings_of
 from etude.units.formatting import percent
 
 LITTLE = 0.05

@@ -22,7 +22,7 @@ from etude.peak.rehearse import MARGIN, Place, executor, of_means
 from etude.peak.search import search, spent
 from etude.peak.task import Offer, Task, Trial
 from etude.surface.factors import Cell, Floats, Space
-from etude.surface.mapping import Rules, Visit, as_predicted, decide
+from etude.surface.next_configuration import Rules, Visit, as_predicted, decide
 from etude.surface.peaks import Shapes, sample_of, shapes_after, task_of
 from etude.surface.samples import Sample
 from etude.surface.surrogates.process import Prior

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from etude.machine.resources.resource import Setting
-from etude.surface.mapping import Visit
+from etude.surface.next_configuration import Visit
 from etude.surface.samples import Sample
 
 Tell = Callable[[str], None]

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from etude.errors import UsageError
-from etude.located import Section, document, finite, line_of
 from etude.machine.resources.resource import Resource
 from etude.machine.resources.table import check_levels, resource_of
 from etude.patterns import PatternError, compile_pattern
-from etude.peak.most import LONGEST_BUDGET_S
+from etude.peak.limits import LONGEST_BUDGET_S
 from etude.results.model import METRICS
 from etude.surface.factors import Cell, Factor, Scale, Space, magnitude
-from etude.surface.mapping import Plan, Rules, contradiction
+from etude.surface.next_configuration import Plan, Rules, contradiction
+from etude.toml_config import Section, document, finite, line_of
 from etude.units.parsing import QuantityError
 
 OF_RESPONSE = {

@@ -16,29 +16,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from etude.analysis.warnings.machine import machine_warnings
-from etude.cluster.pool.followed import FollowedPool
 from etude.cluster.pool.job import ELSEWHERE, TRIES, UNFIT, Ended
 from etude.cluster.pool.journal import Submitted
+from etude.cluster.pool.journaled_pool import FollowedPool
 from etude.errors import CommandFailed, EtudeError, InputError, MachineRefuses
 from etude.stats.twosample import Difference, welch
 from etude.surface.attempt import INTERRUPTED, Attempt
-from etude.surface.celljobs import CellJobs, attempt_in, is_begun, on_disk, read_todo, sample_in
-from etude.surface.chart import (
-    HOPELESS,
-    LEAST_S,
-    Means,
-    findings,
-    foretold,
-    hopeless,
-    taught_before,
-)
-from etude.surface.costs import LEAST, expected_cost
+from etude.surface.configuration_jobs import CellJobs, attempt_in, is_begun, on_disk, read_todo, sample_in
+from etude.surface.cost_model import LEAST, expected_cost
 from etude.surface.factors import Cell, Floats
-from etude.surface.incell import failed
-from etude.surface.kept import KeptSurface
-from etude.surface.mapping import Visit, decide, fitted, visit
+from etude.surface.map_store import KeptSurface
+from etude.surface.measure_configuration import failed
+from etude.surface.next_configuration import Visit, decide, fitted, visit
+from etude.surface.run_map import HOPELESS, LEAST_S, Means, findings, foretold, hopeless, taught_before
 from etude.surface.samples import Sample, known
-from etude.surface.surrogates.choose import Choice
+from etude.surface.surrogates.selection import Choice
 from etude.units.formatting import percent
 
 LEAST_ON_MACHINE = 4

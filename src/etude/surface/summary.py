@@ -12,7 +12,6 @@ from scipy import special
 from etude.surface.crossover import Crossover, crossovers
 from etude.surface.effects import Interaction, MainEffect, interactions, main_effects
 from etude.surface.limits import Limit, limits, limits_text
-from etude.surface.mapped import Mapped
 from etude.surface.optimum import Optimum, optimum
 from etude.surface.ranges import (
     LITTLE,
@@ -22,6 +21,7 @@ from etude.surface.ranges import (
     break_evens,
     effective_ranges,
 )
+from etude.surface.surface_result import Mapped
 from etude.units.formatting import counted, duration, percent
 
 

@@ -10,7 +10,7 @@ from statistics import fmean
 
 import pytest
 
-from etude.analysis.reading import read_subject
+from etude.analysis.load_subject import read_subject
 from etude.analysis.verdict import Verdict, verdict
 from etude.cli.main import main
 from support.places import EXAMPLES

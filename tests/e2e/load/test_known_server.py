@@ -19,7 +19,7 @@ import pytest
 
 from etude.errors import MachineRefuses
 from etude.peak.goal import Criterion
-from etude.peak.harnesses.known import KnownServer
+from etude.peak.harnesses.known_server import KnownServer
 from etude.peak.task import Offer
 from etude.peak.window import Window, together
 from etude.program import engine_path

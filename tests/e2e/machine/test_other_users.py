@@ -18,8 +18,8 @@ from pathlib import Path
 
 import pytest
 
-from etude.cluster.pool.copied import _HOLD as HOLD
-from etude.cluster.pool.copied import PREFIX
+from etude.cluster.pool.engine_only_pool import _HOLD as HOLD
+from etude.cluster.pool.engine_only_pool import PREFIX
 from etude.experiment.plan import _digest
 from etude.iolab import lab as lab_module
 from support.real import ETUDE, one_line

@@ -22,7 +22,7 @@ from etude.machine.resources.ledger import held
 from etude.machine.resources.resource import Resource, Setting, limited, undo_left
 from etude.machine.resources.table import resource_of
 from etude.machine.resources.tools import within
-from etude.machine.resources.undoing import detach_loop, loops_of
+from etude.machine.resources.undo_steps import detach_loop, loops_of
 from etude.osutil.mounts import mounts
 
 pytestmark = [pytest.mark.serial, pytest.mark.needs_root]

@@ -18,8 +18,8 @@ import pytest
 from etude.engine import Engine, Launch, Worker
 from etude.probes.executables import find_executables
 from etude.probes.probe import Context, Probe
-from etude.probes.probing import Probing
 from etude.probes.registry import find_probe
+from etude.probes.run_probes import Probing
 
 PYTHON = os.path.realpath(sys.executable)
 AT_LEAST_S = 2.0
@@ -191,7 +191,7 @@ AS_NOBODY = """
 import json, os, sys, time
 from etude.probes.others import Others
 from etude.probes.probe import Context
-from etude.probes.probing import Probing
+from etude.probes.run_probes import Probing
 os.setgroups([]); os.setgid(65534); os.setuid(65534)
 burner = int(sys.argv[1])
 clock = lambda: time.clock_gettime((~burner << 3) | 2)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from etude.peak.kept import Kept
+from etude.peak.search_store import Kept
 from support.places import DOCS
 
 pytestmark = pytest.mark.beside

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from etude.peak.kept import Kept
+from etude.peak.search_store import Kept
 from etude.peak.task import Trial
 from support.real import ETUDE, etude, one_line
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from etude.peak.kept import Kept
+from etude.peak.search_store import Kept
 from support.places import EXAMPLES
 from support.real import etude, processes_with
 

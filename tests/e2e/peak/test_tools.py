@@ -15,7 +15,7 @@ import pytest
 
 from etude.peak.bench import Bench, Enough
 from etude.peak.harnesses.spec import parse_harness, read_harness
-from etude.peak.readings import reading
+from etude.peak.slo_ratio import reading
 from etude.peak.task import Offer, Trial
 from etude.peak.window import Window, together
 from support.places import EXAMPLES

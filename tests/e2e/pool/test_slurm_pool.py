@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from etude.cluster.pool.followed import FollowedPool
 from etude.cluster.pool.job import ELSEWHERE, Ended, Job
 from etude.cluster.pool.journal import Journal
+from etude.cluster.pool.journaled_pool import FollowedPool
 from etude.cluster.pool.pool import Pool
 from etude.cluster.pool.slurm import commands
 from etude.cluster.pool.slurm import pool as slurm_pool
@@ -205,7 +205,7 @@ def test_slurm_may_be_away_while_jobs_run(
 CONTROLLER = """
 import sys, time
 from pathlib import Path
-from etude.cluster.pool.followed import FollowedPool
+from etude.cluster.pool.journaled_pool import FollowedPool
 from etude.cluster.pool.job import Job
 from etude.cluster.pool.journal import Journal
 from etude.cluster.pool.spec import open_pool, read_pool

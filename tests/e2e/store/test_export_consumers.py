@@ -17,7 +17,7 @@ import pytest
 
 from etude.export.document import Compared, Document
 from etude.export.formats import exported
-from etude.export.words import one_line
+from etude.export.narrow_text import one_line
 from support import consumers
 from support.made_documents import BEGAN, RUN, point
 

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from etude.errors import UsageError
 from etude.export.document import Compared, Document, Figures, Lost, lost_lines
 from etude.export.formats import FORMATS, exported, format_of
-from etude.export.words import at_most, identifier, one_line, word
+from etude.export.narrow_text import at_most, identifier, one_line, word
 from etude.results.readers import read_table
 from support.golden import Golden
 from support.made_documents import BEGAN, MACHINE, RUN, documents, point

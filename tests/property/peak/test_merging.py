@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.peak.harnesses.merging import Merging
-from etude.peak.harnesses.reading import Told
+from etude.peak.harnesses.load_report import Told
+from etude.peak.harnesses.merge_reports import Merging
 from etude.peak.window import Window, together
 from etude.results.histograms import Counted
 

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from etude.stats import (
     compare,
+    cross_session,
     equivalence,
     leak,
     means,
     percentiles,
     ranks,
-    sittings,
     twosample,
     variances,
     warmup,
@@ -102,7 +102,9 @@ TWO_SAMPLES = {
     "permutation": lambda a, b: permutation(a, b, resamples=19),
     "bootstrap_ratio": lambda a, b: bootstrap_ratio(a, b, resamples=19),
     "bootstrap_ratio, BCa": lambda a, b: bootstrap_ratio(a, b, resamples=19, method="BCa", of="mean"),
-    "compare_sittings": lambda a, b: sittings.compare_sittings(a, b, sittings.between_sittings([a, b, a, b])),
+    "compare_sittings": lambda a, b: cross_session.compare_sittings(
+        a, b, cross_session.between_sittings([a, b, a, b])
+    ),
 }
 
 

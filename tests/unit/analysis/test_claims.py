@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from etude.analysis.comparison import Comparison
-from etude.analysis.judging import Judging
-from etude.analysis.planned import Wanted, plan_from
+from etude.analysis.planning import Wanted, plan_from
 from etude.analysis.subject import subject_of
 from etude.analysis.verdict import verdict
+from etude.analysis.verdict_options import Judging
 from etude.api import make_plan, run
 from etude.present.text import caution
 from etude.results.reader import load_results

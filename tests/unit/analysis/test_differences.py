@@ -6,8 +6,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.analysis.again import machine_differences
 from etude.analysis.differences import NOT_THERE, Difference, compare, compare_states, first_line
+from etude.analysis.repetition import machine_differences
 from support.golden import Golden
 
 FILE = {"path": "/usr/bin/cc", "file": "/usr/bin/gcc-12", "bytes": 9, "package": "gcc-12", "version": "12.2"}

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from etude.analysis.judging import Judging
 from etude.analysis.other_processes import other_processes
 from etude.analysis.verdict import verdict
+from etude.analysis.verdict_options import Judging
 from etude.analysis.warnings import Thresholds
 from etude.results.blocks import Block, TrialBlock, to_line
 from etude.results.reader import load_results

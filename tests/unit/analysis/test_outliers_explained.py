@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from etude.analysis import outliers_explained
-from etude.analysis.judging import Judging
+from etude.analysis.load_subject import read_subject
 from etude.analysis.outliers_explained import NOTHING
-from etude.analysis.reading import read_subject
 from etude.analysis.subject import Subject
 from etude.analysis.verdict import verdict
+from etude.analysis.verdict_options import Judging
 from etude.analysis.warnings import Warning
 from etude.analysis.warnings.warning import warning
 from support.golden import Golden

@@ -10,9 +10,9 @@ from types import FrameType
 import numpy as np
 import pytest
 
-from etude.analysis.judging import Judging
-from etude.analysis.reading import read_subject
+from etude.analysis.load_subject import read_subject
 from etude.analysis.verdict import verdict
+from etude.analysis.verdict_options import Judging
 from etude.results.model import METRICS as KNOWN
 from support.builders import measurement, results_directory
 from support.monitored import busy_second, trials_of_seconds

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from etude.analysis.samework import WorkDifference
+from etude.analysis.output_equivalence import WorkDifference
 from etude.analysis.warnings import KINDS, Thresholds, Warning, series_warnings, work_warnings
-from etude.results.joining import ways_of
 from etude.results.series import Column, Failure, Series
+from etude.results.trial_join import ways_of
 from etude.stats.outliers import outlier_places
 from etude.stats.warmup import other_level
 from support.profiles import examples

@@ -16,8 +16,8 @@ import pytest
 
 from etude.analysis.verdict import verdict
 from etude.analysis.warnings.warning import warning
-from etude.present.show import say_notes
 from etude.present.terminal import Terminal
+from etude.present.verdict_display import say_notes
 from etude.results.reader import load_results
 from support.fakes import World, around
 from support.golden import Golden

@@ -22,19 +22,12 @@ from etude.errors import MachineRefuses
 from etude.peak.bench import Bench, Enough
 from etude.peak.deadline import Punctual
 from etude.peak.goal import Criterion, Goal
-from etude.peak.kept import Kept
+from etude.peak.search_store import Kept
 from etude.peak.task import Answer, Finding, Offer, Task, Trial
 from etude.peak.window import Window
-from etude.present.peak_part import trials_table
-from etude.present.peak_show import load_columns
-from etude.present.peak_words import (
-    answer_lines,
-    missed_line,
-    ran_text,
-    reading_texts,
-    span_text,
-    why_missed,
-)
+from etude.present.peak_display import load_columns
+from etude.present.peak_section import trials_table
+from etude.present.peak_text import answer_lines, missed_line, ran_text, reading_texts, span_text, why_missed
 from etude.results.histograms import Counted
 from support.golden import Golden
 

@@ -13,9 +13,9 @@ from etude.cli.report import parts_of
 from etude.cli.surface_response import simulated_response
 from etude.errors import MachineRefuses
 from etude.machine.resources.table import Quota
-from etude.surface.celljobs import CellJobs, sample_in
-from etude.surface.kept import KeptSurface
-from etude.surface.mapping import Visit
+from etude.surface.configuration_jobs import CellJobs, sample_in
+from etude.surface.map_store import KeptSurface
+from etude.surface.next_configuration import Visit
 from etude.surface.peaks import PeakRate
 from support.charting import lines
 from support.fakes import World

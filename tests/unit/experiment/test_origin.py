@@ -12,8 +12,8 @@ import pytest
 from etude.api import make_plan
 from etude.errors import InputError, Interrupted
 from etude.experiment.bench import Event
-from etude.experiment.ledger import Ledger
 from etude.experiment.new_limits import NewLimits
+from etude.experiment.progress import Ledger
 from etude.experiment.run import resume, run
 from etude.experiment.test import Test
 from etude.machine import snapshot

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from etude.analysis.status import status_of
 from etude.analysis.verdict import verdict
+from etude.analysis.verdict_status import status_of
 from etude.api import make_plan, run
 from etude.errors import EtudeError, InputError, Interrupted, MachineRefuses, UsageError
-from etude.experiment.ledger import paired_samples, trials_of
 from etude.experiment.new_limits import NewLimits
 from etude.experiment.plan import Plan
+from etude.experiment.progress import paired_samples, trials_of
 from etude.experiment.run import resume
 from etude.experiment.test import Test
 from etude.present.extension import reaching

@@ -11,9 +11,9 @@ import pytest
 
 from etude.api import make_plan, run
 from etude.errors import EtudeError, Interrupted, MachineRefuses, UsageError
-from etude.experiment import ledger as samples
-from etude.experiment.ledger import Trial
+from etude.experiment import progress as samples
 from etude.experiment.plan import Plan, RuleSpec
+from etude.experiment.progress import Trial
 from etude.experiment.run import Outcome, resume
 from etude.experiment.test import MetricPattern, Test
 from etude.stats.stopping import Decision, MeanPrecision, Seen

@@ -12,10 +12,10 @@ import pytest
 from etude.figures.bars import bars_of
 from etude.figures.data import Figure
 from etude.figures.kinds import make
+from etude.figures.plot_options import Wish, threshold
 from etude.figures.sources import read_samples
 from etude.figures.style import Style
 from etude.figures.surface import Known, Levels, contours, cost_by_policy, solid
-from etude.figures.wish import Wish, threshold
 from support.builders import measurement, results_directory
 from support.places import DATA
 

@@ -69,8 +69,8 @@ def changed(figure: Figure) -> Figure:
 
 def test_the_tolerance_finds_one_bar_that_is_another(tmp_path: Path) -> None:
     from etude.figures.kinds import make
+    from etude.figures.plot_options import Wish
     from etude.figures.sources import read_samples
-    from etude.figures.wish import Wish
 
     data = DATA / "postmark"
     wish = Wish(metrics=("elapsed", "system", "user"))

@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from etude.analysis.reading import read_subject
+from etude.analysis.load_subject import read_subject
 from etude.analysis.subject import Subject
 from etude.analysis.verdict import verdict
 from etude.errors import InputError, UsageError
 from etude.figures.bars import bars
 from etude.figures.data import Bars, Curve, Figure, Line, Mark, Point
 from etude.figures.kinds import make, usual_kind
+from etude.figures.plot_options import Wish, threshold
 from etude.figures.ratio import crossings
 from etude.figures.sources import read_samples, summary_point
-from etude.figures.wish import Wish, threshold
 from etude.results.series import Floats
 from etude.stats.crossings import crossing
 from etude.stats.intervals import t_quantile

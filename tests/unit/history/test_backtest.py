@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from etude.history.backtest import Rate, backtest
-from etude.history.confirming import borne_out
-from etude.history.course import course_of
-from etude.history.kept import current, keep
+from etude.history.confirmation import borne_out
+from etude.history.metric_history import course_of
 from etude.history.rules import Rule
+from etude.history.stored_backtests import current, keep
 from etude.stats.compare import paired_ratio
 from etude.store.entry import Mark
 from support.made_histories import commit, history

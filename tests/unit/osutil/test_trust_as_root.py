@@ -15,12 +15,11 @@ import pytest
 
 from etude.cli.again import again
 from etude.cli.verb_parsers import verb_parser
-from etude.cluster.pool.fetch import carried
+from etude.cluster.distributed.request import stored
 from etude.cluster.pool.slurm.commands import Slurm
-from etude.cluster.spread.asked import stored
+from etude.cluster.pool.staged_pool import carried
 from etude.errors import EtudeError, InputError
 from etude.experiment.plan import plan_to_resume
-from etude.located import document
 from etude.machine.boot import unit
 from etude.machine.remote.hosts import Entry
 from etude.machine.remote.link import Link
@@ -37,6 +36,7 @@ from etude.probes.executables import find_executables
 from etude.program import engine_path
 from etude.script.parse import parse_script
 from etude.store.repository import commit_of
+from etude.toml_config import document
 
 pytestmark = pytest.mark.needs_root
 

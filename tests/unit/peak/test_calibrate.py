@@ -14,7 +14,7 @@ from etude.peak.goal import Criterion, Goal
 from etude.peak.harnesses.curves import CURVES
 from etude.peak.harnesses.noise import NOISE, QUIET
 from etude.peak.harnesses.simulated import SimulatedServer
-from etude.peak.readings import Reading
+from etude.peak.slo_ratio import Reading
 from etude.peak.task import Offer, Task, Trial
 from etude.peak.window import Window
 from support.policy_simulator import trial

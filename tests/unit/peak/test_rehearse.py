@@ -13,8 +13,8 @@ from etude.peak.goal import Criterion, Goal
 from etude.peak.harnesses.curves import CURVES, TROUBLED
 from etude.peak.harnesses.noise import NOISE, QUIET
 from etude.peak.harnesses.simulated import SimulatedServer
-from etude.peak.readings import bracket, readings
 from etude.peak.rehearse import Place, binomial_interval, place_like, rehearse
+from etude.peak.slo_ratio import bracket, readings
 from etude.peak.task import Answer, Finding, Offer, Task, Trial
 
 TASK = Task(Goal((Criterion("mean", 0.040),)), 50, 5000, runlength_s=60.0)

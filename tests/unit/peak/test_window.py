@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from etude.peak.goal import Criterion, Goal
 from etude.peak.harnesses.command import Watched
-from etude.peak.harnesses.reading import Told
+from etude.peak.harnesses.load_report import Told
 from etude.peak.window import Window, together
 from etude.results.histograms import Counted
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from etude.analysis.comparison import Comparison, Secondary
-from etude.analysis.timespent import time_spent
+from etude.analysis.time_breakdown import time_spent
 from etude.present.details import cache_line, detail_lines, p_text, time_line
 from etude.results.series import Series
 from etude.stats.compare import Ratio, paired_ratio, unpaired_ratio

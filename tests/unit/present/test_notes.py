@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.analysis.warnings import KINDS, Warning
-from etude.analysis.warnings.about import signed
+from etude.analysis.warnings.values import signed
 from etude.analysis.warnings.warning import warning
 from etude.present.note_text import note_line, short_text
 from etude.present.notes import notes_of

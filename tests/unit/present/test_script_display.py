@@ -8,7 +8,7 @@ import itertools
 import pytest
 
 from etude.experiment.bench import Event
-from etude.experiment.ledger import Ledger
+from etude.experiment.progress import Ledger
 from etude.present.script_display import ScriptDisplay
 from etude.script.state import Running
 from etude.stats.describe import describe

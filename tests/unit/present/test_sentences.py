@@ -10,10 +10,10 @@ from typing import Any, cast
 
 import pytest
 
-from etude.analysis.asked import Asked
-from etude.analysis.quieter import Quieter
+from etude.analysis.quieter_metrics import Quieter
+from etude.analysis.stop_rule_info import Asked
 from etude.analysis.verdict import Comparison, MetricSummary, TestVerdict, Verdict
-from etude.present.joined_text import joined_lines
+from etude.present.join_text import joined_lines
 from etude.present.text import (
     basis_line,
     caution,
@@ -25,7 +25,7 @@ from etude.present.text import (
     widened_line,
 )
 from etude.present.verdict_text import compared_lines
-from etude.results.joining import why_not_joined
+from etude.results.trial_join import why_not_joined
 from etude.stats.compare import Ratio
 from etude.stats.describe import describe
 from etude.stats.intervals import Interval

@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.analysis.judging import Judging
 from etude.analysis.subject import subject_of_table
 from etude.analysis.verdict import verdict
+from etude.analysis.verdict_options import Judging
 from etude.present.sparkline import LEVELS, bar_lines, sparkline
 from etude.results.readers import read_table
 

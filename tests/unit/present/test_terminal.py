@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from etude.present.fitting import Column
+from etude.present.table_layout import Column
 from etude.present.terminal import PLAIN, Terminal, encoding_of
 
 UTF8 = {"LANG": "en_GB.UTF-8", "TERM": "xterm"}

@@ -16,8 +16,8 @@ import pytest
 from etude.engine import Engine, Launch, Worker
 from etude.probes.executables import find_executables
 from etude.probes.probe import Context
-from etude.probes.probing import Probing
 from etude.probes.registry import find_probe
+from etude.probes.run_probes import Probing
 from support.places import DOCS
 
 DOCUMENT = DOCS / "extending.md"

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from etude.probes.executables import Executable, find_executables, parse_output
 from etude.probes.probe import Context, ProbeFailed, Reading
-from etude.probes.probing import Probing
+from etude.probes.run_probes import Probing
 from support.golden import Golden
 
 

@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from etude.errors import InputError
-from etude.experiment.ledger import trials_of
+from etude.experiment.progress import trials_of
 from etude.results.merge import merged, renumbered
 from etude.results.model import Measurement
 from etude.results.reader import load_results

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.experiment.ledger import trials_of
+from etude.experiment.progress import trials_of
 from etude.results.columns import read_columns
 from etude.results.columns_series import series_of_columns
 from etude.results.model import Measurement

@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.errors import InputError, MachineRefuses, UsageError
-from etude.experiment.sitting import new_directory
+from etude.experiment.session import new_directory
 from etude.peak.record import alone
 from etude.results import writer as writer_module
 from etude.results.blocks import Block, TrialBlock, read_blocks

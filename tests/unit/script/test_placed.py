@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.script.arguments import Copied, Placed, parse_copy, parse_exec, parse_placed, parse_timeout
+from etude.script.directive_words import ArgumentError
 from etude.script.parse import parse_text
 from etude.script.program import ScriptError
 from etude.script.state import Scope, State
-from etude.script.wording import ArgumentError
 from support.worlds import NotedWorld, play
 
 NAMES = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,5}", fullmatch=True)

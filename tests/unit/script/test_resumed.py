@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from etude.errors import InputError, Interrupted
-from etude.experiment import sitting
+from etude.experiment import session
 from etude.experiment.bench import Event
-from etude.experiment.ledger import Ledger
+from etude.experiment.progress import Ledger
 from etude.machine.boot import record
 from etude.results.reader import load_results, read_experiment
 from etude.results.writer import write_experiment
@@ -72,7 +72,7 @@ def test_a_script_that_was_killed_when_all_was_measured_is_resumed(tmp_path: Pat
         raise SystemExit
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sitting, "_finish", killed)
+        patch.setattr(session, "_finish", killed)
         with pytest.raises(SystemExit):
             run_script(asked, path, observe=silent, make_engine=World().make_engine)
     for sessions in (2, 2):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from etude.experiment.printed import Printed
+from etude.experiment.output_metric import Printed
 from etude.results.windows import Taken
 from etude.script.rows import rows_of
 

@@ -9,11 +9,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 
+from etude.stats.cross_session import Between, Refused, between_sittings, compare_sittings, given_between
 from etude.stats.intervals import Interval, mean_interval
 from etude.stats.levels import no_narrower, split, split_by_kind
 from etude.stats.moments import effective_moments
 from etude.stats.series import lognormal
-from etude.stats.sittings import Between, Refused, between_sittings, compare_sittings, given_between
 from etude.stats.twosample import welch
 
 

@@ -18,13 +18,13 @@ from etude.experiment.new_limits import NewLimits
 from etude.experiment.run import extend, resume
 from etude.experiment.test import Test
 from etude.peak.goal import Criterion, Goal
-from etude.peak.kept import Sought, keeping
+from etude.peak.search_store import Sought, keeping
 from etude.peak.task import Offer, Task, Trial
 from etude.peak.window import Window
 from etude.results.readers import read_table
 from etude.store.content import read_content
 from etude.store.machine import machine_of
-from etude.surface.mapping import Rules
+from etude.surface.next_configuration import Rules
 from support.builders import measurement
 from support.charting import Made, mapped
 from support.fakes import World

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etude.surface.factors import Cell, Factor, Space
-from etude.surface.mapping import (
+from etude.surface.next_configuration import (
     LEAST_SPREAD,
     Enough,
     Plan,
@@ -370,7 +370,7 @@ def test_of_many_samples_the_last_few_only_count_as_measured(monkeypatch: pytest
     ]  # fmt: skip
     assert [learnt(n, 511) for n in (0, 3, 9, 31, 100, 300, 9999)] == [0, 3, 8, 28, 96, 288, 9728]
     assert [learnt(n, 31) for n in (7, 100, 256)] == [7, 100, 256]
-    monkeypatch.setattr("etude.surface.mapping.EACH", 16)
+    monkeypatch.setattr("etude.surface.next_configuration.EACH", 16)
     space = Space(
         (Factor("a", "linear", tuple(map(float, range(9)))), Factor("b", "log", (1.0, 2.0, 4.0, 8.0, 16.0)))
     )

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from etude.surface.mapping import doubtful, far_off
+from etude.surface.next_configuration import doubtful, far_off
 from etude.surface.samples import Sample, known
 from etude.surface.surrogate import Predicted
-from etude.surface.surrogates.choose import Choice
+from etude.surface.surrogates.selection import Choice
 
 CELLS = [(n,) for n in range(10)]
 TRUE = 100.0

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.errors import CommandFailed, InputError
-from etude.experiment.ask import make_plan
+from etude.experiment.plan_defaults import make_plan
 from etude.results.reader import load_results
 from etude.surface.factors import Cell, Factor, Space
-from etude.surface.kept import Charted, KeptSurface, charted, keeping_surface
-from etude.surface.mapping import Rules, Visit
+from etude.surface.map_store import Charted, KeptSurface, charted, keeping_surface
+from etude.surface.next_configuration import Rules, Visit
 from etude.surface.samples import Sample
 from support.charting import SPACE, Made, lines, mapped, product, unknown
 

@@ -19,8 +19,8 @@ from etude.engine import Launch
 from etude.errors import CommandFailed, InputError, MachineRefuses
 from etude.machine.resources.resource import Setting
 from etude.results.reader import load_results
-from etude.surface.mapping import Visit
 from etude.surface.metric import EXPERIMENT, Metric
+from etude.surface.next_configuration import Visit
 from etude.surface.response import Asked
 from etude.surface.samples import Sample
 from etude.surface.spec import MetricOf

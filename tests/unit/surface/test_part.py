@@ -7,7 +7,7 @@ import pytest
 from etude.errors import InputError
 from etude.figures.data import Field
 from etude.figures.surface_figures import figures_of
-from etude.present.surface_part import surface_part
+from etude.present.surface_section import surface_part
 from support.made_surfaces import DISKS, FS, NFSDS, power, soft_minimum, surface
 
 

@@ -12,15 +12,15 @@ import pytest
 from etude.errors import InputError, UsageError
 from etude.machine.resources.resource import Setting
 from etude.peak.goal import Criterion, Goal
-from etude.peak.kept import Kept
+from etude.peak.search_store import Kept
 from etude.peak.sources import of_harness as source_of
 from etude.peak.task import Answer, Task
-from etude.surface.chart import Display, Means, chart
 from etude.surface.factors import Factor, Space
-from etude.surface.kept import KeptSurface, charted, keeping_surface
-from etude.surface.mapping import Rules, Visit
+from etude.surface.map_store import KeptSurface, charted, keeping_surface
+from etude.surface.next_configuration import Rules, Visit
 from etude.surface.peaks import SEARCH, of_harness, of_simulation, sample_of, simulated, task_of
 from etude.surface.response import Asked
+from etude.surface.run_map import Display, Means, chart
 
 GOAL = Goal((Criterion("mean", 0.04),))
 TASK = Task(GOAL, 50.0, 5000.0, 100.0)

@@ -12,7 +12,7 @@ from etude.peak.goal import Criterion, Goal
 from etude.peak.rehearse import Place
 from etude.peak.task import Task
 from etude.surface.factors import Factor, Space
-from etude.surface.mapping import Rules
+from etude.surface.next_configuration import Rules
 from etude.surface.rehearsal import Bounds, drawn_surface, rehearse_maps
 
 SPACE = Space((Factor("workers", "log", (1.0, 2.0, 4.0)), Factor("disk", "categorical", ("hdd", "ssd"))))

@@ -19,14 +19,14 @@ from etude.cluster.pool.simulated import Death
 from etude.errors import CommandFailed, InputError, MachineRefuses
 from etude.peak.record import now
 from etude.surface.attempt import Attempt
-from etude.surface.celljobs import read_todo
-from etude.surface.chart import Means
+from etude.surface.configuration_jobs import read_todo
 from etude.surface.factors import Cell, Factor, Space
-from etude.surface.kept import KeptSurface, charted, keeping_surface
-from etude.surface.mapping import Rules, Visit
+from etude.surface.map_store import KeptSurface, charted, keeping_surface
+from etude.surface.next_configuration import Rules, Visit
+from etude.surface.run_map import Means
 from etude.surface.samples import Sample, known
 from etude.surface.spread import SpreadDisplay, apart, machine_findings
-from etude.surface.stored import mapped_of
+from etude.surface.stored_map import mapped_of
 from support.charting import SPACE, lines, product
 from support.golden import Golden
 from support.spreading import Nodes, Response, mapped_over

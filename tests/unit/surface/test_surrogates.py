@@ -12,10 +12,10 @@ from etude.surface.plans import Learning, next_sample
 from etude.surface.samples import Known
 from etude.surface.simulated import REFERENCE, SimulatedSurface
 from etude.surface.surrogate import Predicted
-from etude.surface.surrogates.choose import Chosen, judge
 from etude.surface.surrogates.gaussian import Gaussian
 from etude.surface.surrogates.process import Data, Prior, _regret, fitted, widened
 from etude.surface.surrogates.quadratic import Quadratic, terms
+from etude.surface.surrogates.selection import Chosen, judge
 from etude.surface.surrogates.softmin import Limits, SoftMinimum
 from support.profiles import examples
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from etude.analysis.differences import compare_states
 from etude.analysis.snapshots import shown
-from etude.analysis.status_words import was_simulated
+from etude.analysis.status_text import was_simulated
 from etude.analysis.warnings.warning import Warning, warning
-from etude.results.stretches import restarted_into
+from etude.results.session_groups import restarted_into
 from etude.units.formatting import counted
 
 OF_AN_ENTRY = ("system.kernel_release", "system.kernel_version", "system.command_line")

@@ -8,13 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from etude.analysis.output_equivalence import WorkDifference
 from etude.analysis.pairs import machines_of
-from etude.analysis.reach import INSTEAD, within_reach
-from etude.analysis.samework import WorkDifference
-from etude.analysis.warnings.about import About, signed, tamed
-from etude.analysis.warnings.course import MEMORY, Course, course, leaks
+from etude.analysis.reachability import INSTEAD, within_reach
 from etude.analysis.warnings.shapes import autocorrelated, clock, far_ones, modes, neighbours_alike, skewed
 from etude.analysis.warnings.thresholds import Thresholds
+from etude.analysis.warnings.trend import MEMORY, Course, course, leaks
 from etude.analysis.warnings.trials import (
     caches_not_as_declared,
     failed,
@@ -24,6 +23,7 @@ from etude.analysis.warnings.trials import (
     set_aside,
     too_few,
 )
+from etude.analysis.warnings.values import About, signed, tamed
 from etude.analysis.warnings.warning import Warning, warning
 from etude.results.series import Series
 from etude.stats.compare import more_trials

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from etude.analysis.warnings.about import About, Floats, named, signed, size
-from etude.analysis.warnings.course import Course, other_ends
 from etude.analysis.warnings.thresholds import Thresholds
+from etude.analysis.warnings.trend import Course, other_ends
+from etude.analysis.warnings.values import About, Floats, named, signed, size
 from etude.analysis.warnings.warning import Warning
 from etude.stats.intervals import autocorrelation
 from etude.stats.outliers import outlier_places

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from etude.analysis.warnings.about import named
 from etude.analysis.warnings.thresholds import Thresholds
+from etude.analysis.warnings.values import named
 from etude.analysis.warnings.warning import Warning, warning
-from etude.results.joining import NONE
 from etude.results.model import CALIBRATION, FIRST_RUN, is_printed
 from etude.results.series import Series
+from etude.results.trial_join import NONE
 from etude.units.formatting import counted, quantity
 
 DATA = (

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from etude.cli import parser as kinds
 from etude.cli.verb_parsers import others_given
 from etude.errors import UsageError
-from etude.peak.most import LONGEST_BUDGET_S
+from etude.peak.limits import LONGEST_BUDGET_S
 
 if TYPE_CHECKING:
-    from etude.cluster.pool.wanted import PoolSpec
+    from etude.cluster.pool.pool_config import PoolSpec
 
 UNDECIDED = 8
 """Exit code of a bound that the interval holds, with --undecided fail."""

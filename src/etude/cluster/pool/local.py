@@ -16,10 +16,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from etude.cluster.pool.ends import REFUSALS, SCRIPT, STOPPED, begun, by_itself, end
 from etude.cluster.pool.job import Ended, How, Job
-from etude.cluster.pool.laid import Laid, laid, lay
+from etude.cluster.pool.job_status import REFUSALS, SCRIPT, STOPPED, begun, by_itself, end
 from etude.cluster.pool.shell import Checks
+from etude.cluster.pool.staging import Laid, laid, lay
 from etude.errors import MachineRefuses
 from etude.osutil.files import lock_holder, named_process, try_lock
 

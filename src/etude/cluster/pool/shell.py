@@ -10,8 +10,8 @@ import re
 import shlex
 from dataclasses import dataclass
 
-from etude.cluster.pool.ends import BEGUN, END, OUTPUT, STOPPED
 from etude.cluster.pool.job import Job
+from etude.cluster.pool.job_status import BEGUN, END, OUTPUT, STOPPED
 from etude.errors import UsageError
 from etude.version import __version__
 

@@ -9,15 +9,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn, get_args
 
-from etude.cluster.pool.copied import CopiedPool
-from etude.cluster.pool.fetch import FetchedPool
+from etude.cluster.pool.engine_only_pool import CopiedPool
 from etude.cluster.pool.local import LocalPool
 from etude.cluster.pool.pool import Pool
+from etude.cluster.pool.pool_config import Kind, PoolSpec, Way
 from etude.cluster.pool.slurm.hostlist import expand
 from etude.cluster.pool.slurm.pool import SlurmPool
-from etude.cluster.pool.wanted import Kind, PoolSpec, Way
+from etude.cluster.pool.staged_pool import FetchedPool
 from etude.errors import UsageError
-from etude.located import document
+from etude.toml_config import document
 from etude.units.parsing import QuantityError, duration
 
 KINDS = get_args(Kind)

@@ -14,7 +14,7 @@ from typing import Any
 from etude import codec
 from etude.errors import InputError, MachineRefuses
 from etude.machine import tree
-from etude.machine.boot.settled import most_seconds
+from etude.machine.boot.wait_for_boot import most_seconds
 from etude.osutil.files import sync_directory
 from etude.osutil.trust import trusted
 from etude.results.writer import replace_json

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from etude.machine.cool import engine
-from etude.machine.cool.lies import Loop, loops, mount_of
+from etude.machine.cool.backing_devices import Loop, loops, mount_of
 
 COLD_SHARE, WARM_SHARE = 0.01, 0.90
 """At most this share of a cold data set is in memory, and at least this of a warm one."""

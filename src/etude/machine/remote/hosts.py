@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from etude.located import Section, document
+from etude.toml_config import Section, document
 
 LOCAL = "local"
 """The machine that Étude runs on, among the names of hosts."""

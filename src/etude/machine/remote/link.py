@@ -15,8 +15,8 @@ from pathlib import Path
 from etude.engine import Transport, start
 from etude.errors import MachineRefuses
 from etude.machine.remote.hosts import Entry
-from etude.machine.remote.keeper import Facts, command, understood
-from etude.machine.remote.reaching import Unreached
+from etude.machine.remote.remote_directory import Facts, command, understood
+from etude.machine.remote.retry import Unreached
 from etude.osutil.files import scratch_directory
 from etude.osutil.trust import tool_words
 

@@ -11,8 +11,8 @@ from typing import ClassVar
 from etude.errors import InputError, MachineRefuses
 from etude.machine import tree
 from etude.machine.resources import levels
+from etude.machine.resources.cgroup_limit import Confined, Writes
 from etude.machine.resources.cgroups import Controller, Place
-from etude.machine.resources.confined import Confined, Writes
 from etude.machine.resources.resource import Setting
 
 LIMITS: dict[str, dict[str, str]] = {

@@ -13,7 +13,7 @@ from typing import Any
 
 from etude.errors import EtudeError, InputError, MachineRefuses
 from etude.machine.resources.tools import tool, within
-from etude.machine.resources.undoing import UNDO
+from etude.machine.resources.undo_steps import UNDO
 from etude.osutil.files import replace_file, sync_directory, try_lock
 from etude.osutil.trust import check_directory_for_root, open_for_root
 

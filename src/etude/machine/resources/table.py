@@ -13,8 +13,8 @@ from typing import Any, ClassVar, NoReturn
 from etude.errors import InputError, MachineRefuses
 from etude.machine import tree
 from etude.machine.resources import levels
+from etude.machine.resources.cgroup_limit import Confined, Writes
 from etude.machine.resources.cgroups import Controller, Place
-from etude.machine.resources.confined import Confined, Writes
 from etude.machine.resources.io_limit import LIMITS, Io
 from etude.machine.resources.ledger import Ledger
 from etude.machine.resources.network import SHAPES, Network

@@ -16,7 +16,7 @@ from etude.machine.resources import levels
 from etude.machine.resources.ledger import Ledger, held
 from etude.machine.resources.resource import Setting
 from etude.machine.resources.tools import lacking_any
-from etude.machine.resources.undoing import loops_of
+from etude.machine.resources.undo_steps import loops_of
 from etude.osutil.mounts import mounts
 
 

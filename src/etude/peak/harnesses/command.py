@@ -14,21 +14,21 @@ from typing import Literal, NoReturn
 
 from etude.cluster.pool.allocation import Node
 from etude.errors import CommandFailed, MachineRefuses
-from etude.located import line_of
 from etude.machine.leftovers import stop
 from etude.machine.orphans import Orphans
 from etude.machine.resources.oom import oom_kills
 from etude.peak.bench import Enough
-from etude.peak.generator import Effort, Generator, busy_share, limited, told
+from etude.peak.bottleneck import Effort, Generator, busy_share, limited, told
 from etude.peak.harnesses import processes
 from etude.peak.harnesses.load_hosts import LoadHosts
+from etude.peak.harnesses.load_report import Run, Unreadable
 from etude.peak.harnesses.load_run import LoadRun, LocalRun, Share, Watched, after_first_s, told_by
 from etude.peak.harnesses.processes import Command
 from etude.peak.harnesses.readers import ReaderOf
-from etude.peak.harnesses.reading import Run, Unreadable
 from etude.peak.harnesses.tools.sysbench import checkpoints
 from etude.peak.machine_state import between, counters
 from etude.peak.task import Ended, GeneratorPart, Offer, Task, Trial
+from etude.toml_config import line_of
 
 _LOOK_S = 0.05
 """Between looks at the load command: a wake-up costs 0.1 ms, and a window is ten times as long."""

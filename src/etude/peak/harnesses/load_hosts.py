@@ -1,7 +1,7 @@
 """A load command that runs on several hosts at once: begun at one instant, their reports merged, their ends watched.
 
-The engine of each host starts the command at the instant that all are told (machine/remote/together.py), and ends what
-it started whatever happens here. What the command prints comes over the same connection by a named pipe.
+The engine of each host starts the command at the instant that all are told (machine/remote/synchronized_start.py), and
+ends what it started whatever happens here. What the command prints comes over the same connection by a named pipe.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from etude.errors import MachineRefuses
 from etude.machine.remote.host import Host
 from etude.machine.remote.hosts import Entry
 from etude.machine.remote.link import SLACK_S
-from etude.machine.remote.together import Ended, Part, run_together
+from etude.machine.remote.synchronized_start import Ended, Part, run_together
+from etude.peak.harnesses.load_report import Reader, Told, Unreadable
 from etude.peak.harnesses.load_run import Share, Used, one_line
-from etude.peak.harnesses.merging import Merging
-from etude.peak.harnesses.reading import Reader, Told, Unreadable
+from etude.peak.harnesses.merge_reports import Merging
 
 OVERLAP = 0.90
 """Share of the longest host's run in which all have to offer load."""

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from etude.peak.bench import Enough
 from etude.peak.harnesses import processes
-from etude.peak.harnesses.reading import Reader, Told
+from etude.peak.harnesses.load_report import Reader, Told
 from etude.peak.machine_state import MachineState
 
 _CPU_S = 0.25

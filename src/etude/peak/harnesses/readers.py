@@ -14,7 +14,7 @@ import numpy as np
 
 from etude.errors import EDITED
 from etude.patterns import compile_pattern
-from etude.peak.harnesses.reading import Reader, Run, Told, Unreadable, bounded, excerpt
+from etude.peak.harnesses.load_report import Reader, Run, Told, Unreadable, bounded, excerpt
 from etude.peak.harnesses.tools import fio, hey, httperf, k6, pgbench, sysbench, vegeta
 from etude.peak.window import Window
 from etude.results.histograms import BadHistogram, Counted, decode

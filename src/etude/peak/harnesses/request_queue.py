@@ -15,7 +15,7 @@ from scipy import optimize
 
 from etude.peak.bench import Enough
 from etude.peak.goal import Criterion
-from etude.peak.harnesses.reading import counted
+from etude.peak.harnesses.load_report import counted
 from etude.peak.task import Offer, Trial
 from etude.peak.window import Window
 from etude.results.histograms import Counted

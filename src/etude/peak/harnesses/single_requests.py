@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from etude.peak.harnesses.reading import Run, Told, Unreadable, counted, excerpt
+from etude.peak.harnesses.load_report import Run, Told, Unreadable, counted, excerpt
 from etude.peak.window import Window
 
 DISORDER_S = 1.0

@@ -18,12 +18,11 @@ from typing import Any
 
 from etude.cluster.pool.allocation import other_node
 from etude.errors import UsageError
-from etude.experiment.there import only_here
-from etude.located import Section, document, parsed
+from etude.experiment.remote_engine import only_here
 from etude.machine.remote.hosts import Entry, read_hosts
 from etude.patterns import PatternError, compile_pattern
 from etude.peak.bench import Bench
-from etude.peak.generator import Generator
+from etude.peak.bottleneck import Generator
 from etude.peak.goal import Criterion, Goal
 from etude.peak.harnesses.command import CommandBench, Commands, tells_length
 from etude.peak.harnesses.load_hosts import LoadHosts
@@ -39,8 +38,9 @@ from etude.peak.harnesses.readers import (
     by_expression,
     by_path,
 )
-from etude.peak.most import LONGEST_BUDGET_S, LONGEST_S, MOST_LOAD, MOST_PIECES
+from etude.peak.limits import LONGEST_BUDGET_S, LONGEST_S, MOST_LOAD, MOST_PIECES
 from etude.peak.task import Task
+from etude.toml_config import Section, document, parsed
 from etude.units.parsing import ONE, PER_SECOND, TIME, Unit
 
 SECTIONS = ("name", "goal", "load", "promise", "commands", "reader", "generator", "factors")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from etude.peak.policies.answering import unfinished
+from etude.peak.policies.answer import unfinished
+from etude.peak.policies.load_history import sides
 from etude.peak.policies.stopping import Stopping
-from etude.peak.policies.visits import sides
-from etude.peak.readings import Reading
+from etude.peak.slo_ratio import Reading
 from etude.peak.task import Answer, Task
 
 COLLAPSED = 5e-4

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import special
 
-from etude.peak import anomalies
-from etude.peak.anomalies import not_bracketed
+from etude.peak import diagnostics
+from etude.peak.diagnostics import not_bracketed
 from etude.peak.policies.belief.curves import CAP
 from etude.peak.policies.belief.evidence import Evidence, between, gathered, of_windows
 from etude.peak.task import Answer, Finding, Offer, Task, Trial
@@ -155,7 +155,7 @@ def _bounds(
             task.confidence,
             False,
             finding.what,
-            (finding, *anomalies.findings(task, trials)),
+            (finding, *diagnostics.findings(task, trials)),
         )
     if low >= task.highest and _count(known, low) >= LEAST_TRIALS:
         finding = Finding("above-highest", f"{task.highest:g}, the highest load, is fine still")
@@ -166,7 +166,7 @@ def _bounds(
             task.confidence,
             False,
             finding.what,
-            (finding, *anomalies.findings(task, trials)),
+            (finding, *diagnostics.findings(task, trials)),
         )
     return None
 
@@ -203,14 +203,14 @@ def _blind(task: Task, trials: Sequence[Trial]) -> Offer | Answer:
     if sum(trial.load == last.load for trial in trials) < MOST_BLIND:
         return Offer(last.load, task.runlength_s, "once more")
     why = "no trial tells anything of the server"
-    return Answer(None, 0.0, math.inf, 0.0, False, why, anomalies.findings(task, trials))
+    return Answer(None, 0.0, math.inf, 0.0, False, why, diagnostics.findings(task, trials))
 
 
 def _answer(
     task: Task, trials: Sequence[Trial], known: Sequence[Evidence], rate: float | None, met: bool, why: str
 ) -> Answer:
-    found = anomalies.findings(task, trials)
-    grave = [each for each in found if each.kind not in anomalies.HARMLESS]
+    found = diagnostics.findings(task, trials)
+    grave = [each for each in found if each.kind not in diagnostics.HARMLESS]
     low, high = sides(task, known)
     if rate is None and low > 0:
         found = (not_bracketed(task, low, high, trials), *found)

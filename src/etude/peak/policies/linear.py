@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 
 from etude.peak.policies.binsearch import middle
+from etude.peak.policies.load_history import sides
 from etude.peak.policies.stopping import Stopping
-from etude.peak.policies.visits import sides
-from etude.peak.readings import Reading
+from etude.peak.slo_ratio import Reading
 from etude.peak.task import Answer, Task
 
 

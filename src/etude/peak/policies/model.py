@@ -18,10 +18,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from etude.peak.policies import binsearch
-from etude.peak.policies.answering import unfinished
+from etude.peak.policies.answer import unfinished
+from etude.peak.policies.load_history import allowed
 from etude.peak.policies.stopping import Stopping
-from etude.peak.policies.visits import allowed
-from etude.peak.readings import Reading
+from etude.peak.slo_ratio import Reading
 from etude.peak.task import Answer, Finding, Task
 
 MOST_LOADS = 30

@@ -15,19 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from etude.peak import anomalies
-from etude.peak.policies.belief.checks import (
-    CALM,
-    LOOK_WINDOWS,
-    again,
-    calm_windows,
-    look,
-    recheck_of,
-    recovered,
-    remarked,
-    rising,
-    shedding,
-)
+from etude.peak import diagnostics
 from etude.peak.policies.belief.choice import CLEAR, LEAST_WINDOWS, next_load
 from etude.peak.policies.belief.confirmation import (
     CLEARLY,
@@ -42,7 +30,19 @@ from etude.peak.policies.belief.curves import family
 from etude.peak.policies.belief.evidence import Evidence, gathered, of_windows
 from etude.peak.policies.belief.grid import Belief, believed
 from etude.peak.policies.belief.modes import quicker_ones, slow_share, slower_ones
-from etude.peak.policies.belief.promise import Held, answered, held, reach, unbracketed
+from etude.peak.policies.belief.second_looks import (
+    CALM,
+    LOOK_WINDOWS,
+    again,
+    calm_windows,
+    look,
+    recheck_of,
+    recovered,
+    remarked,
+    rising,
+    shedding,
+)
+from etude.peak.policies.belief.target import Held, answered, held, reach, unbracketed
 from etude.peak.policies.bracket import Bracket
 from etude.peak.task import Answer, Finding, Offer, Task, Trial
 from etude.peak.window import Window
@@ -146,7 +146,7 @@ class Posterior:
         if before and min(*before, now.value) >= CLEARLY:
             return LEAST_WINDOWS
         if before:
-            pair = anomalies.conflict(known, anomalies.DOUBT)
+            pair = diagnostics.conflict(known, diagnostics.DOUBT)
             doubted = pair is not None and now.load in (pair[0].load, pair[1].load)
             return MOST_LOOK_WINDOWS if doubted else LOOK_WINDOWS
         return self.watched if now.value < 0 else LEAST_WINDOWS
@@ -169,7 +169,7 @@ class Posterior:
         """The likeliest rate so far."""
         known = usable(gathered(task, trials))
         if not known:
-            return Answer(None, 0.0, math.inf, 0.0, False, why, anomalies.findings(task, trials))
+            return Answer(None, 0.0, math.inf, 0.0, False, why, diagnostics.findings(task, trials))
         belief = believed(task, known)
         misfit = fits_not(task, belief, known)
         if misfit is not None:
@@ -213,7 +213,7 @@ def nearer(task: Task, known: Sequence[Evidence], rate: float, most: float) -> O
 
 def after_overload(known: Sequence[Evidence], load: float) -> bool:
     """Whether each trial of a load came after an overload, whose mark may have made it too much."""
-    first = min((each.order for each in anomalies.overloads(known)), default=math.inf)
+    first = min((each.order for each in diagnostics.overloads(known)), default=math.inf)
     return all(each.order > first for each in known if each.load == load)
 
 
@@ -265,7 +265,7 @@ def compared(before: Evidence, now: Evidence) -> bool:
         return True
     if now.windows < LEAST_LOOK_WINDOWS:
         return False
-    return off <= 0 if now.windows < LOOK_WINDOWS else off < 0.7 or off > 1.5 * anomalies.SLOWER
+    return off <= 0 if now.windows < LOOK_WINDOWS else off < 0.7 or off > 1.5 * diagnostics.SLOWER
 
 
 def fits_not(task: Task, belief: Belief, known: Sequence[Evidence]) -> Finding | None:
@@ -314,15 +314,17 @@ def bounded(
     task: Task, trials: Sequence[Trial], finding: Finding, low: float, high: float, sure: float
 ) -> Answer:
     """An answer that is a bound."""
-    return Answer(None, low, high, sure, False, finding.what, (finding, *anomalies.findings(task, trials)))
+    return Answer(None, low, high, sure, False, finding.what, (finding, *diagnostics.findings(task, trials)))
 
 
 def answer(task: Task, trials: Sequence[Trial], belief: Belief, now: Held, why: str) -> Answer:
     """What is believed, unless something was found that it does not allow for."""
     tail = (1 - task.confidence) / 2
-    found = tuple(with_rates(task, trials, each) for each in anomalies.findings(task, trials))
+    found = tuple(with_rates(task, trials, each) for each in diagnostics.findings(task, trials))
     against = [
-        each for each in found if each.kind not in anomalies.HARMLESS and not stands(task, trials, now, each)
+        each
+        for each in found
+        if each.kind not in diagnostics.HARMLESS and not stands(task, trials, now, each)
     ]
     if against and not why:
         why = f"{against[0].kind}: {against[0].what}"
@@ -334,7 +336,7 @@ def answer(task: Task, trials: Sequence[Trial], belief: Belief, now: Held, why: 
     if ends is not None:
         fine, too_much = ends
         sure = 1 - float(belief.below(fine)) if fine else float(belief.below(too_much))
-        finding = anomalies.not_bracketed(task, *ends, trials)
+        finding = diagnostics.not_bracketed(task, *ends, trials)
         return Answer(None, fine, too_much, sure, False, why or finding.what, (finding, *found))
     return Answer(rate, low, high, now.confidence, now.met and not against, why, found)
 
@@ -360,9 +362,11 @@ def stands(task: Task, trials: Sequence[Trial], now: Held, finding: Finding) -> 
     if finding.kind == "disturbed":
         return len(disturbed(gathered(task, trials))) == 1
     if finding.kind != "stalling" or task.promise != "rate":
-        return finding == anomalies.collapsing(task, trials)
-    if anomalies.stalled_share(task, trials) > MOST_STALLED:
+        return finding == diagnostics.collapsing(task, trials)
+    if diagnostics.stalled_share(task, trials) > MOST_STALLED:
         return False
-    calm = believed(task, rising(gathered(task, [anomalies.without_stalls(task, trial) for trial in trials])))
+    calm = believed(
+        task, rising(gathered(task, [diagnostics.without_stalls(task, trial) for trial in trials]))
+    )
     sure = calm.below(now.rate / (1 - task.within)) - calm.below(now.rate / (1 + task.within))
     return float(sure) >= task.confidence - 0.05

@@ -18,9 +18,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from etude.peak.policies.answering import adjacent, beyond, found, unfinished
-from etude.peak.policies.visits import MOST_FOR_STUDENT, Visits, allowed, half_width, side
-from etude.peak.readings import Reading
+from etude.peak.policies.answer import adjacent, beyond, found, unfinished
+from etude.peak.policies.load_history import MOST_FOR_STUDENT, Visits, allowed, half_width, side
+from etude.peak.slo_ratio import Reading
 from etude.peak.task import Answer, Finding, Offer, Task, Trial
 from etude.peak.window import Window
 from etude.stats.shape import normality

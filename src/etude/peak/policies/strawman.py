@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from etude.peak.policies.answering import allowed_ends, found, unfinished
+from etude.peak.policies.answer import allowed_ends, found, unfinished
 from etude.peak.policies.linear import step
+from etude.peak.policies.load_history import Visits, allowed
 from etude.peak.policies.stopping import first_load, nothing_learnt, why_nothing
-from etude.peak.policies.visits import Visits, allowed
-from etude.peak.readings import Reading
+from etude.peak.slo_ratio import Reading
 from etude.peak.task import Answer, Finding, Offer, Task, Trial
 from etude.peak.window import Window
 

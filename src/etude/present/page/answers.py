@@ -9,16 +9,16 @@ from typing import Any
 
 from etude.analysis.comparison import Comparison
 from etude.analysis.differences import Differences, first_line
-from etude.analysis.status import status_line
+from etude.analysis.not_compared import not_compared_lines, unanswered_lines
 from etude.analysis.subject import ended_in
 from etude.analysis.summaries import Summaries
-from etude.analysis.uncompared import not_compared_lines, unanswered_lines
 from etude.analysis.verdict import TestVerdict, Verdict
+from etude.analysis.verdict_status import status_line
 from etude.present import details, text
 from etude.present.extension import lasted_s, reaching
 from etude.present.page.gather import Gathered
 from etude.results.results import of_machine
-from etude.stats.sittings import Refused
+from etude.stats.cross_session import Refused
 from etude.units.formatting import counted, duration, percent, quantity, span
 
 MOST_NAMED = 8

@@ -13,11 +13,11 @@ from etude.analysis.verdict import Verdict
 from etude.analysis.warnings import Warning, meaning_of
 from etude.present.page.answers import Answer, answers_of, headline
 from etude.present.page.expectations import Expectation, expectations_of
-from etude.present.page.explained import explanations
 from etude.present.page.gather import Gathered
-from etude.present.page.monitored import monitored_parts
-from etude.present.page.part import Part
+from etude.present.page.method_notes import explanations
+from etude.present.page.monitor_section import monitored_parts
 from etude.present.page.rawdata import anchor, raw_data, warning_anchor
+from etude.present.page.section import Part
 from etude.present.page.tables import (
     Table,
     comparisons_table,

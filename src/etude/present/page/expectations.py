@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from etude.analysis.across import Across
 from etude.analysis.comparison import Comparison
-from etude.analysis.failing import answers, parse_bound
+from etude.analysis.cross_session import Across
+from etude.analysis.gate import answers, parse_bound
 from etude.analysis.verdict import TestVerdict, Verdict
 from etude.errors import EtudeError
 from etude.present import text

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from etude.analysis.across import Across, compare_with_first
+from etude.analysis.cross_session import Across, compare_with_first
 from etude.analysis.differences import Difference, compare
-from etude.analysis.judging import Judging
-from etude.analysis.reading import read_subject
+from etude.analysis.load_subject import read_subject
 from etude.analysis.subject import Subject
 from etude.analysis.summaries import Summaries
 from etude.analysis.verdict import Verdict, verdict
+from etude.analysis.verdict_options import Judging
 from etude.masking import Mask, mask_of_all
 from etude.results.reader import first_measurement
 

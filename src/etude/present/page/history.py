@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from etude.figures.history import history
-from etude.history.course import Course
+from etude.history.metric_history import Course
 from etude.present.history_text import heading, limits_text, lines, named, p_text
 from etude.present.page.html import to_page
-from etude.present.page.part import Paragraphs, Part, Picture
+from etude.present.page.section import Paragraphs, Part, Picture
 from etude.present.page.tables import Table, number, words
 from etude.store.entry import SHORT
 from etude.units.formatting import quantity

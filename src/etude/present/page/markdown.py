@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from etude.present.page.answers import stopped
 from etude.present.page.content import Content
-from etude.present.page.part import Part
+from etude.present.page.section import Part
 from etude.present.page.tables import Table
 
 MOST_ROWS = 40

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from etude.analysis.usual import usual_metrics
+from etude.analysis.default_metrics import usual_metrics
 from etude.analysis.verdict import Verdict
 from etude.analysis.warnings import Warning
 from etude.masking import Mask
 from etude.present.page.gather import Gathered
 from etude.results.series import Column, Series
 from etude.stats.compare import Ratio
-from etude.stats.sittings import Refused, SittingsRatio
+from etude.stats.cross_session import Refused, SittingsRatio
 from etude.units.formatting import scale_of
 
 MOST_VALUES = 250_000

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from etude.analysis.comparison import Comparison
+from etude.analysis.default_metrics import usual_metrics
 from etude.analysis.summaries import SummaryRow
-from etude.analysis.usual import usual_metrics
 from etude.analysis.verdict import MetricSummary, TestVerdict, Verdict
 from etude.present import details, text
-from etude.present.joined_text import joined_words
+from etude.present.join_text import joined_words
 from etude.present.page.gather import Gathered
+from etude.stats.cross_session import Refused
 from etude.stats.intervals import Interval
-from etude.stats.sittings import Refused
 from etude.units.formatting import counted, level_text, percent, quantity, rounded, span
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from etude.surface.factors import Cell, Floats, Space
 from etude.surface.samples import Known
-from etude.surface.surrogates.around import Around
+from etude.surface.surrogates.gp_linear_mean import Around
 from etude.surface.surrogates.process import Alone, Data, Prior, fitted
 
 LEVEL, SLOPE = 1.0, 0.6

@@ -18,7 +18,7 @@ from scipy import optimize
 
 from etude.surface.factors import Cell, Factor, Floats, Space
 from etude.surface.samples import Known
-from etude.surface.surrogates.around import Around
+from etude.surface.surrogates.gp_linear_mean import Around
 from etude.surface.surrogates.process import Alone, Data, Prior, fitted
 
 LEAST = 4

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etude.cluster.pool.ends import Written, begun, end, last_line, written
 from etude.cluster.pool.job import Job
-from etude.cluster.pool.laid import Laid, laid, lay, note
+from etude.cluster.pool.job_status import Written, begun, end, last_line, written
 from etude.cluster.pool.shell import Checks
+from etude.cluster.pool.staging import Laid, laid, lay, note
 from etude.errors import UsageError
 from support.profiles import examples
 

@@ -13,8 +13,8 @@ import pytest
 from etude.errors import CommandFailed, EtudeError, InputError
 from etude.machine.boot import record
 from etude.machine.boot.resume import GoOn, become, resume
-from etude.machine.boot.settled import Settled
-from etude.machine.boot.standing import standing
+from etude.machine.boot.status import standing
+from etude.machine.boot.wait_for_boot import Settled
 from support.golden import Golden
 
 SETTLED = Settled(3.0, True, 0.1, {"cpu": 0.0}, 0)

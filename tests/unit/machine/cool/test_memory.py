@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from etude.machine.cool.ways import memory_bytes
+from etude.machine.cool.methods import memory_bytes
 from etude.osutil.mounts import Mount
 
 V2 = Mount("/", "/sys/fs/cgroup", (), "cgroup2", "none")

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from etude.errors import InputError, MachineRefuses
-from etude.machine.resources import undoing
+from etude.machine.resources import undo_steps
+from etude.machine.resources.cgroup_limit import Confined
 from etude.machine.resources.cgroups import Place, placed
-from etude.machine.resources.confined import Confined
 from etude.machine.resources.io_limit import BUFFERED, Io, whole
 from etude.machine.resources.ledger import Ledger
 from etude.machine.resources.resource import Setting
@@ -52,7 +52,7 @@ def test_controllers_that_were_given_are_withdrawn(tree: Lay, ledger: Ledger, mo
 def test_a_controller_stays_while_another_group_of_ours_is_there(tree: Lay, ledger: Ledger) -> None:
     root = tree("systemd-v2")
     (root / SLICE / "etude-held-0").mkdir()
-    undoing.withdraw_controller(str(root / SLICE), "memory")
+    undo_steps.withdraw_controller(str(root / SLICE), "memory")
     assert (root / SLICE / "cgroup.subtree_control").read_text() == "memory pids\n"
 
 

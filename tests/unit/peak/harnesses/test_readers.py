@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from etude.peak.harnesses.load_report import Reader, Run, Unreadable
 from etude.peak.harnesses.readers import (
     TOOLS,
     Figures,
@@ -21,7 +22,6 @@ from etude.peak.harnesses.readers import (
     by_expression,
     by_path,
 )
-from etude.peak.harnesses.reading import Reader, Run, Unreadable
 from etude.peak.harnesses.tools.pgbench import Pgbench
 from etude.peak.harnesses.tools.sysbench import checkpoints
 from etude.peak.window import together

@@ -11,7 +11,7 @@ from etude.peak.goal import Criterion, Goal
 from etude.peak.harnesses.curves import CURVES, TROUBLED, Curve, Mannered, Manners, manners_of
 from etude.peak.harnesses.noise import QUIET
 from etude.peak.harnesses.simulated import SimulatedServer
-from etude.peak.readings import reading
+from etude.peak.slo_ratio import reading
 from etude.peak.task import Offer, Trial
 from etude.peak.window import together
 

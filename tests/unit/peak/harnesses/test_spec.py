@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.errors import InputError, UsageError
-from etude.located import line_of, parsed
 from etude.peak.goal import Criterion
+from etude.peak.harnesses.load_report import Run
 from etude.peak.harnesses.readers import Windows
-from etude.peak.harnesses.reading import Run
 from etude.peak.harnesses.spec import fill, read_harness
+from etude.toml_config import line_of, parsed
 from support.places import EXAMPLES
 
 EXAMPLES = sorted((EXAMPLES / "peak").glob("*.toml"))

@@ -8,8 +8,8 @@ from etude.peak.policies.binsearch import binsearch
 from etude.peak.policies.linear import linear
 from etude.peak.policies.model import MOST_LOADS, by_parabola, by_queue, model, polynomial
 from etude.peak.policies.strawman import Strawman
-from etude.peak.readings import Reading
 from etude.peak.search import search
+from etude.peak.slo_ratio import Reading
 from support.standin import StandIn, queue, task
 
 

@@ -9,14 +9,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from etude.peak import anomalies
-from etude.peak.anomalies import findings
+from etude.peak import diagnostics
+from etude.peak.diagnostics import findings
 from etude.peak.goal import Criterion, Goal
-from etude.peak.policies.belief.checks import ABOVE, FEW, LOOK_WINDOWS, calm_windows, shedding
 from etude.peak.policies.belief.choice import GROWTH
 from etude.peak.policies.belief.evidence import gathered
 from etude.peak.policies.belief.grid import believed
-from etude.peak.policies.belief.promise import Held
+from etude.peak.policies.belief.second_looks import ABOVE, FEW, LOOK_WINDOWS, calm_windows, shedding
+from etude.peak.policies.belief.target import Held
 from etude.peak.policies.posterior import (
     MOST_LOOK_WINDOWS,
     MOST_STALLED,
@@ -356,7 +356,7 @@ def test_a_peak_stands_where_a_stall_now_and_then_is_left_out_and_not_where_they
 
 
 def stalls_share(trials: list[Trial]) -> float:
-    return anomalies.stalled_share(task(), trials)
+    return diagnostics.stalled_share(task(), trials)
 
 
 def test_a_peak_stands_where_above_it_less_is_answered_and_not_where_a_lower_load_is_slower() -> None:

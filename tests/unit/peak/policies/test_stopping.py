@@ -10,8 +10,8 @@ from etude.peak.policies.linear import linear
 from etude.peak.policies.model import model, polynomial
 from etude.peak.policies.stopping import MOST_AT_A_LOAD, Stopping, accuracy
 from etude.peak.policies.strawman import Strawman
-from etude.peak.readings import Reading
 from etude.peak.search import search
+from etude.peak.slo_ratio import Reading
 from etude.peak.task import Answer, Offer
 from support.standin import StandIn, decisions, queue, task, trial, trials
 

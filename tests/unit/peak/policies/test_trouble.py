@@ -14,7 +14,7 @@ from etude.peak.policies.belief.confirmation import disturbed, unconfirmed
 from etude.peak.policies.belief.evidence import Evidence, gathered
 from etude.peak.policies.belief.grid import believed
 from etude.peak.policies.belief.modes import AGREED, slow_share
-from etude.peak.policies.belief.promise import held
+from etude.peak.policies.belief.target import held
 from etude.peak.policies.posterior import Posterior, once_more, surprising, usable
 from etude.peak.search import search
 from etude.peak.task import Answer, Offer, Task, Trial

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from etude.analysis.across import Refused
-from etude.analysis.judging import Judging
-from etude.analysis.status import status_line, status_of
-from etude.analysis.uncompared import not_compared, not_compared_lines
+from etude.analysis.cross_session import Refused
+from etude.analysis.not_compared import not_compared, not_compared_lines
+from etude.analysis.verdict_options import Judging
+from etude.analysis.verdict_status import status_line, status_of
 from etude.api import make_plan, run
 from etude.present.export import to_json, to_markdown
 from etude.present.notebook import as_html

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from etude.analysis.comparisons import compare_tests
-from etude.analysis.judging import Judging
+from etude.analysis.load_subject import read_subject
 from etude.analysis.pipeline.transforms import Transform
-from etude.analysis.reading import read_subject
 from etude.analysis.subject import Subject, subject_of_table
 from etude.analysis.verdict import metric_summary
+from etude.analysis.verdict_options import Judging
 from etude.results.readers import read_table
 from etude.results.series_of import series_of_table
 from support.sampled import DATA

@@ -13,15 +13,15 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from etude.cluster.pool.ends import SCRIPT, Written, begun, by_itself, end
 from etude.cluster.pool.job import Ended, How, Job
-from etude.cluster.pool.laid import Laid, laid, lay, note
+from etude.cluster.pool.job_status import SCRIPT, Written, begun, by_itself, end
+from etude.cluster.pool.pool_config import PoolSpec
 from etude.cluster.pool.shell import Checks
 from etude.cluster.pool.slurm import states
 from etude.cluster.pool.slurm.answers import Node, Seen
 from etude.cluster.pool.slurm.commands import Slurm, Unanswered, silent
 from etude.cluster.pool.slurm.hostlist import expand
-from etude.cluster.pool.wanted import PoolSpec
+from etude.cluster.pool.staging import Laid, laid, lay, note
 from etude.errors import MachineRefuses
 
 _WORDS = re.compile("[A-Za-z0-9_.:-]+(?:[&|][A-Za-z0-9_.:-]+)*")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from etude.cluster.pool.ends import REFUSALS
 from etude.cluster.pool.job import How
+from etude.cluster.pool.job_status import REFUSALS
 from etude.cluster.pool.slurm.answers import Seen
 
 WAITING = frozenset(("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "RESV_DEL_HOLD"))

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from etude.errors import EDITED
-from etude.peak.harnesses.reading import Run, Told, Unreadable, bounded, counted, excerpt
+from etude.peak.harnesses.load_report import Run, Told, Unreadable, bounded, counted, excerpt
 from etude.peak.window import Window
 
 NEEDS = "fio"

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from etude.peak.harnesses.reading import Run, Told, Unreadable, counted
+from etude.peak.harnesses.load_report import Run, Told, Unreadable, counted
 from etude.peak.window import Window
 
 NEEDS = "{log}"

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from etude.peak.harnesses.reading import Run, Told, Unreadable, bounded, excerpt
+from etude.peak.harnesses.load_report import Run, Told, Unreadable, bounded, excerpt
 from etude.peak.window import Window
 from etude.results.histograms import Counted
 

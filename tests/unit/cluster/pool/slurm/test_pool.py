@@ -11,9 +11,9 @@ from subprocess import CompletedProcess, TimeoutExpired
 import pytest
 
 from etude.cluster.pool.job import Ended, Job
+from etude.cluster.pool.pool_config import PoolSpec
 from etude.cluster.pool.slurm.commands import Slurm, Unanswered
 from etude.cluster.pool.slurm.pool import ANSWER_S, SHARED_S, SlurmPool
-from etude.cluster.pool.wanted import PoolSpec
 from etude.errors import MachineRefuses
 from support.golden import Golden
 

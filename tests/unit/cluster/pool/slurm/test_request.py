@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from etude.cluster.pool.job import Job
+from etude.cluster.pool.pool_config import PoolSpec
 from etude.cluster.pool.slurm.answers import Node
 from etude.cluster.pool.slurm.pool import arguments, fits
-from etude.cluster.pool.wanted import PoolSpec
 
 KNOWN = tuple(Node(f"n{number}", True, "p", True, frozenset()) for number in (1, 2, 3, 4))
 

@@ -19,7 +19,7 @@ from etude.peak.policies.belief.evidence import (
     of_windows,
 )
 from etude.peak.policies.belief.grid import Belief, believed, log_likelihood
-from etude.peak.policies.belief.promise import held
+from etude.peak.policies.belief.target import held
 from etude.peak.task import Trial
 from support.policy_simulator import GOAL, mm1, task, trial
 from support.profiles import examples
