@@ -21,7 +21,7 @@ from typing import Any
 
 from etude.peak.bench import Bench
 from etude.peak.slo_ratio import reading
-from etude.peak.task import Answer, Offer, Task, Trial
+from etude.peak.task import Answer, Task, Trial, TrialRequest
 from rows import BUILD
 
 PINNED = "MLRsearch==1.2.1"
@@ -87,7 +87,7 @@ def search(place: Path, task: Task, bench: Bench, width: float = WIDTH) -> Answe
 def _measurer(from_there: ModuleType, task: Task, bench: Bench) -> Any:
     class Measurer(from_there.AbstractMeasurer):  # type: ignore[name-defined, misc]
         def measure(self, intended_duration: float, intended_load: float) -> Any:
-            offer = Offer(intended_load, intended_duration, "asked for by MLRsearch")
+            offer = TrialRequest(intended_load, intended_duration, "asked for by MLRsearch")
             return from_there.MeasurementResult(
                 intended_duration=intended_duration,
                 intended_load=intended_load,

@@ -21,7 +21,7 @@ from etude.peak.harnesses.simulated import SimulatedServer
 from etude.peak.policies.policy import Policy
 from etude.peak.policies.registry import policy
 from etude.peak.search import search
-from etude.peak.task import Answer, Kind, Offer, Task, Trial
+from etude.peak.task import Answer, Kind, Task, Trial, TrialRequest
 from etude.peak.window import Window
 from rows import progress
 
@@ -227,7 +227,7 @@ class Counted:
         self.made: list[Trial] = []
         self._bench = bench
 
-    def run(self, offer: Offer, enough: Callable[[Sequence[Window]], bool]) -> Trial:
+    def run(self, offer: TrialRequest, enough: Callable[[Sequence[Window]], bool]) -> Trial:
         self.made.append(self._bench.run(offer, enough))
         return self.made[-1]
 
@@ -240,13 +240,15 @@ class Timed:
         self.took_s: list[float] = []
         self._policy = policy
 
-    def decide(self, task: Task, trials: Sequence[Trial]) -> Offer | Answer:
+    def decide(self, task: Task, trials: Sequence[Trial]) -> TrialRequest | Answer:
         start = time.perf_counter()
         decision = self._policy.decide(task, trials)
         self.took_s.append(time.perf_counter() - start)
         return decision
 
-    def enough(self, task: Task, trials: Sequence[Trial], offer: Offer, windows: Sequence[Window]) -> bool:
+    def enough(
+        self, task: Task, trials: Sequence[Trial], offer: TrialRequest, windows: Sequence[Window]
+    ) -> bool:
         start = time.perf_counter()
         decision = self._policy.enough(task, trials, offer, windows)
         self.took_s.append(time.perf_counter() - start)

@@ -38,7 +38,7 @@ from etude.peak.policies.posterior import Posterior
 from etude.peak.rehearse import place_like, rehearse
 from etude.peak.search import search, spent
 from etude.peak.slo_ratio import reading
-from etude.peak.task import Answer, Offer, Task, Trial
+from etude.peak.task import Answer, Task, Trial, TrialRequest
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 HELD = {"cpu": "10", "client_cpu": "60"}
@@ -81,7 +81,7 @@ class Ladder:
 
 def tried(task: Task, bench: Bench, load: float, seconds: float) -> tuple[float, float]:
     """A trial's reading and its cost, s."""
-    trial = bench.run(Offer(load, seconds, "ladder"), lambda windows: False)
+    trial = bench.run(TrialRequest(load, seconds, "ladder"), lambda windows: False)
     return reading(task.goal, trial), trial.cost_s
 
 

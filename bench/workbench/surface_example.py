@@ -18,7 +18,7 @@ from etude.present.surface_display import show
 from etude.present.terminal import Terminal
 from etude.surface.factors import Factor, Space
 from etude.surface.samples import Known, Sample, known
-from etude.surface.surface_result import Mapped
+from etude.surface.surface_result import SurfaceResult
 from etude.surface.surrogates.selection import Chosen
 
 SPACE = Space(
@@ -36,7 +36,7 @@ def server(disks: float, nfsds: float) -> float:
     return float(((170 * disks) ** -4 + (60 * nfsds) ** -4) ** -0.25)
 
 
-def mapped(seed: int = 3) -> Mapped:
+def mapped(seed: int = 3) -> SurfaceResult:
     """About half of the cells measured with an error of 3 %, the others predicted."""
     generator = np.random.default_rng(seed)
     samples = []
@@ -53,7 +53,7 @@ def mapped(seed: int = 3) -> Mapped:
     fit = Chosen().fit(SPACE, found)
     assert fit is not None
     others = [cell for cell in SPACE if cell not in found.cells]
-    return Mapped(
+    return SurfaceResult(
         SPACE, "peak rate", "1/s", "higher", tuple(samples), fit.predict(others), fit.name, _left_out(found)
     )  # fmt: skip
 

@@ -44,18 +44,18 @@ def plot(
     """A figure of results, or of any file that `etude stats` reads: it shows itself in a notebook, and can be saved.
 
     `kind` is one of `etude.figures.KINDS` (default: lines where a number varies over the tests, else bars); `size` is
-    width and height in inches; `wish` holds members of `etude.figures.plot_options.Wish`, such as `metrics=("user",)`,
-    `bars="quartiles"` and `log="x"`.
+    width and height in inches; `wish` holds members of `etude.figures.plot_options.PlotOptions`, such as
+    `metrics=("user",)`, `bars="quartiles"` and `log="x"`.
 
     Raises:
         InputError: there is nothing to plot; UsageError: what is asked does not fit.
     """
     from etude.analysis.subject import subject_of
     from etude.figures.kinds import make, usual_kind
-    from etude.figures.plot_options import Wish
+    from etude.figures.plot_options import PlotOptions
     from etude.figures.sources import read_samples, samples_of
 
-    asked = Wish(**wish)
+    asked = PlotOptions(**wish)
     if isinstance(source, Results):
         samples = samples_of(subject_of(source), str(source.directory))
     else:

@@ -21,7 +21,7 @@ from etude.experiment.test import Test
 from etude.iolab.lab import Lab
 from etude.machine.boot.record import Record
 from etude.peak.goal import Criterion, Goal
-from etude.peak.search_store import Sought, task_of
+from etude.peak.search_store import SearchSpec, task_of
 from etude.peak.task import Answer, Finding, Task, Trial
 from etude.script.checkpoint import Saved
 from etude.script.state import State
@@ -127,7 +127,7 @@ samples = st.builds(
 KINDS = (
     Task,
     Answer,
-    Sought,
+    SearchSpec,
     Trial,
     Rules,
     Sample,

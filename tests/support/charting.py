@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from etude.surface.factors import Cell, Factor, Space
-from etude.surface.map_store import KeptSurface, charted, keeping_surface
+from etude.surface.map_store import MapStore, charted, keeping_surface
 from etude.surface.next_configuration import Rules
 from etude.surface.response import Asked, Tell
 from etude.surface.run_map import Display, Means, chart
@@ -69,7 +69,7 @@ def mapped(
     retry: bool = False,
     display: Display | None = None,
     name: str = "made",
-) -> KeptSurface:
+) -> MapStore:
     """One sitting."""
     what = charted(name, space, rules or Rules(), response, "")
     with keeping_surface(path, what) as kept:

@@ -10,7 +10,7 @@ import numpy as np
 
 from etude.surface.factors import Cell, Factor, Space
 from etude.surface.samples import Sample
-from etude.surface.surface_result import Cost, Mapped
+from etude.surface.surface_result import Cost, SurfaceResult
 from etude.surface.surrogate import Predicted
 
 DISKS = Factor("disks", "linear", (1.0, 2.0, 3.0, 4.0))
@@ -40,7 +40,7 @@ def surface(
     guess_sd: float = 0.02,
     without: Collection[Cell] = (),
     **members: Any,
-) -> Mapped:
+) -> SurfaceResult:
     """Values are the function's own; `sd` and `guess_sd` are those of the logs. predicted: of a cell by its number."""
     space = Space(factors, frozenset(without))
     true = {
@@ -68,4 +68,4 @@ def surface(
         "costs": costs,
     }
     known = Predicted(logs, np.full(len(others), guess_sd))
-    return Mapped(space=space, samples=tuple(samples), predicted=known, **(usual | members))
+    return SurfaceResult(space=space, samples=tuple(samples), predicted=known, **(usual | members))

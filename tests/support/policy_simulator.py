@@ -9,7 +9,7 @@ import numpy as np
 
 from etude.peak.bench import Enough
 from etude.peak.goal import Criterion, Goal
-from etude.peak.task import Offer, Task, Trial
+from etude.peak.task import Task, Trial, TrialRequest
 from etude.peak.window import Window
 
 LIMIT_S = 0.040
@@ -69,7 +69,7 @@ class Server:
         self.marked = False
         self.made: list[Trial] = []
 
-    def run(self, offer: Offer, enough: Enough) -> Trial:
+    def run(self, offer: TrialRequest, enough: Enough) -> Trial:
         if offer.load > self.most_made:
             note = "the load command ended with 1: no space left"
             self.made.append(Trial(offer.load, offer.runlength_s, (), 5.0, "not-made", None, note))

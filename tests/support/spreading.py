@@ -9,12 +9,12 @@ from typing import Any
 
 from etude.cluster.pool.job import Ended, How, Job
 from etude.cluster.pool.journal import Journal
-from etude.cluster.pool.journaled_pool import FollowedPool
+from etude.cluster.pool.journaled_pool import JournaledPool
 from etude.cluster.pool.simulated import Death, SimulatedPool
 from etude.results.writer import replace_json
 from etude.surface.configuration_jobs import NODE, CellJobs, read_todo, write_sample
 from etude.surface.factors import Cell, Space
-from etude.surface.map_store import KeptSurface, charted, keeping_surface
+from etude.surface.map_store import MapStore, charted, keeping_surface
 from etude.surface.next_configuration import Rules
 from etude.surface.run_map import Means
 from etude.surface.samples import Sample
@@ -116,7 +116,7 @@ def mapped_over(
     display: SpreadDisplay | None = None,
     retry: bool = False,
     response: Response | None = None,
-) -> KeptSurface:
+) -> MapStore:
     """One sitting."""
     response = response or Response()
     what = charted("made", space, rules or Rules(), response, "")
@@ -124,7 +124,7 @@ def mapped_over(
         if retry:
             kept.forget_failed()
         cells = CellJobs("made", space, response, None, "made")
-        pool = FollowedPool(nodes, Journal(path))
+        pool = JournaledPool(nodes, Journal(path))
         try:
             spread(kept, cells, pool, means or Means({}), display or SpreadDisplay())
         finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeGuard
 
-from etude.analysis.quieter_metrics import Quieter
+from etude.analysis.quieter_metrics import QuieterMetric
 from etude.analysis.reachability import within_reach
 from etude.stats.compare import Ratio, range_of_further
 from etude.stats.equivalence import Equivalence
@@ -86,7 +86,7 @@ class Comparison:
     """Other metrics of both tests that have no ratio, since a value is 0 or below."""
     typical: Ratio | None = None
     """The ratio of geometric means, beside a `ratio` of arithmetic or harmonic ones."""
-    quieter: Quieter | None = None
+    quieter: QuieterMetric | None = None
     """Another metric that the same trials know much better; of the elapsed time only."""
     trials: int | None = None
     """Values that it rests on, the fewest of either test, each trial of each machine or process counted; None where

@@ -12,10 +12,16 @@ import numpy as np
 
 from etude.analysis.comparison import Comparison, OnMachine, Secondary, is_steady
 from etude.analysis.pairs import Pairs, machines_of, paired_values, pairs_of, samples
-from etude.analysis.quieter_metrics import CANDIDATES, LEAST_KNOWN, TIMES_NARROWER, Quieter, with_cpu_time
+from etude.analysis.quieter_metrics import (
+    CANDIDATES,
+    LEAST_KNOWN,
+    TIMES_NARROWER,
+    QuieterMetric,
+    with_cpu_time,
+)
 from etude.analysis.subject import Subject, column_of
 from etude.analysis.trial_cost import mean_trial_s, seconds_per_trial, time_span_s
-from etude.analysis.verdict_options import Judging
+from etude.analysis.verdict_options import VerdictOptions
 from etude.results.series import Floats, Series
 from etude.stats.compare import (
     Ratio,
@@ -46,7 +52,9 @@ FINER = 2.0
 """A verdict says what it would take to see this many times smaller a difference."""
 
 
-def compare_tests(subject: Subject, metric: str, judging: Judging) -> tuple[list[Comparison], list[str]]:
+def compare_tests(
+    subject: Subject, metric: str, judging: VerdictOptions
+) -> tuple[list[Comparison], list[str]]:
     """Every comparison that was asked for, by the experiment or `judging.reference`; and why some are not there."""
     found: list[Comparison] = []
     without: list[str] = []
@@ -83,7 +91,7 @@ def _lacking(subject: Subject, metric: str, planned: Sequence[tuple[Series, Seri
     return [f"no {metric} of {', '.join(alone)}: no such metric"] if alone else []
 
 
-def _asked_for(subject: Subject, judging: Judging) -> Iterator[tuple[Series, Series, bool]]:
+def _asked_for(subject: Subject, judging: VerdictOptions) -> Iterator[tuple[Series, Series, bool]]:
     """Reference, other, and whether they ran in common blocks."""
     if judging.reference is not None:
         base = subject.test(judging.reference)
@@ -105,7 +113,7 @@ def _compare(
     other: Series,
     metric: str,
     paired: bool,
-    judging: Judging,
+    judging: VerdictOptions,
     together: int,
 ) -> list[Comparison]:
     """The comparison, one of so many that are judged at once; none below two pairs, or two trials of either.
@@ -137,7 +145,7 @@ def _unpaired(
     metric: str,
     unit: str,
     values: tuple[Floats, Floats],
-    judging: Judging,
+    judging: VerdictOptions,
     together: int,
 ) -> Comparison:
     typical = _unpaired_ratio(base, other, metric, judging.confidence).among(together)
@@ -183,7 +191,7 @@ def _paired(
     metric: str,
     unit: str,
     pairs: Pairs,
-    judging: Judging,
+    judging: VerdictOptions,
     together: int,
 ) -> Comparison:
     values = pairs.base, pairs.other
@@ -351,7 +359,7 @@ def shell_cost(subject: Subject) -> tuple[float, float]:
 
 
 def _with_secondary(
-    subject: Subject, found: Sequence[Comparison], primary: str, judging: Judging
+    subject: Subject, found: Sequence[Comparison], primary: str, judging: VerdictOptions
 ) -> list[Comparison]:
     """Each with the ratios of the other metrics that both tests have, adjusted over all of them at once."""
     each = [list(_secondary(subject, c, primary, judging)) for c in found]
@@ -369,7 +377,7 @@ def _with_secondary(
     ]
 
 
-def _secondary(subject: Subject, c: Comparison, primary: str, judging: Judging) -> Iterator[Secondary]:
+def _secondary(subject: Subject, c: Comparison, primary: str, judging: VerdictOptions) -> Iterator[Secondary]:
     base, other = subject.test(c.base), subject.test(c.other)
     for metric in base.columns if judging.secondary is None else judging.secondary:
         if metric == primary or metric not in base.columns or metric not in other.columns:
@@ -383,7 +391,7 @@ def _secondary(subject: Subject, c: Comparison, primary: str, judging: Judging) 
 
 
 def _uncompared(
-    subject: Subject, c: Comparison, primary: str, known: Sequence[Secondary], judging: Judging
+    subject: Subject, c: Comparison, primary: str, known: Sequence[Secondary], judging: VerdictOptions
 ) -> Iterator[str]:
     """Metrics without a ratio, of which some value of either test is above 0."""
     base, other = subject.test(c.base), subject.test(c.other)
@@ -395,7 +403,7 @@ def _uncompared(
                 yield metric
 
 
-def _quieter(subject: Subject, c: Comparison, confidence: float) -> Quieter | None:
+def _quieter(subject: Subject, c: Comparison, confidence: float) -> QuieterMetric | None:
     """The metric that is known best, if it is known much better than that which is compared."""
     base, other = (with_cpu_time(subject.test(name)) for name in (c.base, c.other))
     found = []
@@ -404,7 +412,7 @@ def _quieter(subject: Subject, c: Comparison, confidence: float) -> Quieter | No
             alone = _or_none(partial(_ratio_as, c, base, other, metric, confidence))
             ratio = alone and alone.among(c.ratio.together)
             if ratio and 0.0 < ratio.half_width <= min(LEAST_KNOWN, c.ratio.half_width / TIMES_NARROWER):
-                found.append(Quieter(metric, ratio, _own_noise(subject, c, base, metric, confidence)))
+                found.append(QuieterMetric(metric, ratio, _own_noise(subject, c, base, metric, confidence)))
     return min(found, key=lambda each: each.ratio.half_width, default=None)
 
 

@@ -20,9 +20,9 @@ from etude.results.series import Column, Floats, Series
 from etude.stats.compare import Ratio, ratio_of_fitting_means, unpaired_mean_ratio, unpaired_ratio
 from etude.stats.cross_session import (
     Between,
+    CrossSessionRatio,
     Overall,
     Refused,
-    SittingsRatio,
     between_sittings,
     compare_sittings,
     given_between,
@@ -36,7 +36,7 @@ MOST_STORED = 50
 
 
 @dataclass(frozen=True)
-class Across:
+class CrossSession:
     """A test of one result against that of another."""
 
     base: str
@@ -46,7 +46,7 @@ class Across:
     metric: str
     unit: str
     base_mean: float
-    found: SittingsRatio | Ratio | Refused
+    found: CrossSessionRatio | Ratio | Refused
     """Ratio: both have several sittings, and the interval is over those."""
     note: str = ""
     """What a reader should know of it."""
@@ -69,7 +69,7 @@ def compare_across(
     known: Between | None = None,
     stored: Sequence[Subject] = (),
     confidence: float = 0.95,
-) -> list[Across]:
+) -> list[CrossSession]:
     """Each test of `other` against the test of `base` with its name, or the only one against the only one.
 
     known: the spread between sittings as somebody states it; else it is taken from the sittings of the base's test in
@@ -93,7 +93,7 @@ def compare_across(
             mean = describe(before, cast(Kind, column.kind)).mean
             note = "" if same_command(base, old, other, new) else "their command lines differ"
             found.append(
-                Across(
+                CrossSession(
                     old.test,
                     new.test,
                     base.label,
@@ -109,7 +109,7 @@ def compare_across(
     return found
 
 
-def overall(across: Sequence[Across]) -> list[tuple[str, Overall]]:
+def overall(across: Sequence[CrossSession]) -> list[tuple[str, Overall]]:
     """Of each later result that has two or more tests compared, its label and the ratio of all of them together."""
     found = []
     for label in dict.fromkeys(a.other_label for a in across):
@@ -163,7 +163,7 @@ def _column(subject: Subject, series: Series, metric: str) -> Column:
 
 def compare_with_first(
     subjects: Sequence[Subject], metric: str, *, between: float | None = None, confidence: float = 0.95
-) -> tuple[list[Across], list[tuple[str, str]]]:
+) -> tuple[list[CrossSession], list[tuple[str, str]]]:
     """The later ones of two or more results against the first; and of each that is not compared its label and why.
 
     Intervals hold for all comparisons together.
@@ -172,7 +172,7 @@ def compare_with_first(
     base, *others = subjects
     known = None if between is None else given_between(100.0 * between)
     stored = [] if known else stored_beside(base)
-    found: list[Across] = []
+    found: list[CrossSession] = []
     without: list[tuple[str, str]] = []
     for other in others:
         try:
@@ -182,7 +182,7 @@ def compare_with_first(
     return _as_family(found), without
 
 
-def _as_family(found: Sequence[Across]) -> list[Across]:
+def _as_family(found: Sequence[CrossSession]) -> list[CrossSession]:
     together = sum(not isinstance(a.found, Refused) for a in found)
     return [a if isinstance(a.found, Refused) else replace(a, found=a.found.among(together)) for a in found]
 
@@ -318,7 +318,7 @@ def _ratio(
     known: Between | None,
     stored: Sequence[Series],
     confidence: float,
-) -> SittingsRatio | Ratio | Refused:
+) -> CrossSessionRatio | Ratio | Refused:
     sides = [by_sitting(series, metric) for series in (old, new)]
     kind = cast(Kind, old.columns[metric].kind)
     if min(map(len, sides)) >= 2:

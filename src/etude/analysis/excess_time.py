@@ -7,7 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from etude.analysis.interference import CLOCK, FAULTS_WAIT, LONGEST_FAULT_S, NO_PRESSURE, Beside, Quantity
+from etude.analysis.interference import (
+    CLOCK,
+    FAULTS_WAIT,
+    LONGEST_FAULT_S,
+    NO_PRESSURE,
+    Interference,
+    Quantity,
+)
 from etude.analysis.noisy_processes import exceeds
 from etude.results.series import Whole
 from etude.units.formatting import quantity
@@ -34,7 +41,7 @@ class LostTime:
     """... where nothing else accounts for the time."""
 
 
-def lost_time(known: Beside, place: int, usual: Whole) -> LostTime:
+def lost_time(known: Interference, place: int, usual: Whole) -> LostTime:
     """What a trial lost; `usual`: places of the others that were read."""
     lost = _excess(known, "elapsed", place, usual)
     if not np.isfinite(lost):
@@ -43,7 +50,7 @@ def lost_time(known: Beside, place: int, usual: Whole) -> LostTime:
     return LostTime(lost, computed, *_own_state(known, place, usual, lost, computed))
 
 
-def can_cost_s(known: Beside, what: Quantity, place: int, usual: Whole, found: LostTime) -> float:
+def can_cost_s(known: Interference, what: Quantity, place: int, usual: Whole, found: LostTime) -> float:
     """The most that the excess of a quantity beside a trial can have cost it, s; infinite where nothing bounds it.
 
     What others cost, the trial waited for, which is pressure where the kernel tells it, or it is CPU time that it used
@@ -60,7 +67,7 @@ def can_cost_s(known: Beside, what: Quantity, place: int, usual: Whole, found: L
 
 
 def _shown_s(
-    known: Beside, waited: Sequence[str], place: int, usual: Whole, lost: float, computed: float
+    known: Interference, waited: Sequence[str], place: int, usual: Whole, lost: float, computed: float
 ) -> float:
     """The most of the lost time that can have been these waits, s, or CPU time of the trial; infinite where the kernel
     does not tell pressures."""
@@ -73,7 +80,7 @@ def _shown_s(
     return computed + sum(waits.get(words, 0.0) for words in waited)
 
 
-def _pressures(known: Beside) -> dict[str, Quantity]:
+def _pressures(known: Interference) -> dict[str, Quantity]:
     """By name, where the kernel tells them: not all are 0 always."""
     found = {what.words: what for what in known.values if what.words in PRESSURES}
     told = any(np.nanmax(known.values[what], initial=0.0) > 0.0 for what in found.values())
@@ -81,7 +88,7 @@ def _pressures(known: Beside) -> dict[str, Quantity]:
 
 
 def _own_state(
-    known: Beside, place: int, usual: Whole, lost: float, computed: float
+    known: Interference, place: int, usual: Whole, lost: float, computed: float
 ) -> tuple[str | None, str | None]:
     """Why the trial itself did not get on, by its own numbers; None where they do not say."""
     if lost <= 0.0:
@@ -122,7 +129,7 @@ def _own_state(
     return None, None
 
 
-def _own_faults(known: Beside, place: int, usual: Whole, more: float) -> str:
+def _own_faults(known: Interference, place: int, usual: Whole, more: float) -> str:
     """How many major faults the trial had, and where the pages had gone, as far as that shows."""
     column = known.series.columns["major_faults"].values
     text = f"it had {column[place]:.0f} major faults of its own (usually {np.median(column[usual]):.0f})"
@@ -139,7 +146,7 @@ def _own_faults(known: Beside, place: int, usual: Whole, more: float) -> str:
     return text
 
 
-def _waited_s(known: Beside, pressure: Quantity, place: int, usual: Whole) -> float:
+def _waited_s(known: Interference, pressure: Quantity, place: int, usual: Whole) -> float:
     """Seconds of this pressure beyond the usual: by how much it rose, and for how much longer it went on.
 
     The latter not of a CPU, and only as far as the usual trials wait: what others always wait for cost a trial nothing.
@@ -151,7 +158,7 @@ def _waited_s(known: Beside, pressure: Quantity, place: int, usual: Whole) -> fl
     return max(0.0, value - normal) * seconds + always * longer
 
 
-def _usual_wait(known: Beside, usual: Whole) -> float:
+def _usual_wait(known: Interference, usual: Whole) -> float:
     """The share of the usual trials' time that is no CPU time of their own; 0 where it is not known."""
     columns = [known.series.columns.get(name) for name in ("elapsed", "user", "system")]
     if any(column is None for column in columns):
@@ -161,7 +168,7 @@ def _usual_wait(known: Beside, usual: Whole) -> float:
     return max(0.0, share) if np.isfinite(share) else 0.0
 
 
-def _excess(known: Beside, name: str, place: int, usual: Whole) -> float:
+def _excess(known: Interference, name: str, place: int, usual: Whole) -> float:
     column = known.series.columns.get(name)
     if column is None:
         return float("nan")
@@ -169,6 +176,6 @@ def _excess(known: Beside, name: str, place: int, usual: Whole) -> float:
     return float(values[place] - np.median(values[usual]))
 
 
-def _pair(known: Beside, what: Quantity, place: int, usual: Whole) -> tuple[float, float]:
+def _pair(known: Interference, what: Quantity, place: int, usual: Whole) -> tuple[float, float]:
     values = known.values[what]
     return float(values[place]), float(np.nanmedian(values[usual]))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from etude.analysis.comparison import EXTENDED
-from etude.analysis.cross_session import Across
+from etude.analysis.cross_session import CrossSession
 from etude.analysis.warnings import Thresholds
 from etude.errors import UsageError
 from etude.stats.compare import more_pairs
@@ -103,7 +103,7 @@ def answers(
     bound: Bound,
     tests: Sequence[TestVerdict],
     comparisons: Sequence[Comparison],
-    across: Sequence[Across],
+    across: Sequence[CrossSession],
     *,
     few: int = Thresholds.few,
     without: Sequence[str] = (),
@@ -232,7 +232,7 @@ def _rounded_down(precision: float) -> float:
     return math.floor(precision / digit + 1e-9) * digit
 
 
-def _of_across(bound: Bound, a: Across, few: int) -> Answer:
+def _of_across(bound: Bound, a: CrossSession, few: int) -> Answer:
     if isinstance(a.found, Refused):
         raise UsageError(
             f"--fail-if {bound.text!r}: {a.other} is not compared with {a.base_label}: {a.found.reason}; "

@@ -103,7 +103,7 @@ _OF_EACH: Mapping[tuple[str, str], tuple[str, float, Callable[[float], str]]] = 
 
 
 @dataclass(frozen=True, eq=False)
-class Beside:
+class Interference:
     """A test's trials and what was read beside them. Arrays have shape (trials,); NaN where nothing was read."""
 
     series: Series
@@ -172,7 +172,7 @@ def load_monitors(directory: Path | None, experiment: Mapping[str, Any] | None) 
     return {number: monitor for number, monitor in found if monitor is not None and monitor.samples}
 
 
-def beside(series: Series, everything: Sequence[Series], monitors: Mapping[int, Monitor]) -> Beside:
+def beside(series: Series, everything: Sequence[Series], monitors: Mapping[int, Monitor]) -> Interference:
     """What was read beside the trials of one test; `everything`: all that ran in those sittings."""
     found: dict[Quantity, Floats] = {}
     count = series.trials.size
@@ -190,7 +190,7 @@ def beside(series: Series, everything: Sequence[Series], monitors: Mapping[int, 
         at = np.sort(np.array([m.ns for m in monitor.messages if m.level <= WORST], dtype=np.int64))
         counts = np.searchsorted(at, high, "right") - np.searchsorted(at, low, "left")
         found.setdefault(MESSAGES, np.full(count, np.nan))[places] = counts
-    return Beside(series, monitors, found, monitored, unseen)
+    return Interference(series, monitors, found, monitored, unseen)
 
 
 def others_rate(monitor: Monitor, everything: Iterable[Series], sitting: int) -> Floats:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from etude.analysis.interference import Beside
+from etude.analysis.interference import Interference
 from etude.results.monitor import Floats, Monitor, Process, Whole
 
 OURS = ("etude", "etude-engine")
@@ -20,7 +20,7 @@ COMPARED = 200
 
 
 @dataclass(frozen=True)
-class Culprit:
+class NoisyProcess:
     """Processes of one name."""
 
     name: str
@@ -32,7 +32,7 @@ class Culprit:
     """Who used most first."""
 
 
-def culprits(found: Beside, place: int, others: Whole) -> list[Culprit]:
+def culprits(found: Interference, place: int, others: Whole) -> list[NoisyProcess]:
     """Who used more beside the trial at `place` than beside `others`, who used most CPU time first.
 
     A name that is there as much beside the other trials is the trial's own, or no reason.
@@ -63,7 +63,7 @@ def exceeds(value: float, usual: Sequence[float] | Floats, matters: float, stric
     return value - middle >= max(matters, strict * spread)
 
 
-def _used(found: Beside, place: int) -> dict[str, dict[tuple[int, int], tuple[float, float]]]:
+def _used(found: Interference, place: int) -> dict[str, dict[tuple[int, int], tuple[float, float]]]:
     """By name and process: CPUs, and bytes per second, over the trial at `place`."""
     monitor, span = found.monitor(place), found.span(place)
     if monitor is None or span is None:
@@ -89,6 +89,8 @@ def _foreign(monitor: Monitor, span: tuple[int, int]) -> Iterable[tuple[Process,
             yield process, share
 
 
-def _joined(name: str, each: dict[tuple[int, int], tuple[float, float]]) -> Culprit:
+def _joined(name: str, each: dict[tuple[int, int], tuple[float, float]]) -> NoisyProcess:
     pids = [pid for (pid, _), _ in sorted(each.items(), key=lambda item: item[1], reverse=True)]
-    return Culprit(name, sum(cpu for cpu, _ in each.values()), sum(b for _, b in each.values()), tuple(pids))
+    return NoisyProcess(
+        name, sum(cpu for cpu, _ in each.values()), sum(b for _, b in each.values()), tuple(pids)
+    )

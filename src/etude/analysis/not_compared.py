@@ -10,7 +10,7 @@ from etude.analysis.pairs import pairs_of
 from etude.units.formatting import counted
 
 if TYPE_CHECKING:
-    from etude.analysis.cross_session import Across
+    from etude.analysis.cross_session import CrossSession
     from etude.analysis.verdict import Verdict
 
 NAMED = 3
@@ -92,7 +92,7 @@ def not_compared_lines(verdict: Verdict) -> Iterator[str]:
 
 def unanswered_lines(
     verdicts: Sequence[Verdict],
-    across: Sequence[Across],
+    across: Sequence[CrossSession],
     *,
     same_within: float | None,
     tests: Sequence[str] = (),

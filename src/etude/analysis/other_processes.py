@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from etude.analysis.subject import Subject
 from etude.analysis.warnings.thresholds import Thresholds
-from etude.analysis.warnings.warning import Warning, warning
+from etude.analysis.warnings.warning import DataWarning, warning
 from etude.results.blocks import read_blocks
 from etude.results.series import Series
 from etude.units.formatting import counted, quantity
@@ -58,7 +58,7 @@ def other_processes(subject: Subject, series: Series) -> OtherProcesses | None:
     return OtherProcesses(trials, {name: total[name] / trials for name in most_first})
 
 
-def others_warnings(subject: Subject, series: Series, thresholds: Thresholds) -> list[Warning]:
+def others_warnings(subject: Subject, series: Series, thresholds: Thresholds) -> list[DataWarning]:
     """Who used the CPUs beside a test, where it was a share of its elapsed time that is worth a word."""
     found = other_processes(subject, series)
     elapsed = series.sample("elapsed")

@@ -13,7 +13,7 @@ from etude.analysis.interference import (
     MESSAGES,
     OTHERS,
     WORST,
-    Beside,
+    Interference,
     Quantity,
     beside,
     byte_rate,
@@ -21,9 +21,9 @@ from etude.analysis.interference import (
     every,
     load_monitors,
 )
-from etude.analysis.noisy_processes import Culprit, culprits, exceeds
+from etude.analysis.noisy_processes import NoisyProcess, culprits, exceeds
 from etude.analysis.subject import Subject
-from etude.analysis.warnings import Warning
+from etude.analysis.warnings import DataWarning
 from etude.analysis.warnings.warning import warning
 from etude.errors import InputError
 from etude.results.monitor import Monitor
@@ -62,7 +62,9 @@ class Why:
     """What is named first; None where nothing accounts for the lost time."""
 
 
-def explained(subject: Subject, warnings: Sequence[Warning], *, every_one: bool = False) -> list[Warning]:
+def explained(
+    subject: Subject, warnings: Sequence[DataWarning], *, every_one: bool = False
+) -> list[DataWarning]:
     """A sentence for each trial that a warning calls an outlier, and one for the slower trials of two groups, of
     another level at an end, and of a drift; none where nothing was monitored.
 
@@ -79,7 +81,7 @@ def explained(subject: Subject, warnings: Sequence[Warning], *, every_one: bool 
     if not monitors:
         return []
     everything = [*subject.tests, *subject.twins, *([subject.shell] if subject.shell else [])]
-    found: list[Warning] = []
+    found: list[DataWarning] = []
     for each in asked:
         series = subject.test(each.test)
         known = beside(series, everything, monitors)
@@ -87,7 +89,7 @@ def explained(subject: Subject, warnings: Sequence[Warning], *, every_one: bool 
     return found
 
 
-def _of_group(known: Beside, apart: Warning) -> Iterator[Warning]:
+def _of_group(known: Interference, apart: DataWarning) -> Iterator[DataWarning]:
     """The cause that at least half of the slower trials have in common; nothing where there is none."""
     series = known.series
     column = series.columns[apart.metric]
@@ -116,7 +118,7 @@ def _of_group(known: Beside, apart: Warning) -> Iterator[Warning]:
     yield warning("outlier-explained", series.test, "", text, whys[farthest].advice, trials)
 
 
-def _slower(apart: Warning, trials: Whole, costs: Floats) -> NDArray[np.bool_]:
+def _slower(apart: DataWarning, trials: Whole, costs: Floats) -> NDArray[np.bool_]:
     """Which trials are the slower ones of two groups, of another level at the ends, or of a drift; of `trials`."""
     if apart.kind == "bimodal":
         centres = (float(apart.numbers["low"]) + float(apart.numbers["high"])) / 2
@@ -131,7 +133,7 @@ def _slower(apart: Warning, trials: Whole, costs: Floats) -> NDArray[np.bool_]:
     return ends if costs[ends].mean() > costs[~ends].mean() else ~ends
 
 
-def _of_test(known: Beside, outliers: Warning, every_one: bool) -> Iterator[Warning]:
+def _of_test(known: Interference, outliers: DataWarning, every_one: bool) -> Iterator[DataWarning]:
     series = known.series
     values = series.columns[outliers.metric].values
     odd = np.isin(series.trials, outliers.trials) & series.kept & np.isfinite(values)
@@ -158,7 +160,7 @@ def _of_test(known: Beside, outliers: Warning, every_one: bool) -> Iterator[Warn
         yield warning("outlier-explained", series.test, "", text, "", rest)
 
 
-def _was_read(known: Beside, place: int) -> bool:
+def _was_read(known: Interference, place: int) -> bool:
     """Whether the monitor has a reading of a trial."""
     monitor, span = known.monitor(place), known.span(place)
     if monitor is None or span is None:
@@ -167,7 +169,7 @@ def _was_read(known: Beside, place: int) -> bool:
     return within and any(np.isfinite(values[place]) for values in known.values.values())
 
 
-def _why_not(known: Beside, place: int, usual: Whole) -> tuple[str, str]:
+def _why_not(known: Interference, place: int, usual: Whole) -> tuple[str, str]:
     """Why there is no explanation of a trial, and what helps."""
     monitor = known.monitor(place)
     assert monitor is not None
@@ -184,7 +186,7 @@ def _why_not(known: Beside, place: int, usual: Whole) -> tuple[str, str]:
     return text, "measure with etude bench --monitor 100ms or less, or make a trial longer"
 
 
-def _why(known: Beside, place: int, usual: Whole) -> Why | None:
+def _why(known: Interference, place: int, usual: Whole) -> Why | None:
     """What was unusual beside a trial, and what helps; None where nothing was, or it is not known."""
     monitor = known.monitor(place)
     if monitor is None or usual.size < FEWEST or not _was_read(known, place):
@@ -237,7 +239,7 @@ def _why(known: Beside, place: int, usual: Whole) -> Why | None:
     return Why(text, f"see whether it stays away without {_listed(names)}" if names else "", cause)
 
 
-def _unusual(known: Beside, place: int, usual: Whole) -> Iterator[Quantity]:
+def _unusual(known: Interference, place: int, usual: Whole) -> Iterator[Quantity]:
     """What was read beside this trial and not beside the others; the same bytes, of a device and of the one below it,
     or of both directions of the loopback network, once."""
     told = set()
@@ -256,7 +258,9 @@ def _unusual(known: Beside, place: int, usual: Whole) -> Iterator[Quantity]:
             yield what
 
 
-def _words(what: Quantity, known: Beside, place: int, usual: Whole, named: Sequence[Culprit]) -> str:
+def _words(
+    what: Quantity, known: Interference, place: int, usual: Whole, named: Sequence[NoisyProcess]
+) -> str:
     value = float(known.values[what][place])
     usually = what.show(_median(known.values[what], usual))
     if what is MESSAGES:
@@ -270,7 +274,7 @@ def _words(what: Quantity, known: Beside, place: int, usual: Whole, named: Seque
     return f"{text}: {_named(known, place, usual, named)}"
 
 
-def _named(known: Beside, place: int, usual: Whole, named: Sequence[Culprit]) -> str:
+def _named(known: Interference, place: int, usual: Whole, named: Sequence[NoisyProcess]) -> str:
     """Who used the CPUs."""
     users = [each for each in named if each.cpus >= 0.05]
     told = [_culprit(each) for each in users[:NAMED]]
@@ -282,13 +286,13 @@ def _named(known: Beside, place: int, usual: Whole, named: Sequence[Culprit]) ->
     return ", ".join(told) or "none of the processes that were listed"
 
 
-def _culprit(each: Culprit) -> str:
+def _culprit(each: NoisyProcess) -> str:
     count = len(each.pids)
     which = f"pid {each.pids[0]}" if count == 1 else f"{count} processes, such as pid {each.pids[0]}"
     return f"{each.name} {cpus(each.cpus)} ({which})"
 
 
-def _message(known: Beside, place: int) -> str:
+def _message(known: Interference, place: int) -> str:
     monitor, span = known.monitor(place), known.span(place)
     assert isinstance(monitor, Monitor)
     assert span is not None

@@ -95,7 +95,7 @@ class QuieterPlan:
 
 
 @dataclass(frozen=True)
-class Planned:
+class TrialPlan:
     """A plan for a comparison of two tests, or (`noise` None) for the mean of one."""
 
     tests: tuple[str, ...]
@@ -131,7 +131,7 @@ class Planned:
         return next(row for row in self.rows if row.share == self.asked)
 
 
-def plan_from(subject: Subject, wanted: Wanted) -> tuple[Planned, ...]:
+def plan_from(subject: Subject, wanted: Wanted) -> tuple[TrialPlan, ...]:
     """One plan for a comparison; or, with a precision or for a single test, one for each test's mean.
 
     Raises:
@@ -168,7 +168,7 @@ def _check(wanted: Wanted) -> None:
         raise UsageError("--deadline: expected more than 0 s")
 
 
-def _comparison(subject: Subject, tests: Sequence[Series], metric: str, wanted: Wanted) -> Planned:
+def _comparison(subject: Subject, tests: Sequence[Series], metric: str, wanted: Wanted) -> TrialPlan:
     """Of the noisiest pair: what finds the difference there finds it in the others, too."""
     group = _in_blocks(subject, tests)
     base, other, noise, pilot = _noisiest(subject, group or tests, bool(group), metric)
@@ -179,7 +179,7 @@ def _comparison(subject: Subject, tests: Sequence[Series], metric: str, wanted: 
     together = _together(subject, tests)
     rows = [_row(noise, effect, wanted.power, count, cost, together) for effect in _shares(asked)]
     left = tuple(s.test for s in (group or tests) if s not in (base, other))
-    return Planned(
+    return TrialPlan(
         (base.test, other.test),
         count,
         together,
@@ -274,7 +274,7 @@ def _trial_noise(subject: Subject, tests: Sequence[Series], metric: str) -> tupl
     return noise, min(sample.size for sample in samples)
 
 
-def _mean(subject: Subject, series: Series, metric: str, wanted: Wanted, asked: float) -> Planned:
+def _mean(subject: Subject, series: Series, metric: str, wanted: Wanted, asked: float) -> TrialPlan:
     values = series.sample(metric) - _shell(subject, metric)
     what = f"{metric} of {series.test}"
     cost = _cost_alone(subject, series)
@@ -294,7 +294,7 @@ def _mean(subject: Subject, series: Series, metric: str, wanted: Wanted, asked: 
         count = int(wanted.deadline_s / cost.seconds + 1e-9)
         reached = _half_width(values, count) / mean if count >= 2 else None
         fit = Fit(wanted.deadline_s, count if count >= 2 else None, reached)
-    return Planned(
+    return TrialPlan(
         (series.test,),
         1,
         1,

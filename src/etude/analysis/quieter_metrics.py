@@ -24,7 +24,7 @@ LEAST_KNOWN = 0.5
 
 
 @dataclass(frozen=True)
-class Quieter:
+class QuieterMetric:
     """A metric whose ratio the same trials know at least `TIMES_NARROWER` times as well as that of the elapsed time."""
 
     metric: str

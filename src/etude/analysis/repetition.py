@@ -13,13 +13,13 @@ from typing import Any, Literal
 
 from scipy.special import stdtr
 
-from etude.analysis.cross_session import Across, compare_across
+from etude.analysis.cross_session import CrossSession, compare_across
 from etude.analysis.differences import Difference, compare, compare_states, state_of
 from etude.analysis.subject import Subject
 from etude.analysis.verdict import Verdict
 from etude.errors import EtudeError
 from etude.stats.compare import Ratio
-from etude.stats.cross_session import Between, Refused, SittingsRatio
+from etude.stats.cross_session import Between, CrossSessionRatio, Refused
 from etude.stats.intervals import t_quantile
 from etude.stats.multiplicity import holm
 from etude.stats.samples import exponential
@@ -63,7 +63,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class RatioAgain:
+class RepeatedRatio:
     """A comparison of two interleaved tests, then and now."""
 
     base: str
@@ -78,7 +78,7 @@ class RatioAgain:
 
 
 @dataclass(frozen=True)
-class LevelAgain:
+class RepeatedLevel:
     """One test's own values, then and now."""
 
     test: str
@@ -94,17 +94,17 @@ class LevelAgain:
 
 
 @dataclass(frozen=True)
-class Again:
+class Repetition:
     """All that was repeated, and what differs around it."""
 
     metric: str
-    ratios: tuple[RatioAgain, ...]
-    levels: tuple[LevelAgain, ...]
+    ratios: tuple[RepeatedRatio, ...]
+    levels: tuple[RepeatedLevel, ...]
     differences: tuple[Difference, ...]
     notes: tuple[str, ...] = ()
 
     @property
-    def parts(self) -> tuple[RatioAgain | LevelAgain, ...]:
+    def parts(self) -> tuple[RepeatedRatio | RepeatedLevel, ...]:
         """All that was to be judged, comparisons first."""
         return (*self.ratios, *self.levels)
 
@@ -125,7 +125,7 @@ def repetition(
     stored: Sequence[Subject] = (),
     same_within: float = SAME_WITHIN,
     notes: Sequence[str] = (),
-) -> Again:
+) -> Repetition:
     """Each comparison in blocks, and each test's own level, then and now; and what differs between the machines.
 
     known: the spread between sittings as somebody states it; else it is taken from those of `then` and `stored`.
@@ -146,7 +146,7 @@ def repetition(
     except (EtudeError, ValueError) as error:
         across, notes = [], (*notes, f"The tests' own {metric} was not compared: {error}.")
     means = [(a.base_mean, float(now.subject.test(a.other).sample(metric).mean())) for a in across]
-    return Again(
+    return Repetition(
         metric,
         ratios_again(pairs, same_within=same_within),
         levels_again(across, means),
@@ -166,7 +166,7 @@ Pair = tuple[str, str, Ratio, Ratio | None]
 """Reference, other test, its ratio then and now (None: there is none)."""
 
 
-def ratios_again(pairs: Sequence[Pair], *, same_within: float = SAME_WITHIN) -> tuple[RatioAgain, ...]:
+def ratios_again(pairs: Sequence[Pair], *, same_within: float = SAME_WITHIN) -> tuple[RepeatedRatio, ...]:
     """Whether the verdicts on these comparisons are reproduced.
 
     The change of the log ratio is tested by Welch's t at 5 %, adjusted by Holm over all comparisons. It counts as none
@@ -177,7 +177,7 @@ def ratios_again(pairs: Sequence[Pair], *, same_within: float = SAME_WITHIN) -> 
     found = []
     for (base, other, then, now), change, p in zip(pairs, changes, adjusted, strict=True):
         outcome, reason = _judge(then, now, change, p, same_within)
-        found.append(RatioAgain(base, other, then, now, change, p, outcome, reason))
+        found.append(RepeatedRatio(base, other, then, now, change, p, outcome, reason))
     return tuple(found)
 
 
@@ -244,7 +244,9 @@ def direction(ratio: Ratio) -> int:
     return (ratio.low > 1.0) - (ratio.high < 1.0)
 
 
-def levels_again(found: Sequence[Across], means: Sequence[tuple[float, float]]) -> tuple[LevelAgain, ...]:
+def levels_again(
+    found: Sequence[CrossSession], means: Sequence[tuple[float, float]]
+) -> tuple[RepeatedLevel, ...]:
     """Whether each test's own level is reproduced; `means`: of each, then and now."""
     levels = [_level(across, *mean) for across, mean in zip(found, means, strict=True)]
     adjusted = [a.adjusted for a in holm([level.change.p if level.change else None for level in levels])]
@@ -254,17 +256,17 @@ def levels_again(found: Sequence[Across], means: Sequence[tuple[float, float]]) 
     )
 
 
-def _level(across: Across, then: float, now: float) -> LevelAgain:
+def _level(across: CrossSession, then: float, now: float) -> RepeatedLevel:
     found = across.found
     if isinstance(found, Refused):
         more = f"{found.needed} more stored sitting{'' if found.needed == 1 else 's'} of it here, or --between-sittings"
         reason = f"not comparable: {found.reason}; it takes {more}"
-        return LevelAgain(across.base, then, now, across.unit, None, None, None, reason)
+        return RepeatedLevel(across.base, then, now, across.unit, None, None, None, reason)
     change = Change(found.ratio, found.low, found.high, found.p)
-    return LevelAgain(across.base, then, now, across.unit, change, None, None, _known_from(found))
+    return RepeatedLevel(across.base, then, now, across.unit, change, None, None, _known_from(found))
 
 
-def _known_from(found: SittingsRatio | Ratio) -> str:
+def _known_from(found: CrossSessionRatio | Ratio) -> str:
     if isinstance(found, Ratio):
         return "both have several sittings"
     if found.between.sittings is None:
@@ -272,7 +274,7 @@ def _known_from(found: SittingsRatio | Ratio) -> str:
     return f"what lies between sittings is known from {found.between.sittings} of them"
 
 
-def _decided(level: LevelAgain, p: float) -> LevelAgain:
+def _decided(level: RepeatedLevel, p: float) -> RepeatedLevel:
     outcome: Outcome = "not reproduced" if p < LEVEL else "reproduced"
     words = "another level" if p < LEVEL else "not distinguishable"
     return replace(level, adjusted_p=p, outcome=outcome, reason=f"{words}; {level.reason}")

@@ -17,7 +17,7 @@ from etude.stats.factors import MEAN_FACTORS, RATIO_FACTORS, Factors, factor_for
 
 
 @dataclass(frozen=True)
-class Asked:
+class StopRuleInfo:
     """`factors`: by test, what its stop rule widens intervals by; `precision`: the relative half width that was to be
     reached; `groups`: tests that were run in common blocks and are compared, each group's first being the reference."""
 
@@ -36,7 +36,7 @@ class Asked:
         return bool(self.groups)
 
 
-def asked_of(experiment: Mapping[str, Any], directory: Path) -> Asked:
+def asked_of(experiment: Mapping[str, Any], directory: Path) -> StopRuleInfo:
     """What an experiment was asked for; of its experiment.json.
 
     Raises:
@@ -50,7 +50,7 @@ def asked_of(experiment: Mapping[str, Any], directory: Path) -> Asked:
         raise InputError(f"{directory}: a plan of kind {kind!r}; use a newer Étude")
     tests = [test for test in experiment["tests"] if test["name"] in names]
     primary, judged = _judged(str(plan.get("primary", "elapsed")), tests)
-    return Asked(
+    return StopRuleInfo(
         primary,
         False,
         {test["name"]: mean_factor(test.get("stop_program"), test.get("minimum")) for test in tests},
@@ -64,10 +64,10 @@ def asked_of(experiment: Mapping[str, Any], directory: Path) -> Asked:
     )
 
 
-def _of_commands(document: Mapping[str, Any], names: Sequence[str], file: Path) -> Asked:
+def _of_commands(document: Mapping[str, Any], names: Sequence[str], file: Path) -> StopRuleInfo:
     plan = from_document(document, str(file))
     factors = dict.fromkeys(names, plan.rule.make().factor)
-    return Asked(
+    return StopRuleInfo(
         plan.primary,
         plan.schedule == DUET,
         factors,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from etude.analysis.output_equivalence import WorkDifference, differences
-from etude.analysis.stop_rule_info import Asked, asked_of
+from etude.analysis.stop_rule_info import StopRuleInfo, asked_of
 from etude.errors import UsageError
 from etude.results.columns_series import series_of_columns
 from etude.results.integrity import repeated_note
@@ -32,7 +32,7 @@ class Subject:
 
     label: str
     """Its path."""
-    asked: Asked
+    asked: StopRuleInfo
     tests: tuple[Series, ...]
     twins: tuple[Series, ...] = ()
     """The reference run against itself."""
@@ -120,7 +120,7 @@ def subject_of_table(table: Table) -> Subject:
     tests = series_of_table(table)
     names = [series.test for series in tests]
     plain = dict.fromkeys(names, 1.0)
-    asked = Asked(_primary(table.metrics, tests), False, plain, plain, None, ())
+    asked = StopRuleInfo(_primary(table.metrics, tests), False, plain, plain, None, ())
     return Subject(table.label, asked, tests, notes=table.warnings)
 
 

@@ -13,7 +13,7 @@ OTHERS = "others_cpu"
 
 
 @dataclass(frozen=True)
-class TimeSpent:
+class TimeBreakdown:
     """Means over the kept trials, seconds a trial (a launch, with several in each trial)."""
 
     elapsed: float
@@ -32,7 +32,7 @@ class TimeSpent:
         return (self.user + self.system) / self.elapsed if self.elapsed > 0.0 else 0.0
 
 
-def time_spent(series: Series) -> TimeSpent | None:
+def time_spent(series: Series) -> TimeBreakdown | None:
     """Where the time went; None where elapsed, user or system is not known."""
     names = ("elapsed", "user", "system")
     columns = [series.column(name) for name in names]
@@ -43,7 +43,7 @@ def time_spent(series: Series) -> TimeSpent | None:
     if values.shape[1] == 0:
         return None
     elapsed, user, system = (float(mean) for mean in values.mean(axis=1))
-    return TimeSpent(
+    return TimeBreakdown(
         elapsed, user, system, elapsed - user - system, _mean(series, DEVICE), _mean(series, OTHERS)
     )
 

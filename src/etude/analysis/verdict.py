@@ -17,7 +17,7 @@ from etude.analysis.comparisons import compare_tests, shell_cost
 from etude.analysis.other_processes import others_warnings
 from etude.analysis.outliers_explained import explained
 from etude.analysis.reachability import within_reach
-from etude.analysis.stop_rule_info import Asked
+from etude.analysis.stop_rule_info import StopRuleInfo
 from etude.analysis.subject import (
     Subject,
     check_metric,
@@ -28,10 +28,10 @@ from etude.analysis.subject import (
     subject_of,
     watched_in,
 )
-from etude.analysis.time_breakdown import TimeSpent, time_spent
+from etude.analysis.time_breakdown import TimeBreakdown, time_spent
 from etude.analysis.trial_cost import mean_trial_s, seconds_per_trial
-from etude.analysis.verdict_options import Judging
-from etude.analysis.warnings import Warning, machine_warnings, ranked, series_warnings, work_warnings
+from etude.analysis.verdict_options import VerdictOptions
+from etude.analysis.warnings import DataWarning, machine_warnings, ranked, series_warnings, work_warnings
 from etude.analysis.warnings.trend import MEMORY
 from etude.analysis.warnings.trials import DATA, limited, never_begun, several_matches
 from etude.analysis.warnings.warning import warning
@@ -88,7 +88,7 @@ class TestVerdict:
     """Further trials until the mean is known within the precision asked for (with the spread as it is),"""
     more_s: float
     """… which take about this long, seconds by the clock: what runs between trials included."""
-    spent: TimeSpent | None = None
+    spent: TimeBreakdown | None = None
     """Where the time went; None where elapsed, user or system is not known."""
     missed: bool = False
     """Whether the interval of the mean is wider than was asked, also where more trials of one session do not help."""
@@ -122,13 +122,13 @@ class Verdict:
     """The metric that is judged."""
     tests: tuple[TestVerdict, ...]
     comparisons: tuple[Comparison, ...]
-    warnings: tuple[Warning, ...]
+    warnings: tuple[DataWarning, ...]
     """The most important first: whether the tests did the same work."""
-    every: tuple[Warning, ...] = ()
+    every: tuple[DataWarning, ...] = ()
     """The same before what many tests share became one line: each about one test, or about the whole."""
     without: tuple[str, ...] = ()
     """Why comparisons that were asked for are not there."""
-    judging: Judging = field(default_factory=Judging)
+    judging: VerdictOptions = field(default_factory=VerdictOptions)
     """By which it was judged."""
 
     @property
@@ -147,7 +147,7 @@ class Verdict:
         return tuple(judged), count
 
     @property
-    def asked(self) -> Asked:
+    def asked(self) -> StopRuleInfo:
         """What the experiment was asked for."""
         return self.subject.asked
 
@@ -158,7 +158,7 @@ class Verdict:
 
 
 def verdict(
-    source: Results | Subject, metrics: Sequence[str] | None = None, judging: Judging | None = None
+    source: Results | Subject, metrics: Sequence[str] | None = None, judging: VerdictOptions | None = None
 ) -> Verdict:
     """Judge an experiment, or what another program wrote.
 
@@ -168,7 +168,7 @@ def verdict(
     Raises:
         InputError: its plan cannot be read; UsageError: no such metric.
     """
-    judging = judging or Judging()
+    judging = judging or VerdictOptions()
     subject = (
         source if isinstance(source, Subject) else subject_of(source, _read(source, metrics, judging.watched))
     )
@@ -212,7 +212,7 @@ def _with_printed_mean(c: Comparison, printed: Mapping[tuple[str, str], MetricSu
     return replace(c, base_mean=found.summary.mean, which=found.summary.which, base_mean_over=over)
 
 
-def judged_metrics(asked: Asked, primary: str) -> tuple[str, ...]:
+def judged_metrics(asked: StopRuleInfo, primary: str) -> tuple[str, ...]:
     """The metrics that are compared: `primary`, and where it is the experiment's own those that its rules name."""
     return tuple(dict.fromkeys((primary, *(asked.judged if primary == asked.primary else ()))))
 
@@ -225,7 +225,7 @@ def _read(results: Results, metrics: Sequence[str] | None, watched: Sequence[str
 
 
 def _test_verdict(
-    subject: Subject, series: Series, metrics: Sequence[str] | None, primary: str, judging: Judging
+    subject: Subject, series: Series, metrics: Sequence[str] | None, primary: str, judging: VerdictOptions
 ) -> TestVerdict:
     factor = subject.asked.factors[series.test]
     shell = shell_cost(subject)
@@ -252,7 +252,7 @@ def _test_verdict(
     )
 
 
-def _is_wider(asked: Asked, summaries: Sequence[MetricSummary], metric: str) -> bool:
+def _is_wider(asked: StopRuleInfo, summaries: Sequence[MetricSummary], metric: str) -> bool:
     """Whether the interval of the mean is known, and wider than the precision that was asked of it."""
     summary = next((each.summary for each in summaries if each.metric == metric), None)
     if asked.precision is None or asked.compares or summary is None or summary.mean_interval is None:
@@ -260,7 +260,7 @@ def _is_wider(asked: Asked, summaries: Sequence[MetricSummary], metric: str) -> 
     return summary.mean_interval.half_width >= asked.precision * abs(summary.mean) > 0.0
 
 
-def _more_trials(asked: Asked, series: Series, metric: str, factor: float) -> int:
+def _more_trials(asked: StopRuleInfo, series: Series, metric: str, factor: float) -> int:
     """Further trials that the precision asked for needs; 0 where none was asked or ratios are what matters."""
     precision = asked.precision
     values = series.sample(metric)
@@ -270,7 +270,7 @@ def _more_trials(asked: Asked, series: Series, metric: str, factor: float) -> in
 
 
 def metric_summary(
-    series: Series, metric: str, factor: float, shell: tuple[float, float], judging: Judging
+    series: Series, metric: str, factor: float, shell: tuple[float, float], judging: VerdictOptions
 ) -> MetricSummary:
     """One metric of one test. `shell`: what is subtracted from each value, and its standard error."""
     column = column_of(series, metric)
@@ -325,8 +325,8 @@ def _with_error(summary: Summary, error: float) -> Summary:
 
 
 def _warned(
-    subject: Subject, series: Series, test: TestVerdict, primary: str, judging: Judging
-) -> list[Warning]:
+    subject: Subject, series: Series, test: TestVerdict, primary: str, judging: VerdictOptions
+) -> list[DataWarning]:
     found = test.metric(primary)
     summary = found.summary if found else None
     several = found is not None and found.levels is not None and found.levels.over != "trial"
@@ -355,7 +355,7 @@ def _warned(
     return [*told, warning("shell", series.test, primary, text, WITHOUT_SHELL)]
 
 
-def _against_itself(comparisons: Sequence[Comparison], primary: str) -> list[Warning]:
+def _against_itself(comparisons: Sequence[Comparison], primary: str) -> list[DataWarning]:
     """Whether the reference differs from its twin: from five A/A pairs on."""
     if not comparisons:
         return []

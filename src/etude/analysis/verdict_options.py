@@ -9,7 +9,7 @@ from etude.analysis.warnings import Thresholds
 
 
 @dataclass(frozen=True)
-class Judging:
+class VerdictOptions:
     """The choices of whoever asks for a verdict; the defaults are those at the end of `etude bench`."""
 
     confidence: float = 0.95

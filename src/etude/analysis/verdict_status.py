@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from etude.analysis.cross_session import Across
+from etude.analysis.cross_session import CrossSession
 from etude.analysis.status_text import NOT_CONVERGED, REFUSED, RESUMED, UNFINISHED, as_line, was_resumed
 from etude.analysis.verdict import TestVerdict, Verdict
 from etude.stats.cross_session import Refused
@@ -20,7 +20,7 @@ OF_KINDS = {
 
 
 def status_of(
-    verdict: Verdict, across: Sequence[Across] = (), without: Sequence[str] = ()
+    verdict: Verdict, across: Sequence[CrossSession] = (), without: Sequence[str] = ()
 ) -> tuple[str, ...]:
     """The words for one result, the most important first; none where all is as it should be."""
     kinds = {each.kind for each in verdict.every}
@@ -41,7 +41,7 @@ def _is_refused(test: TestVerdict, metric: str) -> bool:
     return found is not None and found.within_shell
 
 
-def status_line(verdict: Verdict, across: Sequence[Across] = (), without: Sequence[str] = ()) -> str:
+def status_line(verdict: Verdict, across: Sequence[CrossSession] = (), without: Sequence[str] = ()) -> str:
     """The same as a line; empty where all is as it should be."""
     return as_line(status_of(verdict, across, without))
 

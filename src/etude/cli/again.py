@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from etude.analysis.cross_session import stored_beside
-from etude.analysis.repetition import Again, repetition
+from etude.analysis.repetition import Repetition, repetition
 from etude.analysis.subject import Subject
 from etude.analysis.verdict import Verdict, verdict
 from etude.cli.verb_parsers import others_given
@@ -151,14 +151,14 @@ def _stored(then: Verdict, path: Path) -> list[Subject]:
     return [subject for subject in stored_beside(then.subject) if Path(subject.label).resolve() != new]
 
 
-def _show(found: Again, first: Path, path: Path, now: Verdict, json: bool) -> None:
+def _show(found: Repetition, first: Path, path: Path, now: Verdict, json: bool) -> None:
     if json:
         print(codec.dumps(again_text.to_document(found, str(first), str(path)), ensure_ascii=False, indent=1))
         return
     show(now)
     screen = Terminal()
     screen.say()
-    screen.say_path("Again", str(first))
+    screen.say_path("Repetition", str(first))
     rows = list(again_text.rows(found))
     columns = [
         Column(heading, [row[place] for row in rows], rank)

@@ -20,7 +20,7 @@ from etude.experiment.bench import Event
 from etude.experiment.new_limits import NewLimits
 from etude.experiment.plan import check_resumes
 from etude.experiment.plan_defaults import BUDGET_S, make_plan
-from etude.experiment.progress import Ledger
+from etude.experiment.progress import Progress
 from etude.experiment.run import resume
 from etude.experiment.run import run as run_plan
 from etude.present.live_display import Display
@@ -38,7 +38,7 @@ class ShownOutput:
     def __init__(self, stream: TextIO) -> None:
         self._stream = unescaped(stream)
 
-    def observe(self, event: Event, ledger: Ledger) -> None:
+    def observe(self, event: Event, ledger: Progress) -> None:
         """Print what came of a trial."""
         if event.what != "trial":
             return

@@ -6,11 +6,11 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from etude.analysis.cross_session import Across, compare_with_first, machines_lines
+from etude.analysis.cross_session import CrossSession, compare_with_first, machines_lines
 from etude.analysis.gate import Bound
 from etude.analysis.subject import Subject
 from etude.analysis.verdict import Verdict, verdict
-from etude.analysis.verdict_options import Judging
+from etude.analysis.verdict_options import VerdictOptions
 from etude.cli.bounds import answer
 from etude.cli.export import write_exports
 from etude.cli.exports import Export
@@ -32,7 +32,7 @@ def show_verdict(
     primary = results.experiment["plan"]["primary"]
     bounded = (bound.metric for bound in bounds)
     metrics = None if options.json or exports else tuple(dict.fromkeys((primary, *BESIDE, *bounded)))
-    found = verdict(results, metrics, Judging(every_outlier=options.json))
+    found = verdict(results, metrics, VerdictOptions(every_outlier=options.json))
     across, without = _across(baseline, found, options.between_sittings)
     left_out = write_exports(found, exports)
     show(
@@ -63,7 +63,7 @@ def _beside_bounds(options: argparse.Namespace) -> list[tuple[str, str]]:
     return pairs
 
 
-def _refusal(across: list[Across], without: list[str]) -> int:
+def _refusal(across: list[CrossSession], without: list[str]) -> int:
     """The exit code where a test was not compared with the baseline; 0 where there is none, or all were."""
     if not (across or without):
         return 0
@@ -80,7 +80,7 @@ def _machines(baseline: Subject | None, found: Verdict) -> list[str]:
 
 def _across(
     baseline: Subject | None, found: Verdict, between: float | None
-) -> tuple[list[Across], list[str]]:
+) -> tuple[list[CrossSession], list[str]]:
     """The tests against those of the baseline, and why they are not compared."""
     if baseline is None:
         return [], []

@@ -12,7 +12,7 @@ from etude.errors import UsageError
 from etude.results.model import METRICS
 
 if TYPE_CHECKING:
-    from etude.analysis.cross_session import Across
+    from etude.analysis.cross_session import CrossSession
     from etude.analysis.gate import Bound
     from etude.analysis.verdict import Verdict
 
@@ -74,7 +74,7 @@ def check_bounds(
 def answer(
     bounds: Sequence[Bound],
     verdicts: Sequence[Verdict],
-    across: Sequence[Across],
+    across: Sequence[CrossSession],
     *,
     undecided: str = "pass",
     few: int | None = None,

@@ -21,7 +21,7 @@ from etude.peak.calibrate import AtLoad, Calibration
 from etude.peak.harnesses.curves import CURVES
 from etude.peak.policies.registry import policy
 from etude.peak.rehearse import Place, Rehearsal, Share, place_like
-from etude.peak.search_store import Kept, Sought, keeping
+from etude.peak.search_store import SearchSpec, SearchStore, keeping
 from etude.peak.sources import Source, simulated_curves
 from etude.peak.task import Answer, Task
 from etude.present.peak_display import FORMAT, VERSION, save_figures
@@ -79,7 +79,7 @@ def place_of(options: argparse.Namespace, source: Source) -> Place:
 
 def _like(path: Path, fixed_cost_s: float | None) -> Place:
     """As the trials of a stored search or calibration. Raises InputError: it is none, or ended without a rate."""
-    kept = Kept(path)
+    kept = SearchStore(path)
     kept.check_whole("trials")
     answer = kept.answer
     rate = kept.task.seed_load if answer is None else answer.rate
@@ -167,7 +167,7 @@ def calibrate(options: argparse.Namespace, source: Source) -> int:
     if peak is None:
         raise UsageError("--calibrate measures at shares of the peak: give a load near it with --seed-load")
     plan = calibrating.plan(task, peak)
-    sought = Sought(source.name, task, "calibrate", source.text, dict(options.factor))
+    sought = SearchSpec(source.name, task, "calibrate", source.text, dict(options.factor))
     screen = Terminal(sys.stderr)
     with ending_by_signals(), keeping(directory_of(options, source), sought, options.command_line) as kept:
         with held(options, source, kept) as bench:

@@ -18,15 +18,15 @@ from etude.cli.options.shared import pool_of
 from etude.errors import EtudeError, Interrupted
 from etude.experiment.session import new_directory
 from etude.peak.bench import Bench
-from etude.peak.deadline import Punctual
-from etude.peak.observed_bench import Paced, Watched
+from etude.peak.deadline import DeadlinePolicy
+from etude.peak.observed_bench import ObservedBench, Paced
 from etude.peak.policies.policy import Policy
 from etude.peak.policies.registry import policy
 from etude.peak.record import Record
 from etude.peak.search import search, spent
-from etude.peak.search_store import Kept, Sought, keeping
+from etude.peak.search_store import SearchSpec, SearchStore, keeping
 from etude.peak.sources import Source
-from etude.peak.task import Answer, Offer, Task, Trial
+from etude.peak.task import Answer, Task, Trial, TrialRequest
 from etude.peak.window import Window
 from etude.present.peak_display import show
 from etude.present.peak_text import ran_text, reading_texts, share_text, span_text
@@ -61,12 +61,12 @@ class PeakDisplay:
                 f"resumed: {len(trials)} trials on disk, {duration(spent(trials))} of bench time"
             )
 
-    def begins(self, offer: Offer) -> None:
+    def begins(self, offer: TrialRequest) -> None:
         """A trial is about to start."""
         if self._screen.obeys:
             self._draw(offer, f"{offer.why}; preparing")
 
-    def window(self, offer: Offer, windows: Sequence[Window]) -> None:
+    def window(self, offer: TrialRequest, windows: Sequence[Window]) -> None:
         """One more window is known."""
         now = self._clock()
         if self._screen.obeys and now - self._shown_at >= REDRAW_S:
@@ -76,7 +76,7 @@ class PeakDisplay:
             read = "nothing yet" if share != share else f"{share_text(share)} of the limit"
             self._draw(offer, f"{duration(ran)} of {duration(offer.runlength_s)}: {read}; {offer.why}")
 
-    def made(self, offer: Offer, trial: Trial) -> None:
+    def made(self, offer: TrialRequest, trial: Trial) -> None:
         """A trial is over, and on disk."""
         self.close()
         if not self._trials:
@@ -113,18 +113,18 @@ class PeakDisplay:
         *first, last = shown
         self._screen.say("  ".join([*(f"{row[name]:>{shown[name]}}" for name in first), row[last]]), style)
 
-    def _draw(self, offer: Offer, text: str) -> None:
+    def _draw(self, offer: TrialRequest, text: str) -> None:
         self._screen.draw(f"{len(self._trials) + 1:>3}  {self._task.load_text(offer.load)}: {text}")
 
 
 def search_peak(options: argparse.Namespace, source: Source) -> int:
     """Search, and show the answer; returns the exit code."""
     chosen = policy(options.policy)
-    sought = Sought(source.name, source.task, options.policy, source.text, dict(options.factor))
+    sought = SearchSpec(source.name, source.task, options.policy, source.text, dict(options.factor))
     if (spec := pool_of(options)) is not None:
-        from etude.cli import pooled  # clusters are loaded where there is one
+        from etude.cli import pool_run  # clusters are loaded where there is one
 
-        found = pooled.peak(directory_of(options, source), source, sought, spec, options)
+        found = pool_run.peak(directory_of(options, source), source, sought, spec, options)
         assert found.answer is not None
         show(found, found.answer, options, source.peak)
         return 0 if found.answer.kept else 1
@@ -140,7 +140,7 @@ def directory_of(options: argparse.Namespace, source: Source) -> Path:
     return Path(options.output) if options.output is not None else new_directory(None, f"peak-{source.name}")
 
 
-def _answered(options: argparse.Namespace, source: Source, policy: Policy, kept: Kept) -> Answer:
+def _answered(options: argparse.Namespace, source: Source, policy: Policy, kept: SearchStore) -> Answer:
     """The search itself: it goes on after the trials that are on disk."""
     if options.deadline is not None:
         policy = punctual(policy, options.deadline)
@@ -152,12 +152,12 @@ def _answered(options: argparse.Namespace, source: Source, policy: Policy, kept:
         display = PeakDisplay(sys.stderr, kept.task, policy)
         display.resumed(before)
 
-        def made(offer: Offer, trial: Trial) -> None:
+        def made(offer: TrialRequest, trial: Trial) -> None:
             kept.keep(offer, trial)
             display.made(offer, trial)
 
         try:
-            watched = Watched(bench, display.begins, display.window)
+            watched = ObservedBench(bench, display.begins, display.window)
             return search(policy, kept.task, watched, before, made)
         finally:
             display.close()
@@ -173,7 +173,7 @@ def say_lost(kept: Record, what: str) -> None:
 
 
 @contextmanager
-def held(options: argparse.Namespace, source: Source, kept: Kept) -> Iterator[Bench]:
+def held(options: argparse.Namespace, source: Source, kept: SearchStore) -> Iterator[Bench]:
     """The bench of a search, brought to where the trials on disk left it; however it ends, it says where they are.
 
     Raises:
@@ -192,7 +192,7 @@ def held(options: argparse.Namespace, source: Source, kept: Kept) -> Iterator[Be
         raise
 
 
-def _on_disk(kept: Kept) -> str:
+def _on_disk(kept: SearchStore) -> str:
     count = len(kept.trials())
     return (
         f"{count} trial{'' if count == 1 else 's'} on disk; the same command with -o {kept.directory} goes on"
@@ -201,4 +201,4 @@ def _on_disk(kept: Kept) -> str:
 
 def punctual(policy: Policy, deadline: datetime) -> Policy:
     """Answers by then."""
-    return Punctual(policy, lambda: (deadline - datetime.now(UTC)).total_seconds())
+    return DeadlinePolicy(policy, lambda: (deadline - datetime.now(UTC)).total_seconds())

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from etude.analysis.load_subject import is_ours, read_ours
-from etude.analysis.planning import Planned, Wanted, plan_from
+from etude.analysis.planning import TrialPlan, Wanted, plan_from
 from etude.analysis.subject import Subject, subject_of_table
 from etude.errors import InputError
 from etude.present import plan_text
@@ -49,7 +49,7 @@ def _read(path: str) -> Subject:
     return subject_of_table(table)
 
 
-def _show(plan: Planned, document: Any) -> None:
+def _show(plan: TrialPlan, document: Any) -> None:
     screen = Terminal()
     screen.say(plan_text.pilot_line(plan))
     heads = (plan_text.heading(plan), *plan_text.HEADINGS)

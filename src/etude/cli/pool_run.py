@@ -26,14 +26,14 @@ from etude.machine.cool.methods import REBOOTS
 from etude.masking import mask_of
 from etude.peak import record
 from etude.peak.distributed import sought_on
-from etude.peak.search_store import Kept, Sought
+from etude.peak.search_store import SearchSpec, SearchStore
 from etude.peak.sources import Source
 from etude.present.terminal import Terminal
 from etude.results.reader import load_results
 from etude.results.results import Results
 from etude.results.writer import refused, sole_writer
 from etude.script.distributed import Tests, groups_of
-from etude.script.run import Asked, plan_of, read_script
+from etude.script.run import ScriptOptions, plan_of, read_script
 
 Say = Callable[[str], None]
 
@@ -48,7 +48,7 @@ def bench(plan: Plan, spec: PoolSpec, options: argparse.Namespace, monitor: Any)
     return _blocks(new_directory(options.output, plan.name), document, spec)
 
 
-def script(asked: Asked, spec: PoolSpec, options: argparse.Namespace, monitor: Any) -> Path:
+def script(asked: ScriptOptions, spec: PoolSpec, options: argparse.Namespace, monitor: Any) -> Path:
     """`etude run --pool`."""
     groups_of(asked.outline(), asked.program.path)  # what cannot be is found before anything is made
     name = Path(asked.program.path).stem
@@ -99,8 +99,8 @@ def go_on(directory: Path, kind: Literal["script"] | None, include: list[str] | 
 
 
 def peak(
-    directory: Path, source: Source, sought: Sought, spec: PoolSpec, options: argparse.Namespace
-) -> Kept:
+    directory: Path, source: Source, sought: SearchSpec, spec: PoolSpec, options: argparse.Namespace
+) -> SearchStore:
     """`etude peak --pool`."""
     if options.speed is not None:
         raise UsageError("--speed is for watching: leave it out with --pool")
@@ -134,7 +134,9 @@ def _blocks(path: Path, document: dict[str, Any], spec: PoolSpec) -> Results:
     return load_results(path)
 
 
-def _tests(path: Path, document: dict[str, Any], spec: PoolSpec, asked: Asked, include: list[str]) -> None:
+def _tests(
+    path: Path, document: dict[str, Any], spec: PoolSpec, asked: ScriptOptions, include: list[str]
+) -> None:
     groups = groups_of(asked.outline(), asked.program.path)
     with over(path, spec, f"etude run --resume {path}") as (jobs, _):
         Tests(asked, groups, jobs, document, monitoring.from_document(document), include).run()

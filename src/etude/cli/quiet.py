@@ -10,7 +10,7 @@ from typing import Any
 
 from etude.errors import UsageError
 from etude.machine.quiet.apply_restore import Outcome, file, off, on
-from etude.machine.quiet.operation import Asked
+from etude.machine.quiet.operation import Request
 from etude.machine.quiet.status import Row, left_over, standing
 from etude.machine.quiet.table import USUAL, all_of, parse
 
@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
     return _rehearse(asked, as_json=options.json) if options.dry_run else _on(asked, as_json=options.json)
 
 
-def _on(asked: Asked, *, as_json: bool) -> int:
+def _on(asked: Request, *, as_json: bool) -> int:
     outcome = on(asked)
     if as_json:
         print(json.dumps(_document(outcome), indent=1, ensure_ascii=False))
@@ -49,7 +49,7 @@ def _off(*, as_json: bool) -> int:
     return 0
 
 
-def _rehearse(asked: Asked, *, as_json: bool) -> int:
+def _rehearse(asked: Request, *, as_json: bool) -> int:
     rows = standing(asked)
     if as_json:
         _print_rows(rows)
@@ -64,7 +64,7 @@ def _rehearse(asked: Asked, *, as_json: bool) -> int:
     return 0
 
 
-def _status(asked: Asked, *, as_json: bool) -> int:
+def _status(asked: Request, *, as_json: bool) -> int:
     rows = standing(asked)
     if as_json:
         _print_rows(rows)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from etude.analysis.cross_session import Across, compare_with_first, machines_lines
+from etude.analysis.cross_session import CrossSession, compare_with_first, machines_lines
 from etude.analysis.default_metrics import usual_metrics
 from etude.analysis.load_subject import read_subject
 from etude.analysis.not_compared import unanswered_lines
@@ -16,7 +16,7 @@ from etude.analysis.predicate import judge_subjects, read_predicate
 from etude.analysis.subject import Subject, check_metric
 from etude.analysis.summaries import Summaries
 from etude.analysis.verdict import Verdict, verdict
-from etude.analysis.verdict_options import Judging
+from etude.analysis.verdict_options import VerdictOptions
 from etude.analysis.warnings import KINDS, Thresholds
 from etude.cli.bounds import answer, read_bounds
 from etude.errors import UsageError
@@ -55,13 +55,13 @@ def run(options: argparse.Namespace) -> int:
     return 1 if 1 in (code, judged) else code
 
 
-def _judging(options: argparse.Namespace) -> Judging:
+def _judging(options: argparse.Namespace) -> VerdictOptions:
     for kind in options.no_warn:
         if kind not in KINDS:
             raise UsageError(
                 f"--no-warn {kind}: no such kind of warning; there are {', '.join(sorted(KINDS))}"
             )
-    return Judging(
+    return VerdictOptions(
         confidence=options.confidence,
         thresholds=Thresholds.parse(options.threshold),
         silent=frozenset(options.no_warn),
@@ -113,8 +113,8 @@ def _metrics(subject: Subject, options: argparse.Namespace) -> list[str] | None:
 
 
 def _across(
-    verdicts: Sequence[Verdict], options: argparse.Namespace, judging: Judging
-) -> tuple[list[Across], list[str]]:
+    verdicts: Sequence[Verdict], options: argparse.Namespace, judging: VerdictOptions
+) -> tuple[list[CrossSession], list[str]]:
     """The later files against the first, and why some are not compared."""
     if len(verdicts) < 2:
         return [], []

@@ -20,7 +20,7 @@ from etude.cli.peak_run import say_lost
 from etude.cli.surface_response import response_of, simulated_response
 from etude.cluster.pool.job import Ended as PoolEnded
 from etude.cluster.pool.journal import FILE, Journal
-from etude.cluster.pool.journaled_pool import FollowedPool
+from etude.cluster.pool.journaled_pool import JournaledPool
 from etude.cluster.pool.pool_config import PoolSpec
 from etude.cluster.pool.spec import open_pool
 from etude.cluster.pool.timeline import timeline
@@ -33,7 +33,7 @@ from etude.present.surface_display import document, show
 from etude.present.terminal import Terminal
 from etude.surface.configuration_jobs import CellJobs
 from etude.surface.factors import Cell
-from etude.surface.map_store import Charted, KeptSurface, charted, keeping_surface
+from etude.surface.map_store import Charted, MapStore, charted, keeping_surface
 from etude.surface.metric import Metric
 from etude.surface.next_configuration import Rules, Visit, contradiction
 from etude.surface.peaks import PeakRate
@@ -51,7 +51,7 @@ from etude.units.formatting import counted, duration, percent
 class SurfaceDisplay:
     """A line a cell; while one is measured, or several are, the line below says how it stands."""
 
-    def __init__(self, stream: TextIO, kept: KeptSurface) -> None:
+    def __init__(self, stream: TextIO, kept: MapStore) -> None:
         self._screen = Terminal(stream)
         self._kept = kept
         self._visit: Visit | None = None
@@ -120,7 +120,7 @@ class SurfaceDisplay:
 
 def show_stored(options: argparse.Namespace) -> int:
     """A stored map once more; returns the exit code."""
-    kept = KeptSurface(options.spec)
+    kept = MapStore(options.spec)
     kept.check_whole("cells")
     return shown(kept, options)
 
@@ -180,7 +180,7 @@ def rules_of(rules: Any, options: argparse.Namespace, size: int) -> Any:
     return changed
 
 
-def mapped(options: argparse.Namespace, what: Charted, response: Response, means: Means) -> KeptSurface:
+def mapped(options: argparse.Namespace, what: Charted, response: Response, means: Means) -> MapStore:
     """The map itself: it goes on after the cells that are on disk."""
     path = directory_of(options, what)
     _none_under_way(path)
@@ -216,7 +216,7 @@ def _none_under_way(path: Path) -> None:
 
 
 @contextmanager
-def on_disk(kept: KeptSurface) -> Iterator[None]:
+def on_disk(kept: MapStore) -> Iterator[None]:
     """However a map is ended, it says where it is.
 
     Raises:
@@ -238,7 +238,7 @@ def on_disk(kept: KeptSurface) -> Iterator[None]:
         raise
 
 
-def shown(kept: KeptSurface, options: argparse.Namespace) -> int:
+def shown(kept: MapStore, options: argparse.Namespace) -> int:
     """Print and draw it."""
     mapped = mapped_of(kept)
     end = kept.document.get("surface")
@@ -273,7 +273,7 @@ def shown(kept: KeptSurface, options: argparse.Namespace) -> int:
     return 0 if good and mapped.last and end is not None else 1
 
 
-def _status(kept: KeptSurface, words: Sequence[str]) -> str:
+def _status(kept: MapStore, words: Sequence[str]) -> str:
     """The first words of a map, which limit all that follows: `Simulated; unfinished. Interrupted after …`; empty where
     nothing does."""
     parts = list(filter(None, [as_line(words)]))
@@ -288,7 +288,7 @@ def _status(kept: KeptSurface, words: Sequence[str]) -> str:
 
 def mapped_over(
     options: argparse.Namespace, pool: PoolSpec, what: Charted, response: Response, means: Means
-) -> KeptSurface:
+) -> MapStore:
     """The map; it goes on after the cells that are on disk, and with the jobs that are under way."""
     _check_pool(pool, response, means)
     screen = Terminal(sys.stderr)
@@ -302,7 +302,7 @@ def mapped_over(
         if options.retry:
             kept.forget_failed()
         with on_disk(kept), open_pool(pool, path, say=screen.say) as nodes:
-            _spread(kept, cells, FollowedPool(nodes, Journal(path)), means, quiet=options.quiet)
+            _spread(kept, cells, JournaledPool(nodes, Journal(path)), means, quiet=options.quiet)
     return kept
 
 
@@ -330,7 +330,7 @@ def _check_pool(pool: PoolSpec, response: Response, means: Means) -> None:
         )
 
 
-def _spread(kept: KeptSurface, cells: CellJobs, pool: FollowedPool, means: Means, *, quiet: bool) -> None:
+def _spread(kept: MapStore, cells: CellJobs, pool: JournaledPool, means: Means, *, quiet: bool) -> None:
     if quiet:
         spread(kept, cells, pool, means, SpreadDisplay())
         return

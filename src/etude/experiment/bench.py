@@ -11,7 +11,7 @@ from etude.engine import Launch, Repeated
 from etude.experiment.interrupts import SignalWatch
 from etude.experiment.kernel_log import KernelLog, Silence
 from etude.experiment.plan import Plan
-from etude.experiment.progress import Ledger
+from etude.experiment.progress import Progress
 from etude.results.writer import ResultsWriter
 
 
@@ -30,7 +30,7 @@ class EngineLike(Protocol):
 
 
 @dataclass(frozen=True)
-class Sitting:
+class Session:
     """One uninterrupted run: which, on which host, in which boot."""
 
     number: int
@@ -66,12 +66,12 @@ class Bench:
 
     plan: Plan
     writer: ResultsWriter
-    ledger: Ledger
-    sitting: Sitting
+    ledger: Progress
+    sitting: Session
     watch: SignalWatch
     engine: EngineLike
     make_engine: Callable[[], EngineLike]
-    observe: Callable[[Event, Ledger], None]
+    observe: Callable[[Event, Progress], None]
     kernel: KernelLog = field(default_factory=Silence)
     """What the kernel says during trials."""
     measured: bool = False

@@ -12,11 +12,11 @@ from etude.errors import Interrupted, MachineRefuses, UsageError
 from etude.experiment.bench import Bench
 from etude.experiment.hooks import end_hooks, run_hook
 from etude.experiment.plan import Plan
-from etude.experiment.progress import Ledger
+from etude.experiment.progress import Progress
 from etude.experiment.remote_engine import there_of
 from etude.experiment.schedule import DUET, block_order, groups
 from etude.experiment.test import Test, shell_words
-from etude.experiment.trial import Slot, needs_nothing_between, repeat_trials, run_trial
+from etude.experiment.trial import TrialPosition, needs_nothing_between, repeat_trials, run_trial
 from etude.machine.cool.methods import REBOOTS
 from etude.results.model import CALIBRATION, FIRST_RUN, signal_name
 
@@ -87,7 +87,7 @@ def _run_group(bench: Bench, tests: tuple[Test, ...]) -> Decision:
         return _run_blocks(bench, tests)
 
 
-def enough(plan: Plan, ledger: Ledger, tests: tuple[Test, ...]) -> Decision | None:
+def enough(plan: Plan, ledger: Progress, tests: tuple[Test, ...]) -> Decision | None:
     """The stop rule's last word on tests that share blocks; None where trials are still to be made.
 
     Raises:
@@ -103,7 +103,7 @@ def enough(plan: Plan, ledger: Ledger, tests: tuple[Test, ...]) -> Decision | No
     return decision if decision.enough or _is_lacking(plan, ledger, names, blocks) else None
 
 
-def _misses_a_trial(plan: Plan, ledger: Ledger, tests: tuple[Test, ...], blocks: int) -> bool:
+def _misses_a_trial(plan: Plan, ledger: Progress, tests: tuple[Test, ...], blocks: int) -> bool:
     """Whether one of so many blocks is not whole."""
     return not all(
         ledger.has(test.name, block)
@@ -122,7 +122,7 @@ def _set_aside(bench: Bench, tests: tuple[Test, ...]) -> None:
     for number in range(bench.plan.warmup):
         for place, test in enumerate(order):
             bench.tell("set-aside", test)
-            run_trial(bench, [test], Slot(0, place, FIRST_RUN))
+            run_trial(bench, [test], TrialPosition(0, place, FIRST_RUN))
             _heed(bench)
             if test.role == "test" and number == 0:
                 _check_primary(bench, test)
@@ -157,7 +157,7 @@ def _inner(bench: Bench, test: Test) -> int:
     kept = [trial for trial in bench.ledger.trials(test.name) if trial.kept]
     if kept:
         return kept[-1].first.inner
-    run_trial(bench, [test], Slot(0, 0, CALIBRATION))
+    run_trial(bench, [test], TrialPosition(0, 0, CALIBRATION))
     _heed(bench)
     elapsed = bench.ledger.trials(test.name)[-1].value("elapsed") or INNER_TRIAL_S
     return max(1, math.ceil(INNER_TRIAL_S / elapsed))
@@ -186,14 +186,14 @@ def _run_blocks(bench: Bench, tests: tuple[Test, ...]) -> Decision:
             look = rule.next_look(_fewest(plan, ledger, names) + 1)
 
 
-def _is_due(plan: Plan, ledger: Ledger, names: Sequence[str], blocks: int, look: int) -> bool:
+def _is_due(plan: Plan, ledger: Progress, names: Sequence[str], blocks: int, look: int) -> bool:
     """Whether the stop rule is to be asked after so many blocks: at its look, and where a limit is reached."""
     count, rule = _fewest(plan, ledger, names), plan.rule
     ends = blocks >= rule.minimum and rule.ends(count, ledger.spent_s(names))
     return count >= look or ends or _is_lacking(plan, ledger, names, blocks)
 
 
-def _is_lacking(plan: Plan, ledger: Ledger, names: Sequence[str], blocks: int) -> bool:
+def _is_lacking(plan: Plan, ledger: Progress, names: Sequence[str], blocks: int) -> bool:
     """Whether so few of so many trials have the primary metric that it will not be known."""
     return _fewest(plan, ledger, names) < plan.rule.maximum <= blocks / GIVE_UP
 
@@ -208,11 +208,11 @@ def _run_block(bench: Bench, tests: tuple[Test, ...], block: int) -> None:
     """Make those trials of a block that are missing."""
     for order, members in enumerate(_block(bench.plan, tests, block)):
         if not all(bench.ledger.has(test.name, block) for test in members):
-            run_trial(bench, members, Slot(block, order))
+            run_trial(bench, members, TrialPosition(block, order))
             _heed(bench)
 
 
-def _fewest(plan: Plan, ledger: Ledger, names: Sequence[str]) -> int:
+def _fewest(plan: Plan, ledger: Progress, names: Sequence[str]) -> int:
     """Kept trials with the primary metric, of the test that has the fewest."""
     return min(ledger.count(name, plan.primary) for name in names)
 
@@ -234,7 +234,7 @@ def _runs_again(plan: Plan, block: int) -> bool:
     return block % plan.again_every == 0 or (block % early == 0 and block <= EARLY_AGAIN * early)
 
 
-def _decide(plan: Plan, ledger: Ledger, tests: tuple[Test, ...]) -> Decision:
+def _decide(plan: Plan, ledger: Progress, tests: tuple[Test, ...]) -> Decision:
     return judged(plan, lambda: _seen(plan, ledger, tests))
 
 
@@ -253,7 +253,7 @@ def judged(plan: Plan, seen: Callable[[], Seen]) -> Decision:
         raise UsageError(f"metric {plan.primary}: cannot be judged: {error}; {advice}") from None
 
 
-def _seen(plan: Plan, ledger: Ledger, tests: tuple[Test, ...]) -> Seen:
+def _seen(plan: Plan, ledger: Progress, tests: tuple[Test, ...]) -> Seen:
     import numpy as np
 
     from etude.stats.stopping import Seen
@@ -270,7 +270,7 @@ def _seen(plan: Plan, ledger: Ledger, tests: tuple[Test, ...]) -> Seen:
     return Seen(values, ledger.spent_s(names), kind=kind, sessions=ledger.sessions(names))
 
 
-def _shell_cost(plan: Plan, ledger: Ledger) -> float:
+def _shell_cost(plan: Plan, ledger: Progress) -> float:
     """Mean start of the empty shell in seconds; 0 where none is used or the metric is not a time."""
     if not plan.shell or plan.primary != "elapsed":
         return 0.0

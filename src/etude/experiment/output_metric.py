@@ -29,7 +29,7 @@ _SHOWN = 3
 """Of the different values that a pattern finds."""
 
 
-class Printed(NamedTuple):
+class OutputMetric(NamedTuple):
     """One metric that a program printed."""
 
     name: str
@@ -53,7 +53,7 @@ def unquoted(pattern: str) -> str:
     return pattern[1:-1] if _QUOTED.fullmatch(pattern) else pattern
 
 
-def printed_metric(name: str, unit: str, pattern: str, text: str, join: str = "") -> Printed:
+def printed_metric(name: str, unit: str, pattern: str, text: str, join: str = "") -> OutputMetric:
     """The first number that a pattern finds in a text, in the base of its unit, or why there is none.
 
     `join`: how the values of several workers are joined, if not as usual (`etude.results.trial_join.JOINS`).
@@ -61,17 +61,17 @@ def printed_metric(name: str, unit: str, pattern: str, text: str, join: str = ""
     known = unit_kept(unit)
     found, why = _placed(pattern, text) if _is_place(pattern) else _matched(pattern, text)
     if why:
-        return Printed(name, [None, known.base, why, *([join] if join else [])])
+        return OutputMetric(name, [None, known.base, why, *([join] if join else [])])
     different = dict.fromkeys(found)
     note = None
     if len(different) > 1:
         shown = [f"{value:g}" for value in different][:_SHOWN]
         more = ", …" if len(different) > _SHOWN else ""
         note = f"METRIC {name} finds {len(different)} different values ({', '.join(shown)}{more}); the first counts"
-    return Printed(name, [known.of(found[0]), known.base, *([join] if join else [])], note)
+    return OutputMetric(name, [known.of(found[0]), known.base, *([join] if join else [])], note)
 
 
-def note_matches(entry: dict[str, Any], found: Iterable[Printed]) -> None:
+def note_matches(entry: dict[str, Any], found: Iterable[OutputMetric]) -> None:
     """Keep in a test's entry of experiment.json which of its patterns found several values in one output."""
     for each in found:
         if each.note:

@@ -92,7 +92,7 @@ class _Column:
         self.places.extend(place)
 
 
-class Ledger:
+class Progress:
     """Trials by test. It starts with those on disk when an experiment is resumed.
 
     What is asked after each trial costs as much as what was added since: a long series is never gone through again.

@@ -23,10 +23,10 @@ CAPTURE_BYTES = 4 << 20
 """What is kept of the end of what a hook says there."""
 
 
-class EngineThere:
+class NodeEngine:
     """An engine on a node; what its workers would write to files comes here with their rows."""
 
-    def __init__(self, engine: Engine, there: There) -> None:
+    def __init__(self, engine: Engine, there: NodeSession) -> None:
         self._engine, self.there = engine, there
         self.hello: Mapping[str, Any] = engine.hello
 
@@ -65,13 +65,13 @@ class EngineThere:
         self.there.closed(self)
 
 
-class There:
+class NodeSession:
     """Makes the engines of one sitting on a node (a sitting's `make_engine`)."""
 
     def __init__(self, job: str, node: str) -> None:
         self.job, self.node = job, node
         self._host: Host | None = None
-        self._main: EngineThere | None = None
+        self._main: NodeEngine | None = None
         self._made = 0
 
     def __call__(self, interrupts: Interrupts) -> EngineLike:
@@ -79,12 +79,12 @@ class There:
         if self._host is None:
             self._host = node_of(self.job, self.node, interrupts)
             self._host.connect()
-            self._main = EngineThere(self._host.engine, self)
+            self._main = NodeEngine(self._host.engine, self)
             return self._main
         self._made += 1
-        return EngineThere(self._host.keeper(str(self._made)), self)
+        return NodeEngine(self._host.keeper(str(self._made)), self)
 
-    def closed(self, engine: EngineThere) -> None:
+    def closed(self, engine: NodeEngine) -> None:
         """One of them was; the first is the last."""
         if engine is self._main and self._host is not None:
             self._host.close()
@@ -126,12 +126,12 @@ def engine_maker() -> Callable[[Interrupts], EngineLike]:
     job, colon, node = named.partition(":")
     if not colon or not job.isdigit() or not node:
         raise InputError(f"${VARIABLE} is {named!r}: expected JOB:NODE of Slurm, as 12:n1")
-    return There(job, node)
+    return NodeSession(job, node)
 
 
-def there_of(engine: EngineLike) -> There | None:
+def there_of(engine: EngineLike) -> NodeSession | None:
     """The node that an engine is on; None where it is here."""
-    return engine.there if isinstance(engine, EngineThere) else None
+    return engine.there if isinstance(engine, NodeEngine) else None
 
 
 def only_here(what: str) -> None:

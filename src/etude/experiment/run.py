@@ -15,12 +15,12 @@ from etude.experiment.monitoring import USUAL, Monitoring
 from etude.experiment.new_limits import NewLimits, extended
 from etude.experiment.origin import begun_directory
 from etude.experiment.plan import Plan, digest, plan_to_resume, to_document
-from etude.experiment.progress import Ledger
+from etude.experiment.progress import Progress
 from etude.experiment.remote_engine import check_plan, engine_maker
 from etude.experiment.schedule import groups
 from etude.experiment.session import (
-    Desk,
     EngineMaker,
+    SessionContext,
     already,
     asks_anew,
     holds_results,
@@ -41,7 +41,7 @@ from etude.results.writer import directory_name, sole_writer, write_experiment
 if TYPE_CHECKING:
     from etude.stats.stopping import Decision
 
-Observer = Callable[[Event, Ledger], None]
+Observer = Callable[[Event, Progress], None]
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Outcome:
     decisions: tuple[Decision, ...]
 
 
-def silent(event: Event, ledger: Ledger) -> None:
+def silent(event: Event, ledger: Progress) -> None:
     """An observer that says nothing."""
 
 
@@ -202,7 +202,7 @@ def _sit(
     check_plan(plan)
     decisions: list[Decision] = []
 
-    def work(desk: Desk) -> list[str]:
+    def work(desk: SessionContext) -> list[str]:
         bench = Bench(
             plan,
             desk.writer,

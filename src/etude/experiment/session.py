@@ -17,15 +17,15 @@ from typing import Any
 from etude.engine import Engine
 from etude.errors import EtudeError, InputError, Interrupted, MachineRefuses, Restarting
 from etude.experiment import monitoring
-from etude.experiment.bench import EngineLike, Sitting
+from etude.experiment.bench import EngineLike, Session
 from etude.experiment.cooling import settled
 from etude.experiment.interrupts import SignalWatch
 from etude.experiment.kernel_log import KernelLog, Silence
 from etude.experiment.monitoring import Monitoring
 from etude.experiment.origin import check_programs, check_same
 from etude.experiment.plan import resuming
-from etude.experiment.progress import Ledger
-from etude.experiment.remote_engine import There, there_of
+from etude.experiment.progress import Progress
+from etude.experiment.remote_engine import NodeSession, there_of
 from etude.machine import leftovers, snapshot
 from etude.machine.boot.record import boot_id
 from etude.machine.cool import remounts
@@ -165,14 +165,14 @@ EngineMaker = Callable[[SignalWatch], EngineLike]
 
 
 @dataclass(frozen=True)
-class Desk:
+class SessionContext:
     """What one sitting works with. Whoever uses it returns the stop rules' last words."""
 
     path: Path
     document: dict[str, Any]
     writer: ResultsWriter
-    ledger: Ledger
-    sitting: Sitting
+    ledger: Progress
+    sitting: Session
     watch: SignalWatch
     engine: EngineLike
     make_engine: Callable[[], EngineLike]
@@ -205,8 +205,8 @@ def sit(
     path: Path,
     document: dict[str, Any],
     make_engine: EngineMaker,
-    work: Callable[[Desk], Sequence[str]],
-) -> Ledger:
+    work: Callable[[SessionContext], Sequence[str]],
+) -> Progress:
     """Hold one sitting: `work` measures and returns the stop rules' last words.
 
     Whatever happens is noted in experiment.json.
@@ -235,8 +235,8 @@ def sit(
     ):
         there = there_of(engine)
         sitting = _sitting(document, engine, torn, kernel, there)
-        ledger = Ledger(measured, stretches(document["sittings"]))
-        desk = Desk(
+        ledger = Progress(measured, stretches(document["sittings"]))
+        desk = SessionContext(
             path,
             document,
             writer,
@@ -275,13 +275,13 @@ def sit(
     return ledger
 
 
-def ledger_of(path: Path, document: Mapping[str, Any]) -> Ledger:
+def ledger_of(path: Path, document: Mapping[str, Any]) -> Progress:
     """The measurements of all sittings of an experiment.
 
     Raises:
         InputError: it cannot be read, or lost lines.
     """
-    return Ledger(_measured(path, document), stretches(document["sittings"]))
+    return Progress(_measured(path, document), stretches(document["sittings"]))
 
 
 def _measured(path: Path, document: Mapping[str, Any]) -> dict[str, tuple[Measurement, ...]]:
@@ -415,11 +415,15 @@ def _kernel_log(engine: EngineLike) -> Iterator[KernelLog]:
 
 
 def _sitting(
-    document: dict[str, Any], engine: EngineLike, torn: Sequence[str], kernel: KernelLog, there: There | None
-) -> Sitting:
+    document: dict[str, Any],
+    engine: EngineLike,
+    torn: Sequence[str],
+    kernel: KernelLog,
+    there: NodeSession | None,
+) -> Session:
     into = _restarted_into(document["sittings"])
     host, boot = (os.uname().nodename, boot_id()) if there is None else (there.node, there.boot_id)
-    sitting = Sitting(len(document["sittings"]) + 1, host, boot, into)
+    sitting = Session(len(document["sittings"]) + 1, host, boot, into)
     if there is not None and sitting.number == 1:
         document["machine"]["before"] = there.snapshot()
     document["versions"]["engine"] = engine.hello["engine"]
@@ -450,7 +454,9 @@ def _note_quiet(document: dict[str, Any], sitting: int) -> None:
         document.setdefault("quiet", []).append({"sitting": sitting, "by": "hand", "operations": operations})
 
 
-def _snapshot_again(document: Mapping[str, Any], into: str | None, there: There | None) -> dict[str, Any]:
+def _snapshot_again(
+    document: Mapping[str, Any], into: str | None, there: NodeSession | None
+) -> dict[str, Any]:
     """Of a later sitting. Behind a restart that is to leave the caches empty no program is opened."""
     if there is not None:
         return there.snapshot()
@@ -463,7 +469,7 @@ def _restarted_into(sittings: Sequence[Mapping[str, Any]]) -> str | None:
     return None if before.get("boot_id") == boot_id() else restarted_into(before)
 
 
-def _finish(desk: Desk, how: str, decisions: Sequence[str]) -> None:
+def _finish(desk: SessionContext, how: str, decisions: Sequence[str]) -> None:
     desk.document["sittings"][-1] |= {"end": _now(), "how_ended": how, "decisions": list(decisions)}
     desk.machine.end()
     try:

@@ -16,7 +16,13 @@ from etude.experiment.bench import Bench
 from etude.experiment.cooling import cool_trial, note_data, restart_machine
 from etude.experiment.hooks import run_hook
 from etude.experiment.kernel_log import by_trial, members_of
-from etude.experiment.output_metric import METRIC_BYTES, Printed, note_matches, printed_metric, printed_text
+from etude.experiment.output_metric import (
+    METRIC_BYTES,
+    OutputMetric,
+    note_matches,
+    printed_metric,
+    printed_text,
+)
 from etude.experiment.plan import CHECK_EACH, Plan
 from etude.experiment.schedule import DUET, disjoint_cpus
 from etude.experiment.test import Test
@@ -71,7 +77,7 @@ NOT_FOUND = ": not found in PATH"
 
 
 @dataclass(frozen=True)
-class Slot:
+class TrialPosition:
     """Where a trial stands: its block, its place in it, and why it is set aside if it is."""
 
     block: int
@@ -79,7 +85,7 @@ class Slot:
     set_aside: str | None = None
 
 
-def run_trial(bench: Bench, members: Sequence[Test], slot: Slot) -> None:
+def run_trial(bench: Bench, members: Sequence[Test], slot: TrialPosition) -> None:
     """Make one trial of each member: of one test, or of all parties of a duet at once.
 
     Raises:
@@ -112,7 +118,7 @@ def run_trial(bench: Bench, members: Sequence[Test], slot: Slot) -> None:
             _judge(bench, test, measurements)
 
 
-def _restart_first(bench: Bench, test: Test, slot: Slot) -> None:
+def _restart_first(bench: Bench, test: Test, slot: TrialPosition) -> None:
     """Where something has run in this boot and the trial needs a new one: have the machine restarted.
 
     Raises:
@@ -129,7 +135,7 @@ def _oom_kills(members: Sequence[Test]) -> int:
     return oom_kills({group for test in members for group in test.groups})
 
 
-def _cooled(bench: Bench, members: Sequence[Test], slot: Slot) -> dict[str, Any] | None:
+def _cooled(bench: Bench, members: Sequence[Test], slot: TrialPosition) -> dict[str, Any] | None:
     """Bring the caches into the state that the tests ask for; what the rows say of it.
 
     Raises:
@@ -160,7 +166,7 @@ def repeat_trials(bench: Bench, test: Test, first_block: int, count: int, within
     head = _place(bench, test, order=0) | {"cache": None}
     first = bench.ledger.next_trial(test.name)
     before, offset = bench.ledger.kept(test.name), path.stat().st_size
-    launch = _launch(bench, [test], Slot(first_block))
+    launch = _launch(bench, [test], TrialPosition(first_block))
     repeat = Repeat(count, str(path), first, first_block, head, within_s)
     with bench.kernel.following() as messages:
         ended = bench.engine.repeat(
@@ -190,7 +196,7 @@ def needs_nothing_between(plan: Plan, test: Test) -> bool:
     return not (around or test.metrics or plan.check_output == CHECK_EACH)
 
 
-def _launch(bench: Bench, members: Sequence[Test], slot: Slot) -> Launch:
+def _launch(bench: Bench, members: Sequence[Test], slot: TrialPosition) -> Launch:
     plan = bench.plan
     captures = slot.set_aside is not None or plan.check_output == CHECK_EACH
     shares: list[tuple[int, ...] | None] = [test.cpus for test in members]
@@ -273,7 +279,7 @@ def _place(bench: Bench, test: Test, order: int) -> dict[str, Any]:
 def _measurements(
     bench: Bench,
     test: Test,
-    slot: Slot,
+    slot: TrialPosition,
     rows: Sequence[dict[str, Any]],
     cache: Mapping[str, Any] | None,
     killed: int,
@@ -317,7 +323,7 @@ def _with_printed(bench: Bench, test: Test, row: Mapping[str, Any]) -> dict[str,
     return {**row, "metrics": metrics, **({"notes": notes} if notes else {})}
 
 
-def _printed(test: Test, row: Mapping[str, Any]) -> list[Printed]:
+def _printed(test: Test, row: Mapping[str, Any]) -> list[OutputMetric]:
     text = printed_text(row.get("stdout"), row.get("stderr"))
     return [printed_metric(p.name, p.unit, p.regex, text, p.join) for p in test.metrics]
 

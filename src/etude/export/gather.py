@@ -14,7 +14,7 @@ from etude.analysis.load_subject import read_subject
 from etude.analysis.subject import Subject
 from etude.analysis.summaries import Summaries
 from etude.analysis.verdict import MetricSummary, Verdict, verdict
-from etude.analysis.verdict_options import Judging
+from etude.analysis.verdict_options import VerdictOptions
 from etude.errors import InputError
 from etude.export.document import Compared, Document, Figures, Point, Run
 from etude.export.sample_description import figures_of, of_summary
@@ -51,7 +51,7 @@ def _read(path: str, origin: Run, confidence: float) -> Document:
     if isinstance(found, Summaries):
         primary = next((row.metric for row in found.rows if row.metric == "elapsed"), found.rows[0].metric)
         return Document(tuple(_of_summaries(found, run)), primary, notes=found.warnings)
-    judged = verdict(found, judging=Judging(confidence=confidence))
+    judged = verdict(found, judging=VerdictOptions(confidence=confidence))
     points = tuple(
         point for number in range(len(found.tests)) for point in _points(judged, number, run, confidence)
     )

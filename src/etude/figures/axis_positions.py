@@ -17,7 +17,7 @@ _OPTION = re.compile(r"(?<!\S)-[^\s=]*")
 
 
 @dataclass(frozen=True, eq=False)
-class Placed:
+class AxisPosition:
     """A test on its curve."""
 
     curve: str
@@ -29,16 +29,16 @@ class Placed:
 class Places:
     """All of them, in order of curve and x."""
 
-    placed: tuple[Placed, ...]
+    placed: tuple[AxisPosition, ...]
     x_label: str
     ticks: tuple[tuple[float, str], ...] | None = None
     """Names along the axis where x is no number."""
     unit: str | None = None
     """Base unit of x, where it has one."""
 
-    def curves(self) -> dict[str, list[Placed]]:
+    def curves(self) -> dict[str, list[AxisPosition]]:
         """By name, each in order of x."""
-        found: dict[str, list[Placed]] = {}
+        found: dict[str, list[AxisPosition]] = {}
         for each in self.placed:
             found.setdefault(each.curve, []).append(each)
         return {name: sorted(places, key=lambda p: p.x) for name, places in found.items()}
@@ -114,7 +114,7 @@ def by_names(samples: Sequence[Sample], names: Sequence[str]) -> Places:
         if any(len(values) > 1 for values in varying.values()):
             curves = [rest.replace("\0", "").strip(" ,:-_/=()") for rest in rests]
             return _places(samples, curves, [found[-back][0] for found in parts], "")
-    places = tuple(Placed("", float(n), sample) for n, sample in enumerate(samples))
+    places = tuple(AxisPosition("", float(n), sample) for n, sample in enumerate(samples))
     return Places(places, "", tuple((float(n), label(name, 24)) for n, name in enumerate(names)))
 
 
@@ -130,12 +130,12 @@ def _places(samples: Sequence[Sample], curves: Sequence[str], texts: Sequence[st
     if len(known) < len(numbers):
         order = list(dict.fromkeys(texts))
         placed = tuple(
-            Placed(curve, float(order.index(text)), sample)
+            AxisPosition(curve, float(order.index(text)), sample)
             for curve, text, sample in zip(curves, texts, samples, strict=True)
         )
         return Places(placed, x_label, tuple((float(n), label(text, 24)) for n, text in enumerate(order)))
     units = {unit for _, unit in known}
     placed = tuple(
-        Placed(curve, x, sample) for curve, (x, _), sample in zip(curves, known, samples, strict=True)
+        AxisPosition(curve, x, sample) for curve, (x, _), sample in zip(curves, known, samples, strict=True)
     )
     return Places(placed, x_label, unit=units.pop() if len(units) == 1 else None)

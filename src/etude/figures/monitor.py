@@ -9,12 +9,12 @@ import numpy as np
 
 from etude.analysis.interference import others_rate
 from etude.analysis.subject import Subject
-from etude.analysis.warnings import Warning
+from etude.analysis.warnings import DataWarning
 from etude.errors import InputError
 from etude.figures.common import Unit, unit_for, with_unit
 from etude.figures.data import GREY, Axis, Band, Bars, Box, Curve, Figure, Layer, Panel, Point, Shape
 from etude.figures.labels import label
-from etude.figures.plot_options import Wish
+from etude.figures.plot_options import PlotOptions
 from etude.figures.timeline import ALARM
 from etude.results.monitor import Floats, Monitor
 from etude.results.series import Series
@@ -79,7 +79,7 @@ def monitor_figure(
     subject: Subject,
     monitor: Monitor,
     sitting: int,
-    warnings: Sequence[Warning] = (),
+    warnings: Sequence[DataWarning] = (),
     *,
     close: tuple[str, int] | None = None,
     title: str = "",
@@ -191,7 +191,7 @@ def _trials(
         for each in _each(subject, seen.monitor, sitting)
         if each[2][1] > seen.low_ns and each[2][0] < seen.high_ns
     ]
-    unit = unit_for([elapsed for *_, elapsed, _, _ in trials if np.isfinite(elapsed)], "s", Wish())
+    unit = unit_for([elapsed for *_, elapsed, _, _ in trials if np.isfinite(elapsed)], "s", PlotOptions())
     least = (seen.at(seen.high_ns) - seen.at(seen.low_ns)) / 1500
     layers: list[Layer] = list(shades)
     names = dict.fromkeys((test, colour) for test, *_, colour in trials)
@@ -308,7 +308,7 @@ def _lane(lane: Lane, seen: Seen, shades: Sequence[Band]) -> Panel | None:
     highest = [float(np.nanmax(each)) for each in curves.values()]
     if not curves or max(highest) < lane.least:
         return None
-    unit = unit_for(highest, lane.unit, Wish()) if lane.unit else Unit("1")
+    unit = unit_for(highest, lane.unit, PlotOptions()) if lane.unit else Unit("1")
     layers: list[Layer] = list(_plain(shades))
     for colour, (name, each) in enumerate(curves.items()):
         if float(np.nanmax(each)) >= lane.least or len(curves) == 1:

@@ -24,7 +24,7 @@ class Threshold:
 
 
 @dataclass(frozen=True)
-class Wish:
+class PlotOptions:
     """Options of all kinds of figures; what a kind has no use for is left alone."""
 
     metrics: tuple[str, ...] = ()

@@ -9,7 +9,7 @@ from etude.figures.data import Figure
 from etude.figures.surface import Effect, Known, Levels, contours, main_effects, over_levels, solid
 from etude.surface.effects import main_effects as effects_of
 from etude.surface.factors import Cell, Factor, magnitude
-from etude.surface.surface_result import Mapped
+from etude.surface.surface_result import SurfaceResult
 from etude.surface.surface_text import axis_label, setting_text, settings_of
 
 MOST_SETTINGS = 6
@@ -17,7 +17,7 @@ MOST_SETTINGS = 6
 MOST_LINES = 8
 
 
-def figures_of(mapped: Mapped) -> Mapping[str, Figure]:
+def figures_of(mapped: SurfaceResult) -> Mapping[str, Figure]:
     """Of two factors that rise a surface in space and its map (for each setting of the others), else lines; effects.
 
     Raises:
@@ -41,7 +41,7 @@ def figures_of(mapped: Mapped) -> Mapping[str, Figure]:
     return found
 
 
-def known_of(mapped: Mapped, cell: Cell, x: int, y: int) -> Known:
+def known_of(mapped: SurfaceResult, cell: Cell, x: int, y: int) -> Known:
     """What figures show of a cell; x and y: its numbers there."""
     each = mapped.estimate(cell)
     low, high = (end if 0 < end < math.inf else None for end in (each.low, each.high))
@@ -57,7 +57,7 @@ def levels_of(factor: Factor) -> Levels:
     return Levels(axis_label(factor.name, factor.unit), texts, numbers, factor.scale == "log")
 
 
-def _widest(mapped: Mapped, rising: list[int]) -> tuple[int, int]:
+def _widest(mapped: SurfaceResult, rising: list[int]) -> tuple[int, int]:
     """The two factors with the largest effects, in the order in which they were named."""
     effects = {effect.factor: effect.size for effect in effects_of(mapped.filled)}
     names = [factor.name for factor in mapped.space.factors]
@@ -66,7 +66,7 @@ def _widest(mapped: Mapped, rising: list[int]) -> tuple[int, int]:
     return first, second
 
 
-def _planes(mapped: Mapped, a: int, b: int) -> dict[str, Figure]:
+def _planes(mapped: SurfaceResult, a: int, b: int) -> dict[str, Figure]:
     """Both views over two factors, for each setting of the others."""
     space = mapped.space
     x, y = levels_of(space.factors[a]), levels_of(space.factors[b])
@@ -86,7 +86,7 @@ def _planes(mapped: Mapped, a: int, b: int) -> dict[str, Figure]:
     return found
 
 
-def _lines(mapped: Mapped, several: list[int], rising: list[int]) -> dict[str, Figure]:
+def _lines(mapped: SurfaceResult, several: list[int], rising: list[int]) -> dict[str, Figure]:
     """Over the factor that rises, else the first one: a line for each setting of the others."""
     space = mapped.space
     at = rising[0] if rising else several[0]

@@ -12,7 +12,7 @@ from etude.errors import InputError, UsageError
 from etude.figures.common import MOST_POINTS, Unit, scale, threshold_lines, unit_for, with_unit
 from etude.figures.data import GREY, Axis, Band, Curve, Figure, Layer, Panel, Point
 from etude.figures.labels import label
-from etude.figures.plot_options import Wish
+from etude.figures.plot_options import PlotOptions
 from etude.figures.sources import Sample, chosen_metrics, shown_metric, trial_values
 from etude.results.series import Flags, Series, Whole
 
@@ -26,7 +26,7 @@ ALARM = 6
 LEVELS = ("warm-up", "late-level", "never-steady")
 
 
-def timeline(samples: Sequence[Sample], wish: Wish) -> Figure:
+def timeline(samples: Sequence[Sample], wish: PlotOptions) -> Figure:
     """A panel for each test on a common axis of blocks, or of trials where there are none.
 
     Raises:
@@ -97,7 +97,7 @@ def _layers(
     colour: int,
     judged: Verdict,
     shared: bool,
-    wish: Wish,
+    wish: PlotOptions,
     notes: list[str],
 ) -> Iterator[Layer]:
     values = trial_values(series, metric) / unit.divisor

@@ -16,7 +16,7 @@ import numpy as np
 from etude.history.metric_history import changed, course_of, facts_that_differ
 from etude.history.selection import Chosen
 from etude.stats.compare import Ratio, ratio_of_fitting_means, unpaired_mean_ratio, unpaired_ratio
-from etude.stats.cross_session import FEWEST, Between, Refused, SittingsRatio, compare_sittings
+from etude.stats.cross_session import FEWEST, Between, CrossSessionRatio, Refused, compare_sittings
 from etude.stats.means import Kind, average
 from etude.store.entry import Entry
 
@@ -34,7 +34,7 @@ class Compared:
     kind: str
     base: tuple[Entry, ...]
     other: tuple[Entry, ...]
-    found: SittingsRatio | Ratio | Refused
+    found: CrossSessionRatio | Ratio | Refused
     """As one of all that are judged at once: their intervals hold together."""
     differences: tuple[str, ...]
     """Of the machines' facts; of machines with other names, that first."""
@@ -96,7 +96,7 @@ def _compared(base: Sequence[Entry], other: Sequence[Entry], stored: Sequence[En
 
 def _ratio(
     base: Sequence[Entry], other: Sequence[Entry], stored: Sequence[Entry], *, same: bool
-) -> SittingsRatio | Ratio | Refused:
+) -> CrossSessionRatio | Ratio | Refused:
     kind = cast(Kind, base[0].kind)
     if shared := sorted({e.result for e in base} & {e.result for e in other}):
         which = f"result{'s' * (len(shared) > 1)} {', '.join(map(str, shared))}"

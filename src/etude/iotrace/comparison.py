@@ -121,7 +121,7 @@ class Form:
 
 
 @dataclass(frozen=True)
-class Beside:
+class ProfileComparison:
     """All that `etude profile A B` says."""
 
     a: Profile
@@ -164,7 +164,9 @@ def ratio(a: float, b: float) -> float | None:
     return b / a if a else None
 
 
-def beside(a: Profile, b: Profile, *, script: Path | None = None, roll: Path | None = None) -> Beside:
+def beside(
+    a: Profile, b: Profile, *, script: Path | None = None, roll: Path | None = None
+) -> ProfileComparison:
     """Put both together; with the sizes of the script and the roll that were made of A. Times of A are then without
     calls that the script has not.
 
@@ -177,7 +179,7 @@ def beside(a: Profile, b: Profile, *, script: Path | None = None, roll: Path | N
         for name, path in (("script", script), ("roll", roll))
     }
     first, second = list(a.trace.header["argv"]), list(b.trace.header["argv"])
-    return Beside(
+    return ProfileComparison(
         a=a,
         b=b,
         same_program=first == second,

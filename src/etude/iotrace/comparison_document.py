@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from etude.iotrace.comparison import Beside, CallBeside, Form, all_s, ratio
+from etude.iotrace.comparison import CallBeside, Form, ProfileComparison, all_s, ratio
 from etude.iotrace.document import document
 from etude.iotrace.profile import Profile, Transfers
 
 FORMAT, VERSION = "etude-profiles", 1
 
 
-def beside_document(found: Beside, top: int | None = None) -> dict[str, Any]:
+def beside_document(found: ProfileComparison, top: int | None = None) -> dict[str, Any]:
     """All of it; with `top` so many files at most, of each list."""
     return {
         "format": FORMAT,
@@ -39,7 +39,7 @@ def beside_document(found: Beside, top: int | None = None) -> dict[str, Any]:
     }
 
 
-def _ratios(found: Beside) -> dict[str, Any]:
+def _ratios(found: ProfileComparison) -> dict[str, Any]:
     a, b = _numbers(found.a), _numbers(found.b)
     return {
         **{name: ratio(a[name], b[name]) for name in a},
@@ -77,7 +77,7 @@ def _call(each: CallBeside) -> dict[str, float | None]:
     }
 
 
-def _sizes(found: Beside) -> dict[str, Any]:
+def _sizes(found: ProfileComparison) -> dict[str, Any]:
     sides = [
         {
             "events": events,
@@ -101,7 +101,7 @@ def _ratio(a: float | None, b: float | None) -> float | None:
     return None if a is None or b is None else ratio(a, b)
 
 
-def _form(form: Form, found: Beside) -> dict[str, Any]:
+def _form(form: Form, found: ProfileComparison) -> dict[str, Any]:
     return {
         "path": str(form.path),
         "bytes": form.bytes,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from etude.peak.task import Offer, Trial
+from etude.peak.task import Trial, TrialRequest
 from etude.peak.window import Window
 
 Enough = Callable[[Sequence[Window]], bool]
@@ -16,6 +16,6 @@ class Bench(Protocol):
     """Makes trials. A failure of the system under test is part of the trial; what keeps the bench itself from working
     is an `InputError` or a `MachineRefuses` of etude.errors."""
 
-    def run(self, offer: Offer, enough: Enough) -> Trial:
+    def run(self, offer: TrialRequest, enough: Enough) -> Trial:
         """Offer a load, until its time is over or `enough` says so."""
         ...

@@ -18,7 +18,7 @@ from scipy.special import chdtri, stdtrit
 
 from etude.errors import InputError
 from etude.peak.slo_ratio import reading
-from etude.peak.task import Offer, Task, Trial
+from etude.peak.task import Task, Trial, TrialRequest
 from etude.peak.warm_up import warm_up_s
 
 Floats = NDArray[np.float64]
@@ -144,7 +144,7 @@ def plan(
     factors: Sequence[float] = FACTORS,
     rounds: int = ROUNDS,
     windows: bool = True,
-) -> list[Offer]:
+) -> list[TrialRequest]:
     """The trials of a calibration round the peak rate that is believed in.
 
     Round by round, each with every load once in an order of its own, so that a drift is not taken for an effect of
@@ -160,7 +160,7 @@ def plan(
     longest = STRETCH * task.runlength_s
     lengths = (longest,) if windows else tuple(longest * share for share in (1 / 6, 1 / 3, 1 / 2, 1))
     offers = [
-        Offer(load, length, f"calibration at {load / peak:.0%} of the peak")
+        TrialRequest(load, length, f"calibration at {load / peak:.0%} of the peak")
         for load in loads
         for length in lengths
     ]

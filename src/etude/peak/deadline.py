@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from etude.peak.policies.policy import Policy
-from etude.peak.task import Answer, Offer, Task, Trial
+from etude.peak.task import Answer, Task, Trial, TrialRequest
 from etude.peak.window import Window
 
 
-class Punctual:
+class DeadlinePolicy:
     """Decides as its policy does until a deadline: then a trial under way ends, and the best answer so far is given.
 
     A trial is not begun for which there is less time than the cheapest so far took besides its load.
@@ -21,15 +21,17 @@ class Punctual:
         self.policy = policy
         self.left_s = left_s
 
-    def decide(self, task: Task, trials: Sequence[Trial]) -> Offer | Answer:
+    def decide(self, task: Task, trials: Sequence[Trial]) -> TrialRequest | Answer:
         """As the policy, while there is time for a trial."""
         decision = self.policy.decide(task, trials)
         besides = min((max(0.0, trial.cost_s - trial.ran_s) for trial in trials), default=0.0)
-        if isinstance(decision, Offer) and self.left_s() <= besides:
+        if isinstance(decision, TrialRequest) and self.left_s() <= besides:
             return self.policy.best(task, trials, "the deadline has come")
         return decision
 
-    def enough(self, task: Task, trials: Sequence[Trial], offer: Offer, windows: Sequence[Window]) -> bool:
+    def enough(
+        self, task: Task, trials: Sequence[Trial], offer: TrialRequest, windows: Sequence[Window]
+    ) -> bool:
         """As the policy, or because time is up."""
         return self.left_s() <= 0 or self.policy.enough(task, trials, offer, windows)
 

@@ -16,10 +16,10 @@ from etude.cluster.distributed.part import TASK, Part
 from etude.cluster.pool.job import Ended
 from etude.codec import plain
 from etude.errors import EtudeError, InputError
-from etude.peak.deadline import Punctual
+from etude.peak.deadline import DeadlinePolicy
 from etude.peak.policies.registry import policy
 from etude.peak.search import search
-from etude.peak.search_store import Kept, Sought, keeping, task_of
+from etude.peak.search_store import SearchSpec, SearchStore, keeping, task_of
 from etude.peak.sources import Source, of_harness, of_simulation
 from etude.results.merge import merged
 
@@ -30,11 +30,11 @@ def sought_on(
     jobs: Jobs,
     source: Source,
     words: Mapping[str, str],
-    sought: Sought,
+    sought: SearchSpec,
     document: Mapping[str, Any],
     deadline: datetime | None = None,
     nodes: int = 1,
-) -> Kept:
+) -> SearchStore:
     """The search, once it is over; its directory holds it as if it had been made here.
 
     `words`: what it is of: `harness` or `simulate`, as on the command line. `document` says of which pool.
@@ -74,20 +74,20 @@ def sought_on(
         jobs.give_up(error)
         raise
     merged({found[-1].name: found[-1].results}, jobs.directory, {"pool": document["pool"]})
-    return Kept(jobs.directory)
+    return SearchStore(jobs.directory)
 
 
 def _answer_of(part: Part) -> object:
-    return Kept(part.results).answer if part.measured else None
+    return SearchStore(part.results).answer if part.measured else None
 
 
-def _asked(sought: Sought) -> dict[str, Any]:
+def _asked(sought: SearchSpec) -> dict[str, Any]:
     """What makes it this search, as JSON has it."""
     asked = {"task": plain(sought.task), "policy": sought.policy, "factors": dict(sought.factors)}
     return dict(json.loads(json.dumps(asked)))
 
 
-def _check_same(parts: Sequence[Part], sought: Sought) -> None:
+def _check_same(parts: Sequence[Part], sought: SearchSpec) -> None:
     """Raises InputError where one was of another search."""
     for part in parts:
         for name, now in _asked(sought).items():
@@ -109,11 +109,11 @@ def measure(part: Part) -> None:
     if source.text != task["text"]:
         raise InputError(f"{task.get('harness')}: has changed since the search was begun; begin it anew")
     wanted = task_of(task["task"], str(part.place / TASK), "task")
-    sought = Sought(source.name, wanted, task["policy"], source.text, task["factors"])
+    sought = SearchSpec(source.name, wanted, task["policy"], source.text, task["factors"])
     chosen = policy(sought.policy)
     if task["deadline"] is not None:
         deadline = datetime.fromisoformat(task["deadline"])
-        chosen = Punctual(chosen, lambda: (deadline - datetime.now(UTC)).total_seconds())
+        chosen = DeadlinePolicy(chosen, lambda: (deadline - datetime.now(UTC)).total_seconds())
     with keeping(part.results, sought, task["command_line"]) as kept:
         before = kept.trials()
         with source.bench(sought.factors, Path(part.results) / "harness", before, sought.task.seed) as bench:

@@ -6,19 +6,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from etude.peak.bench import Bench, Enough
-from etude.peak.task import Offer, Trial
+from etude.peak.task import Trial, TrialRequest
 from etude.peak.window import Window
 
 
 @dataclass(frozen=True)
-class Watched:
+class ObservedBench:
     """Tells of each trial that begins, and of each of its windows, before the policy is asked."""
 
     bench: Bench
-    begins: Callable[[Offer], None]
-    window: Callable[[Offer, Sequence[Window]], None]
+    begins: Callable[[TrialRequest], None]
+    window: Callable[[TrialRequest, Sequence[Window]], None]
 
-    def run(self, offer: Offer, enough: Enough) -> Trial:
+    def run(self, offer: TrialRequest, enough: Enough) -> Trial:
         """As the bench below."""
 
         def asked(windows: Sequence[Window]) -> bool:
@@ -37,7 +37,7 @@ class Paced:
     speed: float
     pause: Callable[[float], None]
 
-    def run(self, offer: Offer, enough: Enough) -> Trial:
+    def run(self, offer: TrialRequest, enough: Enough) -> Trial:
         """As the bench below."""
 
         def asked(windows: Sequence[Window]) -> bool:

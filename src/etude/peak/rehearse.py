@@ -22,7 +22,7 @@ from etude.peak.harnesses.simulated import SimulatedServer
 from etude.peak.policies.belief.evidence import batch_readings, between, gathered
 from etude.peak.policies.policy import Policy
 from etude.peak.search import search
-from etude.peak.task import Answer, Kind, Offer, Task, Trial
+from etude.peak.task import Answer, Kind, Task, Trial, TrialRequest
 
 MARGIN = 1.5
 """Peaks lie so far within the task's range that loads on both sides of them can be tried."""
@@ -273,7 +273,7 @@ def _rehearsed(policy: Policy, place: Place, job: _Job) -> Outcome:
     server = place.server(job.curve, job.peak, job.seed, limit_s)
     made: list[Trial] = []
 
-    def keep(offer: Offer, trial: Trial) -> None:
+    def keep(offer: TrialRequest, trial: Trial) -> None:
         made.append(trial)
 
     answer = search(policy, job.task, server, made=keep)

@@ -8,7 +8,7 @@ from functools import partial
 from etude import trail
 from etude.peak.bench import Bench
 from etude.peak.policies.policy import Policy
-from etude.peak.task import Answer, Offer, Task, Trial
+from etude.peak.task import Answer, Task, Trial, TrialRequest
 
 MOST_TRIALS = 1000
 """A policy that does not end by itself is stopped here."""
@@ -19,7 +19,7 @@ def search(
     task: Task,
     bench: Bench,
     before: Sequence[Trial] = (),
-    made: Callable[[Offer, Trial], None] = lambda offer, trial: None,
+    made: Callable[[TrialRequest, Trial], None] = lambda offer, trial: None,
 ) -> Answer:
     """Until the policy answers. `before`: trials that were made when it was begun; `made` is told of each new one, and
     has kept it when it returns."""

@@ -37,7 +37,7 @@ from etude.peak.record import (
     whole_lines,
 )
 from etude.peak.slo_ratio import reading
-from etude.peak.task import Answer, Offer, Task, Trial
+from etude.peak.task import Answer, Task, Trial, TrialRequest
 from etude.peak.trial_lines import from_line, peak_member, window_lines
 from etude.results.model import Measurement, check_measurement, to_line
 
@@ -56,7 +56,7 @@ METRICS: Mapping[str, Mapping[str, str]] = {
 
 
 @dataclass(frozen=True)
-class Sought:
+class SearchSpec:
     """What one directory holds a search for."""
 
     name: str
@@ -79,7 +79,7 @@ class Sought:
         }
 
 
-class Kept(Record):
+class SearchStore(Record):
     """The trials of one search, as they lie in a results directory."""
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
@@ -111,7 +111,7 @@ class Kept(Record):
         """All that were made, in the order in which they were."""
         return list(self._read)
 
-    def keep(self, offer: Offer, trial: Trial) -> None:
+    def keep(self, offer: TrialRequest, trial: Trial) -> None:
         """Put a trial on disk; when this returns it survives whatever ends Étude, and the machine.
 
         Raises:
@@ -179,11 +179,11 @@ class Kept(Record):
 
 @contextmanager
 def keeping(
-    directory: str | os.PathLike[str], sought: Sought, command_line: Sequence[str] = ()
-) -> Iterator[Kept]:
+    directory: str | os.PathLike[str], sought: SearchSpec, command_line: Sequence[str] = ()
+) -> Iterator[SearchStore]:
     """A directory to keep a search in, alone: a new one, or one that holds the same search and is gone on with.
 
-    However it ends is noted in experiment.json, unless the answer has been (`Kept.end`).
+    However it ends is noted in experiment.json, unless the answer has been (`SearchStore.end`).
 
     Raises:
         InputError: it holds another search, or something else; MachineRefuses: it cannot be written to, or somebody
@@ -199,16 +199,16 @@ def keeping(
             raise
 
 
-def _opened(path: Path, sought: Sought, command_line: Sequence[str]) -> Kept:
+def _opened(path: Path, sought: SearchSpec, command_line: Sequence[str]) -> SearchStore:
     if not (path / "experiment.json").exists():
         document = new_document(
             sought.name, VERB, command_line, sought.plan(), digest(sought.plan()), (), METRICS
         )
         begin(path, document)
-        return Kept(path)
+        return SearchStore(path)
     check_for_root(path / "experiment.json")
     mend(path)
-    kept = Kept(path)
+    kept = SearchStore(path)
     if kept.trials() and (how := _differs(kept.sought, sought)) is not None:
         raise InputError(f"{path}: holds another search ({how}); name another directory with -o")
     kept.sought = sought
@@ -216,7 +216,7 @@ def _opened(path: Path, sought: Sought, command_line: Sequence[str]) -> Kept:
     return kept
 
 
-def _differs(then: Sought, now: Sought) -> str | None:
+def _differs(then: SearchSpec, now: SearchSpec) -> str | None:
     """What is asked for otherwise, in words; None where nothing is."""
     for name in asdict(now.task):
         a, b = getattr(then.task, name), getattr(now.task, name)
@@ -247,13 +247,13 @@ def _meaning(text: str) -> Any:
         return text
 
 
-def _sought(document: Mapping[str, Any], path: Path) -> Sought:
+def _sought(document: Mapping[str, Any], path: Path) -> SearchSpec:
     plan = document["plan"]
     if plan.get("kind") != KIND:
         raise InputError(f"{path}: holds results of etude {document.get('verb', '…')}, and no search")
     where = f"{path}/experiment.json"
     task = task_of(plan.get("task"), where, "plan.task")
-    return replace(decoded(Sought, plan, where, "plan"), task=task)
+    return replace(decoded(SearchSpec, plan, where, "plan"), task=task)
 
 
 def task_of(told: Any, where: str, at: str) -> Task:
@@ -301,7 +301,7 @@ def _metrics(goal: Goal, trial: Trial) -> dict[str, Any]:
     }
 
 
-def stored_answer(kept: Kept) -> Answer:
+def stored_answer(kept: SearchStore) -> Answer:
     """The answer as it was given; of a search that was not ended the best so far."""
     if kept.answer is not None:
         return kept.answer

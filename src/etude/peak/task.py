@@ -60,7 +60,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class TrialRequest:
     """A trial that is to be made."""
 
     load: float

@@ -16,7 +16,7 @@ import numpy as np
 from etude.codec import decoded, finite
 from etude.errors import InputError
 from etude.peak.machine_state import machine_member
-from etude.peak.task import GeneratorPart, Offer, Trial
+from etude.peak.task import GeneratorPart, Trial, TrialRequest
 from etude.peak.window import Window
 from etude.results.histograms import Counted, decode, encode
 
@@ -27,7 +27,7 @@ OF_GENERATOR = ("generator_busy", "lateness_p99_s")
 OF_PART = ("busy", "lateness_p99_s", "began_s")
 
 
-def peak_member(offer: Offer, trial: Trial) -> dict[str, Any]:
+def peak_member(offer: TrialRequest, trial: Trial) -> dict[str, Any]:
     """What a trial of a search has beside the members of any measurement."""
     return {
         "load": finite(trial.load),

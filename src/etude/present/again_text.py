@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from etude.analysis.repetition import Again, Change, LevelAgain, RatioAgain
+from etude.analysis.repetition import Change, RepeatedLevel, RepeatedRatio, Repetition
 from etude.present import text
 from etude.stats.compare import Ratio
 from etude.units.formatting import quantity, span
@@ -15,7 +15,7 @@ HEADINGS = ("then", "now", "now / then", "verdict")
 MOST_DIFFERENCES = 30
 
 
-def rows(again: Again) -> Iterator[tuple[str, ...]]:
+def rows(again: Repetition) -> Iterator[tuple[str, ...]]:
     """The table: what, then, now, the change, the verdict."""
     for r in again.ratios:
         yield f"{r.other} / {r.base}", _ratio(r.then), _ratio(r.now), _change(r.change), r.outcome
@@ -24,7 +24,7 @@ def rows(again: Again) -> Iterator[tuple[str, ...]]:
         yield level.test, then, now, _change(level.change), level.outcome or "–"
 
 
-def lines(again: Again) -> Iterator[str]:
+def lines(again: Repetition) -> Iterator[str]:
     """All that stands below the table."""
     said: dict[str, list[str]] = {}
     for part in again.parts:
@@ -40,7 +40,7 @@ def lines(again: Again) -> Iterator[str]:
         yield f"  … and {len(again.differences) - MOST_DIFFERENCES} more (--json)"
 
 
-def last_line(again: Again) -> str:
+def last_line(again: Repetition) -> str:
     """The verdict on the verdicts."""
     counts = {
         word: sum(part.outcome == word for part in again.parts)
@@ -50,8 +50,8 @@ def last_line(again: Again) -> str:
     return f"{again.outcome.capitalize()} ({told or 'nothing to compare'})."
 
 
-def _name(part: RatioAgain | LevelAgain) -> str:
-    return f"{part.other} / {part.base}" if isinstance(part, RatioAgain) else part.test
+def _name(part: RepeatedRatio | RepeatedLevel) -> str:
+    return f"{part.other} / {part.base}" if isinstance(part, RepeatedRatio) else part.test
 
 
 def _ratio(ratio: Ratio | None) -> str:
@@ -62,7 +62,7 @@ def _change(change: Change | None) -> str:
     return "–" if change is None else f"{change.ratio:.3f} ({span(change.low, change.high)})"
 
 
-def to_document(again: Again, then: str, now: str) -> dict[str, Any]:
+def to_document(again: Repetition, then: str, now: str) -> dict[str, Any]:
     """The repetition as JSON-able data (docs/planning.md). `then`, `now`: the results directories."""
     return {
         "format": "etude-again",
@@ -95,7 +95,7 @@ def finite(value: float | None) -> float | None:
     return value if value is None or math.isfinite(value) else None
 
 
-def _judged(part: RatioAgain | LevelAgain) -> dict[str, Any]:
+def _judged(part: RepeatedRatio | RepeatedLevel) -> dict[str, Any]:
     change = part.change
     return {
         "change": change and {name: finite(getattr(change, name)) for name in ("ratio", "low", "high", "p")},

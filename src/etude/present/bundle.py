@@ -14,7 +14,7 @@ from typing import Any
 from etude.analysis.load_subject import read_subject
 from etude.analysis.subject import Subject
 from etude.analysis.verdict import verdict
-from etude.analysis.verdict_options import Judging
+from etude.analysis.verdict_options import VerdictOptions
 from etude.errors import EtudeError, InputError
 from etude.masking import Mask, mask_of, mask_of_all
 from etude.present import details, verdict_text
@@ -221,7 +221,7 @@ def _verdict(directory: Path, name: str) -> tuple[list[Member], list[str]]:
         subject = read_subject(str(directory))
         assert isinstance(subject, Subject)
         notes = tuple(note.replace(str(directory), label) for note in subject.notes)
-        found = verdict(replace(subject, label=label, notes=notes), None, Judging(full=True))
+        found = verdict(replace(subject, label=label, notes=notes), None, VerdictOptions(full=True))
     except EtudeError as error:
         why = f"There is no verdict: {error}".replace(str(directory), label)
         return [member_of(f"verdicts/{name}.txt", f"{why}\n")], [why]

@@ -8,12 +8,12 @@ from statistics import median
 from typing import Any
 
 from etude.analysis.comparison import Comparison, Secondary
-from etude.analysis.cross_session import Across, overall
-from etude.analysis.time_breakdown import TimeSpent
+from etude.analysis.cross_session import CrossSession, overall
+from etude.analysis.time_breakdown import TimeBreakdown
 from etude.present import text
 from etude.results.series import Series
 from etude.stats.compare import Ratio
-from etude.stats.cross_session import Refused, SittingsRatio
+from etude.stats.cross_session import CrossSessionRatio, Refused
 from etude.stats.equivalence import Equivalence
 from etude.units.formatting import counted, level_text, percent, quantity, span
 
@@ -62,13 +62,13 @@ def detail_lines(c: Comparison) -> list[str]:
     return [*lines, *_other_metrics(c)]
 
 
-def across_lines(across: Sequence[Across]) -> list[str]:
+def across_lines(across: Sequence[CrossSession]) -> list[str]:
     """A line for each comparison of results of different sittings; of several later ones it names its result."""
     several = len({a.other_label for a in across}) > 1
     return [_across_line(a, several) for a in across]
 
 
-def _across_line(a: Across, several: bool) -> str:
+def _across_line(a: CrossSession, several: bool) -> str:
     if isinstance(a.found, Refused):
         needed = f"{counted(a.found.needed, 'more stored sitting')} of {a.base} on this machine"
         return (
@@ -89,7 +89,7 @@ def _across_line(a: Across, several: bool) -> str:
     )
 
 
-def overall_lines(across: Sequence[Across]) -> list[str]:
+def overall_lines(across: Sequence[CrossSession]) -> list[str]:
     """A line for each later result of several tests: the ratio of all of them together."""
     return [
         f"All {o.tests} tests of {label} together: {o.ratio:.4g} × the baseline's {across[0].metric} (geometric mean; "
@@ -99,7 +99,7 @@ def overall_lines(across: Sequence[Across]) -> list[str]:
     ]
 
 
-def time_line(spent: TimeSpent) -> str:
+def time_line(spent: TimeBreakdown) -> str:
     """Where the time went, in shares of elapsed."""
 
     def share(seconds: float) -> str:
@@ -272,7 +272,7 @@ def _first(shown: Sequence[str]) -> str:
     return f": {'; '.join([*shown[:MOST_METRICS], *more])}" if shown else ""
 
 
-def _basis(found: SittingsRatio | Ratio) -> str:
+def _basis(found: CrossSessionRatio | Ratio) -> str:
     if isinstance(found, Ratio):
         return f"over {found.count} sittings or more of each"
     between = f"{percent(found.between.deviation)} between sittings"
@@ -283,7 +283,7 @@ def _basis(found: SittingsRatio | Ratio) -> str:
     )
 
 
-def _device(spent: TimeSpent) -> str:
+def _device(spent: TimeBreakdown) -> str:
     if spent.device is None:
         return "device not measured (--probe pressure)"
     return f"some task waited for a device {percent(spent.device / spent.elapsed)}"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from etude.analysis.comparison import Comparison
-from etude.analysis.cross_session import Across, overall
+from etude.analysis.cross_session import CrossSession, overall
 from etude.analysis.not_compared import not_compared
 from etude.analysis.subject import ended_in
 from etude.analysis.verdict import Verdict
@@ -53,7 +53,7 @@ def write(verdict: Verdict, form: str, path: Path) -> None:
         raise cannot_write(path, error) from error
 
 
-def to_json(verdict: Verdict, across: Sequence[Across] = (), machines: Sequence[str] = ()) -> str:
+def to_json(verdict: Verdict, across: Sequence[CrossSession] = (), machines: Sequence[str] = ()) -> str:
     """The verdict as one JSON document; with comparisons to a baseline of another sitting, if there are any.
 
     machines: a line for each compared result whose machine or settings are others.
@@ -124,7 +124,7 @@ def _comparison(c: Comparison) -> dict[str, Any]:
     }
 
 
-def _across(a: Across) -> dict[str, Any]:
+def _across(a: CrossSession) -> dict[str, Any]:
     document = asdict(a) | {"refused": isinstance(a.found, Refused), "adjusted_p": a.adjusted_p}
     if isinstance(a.found, Ratio):
         document["found"] |= {"p": a.found.p}

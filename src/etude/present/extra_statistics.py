@@ -10,7 +10,7 @@ from etude.analysis.pairs import paired_values
 from etude.analysis.subject import Subject
 from etude.analysis.tail import tail_of
 from etude.analysis.verdict import MetricSummary
-from etude.analysis.verdict_options import Judging
+from etude.analysis.verdict_options import VerdictOptions
 from etude.errors import UsageError
 from etude.present import text
 from etude.present.details import p_text
@@ -44,7 +44,7 @@ def bar(m: MetricSummary, kind: str) -> tuple[float, float] | None:
 
 
 def mean_lines(
-    series: Series, m: MetricSummary, which: Mean | None, trim: float | None, judging: Judging
+    series: Series, m: MetricSummary, which: Mean | None, trim: float | None, judging: VerdictOptions
 ) -> Iterator[str]:
     """The mean that was insisted on, or the refusal, and the trimmed mean.
 
@@ -93,7 +93,7 @@ def _share(c: Component) -> str:
 
 
 def percentile_lines(
-    series: Series, m: MetricSummary, shares: Sequence[float], judging: Judging
+    series: Series, m: MetricSummary, shares: Sequence[float], judging: VerdictOptions
 ) -> Iterator[str]:
     """Percentiles with intervals, or why there are none."""
     tail = tail_of(series, m.metric, shares, judging.confidence, subtract=m.corrected_s)

@@ -8,7 +8,7 @@ from typing import Any, TextIO
 
 from etude.escaping import unescaped
 from etude.experiment.bench import Event, Named
-from etude.experiment.progress import Ledger
+from etude.experiment.progress import Progress
 from etude.present.script_display import mean_so_far
 from etude.present.table_layout import cells_of, shortened
 from etude.present.terminal import USUAL_WIDTH, Terminal
@@ -35,7 +35,7 @@ class Display:
         self._live: Any = None
         self._plain = False
 
-    def observe(self, event: Event, ledger: Ledger) -> None:
+    def observe(self, event: Event, ledger: Progress) -> None:
         """Take note of an event; redraw when it is time."""
         if event.what == "group":
             self._tests, self._minimum, self._metric, self._why = event.tests, event.done, event.metric, ""
@@ -59,7 +59,7 @@ class Display:
         elif self._terminal:
             self._screen.draw()
 
-    def _first(self, ledger: Ledger) -> None:
+    def _first(self, ledger: Progress) -> None:
         """The first mean at once, before the libraries for anything more are loaded."""
         test = next(test for test in self._tests if ledger.kept(test.name))
         values = ledger.sample(test.name, "elapsed")
@@ -70,7 +70,7 @@ class Display:
         (name,) = shortened([self._screen.shown(test.name)], max(8, self._room(mean)))
         self._screen.draw(f"{name}: {mean}")
 
-    def _show(self, event: Event, ledger: Ledger) -> None:
+    def _show(self, event: Event, ledger: Progress) -> None:
         if not self._terminal:
             self._screen.say(self._line(event, ledger))
             self._stream.flush()
@@ -98,11 +98,11 @@ class Display:
         names = ", ".join(test.name for test in event.tests)
         return f"{ {'set-aside': 'first run of', 'hook': event.detail + ' of'}.get(event.what, 'running') } {names} …"
 
-    def _line(self, event: Event, ledger: Ledger) -> str:
+    def _line(self, event: Event, ledger: Progress) -> str:
         states = "; ".join(f"{test.name}: {self._state(ledger, test, event)}" for test in self._tests)
         return f"{self._clock() - self._started:.0f} s: {states}{'; ' + self._why if self._why else ''}"
 
-    def _table(self, event: Event, ledger: Ledger) -> Any:
+    def _table(self, event: Event, ledger: Progress) -> Any:
         from rich.text import Text
 
         states = [self._screen.shown(self._state(ledger, test, event)) for test in self._tests]
@@ -119,7 +119,7 @@ class Display:
         last = " · ".join(part for part in (self._doing(event), self._why, left) if part)
         return Text("\n".join(map(self._screen.one_line, [*lines, last])), no_wrap=True, overflow="crop")
 
-    def _state(self, ledger: Ledger, test: Named, event: Event) -> str:
+    def _state(self, ledger: Progress, test: Named, event: Event) -> str:
         """Trials done and the mean so far of the metric that is judged; with its interval, unless the stop rule says
         how well it is known."""
         count = event.done if event.what == "progress" else ledger.count(test.name, self._metric)
@@ -135,7 +135,7 @@ class Display:
         return (self._screen.width or USUAL_WIDTH) - cells_of(beside) - 3
 
 
-def time_left(tests: tuple[Named, ...], ledger: Ledger, minimum: int) -> str:
+def time_left(tests: tuple[Named, ...], ledger: Progress, minimum: int) -> str:
     """How long the minimum of trials still takes by the clock; nothing once it is done."""
     done = {test.name: ledger.kept(test.name) for test in tests}
     if not min(done.values(), default=0) or min(done.values()) >= minimum:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from etude.analysis.warnings import Warning, meaning_of
+from etude.analysis.warnings import DataWarning, meaning_of
 from etude.analysis.warnings.values import named, signed, size
 from etude.present.notes import NAMED, Note
 from etude.units.formatting import counted, quantity
@@ -27,7 +27,7 @@ def note_line(note: Note, tests: int) -> str:
     return "; ".join(": ".join((*filter(None, [", ".join(of)]), text)) for text, of in names.items())
 
 
-def short_text(warning: Warning) -> str:
+def short_text(warning: DataWarning) -> str:
     """What was found and what to do, without the test's name; the whole text where there is no shorter one."""
     short = _SHORT.get(warning.kind)
     if short is None or not warning.numbers:
@@ -47,7 +47,7 @@ def _way(change: float) -> str:
     return f"{'rises' if change > 0 else 'falls'} by {size(change)}"
 
 
-def _failed(w: Warning, n: Numbers) -> str:
+def _failed(w: DataWarning, n: Numbers) -> str:
     kept = "included" if n["kept"] == n["count"] else f"{n['kept']} included" if n["kept"] else "excluded"
     return f"{n['count']} of {counted(n['of'], 'trial')} failed ({n['how']}), {kept}"
 
@@ -66,42 +66,42 @@ def _among(n: Numbers) -> int:
     return int(n.get("among", n["of"]))
 
 
-def _outliers(w: Warning, n: Numbers) -> str:
+def _outliers(w: DataWarning, n: Numbers) -> str:
     if n["count"] == 1 and n["farthest"]:
         return f"1 outlier ({named(w.trials)}), {_from_median(n)}"
     return f"{counted(n['count'], 'outlier')} ({named(w.trials)}){_far(n)}"
 
 
-def _heavy_tail(w: Warning, n: Numbers) -> str:
+def _heavy_tail(w: DataWarning, n: Numbers) -> str:
     return f"{n['count']} of {_among(n)} trials lie far from the others{_far(n)}: compare medians"
 
 
-def _bimodal(w: Warning, n: Numbers) -> str:
+def _bimodal(w: DataWarning, n: Numbers) -> str:
     low, high = (quantity(n[name], n["unit"]) for name in ("low", "high"))
     return f"bimodal: {n['few']} trials near {low}, {n['many']} near {high}"
 
 
-def _autocorrelated(w: Warning, n: Numbers) -> str:
+def _autocorrelated(w: DataWarning, n: Numbers) -> str:
     return f"consecutive trials are autocorrelated (effective n = {n['worth']:.0f} of {n['of']})"
 
 
-def _drift(w: Warning, n: Numbers) -> str:
+def _drift(w: DataWarning, n: Numbers) -> str:
     return f"{w.metric} {_way(n['change'])} over {n['of']} trials, or {RESEMBLE}"
 
 
-def _never_steady(w: Warning, n: Numbers) -> str:
+def _never_steady(w: DataWarning, n: Numbers) -> str:
     ends = [f"{word} {n[word]}" for word in ("first", "last") if n[word]]
     return f"no steady state: {w.metric} {_way(n['change'])} even without the {' and '.join(ends)} trials"
 
 
-def _warm_up(w: Warning, n: Numbers) -> str:
+def _warm_up(w: DataWarning, n: Numbers) -> str:
     return (
         f"first {counted(n['first'], 'trial')} {signed(n['shift'])} the others' median; if a warm-up: --warmup "
         f"{n['runs']}, or a TEST of {n['runs']} before it"
     )
 
 
-def _late_level(w: Warning, n: Numbers) -> str:
+def _late_level(w: DataWarning, n: Numbers) -> str:
     if "first" in n:
         return (
             f"level shifts: the first {counted(n['first'], 'trial')} {signed(n['shift_first'])} the median of those "
@@ -112,44 +112,44 @@ def _late_level(w: Warning, n: Numbers) -> str:
     return f"level shift at trial {w.trials[0]}, or alike neighbours: {shift}"
 
 
-def _leak(w: Warning, n: Numbers) -> str:
+def _leak(w: DataWarning, n: Numbers) -> str:
     each, total = quantity(n["each"], "B"), quantity(n["total"], "B")
     return f"suspected memory leak: {each} a trial, {total} in all"
 
 
-def _others(w: Warning, n: Numbers) -> str:
+def _others(w: DataWarning, n: Numbers) -> str:
     return f"other processes used {n['share']:.2g} CPUs: {n['named']} a trial"
 
 
-def _too_short(w: Warning, n: Numbers) -> str:
+def _too_short(w: DataWarning, n: Numbers) -> str:
     return f"a trial is only {n['ticks']:.3g} ticks of its clock long: make it longer"
 
 
-def _coarse_clock(w: Warning, n: Numbers) -> str:
+def _coarse_clock(w: DataWarning, n: Numbers) -> str:
     return f"{w.metric} is counted in steps of {quantity(n['step'], n['unit'])}, as large as its spread"
 
 
-def _all_equal(w: Warning, n: Numbers) -> str:
+def _all_equal(w: DataWarning, n: Numbers) -> str:
     return f"all {n['of']} values are {quantity(n['value'], n['unit'])}: read a finer clock"
 
 
-def _too_few(w: Warning, n: Numbers) -> str:
+def _too_few(w: DataWarning, n: Numbers) -> str:
     return f"{counted(n['count'], 'trial')}: too few to judge, make {n['needed']} or more"
 
 
-def _missing(w: Warning, n: Numbers) -> str:
+def _missing(w: DataWarning, n: Numbers) -> str:
     return f"{n['count']} of {n['of']} trials have no {w.metric}"
 
 
-def _no_match(w: Warning, n: Numbers) -> str:
+def _no_match(w: DataWarning, n: Numbers) -> str:
     return f"{w.metric} has no value in any trial: {n['reason']}"
 
 
-def _not_normal(w: Warning, n: Numbers) -> str:
+def _not_normal(w: DataWarning, n: Numbers) -> str:
     return "skewed, and few trials: for a typical run rely on the median and its interval"
 
 
-_SHORT: Mapping[str, Callable[[Warning, Numbers], str]] = {
+_SHORT: Mapping[str, Callable[[DataWarning, Numbers], str]] = {
     "no-match": _no_match,
     "failed": _failed,
     "mixed-failures": _failed,

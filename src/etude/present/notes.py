@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from etude.analysis.warnings import Warning
+from etude.analysis.warnings import DataWarning
 
 MOST = 3
 """Notes that are shown unless all are asked for."""
@@ -18,7 +18,7 @@ NAMED = 3
 class Note:
     """The warnings of one kind, of one test or several, or of the whole experiment."""
 
-    firsts: tuple[Warning, ...]
+    firsts: tuple[DataWarning, ...]
     """The first warning of each test, in the order of the tests; one, without a test, on the whole experiment."""
     stands_for: int = 1
     """How many warnings it tells of: all of its kind where it names more tests than it has texts for."""
@@ -39,9 +39,9 @@ class Note:
         return self.firsts[0].rank
 
 
-def notes_of(warnings: Iterable[Warning]) -> tuple[Note, ...]:
+def notes_of(warnings: Iterable[DataWarning]) -> tuple[Note, ...]:
     """One note for each kind, for all tests that have it or for the whole experiment; the most important first."""
-    kinds: dict[tuple[str, bool], dict[str, list[Warning]]] = {}
+    kinds: dict[tuple[str, bool], dict[str, list[DataWarning]]] = {}
     for each in sorted(warnings, key=lambda each: each.rank):
         kinds.setdefault((each.kind, bool(each.test)), {}).setdefault(each.test, []).append(each)
     return tuple(

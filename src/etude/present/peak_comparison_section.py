@@ -12,10 +12,10 @@ from etude.figures.searches import Searched, searches_over_load
 from etude.peak.compare_searches import Ratio, differences, ratio
 from etude.peak.goal import Criterion
 from etude.peak.search import spent
-from etude.peak.search_store import Kept, stored_answer
+from etude.peak.search_store import SearchStore, stored_answer
 from etude.peak.slo_ratio import reading
 from etude.peak.task import Answer, Task, Trial
-from etude.present.page.section import Paragraphs, Part, Picture
+from etude.present.page.section import Paragraphs, Picture, Section
 from etude.present.page.tables import Table, number, words
 from etude.present.peak_section import HIGHEST
 from etude.present.peak_text import confidence_text, goal_text, span_text, why_missed
@@ -38,7 +38,7 @@ def searches_of(paths: Sequence[str]) -> tuple[Search, ...]:
     Raises:
         InputError: one of them cannot be read.
     """
-    kept = [Kept(path) for path in paths]
+    kept = [SearchStore(path) for path in paths]
     for each in kept:
         each.check_whole("trials")
     return tuple(
@@ -55,7 +55,7 @@ def names_of(factors: Sequence[Mapping[str, str]], paths: Sequence[str]) -> tupl
     return names if len(set(names)) == len(names) else tuple(Path(path).name or path for path in paths)
 
 
-def peaks_part(searches: Sequence[Search]) -> Part:
+def peaks_part(searches: Sequence[Search]) -> Section:
     """The section of all of them; the first is what others are compared with."""
     first, *others = searches
     told = differences([each.task for each in searches])
@@ -72,7 +72,7 @@ def peaks_part(searches: Sequence[Search]) -> Part:
     pictures = (Picture(_caption(searches), figure_of(searches), (5.0, 3.2)),) if _drawn(searches) else ()
     table = _table(searches, [Ratio(1.0, 1.0, 1.0), *ratios])
     heading = "Peak rates beside each other"
-    return Part("peaks", heading, tuple(paragraphs), pictures, (table,), tuple(sentences))
+    return Section("peaks", heading, tuple(paragraphs), pictures, (table,), tuple(sentences))
 
 
 def figure_of(searches: Sequence[Search]) -> Figure:

@@ -19,7 +19,7 @@ from etude.figures.save import save
 from etude.figures.style import Style
 from etude.peak.load_metrics import QUANTILES, load_figures
 from etude.peak.search import spent
-from etude.peak.search_store import Kept, stored_answer
+from etude.peak.search_store import SearchStore, stored_answer
 from etude.peak.slo_ratio import reading
 from etude.peak.sources import of_simulation
 from etude.peak.task import Answer, Task, Trial
@@ -84,7 +84,7 @@ def load_members(trial: Trial) -> dict[str, Any]:
 FORMAT, VERSION = "etude-peak", 1
 
 
-def show(kept: Kept, answer: Answer, options: argparse.Namespace, truth: float | None = None) -> None:
+def show(kept: SearchStore, answer: Answer, options: argparse.Namespace, truth: float | None = None) -> None:
     """Print how a search ended, and draw it if asked to.
 
     Raises:
@@ -101,14 +101,14 @@ def show_stored(options: argparse.Namespace) -> int:
     """
     found = []
     for place in options.harness:
-        kept = Kept(place)
+        kept = SearchStore(place)
         kept.check_whole("trials")
         found.append((kept, stored_answer(kept), _truth(kept)))
     _show(found, options)
     return 0 if all(answer.kept for _, answer, _ in found) else 1
 
 
-def _show(found: Sequence[tuple[Kept, Answer, float | None]], options: argparse.Namespace) -> None:
+def _show(found: Sequence[tuple[SearchStore, Answer, float | None]], options: argparse.Namespace) -> None:
     drawn = _figures(found) if options.figures is not None and any(k.trials() for k, _, _ in found) else {}
     paths = {name: Path(options.figures) / f"{name}.{options.format}" for name in drawn}
     if options.json:
@@ -158,7 +158,7 @@ def save_figures(figures: dict[str, Figure], paths: dict[str, Path], screen: Ter
             screen.say_path(f"Figure {name}", str(paths[name]), "dim")
 
 
-def _say(screen: Terminal, kept: Kept, answer: Answer, truth: float | None, *, several: bool) -> None:
+def _say(screen: Terminal, kept: SearchStore, answer: Answer, truth: float | None, *, several: bool) -> None:
     if several:
         screen.say(f"{kept.sought.name}, {kept.sought.policy}:", "bold")
     first, *others = answer_lines(kept.task, answer, kept.trials())
@@ -183,7 +183,7 @@ def _say(screen: Terminal, kept: Kept, answer: Answer, truth: float | None, *, s
     screen.say_path("Results", str(kept.directory), "dim")
 
 
-def _figures(found: Sequence[tuple[Kept, Answer, float | None]]) -> dict[str, Figure]:
+def _figures(found: Sequence[tuple[SearchStore, Answer, float | None]]) -> dict[str, Figure]:
     courses = [_course(*each) for each in found if each[0].trials()]
     names = [course.name for course in courses]
     if len(set(names)) < len(names):
@@ -201,7 +201,7 @@ def _figures(found: Sequence[tuple[Kept, Answer, float | None]]) -> dict[str, Fi
     return drawn
 
 
-def _course(kept: Kept, answer: Answer, truth: float | None) -> Course:
+def _course(kept: SearchStore, answer: Answer, truth: float | None) -> Course:
     """Load factors are of the truth, else of the answer, else of the highest load that was tried."""
     trials = kept.trials()
     peak = truth or answer.rate or max(trial.load for trial in trials)
@@ -213,7 +213,7 @@ def _named(course: Course, name: str) -> Course:
     return Course(name, course.peak, course.loads, course.costs_s)
 
 
-def _truth(kept: Kept) -> float | None:
+def _truth(kept: SearchStore) -> float | None:
     """The peak of a simulated server, whose name says it; None of a cell of a simulated surface, which has a seed."""
     words = kept.sought.harness.split()
     if len(words) != 2 or words[0] != "simulate":
@@ -224,7 +224,7 @@ def _truth(kept: Kept) -> float | None:
         return None
 
 
-def _document(kept: Kept, answer: Answer, truth: float | None) -> dict[str, Any]:
+def _document(kept: SearchStore, answer: Answer, truth: float | None) -> dict[str, Any]:
     task, trials = kept.task, kept.trials()
     return {
         "results": str(kept.directory),

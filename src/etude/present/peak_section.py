@@ -10,7 +10,7 @@ from etude.figures.data import Figure, Mark
 from etude.figures.peak import Varying, readings_over_load
 from etude.peak.slo_ratio import reading
 from etude.peak.task import Answer, Task, Trial
-from etude.present.page.section import Paragraphs, Part, Picture
+from etude.present.page.section import Paragraphs, Picture, Section
 from etude.present.page.tables import Table, number, words
 from etude.present.peak_text import answer_lines, goal_text, missed_line, ran_text, reading_texts
 from etude.units.formatting import duration
@@ -19,7 +19,7 @@ HIGHEST = 3.0
 """Readings beyond are not drawn: of a system that died one is 50."""
 
 
-def peak_part(task: Task, trials: Sequence[Trial], answer: Answer, key: str, heading: str) -> Part:
+def peak_part(task: Task, trials: Sequence[Trial], answer: Answer, key: str, heading: str) -> Section:
     """The section of one search."""
     pictures: tuple[Picture, ...] = ()
     if any(reading(task.goal, trial) <= HIGHEST for trial in trials):
@@ -32,7 +32,9 @@ def peak_part(task: Task, trials: Sequence[Trial], answer: Answer, key: str, hea
     lines = tuple(answer_lines(task, answer, trials))
     paragraphs = (Paragraphs("Answer", lines),)
     missed = () if answer.kept else (missed_line(task, answer),)
-    return Part(key, heading, paragraphs, pictures, (trials_table(task, trials, key),), (lines[0], *missed))
+    return Section(
+        key, heading, paragraphs, pictures, (trials_table(task, trials, key),), (lines[0], *missed)
+    )
 
 
 def readings_figure(task: Task, trials: Sequence[Trial], answer: Answer) -> Figure:

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from etude.analysis.planning import Planned, Row
+from etude.analysis.planning import Row, TrialPlan
 from etude.analysis.reachability import INSTEAD, within_reach
 from etude.present import text
 from etude.present.again_text import finite
@@ -38,12 +38,12 @@ _NAMES = ("-n", "--name", "--command-name")
 HEADINGS = ("trials of each", "likely (80 %)", "time")
 
 
-def heading(plan: Planned) -> str:
+def heading(plan: TrialPlan) -> str:
     """What the table's first column is."""
     return "difference" if plan.noise else "margin of error"
 
 
-def cells(plan: Planned, row: Row) -> tuple[str, ...]:
+def cells(plan: TrialPlan, row: Row) -> tuple[str, ...]:
     """One row of the table: the share, trials, their likely range, time."""
     mark = " ←" if row.share == plan.asked else ""
     if row.trials is None:
@@ -58,7 +58,7 @@ def share_text(share: float) -> str:
     return f"{100 * share:.4g} %"
 
 
-def lines(plan: Planned, document: Mapping[str, Any] | None) -> Iterator[str]:
+def lines(plan: TrialPlan, document: Mapping[str, Any] | None) -> Iterator[str]:
     """All that stands below the table."""
     yield from _asked(plan)
     yield from _quieter(plan)
@@ -80,7 +80,7 @@ def lines(plan: Planned, document: Mapping[str, Any] | None) -> Iterator[str]:
         yield f"That would take too long: {INSTEAD}."
 
 
-def pilot_line(plan: Planned) -> str:
+def pilot_line(plan: TrialPlan) -> str:
     """What the plan stands on."""
     if plan.noise is None:
         spread = f"trials vary by {percent(plan.spread or 0.0)} (standard deviation)"
@@ -108,7 +108,7 @@ def _worth(worth: float) -> str:
     return f" Consecutive trials are autocorrelated: each is worth {worth:.2f} independent ones."
 
 
-def _cost(plan: Planned) -> str:
+def _cost(plan: TrialPlan) -> str:
     if plan.cost.seconds is None:
         return f"How long it takes is not known: {plan.cost.reason}."
     time = duration(plan.cost.seconds)
@@ -117,7 +117,7 @@ def _cost(plan: Planned) -> str:
     return f"A trial takes {time} with all that is done around it."
 
 
-def _asked(plan: Planned) -> Iterator[str]:
+def _asked(plan: TrialPlan) -> Iterator[str]:
     row = plan.row
     share = share_text(row.share)
     if row.trials is None:
@@ -138,7 +138,7 @@ def _asked(plan: Planned) -> Iterator[str]:
     )
 
 
-def _quieter(plan: Planned) -> Iterator[str]:
+def _quieter(plan: TrialPlan) -> Iterator[str]:
     if plan.quieter is None or plan.noise is None:
         return
     q = plan.quieter
@@ -150,7 +150,7 @@ def _quieter(plan: Planned) -> Iterator[str]:
     )
 
 
-def _deadline(plan: Planned) -> Iterator[str]:
+def _deadline(plan: TrialPlan) -> Iterator[str]:
     fit = plan.fit
     if fit is None:
         return
@@ -166,7 +166,7 @@ def _deadline(plan: Planned) -> Iterator[str]:
         )
 
 
-def _uncertain(plan: Planned) -> str:
+def _uncertain(plan: TrialPlan) -> str:
     low, high = plan.noise.likely if plan.noise else likely_factors(plan.pilot - 1)
     told = (
         f"Of a pilot of {plan.pilot} the ends of the spread's 80 % interval are a factor of {high / low:.1f} apart, so "
@@ -177,7 +177,7 @@ def _uncertain(plan: Planned) -> str:
     return told
 
 
-def _between(plan: Planned) -> str:
+def _between(plan: TrialPlan) -> str:
     if plan.sittings > 1:
         return f"The pilot has {plan.sittings} sessions; the plan leaves out what changes between them."
     return (
@@ -186,7 +186,7 @@ def _between(plan: Planned) -> str:
     )
 
 
-def _to_do(plan: Planned, trials: int, document: Mapping[str, Any] | None) -> str:
+def _to_do(plan: TrialPlan, trials: int, document: Mapping[str, Any] | None) -> str:
     tests = (*plan.tests, *plan.others)
     by_hand = " ".join(
         ["etude bench --trials", str(trials), *(shlex.quote(f"COMMAND of {t}") for t in tests)]
@@ -255,7 +255,7 @@ def without_rule(words: Sequence[str]) -> list[str]:
     return kept
 
 
-def to_document(label: str, plans: Sequence[Planned]) -> dict[str, Any]:
+def to_document(label: str, plans: Sequence[TrialPlan]) -> dict[str, Any]:
     """The plans as JSON-able data (docs/planning.md)."""
     return {
         "format": "etude-plan",
@@ -265,7 +265,7 @@ def to_document(label: str, plans: Sequence[Planned]) -> dict[str, Any]:
     }
 
 
-def _document(plan: Planned) -> dict[str, Any]:
+def _document(plan: TrialPlan) -> dict[str, Any]:
     noise = plan.noise
     return {
         "tests": list(plan.tests),

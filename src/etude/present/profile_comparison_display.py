@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from etude.iotrace.comparison import Beside, FileBeside, Quantity, ratio
+from etude.iotrace.comparison import FileBeside, ProfileComparison, Quantity, ratio
 from etude.present.profile_display import further
 from etude.present.table_layout import Column
 from etude.present.terminal import Terminal
@@ -15,7 +15,7 @@ RATIO = "B/A"
 DIFFERS = "≠"
 
 
-def show_beside(found: Beside, top: int, *, figure: str | None, said: Sequence[str]) -> None:
+def show_beside(found: ProfileComparison, top: int, *, figure: str | None, said: Sequence[str]) -> None:
     """Print it."""
     screen = Terminal()
     _what_they_are(found, screen)
@@ -31,7 +31,7 @@ def show_beside(found: Beside, top: int, *, figure: str | None, said: Sequence[s
         screen.say_path("Figure", figure, "dim")
 
 
-def _what_they_are(found: Beside, screen: Terminal) -> None:
+def _what_they_are(found: ProfileComparison, screen: Terminal) -> None:
     sides = (("A", found.a), ("B", found.b))
     if found.replay:
         screen.say("B is a replay.", "bold")
@@ -69,7 +69,7 @@ def _ratio(value: float | None) -> str:
     return f"{value:.3f}" if 0.1 <= value < 100 else digits(value, 3)
 
 
-def _calls(found: Beside, top: int, screen: Terminal) -> None:
+def _calls(found: ProfileComparison, top: int, screen: Terminal) -> None:
     shown = found.calls[:top]
     columns = [
         Column("count A", [f"{each.counts[0]:,}" for each in shown]),
@@ -83,7 +83,7 @@ def _calls(found: Beside, top: int, screen: Terminal) -> None:
     further(len(found.calls) - len(shown), "call", screen)
 
 
-def _forms(found: Beside, screen: Terminal) -> None:
+def _forms(found: ProfileComparison, screen: Terminal) -> None:
     """As the paper's table has them: beside A's text."""
     forms = {name: form for name, form in found.forms.items() if form is not None}
     if not forms:
@@ -101,7 +101,7 @@ def _times(value: float | None) -> str:
     return "–" if value is None else digits(value, 3)
 
 
-def _files(found: Beside, top: int, screen: Terminal) -> None:
+def _files(found: ProfileComparison, top: int, screen: Terminal) -> None:
     files = found.files
     shown = files.different[:top]
     alike = f"{files.alike:,} files have as many calls and bytes in both"

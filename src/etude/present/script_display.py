@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO, cast
 
 from etude.experiment.bench import Event, Named
-from etude.experiment.progress import Ledger
+from etude.experiment.progress import Progress
 from etude.present.terminal import Terminal
 from etude.units.formatting import counted, duration, percent, quantity
 
@@ -35,7 +35,7 @@ class ScriptDisplay:
         self._ended = 0
         self._moving = False
 
-    def observe(self, event: Event, ledger: Ledger) -> None:
+    def observe(self, event: Event, ledger: Progress) -> None:
         """Take note of an event; redraw when it is time."""
         if event.what == "echo":
             self._clear()
@@ -65,7 +65,7 @@ class ScriptDisplay:
         elif event.what == "hook":
             self._doing = event.detail
 
-    def _move(self, event: Event, ledger: Ledger) -> None:
+    def _move(self, event: Event, ledger: Progress) -> None:
         now = self._clock()
         if now - self._shown_at < (REDRAW_S if self._terminal else LINE_EVERY_S):
             return
@@ -101,7 +101,7 @@ class ScriptDisplay:
             self._moving = False
 
 
-def _state(test: Named, ledger: Ledger, beside: str) -> str:
+def _state(test: Named, ledger: Progress, beside: str) -> str:
     """A test's trials so far, and the means of the metrics that its stop rule names.
 
     beside: what stands behind it. Where the rule says there how well a mean is known, by its own estimator, the means
@@ -116,7 +116,7 @@ def _state(test: Named, ledger: Ledger, beside: str) -> str:
     return ", ".join((f"{test.name}: {counted(ledger.kept(test.name), 'trial')}", *filter(None, means)))
 
 
-def mean_so_far(test: str, metric: str, ledger: Ledger, factor: float | None) -> str:
+def mean_so_far(test: str, metric: str, ledger: Progress, factor: float | None) -> str:
     """The mean that the table will show, with its interval unless there is no factor; empty without a value."""
     from etude.stats.describe import describe
 

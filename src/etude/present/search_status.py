@@ -16,13 +16,13 @@ from etude.analysis.status_text import (
 from etude.cluster.pool.journal import FILE
 
 if TYPE_CHECKING:
-    from etude.peak.search_store import Kept
+    from etude.peak.search_store import SearchStore
     from etude.peak.task import Answer
-    from etude.surface.map_store import KeptSurface
-    from etude.surface.surface_result import Mapped
+    from etude.surface.map_store import MapStore
+    from etude.surface.surface_result import SurfaceResult
 
 
-def of_search(kept: Kept, answer: Answer) -> tuple[str, ...]:
+def of_search(kept: SearchStore, answer: Answer) -> tuple[str, ...]:
     """The words for a search, the most important first; none where all is as it should be."""
     words = {
         SIMULATED: was_simulated(kept.document),
@@ -33,7 +33,7 @@ def of_search(kept: Kept, answer: Answer) -> tuple[str, ...]:
     return tuple(word for word, holds in words.items() if holds)
 
 
-def of_map(kept: KeptSurface, mapped: Mapped) -> tuple[str, ...]:
+def of_map(kept: MapStore, mapped: SurfaceResult) -> tuple[str, ...]:
     """The words for a map, the most important first; none where all is as it should be."""
     samples = mapped.last.values()
     over_a_pool = (kept.directory / FILE).exists()

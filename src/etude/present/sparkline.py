@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from etude.analysis.verdict import MetricSummary
-from etude.analysis.verdict_options import Judging
+from etude.analysis.verdict_options import VerdictOptions
 from etude.results.series import Series
 from etude.units.formatting import counted, quantity
 
@@ -16,7 +16,7 @@ MOST_NAMED = 6
 
 
 def bar_lines(
-    name: str, series: Series, m: MetricSummary, judging: Judging, width: int
+    name: str, series: Series, m: MetricSummary, judging: VerdictOptions, width: int
 ) -> tuple[str, str, str]:
     """What a sample's sparkline of that width shows, the sparkline, and the marks below it.
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from etude.analysis.comparison import Comparison
-from etude.analysis.cross_session import Across
+from etude.analysis.cross_session import CrossSession
 from etude.analysis.not_compared import not_compared_lines
 from etude.analysis.summaries import Summaries, SummaryRow
 from etude.analysis.verdict import MetricSummary, TestVerdict, Verdict
-from etude.analysis.verdict_options import Judging
+from etude.analysis.verdict_options import VerdictOptions
 from etude.analysis.verdict_status import status_of
 from etude.present import details, extra_statistics, text
 from etude.present.export import to_json
@@ -60,13 +60,13 @@ MOST_BARS = 100
 class StatsDisplay:
     """Prints verdicts as the options say."""
 
-    def __init__(self, options: argparse.Namespace, judging: Judging) -> None:
+    def __init__(self, options: argparse.Namespace, judging: VerdictOptions) -> None:
         self._options = options
         self._judging = judging
         self._screen = Terminal()
 
     def json(
-        self, verdicts: Sequence[Verdict], across: Sequence[Across], machines: Sequence[str] = ()
+        self, verdicts: Sequence[Verdict], across: Sequence[CrossSession], machines: Sequence[str] = ()
     ) -> None:
         """The document of one verdict, or a list of those of several: what was compared stands in the last one."""
         *first, last = verdicts
@@ -76,7 +76,7 @@ class StatsDisplay:
     def show(
         self,
         verdicts: Sequence[Verdict],
-        across: Sequence[Across],
+        across: Sequence[CrossSession],
         without: Sequence[str] = (),
         machines: Sequence[str] = (),
     ) -> None:

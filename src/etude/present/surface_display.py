@@ -12,7 +12,7 @@ from etude.surface.factors import Cell
 from etude.surface.limits import NOTHING
 from etude.surface.ranges import LITTLE, Range
 from etude.surface.summary import Summary, summarise, summary_lines
-from etude.surface.surface_result import Estimate, Mapped
+from etude.surface.surface_result import Estimate, SurfaceResult
 from etude.surface.surface_text import axis_label, estimate_text, setting_text
 from etude.units.formatting import percent
 
@@ -20,7 +20,9 @@ MOST_ROWS = 60
 """Of a table on the screen; the report and JSON have all cells."""
 
 
-def show(mapped: Mapped, screen: Terminal, *, target: float | None = None, little: float = LITTLE) -> None:
+def show(
+    mapped: SurfaceResult, screen: Terminal, *, target: float | None = None, little: float = LITTLE
+) -> None:
     """Print a surface: its cells, then what they say.
 
     target: a response of which is said how much of each factor it takes. little: a change of less is called none.
@@ -45,7 +47,7 @@ def show(mapped: Mapped, screen: Terminal, *, target: float | None = None, littl
         screen.say(f"Note: {finding}", "yellow")
 
 
-def document(mapped: Mapped, *, target: float | None = None, little: float = LITTLE) -> dict[str, Any]:
+def document(mapped: SurfaceResult, *, target: float | None = None, little: float = LITTLE) -> dict[str, Any]:
     """The same as plain data for JSON; what is not bounded or not known is null."""
     said = summarise(mapped, target=target, little=little)
     limiting = {limit.cell: limit for limit in said.limits}
@@ -65,7 +67,7 @@ def document(mapped: Mapped, *, target: float | None = None, little: float = LIT
     }
 
 
-def _matrix(mapped: Mapped, screen: Terminal, a: int, b: int) -> None:
+def _matrix(mapped: SurfaceResult, screen: Terminal, a: int, b: int) -> None:
     """The factor with fewer levels across."""
     across, down = sorted((a, b), key=lambda n: len(mapped.space.factors[n].levels))
     factors, base = mapped.space.factors, [0] * len(mapped.space.factors)
@@ -85,7 +87,7 @@ def _matrix(mapped: Mapped, screen: Terminal, a: int, b: int) -> None:
     screen.table(first, columns, every=True)
 
 
-def _list(mapped: Mapped, screen: Terminal, said: Summary) -> None:
+def _list(mapped: SurfaceResult, screen: Terminal, said: Summary) -> None:
     cells = list(mapped.space)
     if len(cells) > MOST_ROWS:
         cells = [cell for cell in cells if mapped.estimate(cell).state != "predicted"]
@@ -115,7 +117,7 @@ def _short(each: Estimate, unit: str) -> str:
     return f"{mark}{told} ± {percent(half)}"
 
 
-def _cell(mapped: Mapped, cell: Cell) -> dict[str, Any]:
+def _cell(mapped: SurfaceResult, cell: Cell) -> dict[str, Any]:
     each, sample = mapped.estimate(cell), mapped.last.get(cell)
     made = [cost for cost in mapped.costs if cost.cell == cell]
     return {

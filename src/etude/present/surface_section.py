@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 
 from etude.figures.surface_figures import figures_of
-from etude.present.page.section import Paragraphs, Part, Picture
+from etude.present.page.section import Paragraphs, Picture, Section
 from etude.present.page.tables import Cell, Table, number, words
 from etude.surface.factors import Cell as Place
 from etude.surface.factors import magnitude
 from etude.surface.limits import NOTHING, Limit
 from etude.surface.summary import Summary, summarise, summary_lines
-from etude.surface.surface_result import Mapped
+from etude.surface.surface_result import SurfaceResult
 from etude.surface.surface_text import axis_label, estimate_text, span_text
 from etude.units.formatting import duration
 
@@ -23,8 +23,8 @@ CAPTIONS = {
 
 
 def surface_part(
-    mapped: Mapped, key: str = "surface", heading: str = "Surface", target: float | None = None
-) -> Part:
+    mapped: SurfaceResult, key: str = "surface", heading: str = "Surface", target: float | None = None
+) -> Section:
     """The section of one surface. target: a response of which is said how much of each factor it takes."""
     said = summarise(mapped, target=target)
     paragraphs = [Paragraphs(name, lines) for name, lines in summary_lines(said)]
@@ -34,10 +34,10 @@ def surface_part(
     pictures = tuple(Picture(_caption(name, figure.title), figure) for name, figure in drawn.items())
     tables = (cells_table(mapped, said, f"{key}-cells"), effects_table(said, f"{key}-effects"))
     answer = said.optimum.text if said.optimum else ("Nothing is known yet.",)
-    return Part(key, heading, tuple(paragraphs), pictures, tables, tuple(answer))
+    return Section(key, heading, tuple(paragraphs), pictures, tables, tuple(answer))
 
 
-def cells_table(mapped: Mapped, said: Summary, key: str = "cells") -> Table:
+def cells_table(mapped: SurfaceResult, said: Summary, key: str = "cells") -> Table:
     """A row a cell: its response, how it is known, what limits it, what it cost."""
     factors = mapped.space.factors
     limiting = {limit.cell: limit for limit in said.limits}
@@ -66,7 +66,7 @@ def effects_table(said: Summary, key: str = "effects") -> Table:
     return Table(key, "Main effects", ("factor", "level", "× lowest level", "interval"), rows, 2)
 
 
-def _row(mapped: Mapped, cell: Place, limit: Limit | None) -> tuple[Cell, ...]:
+def _row(mapped: SurfaceResult, cell: Place, limit: Limit | None) -> tuple[Cell, ...]:
     each, sample = mapped.estimate(cell), mapped.last.get(cell)
     made = [cost for cost in mapped.costs if cost.cell == cell]
     cost_s = sum(c.cost_s for c in made) if made else sample.cost_s if sample else 0.0

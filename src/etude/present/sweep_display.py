@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TextIO
 
 from etude.experiment.bench import Event
-from etude.experiment.progress import Ledger
+from etude.experiment.progress import Progress
 from etude.present.terminal import Terminal
 from etude.units.formatting import duration
 
@@ -26,7 +26,7 @@ class SweepDisplay:
         self._tests: list[str] = []
         self._before = self._all = 0
 
-    def observe(self, event: Event, ledger: Ledger) -> None:
+    def observe(self, event: Event, ledger: Progress) -> None:
         """Take note of an event; redraw when it is time."""
         if event.what == "group":
             self._started = self._clock()
@@ -50,7 +50,7 @@ class SweepDisplay:
         if self._screen.obeys:
             self._screen.draw()
 
-    def _line(self, event: Event, ledger: Ledger, now: float) -> str:
+    def _line(self, event: Event, ledger: Progress, now: float) -> str:
         done = sum(map(ledger.kept, self._tests))
         name = event.tests[0].name
         if done == self._before:

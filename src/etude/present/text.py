@@ -21,10 +21,10 @@ from etude.units.formatting import (
 )
 
 if TYPE_CHECKING:
-    from etude.analysis.stop_rule_info import Asked
+    from etude.analysis.stop_rule_info import StopRuleInfo
     from etude.analysis.verdict import Comparison, MetricSummary, TestVerdict
     from etude.stats.compare import Ratio
-    from etude.stats.cross_session import SittingsRatio
+    from etude.stats.cross_session import CrossSessionRatio
     from etude.stats.describe import Summary
 
 GOES_ON = "To go on"
@@ -238,7 +238,7 @@ def _machine_lines(c: Comparison) -> Iterator[str]:
     yield f"The ratio is not the same on all machines ({p_value(c.machines_p)}): {each}."
 
 
-def level_of(ratio: Ratio | SittingsRatio) -> str:
+def level_of(ratio: Ratio | CrossSessionRatio) -> str:
     """`95 %`, or `95 % for all 3 comparisons`."""
     of = f" for all {ratio.together} comparisons" if ratio.together > 1 else ""
     return f"{level_text(ratio.confidence)}{of}"
@@ -254,7 +254,7 @@ def _possessive(name: str) -> str:
     return f"{name}'" if name.endswith("s") else f"{name}'s"
 
 
-def widened_line(asked: Asked) -> str | None:
+def widened_line(asked: StopRuleInfo) -> str | None:
     """What a script's predicates cost: they look after each trial, so the intervals are wider than theirs."""
     factors = sorted({factor for factor in asked.factors.values() if factor > 1})
     if asked.precision is not None or not factors:
@@ -308,7 +308,7 @@ def interval_reason(m: MetricSummary) -> str | None:
     return f"it goes over {counted(m.levels.groups, level_name(m.levels.over))}, too few that differ so much"
 
 
-def precision_line(test: TestVerdict, asked: Asked) -> str | None:
+def precision_line(test: TestVerdict, asked: StopRuleInfo) -> str | None:
     """For a mean that missed its target: how wide its interval still is, and what would reach it."""
     measured = test.metric(asked.primary)
     summary = measured.summary if measured else None

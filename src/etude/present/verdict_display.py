@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from etude.analysis.subject import limited_in
 from etude.analysis.verdict import Verdict
 from etude.analysis.verdict_status import status_line
-from etude.analysis.warnings import Warning
+from etude.analysis.warnings import DataWarning
 from etude.analysis.warnings.ranking import FOLDED_ABOVE
 from etude.analysis.warnings.warning import KINDS
 from etude.present import export, text, verdict_text
@@ -21,7 +21,7 @@ from etude.present.terminal import Terminal
 from etude.units.formatting import counted, quantity
 
 if TYPE_CHECKING:
-    from etude.analysis.cross_session import Across
+    from etude.analysis.cross_session import CrossSession
 
 LIMITED = "*"
 """Marks a test that a limit ended (`limited_in`)."""
@@ -50,7 +50,7 @@ def show(
     verdict: Verdict,
     *,
     json: bool = False,
-    across: Sequence[Across] = (),
+    across: Sequence[CrossSession] = (),
     without: Sequence[str] = (),
     machines: Sequence[str] = (),
 ) -> None:
@@ -123,7 +123,7 @@ def say_note(screen: Terminal, line: str) -> None:
     screen.say(f"Note: {line}", "yellow")
 
 
-def _is_answered(verdict: Verdict, warning: Warning, marked: Collection[str]) -> bool:
+def _is_answered(verdict: Verdict, warning: DataWarning, marked: Collection[str]) -> bool:
     """Whether a line of the verdict itself says as much."""
     if warning.kind != "not-converged":
         return False

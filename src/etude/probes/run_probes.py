@@ -20,7 +20,7 @@ _NAME = re.compile(r"[A-Za-z_][\w.:+/-]*")
 _T = TypeVar("_T")
 
 
-class Probing:
+class RunProbes:
     """The probes of one test or many. `start` stands before a launch, `end` after it.
 
     Since they end in the reverse of their order, the interval of each encloses those of all that follow it.

@@ -15,9 +15,9 @@ from etude.engine import Launch
 from etude.errors import CommandFailed, EtudeError, MachineRefuses
 from etude.experiment.bench import Event
 from etude.experiment.cooling import cool_trial, note_data, restart_machine
-from etude.experiment.output_metric import Printed, note_matches, printed_metric
-from etude.experiment.progress import Ledger
-from etude.experiment.session import Desk
+from etude.experiment.output_metric import OutputMetric, note_matches, printed_metric
+from etude.experiment.progress import Progress
+from etude.experiment.session import SessionContext
 from etude.experiment.trial import group_name
 from etude.machine.boot import record, unit
 from etude.machine.boot.entries import booted_as
@@ -31,7 +31,7 @@ from etude.results.writer import directory_name
 from etude.script import checkpoint, environment, stop
 from etude.script.arguments import FIRST_NUMBER, Copied, parse_exec
 from etude.script.checkpoint import STATE_FILE
-from etude.script.exec_probes import Measuring, words_of
+from etude.script.exec_probes import ExecProbes, words_of
 from etude.script.failures import failure_of
 from etude.script.hook_lines import Lines
 from etude.script.library import search_path
@@ -43,11 +43,11 @@ from etude.script.resfiles import ResFiles, file_name
 from etude.script.rows import accept, partial_notes, printed_metrics, read_log, rows_of, why_failed
 from etude.script.state import OF_OUTPUT, Running, Scope, State
 from etude.script.tested_file_system import file_system_under_test
-from etude.script.worker_group import Crew, Shared
+from etude.script.worker_group import Shared, WorkerGroup
 from etude.script.world import CANCELLED, TrialOnDisk
 
 if TYPE_CHECKING:
-    from etude.script.quiet import Quieting
+    from etude.script.quiet import ScriptQuiet
 
 SAFE_EVERY_S = 1.0
 """The state is kept at most this often between trials; a trial that is on disk is never run again anyway."""
@@ -58,9 +58,9 @@ class ScriptBench:
 
     def __init__(
         self,
-        desk: Desk,
+        desk: SessionContext,
         program: Program,
-        observe: Callable[[Event, Ledger], None],
+        observe: Callable[[Event, Progress], None],
         *,
         expected: int = 0,
         res: bool = True,
@@ -78,8 +78,8 @@ class ScriptBench:
         self._root = desk.path.resolve()
         self._entries: dict[str, dict[str, Any]] = {}
         self._res_files = ResFiles(self._root)
-        self._measuring = Measuring(desk.engine)
-        self._quiet: Quieting | None = None
+        self._measuring = ExecProbes(desk.engine)
+        self._quiet: ScriptQuiet | None = None
         self._scopes: dict[str, Scope] = {}
         """What the last EXEC of the trial in flight saw, by test."""
         self._partial: set[str] = set()
@@ -221,10 +221,10 @@ class ScriptBench:
             self._desk.save()
         return None
 
-    def _quieting(self) -> Quieting:
-        from etude.script.quiet import Quieting
+    def _quieting(self) -> ScriptQuiet:
+        from etude.script.quiet import ScriptQuiet
 
-        self._quiet = self._quiet or Quieting()
+        self._quiet = self._quiet or ScriptQuiet()
         return self._quiet
 
     def hook(self, point: str, line: str, test: Running, scope: Scope) -> str | None:
@@ -269,7 +269,7 @@ class ScriptBench:
     def execute(self, line: str, test: Running, scope: Scope) -> str | None:
         self._scopes[test.name] = scope
         placed = parse_exec(line)
-        crew = Crew(placed.hosts or (LOCAL,), test.threads, self._directory(test))
+        crew = WorkerGroup(placed.hosts or (LOCAL,), test.threads, self._directory(test))
         crew.open()
         words = command_words(placed.line)
         shared = Shared(
@@ -323,7 +323,7 @@ class ScriptBench:
         failed = f"test {test.name!r}, trial {test.trial}: {trial.why}" if trial.why else None
         return failed or why_failed(test, rows, kept)
 
-    def _launch(self, crew: Crew, host: str, shared: Shared, scope: Scope, test: Running) -> Launch:
+    def _launch(self, crew: WorkerGroup, host: str, shared: Shared, scope: Scope, test: Running) -> Launch:
         if host == LOCAL:
             return crew.launch(host, shared)
         there = self._remote[host]
@@ -349,7 +349,7 @@ class ScriptBench:
         if done.wrong is not None:
             self.warn(f"test {test.name!r}, trial {test.trial}: CACHE {test.cache}: {done.wrong}")
 
-    def _warn_of_metrics(self, test: Running, printed: Sequence[Sequence[Printed]]) -> None:
+    def _warn_of_metrics(self, test: Running, printed: Sequence[Sequence[OutputMetric]]) -> None:
         """Warn once of a METRIC that does not fit the first output, or finds several values in it; and of one that only
         some workers have printed."""
         for of_worker in printed:

@@ -17,7 +17,7 @@ from etude.experiment import monitoring
 from etude.experiment.monitoring import Monitoring
 from etude.results.merge import merged
 from etude.script.check import Outline
-from etude.script.run import Asked, read_script, run_script
+from etude.script.run import ScriptOptions, read_script, run_script
 
 KIND = "tests"
 
@@ -50,7 +50,7 @@ class Tests:
 
     def __init__(
         self,
-        asked: Asked,
+        asked: ScriptOptions,
         groups: Sequence[Group],
         jobs: Jobs,
         document: Mapping[str, Any],

@@ -11,15 +11,15 @@ from etude.engine import Launch
 from etude.experiment.bench import EngineLike
 
 if TYPE_CHECKING:
-    from etude.probes.run_probes import Probing
+    from etude.probes.run_probes import RunProbes
 
 
-class Measuring:
+class ExecProbes:
     """Launches with probes around them. Each set of probes is looked up once."""
 
     def __init__(self, engine: EngineLike) -> None:
         self._engine = engine
-        self._known: dict[tuple[str, str], Probing | None] = {}
+        self._known: dict[tuple[str, str], RunProbes | None] = {}
 
     def launch(
         self,
@@ -57,7 +57,7 @@ class Measuring:
         rows[0]["metrics"] = dict(rows[0]["metrics"]) | metrics
         return rows, [{"worker": None, "name": b.name, "lines": list(b.lines)} for b in blocks], list(notes)
 
-    def _probing(self, probes: str, library: str) -> Probing | None:
+    def _probing(self, probes: str, library: str) -> RunProbes | None:
         key = (probes, library)
         if key not in self._known:
             self._known[key] = _find(words_of(probes), library.split(":"))
@@ -69,16 +69,16 @@ def words_of(names: str) -> list[str]:
     return names.replace(",", " ").split()
 
 
-def _find(names: Sequence[str], directories: Sequence[str]) -> Probing | None:
+def _find(names: Sequence[str], directories: Sequence[str]) -> RunProbes | None:
     own = [directory for directory in directories if os.path.isdir(os.path.join(directory, "probes.d"))]
     if not names and not own:
         return None
 
     from etude.probes.executables import find_executables
     from etude.probes.registry import find_probe
-    from etude.probes.run_probes import Probing
+    from etude.probes.run_probes import RunProbes
 
-    return Probing([*find_executables(own), *find_probe(names)])  # the first stand outermost
+    return RunProbes([*find_executables(own), *find_probe(names)])  # the first stand outermost
 
 
 def _longest(rows: Sequence[dict[str, Any]]) -> float:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from etude.experiment.bench import EngineLike
 from etude.experiment.hooks import run_line
-from etude.experiment.session import Desk
+from etude.experiment.session import SessionContext
 from etude.machine.remote.hosts import LOCAL
 from etude.script import environment
 from etude.script.arguments import parse_placed
@@ -20,7 +20,7 @@ UNDOING = ("CLEANUP", "POSTCLEANUP")
 class Lines:
     """Runs them. What they start lives on until their test ends; that of SYSTEM until the script does."""
 
-    def __init__(self, desk: Desk, remote: Remote) -> None:
+    def __init__(self, desk: SessionContext, remote: Remote) -> None:
         self._desk = desk
         self._remote = remote
         self._keepers: dict[str, EngineLike] = {}

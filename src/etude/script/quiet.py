@@ -9,7 +9,7 @@ from etude.machine.quiet.apply_restore import Experiment, recorded
 from etude.machine.quiet.table import parse
 
 
-class Quieting:
+class ScriptQuiet:
     """What one sitting of a script has made quiet."""
 
     def __init__(self) -> None:

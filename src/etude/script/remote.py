@@ -11,7 +11,7 @@ from typing import Any
 from etude.engine import Engine, EngineLost, Launch, Worker
 from etude.errors import InputError, MachineRefuses
 from etude.experiment.output_metric import printed_text
-from etude.experiment.session import Desk
+from etude.experiment.session import SessionContext
 from etude.machine.remote import usage
 from etude.machine.remote.clock import Offset
 from etude.machine.remote.host import Host
@@ -39,7 +39,7 @@ class Trial:
 class Remote:
     """The hosts of a sitting; none before HOSTS."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: SessionContext) -> None:
         self._desk = desk
         self._path = ""
         self._hosts: dict[str, Host] = {}

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from etude.experiment.output_metric import METRIC_BYTES, Printed, printed_metric
+from etude.experiment.output_metric import METRIC_BYTES, OutputMetric, printed_metric
 from etude.results.blocks import Block
 from etude.results.model import from_line, metric_kind
 from etude.results.res import parse_blocks, row_of_block
@@ -38,7 +38,7 @@ def accept(rows: Sequence[dict[str, Any]], statuses: Sequence[int]) -> None:
 def rows_of(
     engine_rows: Sequence[Mapping[str, Any]],
     logs: Sequence[Sequence[Block]],
-    printed: Sequence[Sequence[Printed]],
+    printed: Sequence[Sequence[OutputMetric]],
     windows: Sequence[Taken],
     command: list[str],
     notes: Sequence[str],
@@ -115,7 +115,7 @@ def _last_line(output: Output | None) -> str:
     return f": {lines[-1].strip()}" if lines else ""
 
 
-def printed_metrics(metrics: Sequence[Sequence[str]], output: Output | None) -> list[Printed]:
+def printed_metrics(metrics: Sequence[Sequence[str]], output: Output | None) -> list[OutputMetric]:
     """What METRIC finds in a worker's output; those of other commands are found when the trial is over."""
     text = tail(output, METRIC_BYTES) if metrics else ""
     return [
@@ -124,7 +124,7 @@ def printed_metrics(metrics: Sequence[Sequence[str]], output: Output | None) -> 
     ]
 
 
-def partial_notes(printed: Sequence[Sequence[Printed]]) -> list[str]:
+def partial_notes(printed: Sequence[Sequence[OutputMetric]]) -> list[str]:
     """Which METRICs only some workers printed: what is joined is of those alone."""
     notes = []
     for found in zip(*printed, strict=True):

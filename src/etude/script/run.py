@@ -16,11 +16,11 @@ from etude.experiment.bench import Event
 from etude.experiment.monitoring import USUAL, Monitoring
 from etude.experiment.origin import begun_directory
 from etude.experiment.plan import check_resumes
-from etude.experiment.progress import Ledger
+from etude.experiment.progress import Progress
 from etude.experiment.remote_engine import only_here
 from etude.experiment.session import (
-    Desk,
     EngineMaker,
+    SessionContext,
     already,
     holds_results,
     is_complete,
@@ -48,13 +48,13 @@ from etude.script.parse import parse_script
 from etude.script.program import Program
 from etude.script.state import Scope, State, after_boot
 from etude.script.stop import own_predicate
-from etude.script.test_filter import Chosen
+from etude.script.test_filter import TestFilter
 
-Observer = Callable[[Event, Ledger], None]
+Observer = Callable[[Event, Progress], None]
 
 
 @dataclass(frozen=True)
-class Asked:
+class ScriptOptions:
     """A script as it was asked for: NAME=VALUE of the command line, the seed of random orders, and what is written."""
 
     program: Program
@@ -90,7 +90,7 @@ def read_script(
     seed: int | None = None,
     directories: Sequence[str] = (),
     **options: Any,
-) -> Asked:
+) -> ScriptOptions:
     """A script and what the command line adds to it; `directories` are searched for includes.
 
     Raises:
@@ -99,7 +99,7 @@ def read_script(
     search = [Path(directory) for directory in (*directories, *search_path(os.environ))]
     values = dict(map(_assignment, assignments))
     chosen = random.SystemRandom().randrange(2**32) if seed is None else seed
-    return Asked(parse_script(path, search), values, chosen, **options)
+    return ScriptOptions(parse_script(path, search), values, chosen, **options)
 
 
 def _assignment(text: str) -> tuple[str, str]:
@@ -110,7 +110,7 @@ def _assignment(text: str) -> tuple[str, str]:
 
 
 def run_script(
-    asked: Asked,
+    asked: ScriptOptions,
     directory: str | os.PathLike[str] | None = None,
     *,
     observe: Observer,
@@ -177,7 +177,9 @@ def resume_script(
             program = parse_script(saved.script, search)
             checkpoint.check_unchanged(file, saved, program)
             masks = mask_of(plan, str(path / "experiment.json")).patterns
-            asked = Asked(program, plan["assignments"], plan["seed"], plan["res"], plan["counters"], masks)
+            asked = ScriptOptions(
+                program, plan["assignments"], plan["seed"], plan["res"], plan["counters"], masks
+            )
             planned = asked.outline()
             if saved.boot_id != boot_id():
                 after_boot(saved.state)
@@ -187,7 +189,7 @@ def resume_script(
     return path
 
 
-def plan_of(asked: Asked) -> dict[str, Any]:
+def plan_of(asked: ScriptOptions) -> dict[str, Any]:
     """The plan of a script, as experiment.json has it."""
     program = asked.program
     return {
@@ -204,13 +206,15 @@ def plan_of(asked: Asked) -> dict[str, Any]:
     }
 
 
-def _new_document(asked: Asked, command_line: Sequence[str], monitor: Monitoring | None) -> dict[str, Any]:
+def _new_document(
+    asked: ScriptOptions, command_line: Sequence[str], monitor: Monitoring | None
+) -> dict[str, Any]:
     program, plan = asked.program, plan_of(asked)
     return new_document(Path(program.path).stem, "run", command_line, plan, program.digest, [], {}, monitor)
 
 
 def _sit(
-    asked: Asked,
+    asked: ScriptOptions,
     path: Path,
     document: dict[str, Any],
     state: State,
@@ -221,7 +225,7 @@ def _sit(
 ) -> None:
     only_here("etude run")
 
-    def work(desk: Desk) -> list[str]:
+    def work(desk: SessionContext) -> list[str]:
         bench = ScriptBench(
             desk,
             asked.program,
@@ -239,7 +243,7 @@ def _sit(
         try:
             if state.quiet and (why := bench.quiet(state.quiet)):  # as it was when the state was kept
                 bench.warn(why)
-            world = bench if asked.only is None else Chosen(bench, asked.only, state)
+            world = bench if asked.only is None else TestFilter(bench, asked.only, state)
             with suppress(GivenUp):  # of which what is on disk says more, below
                 Machine(asked.program, state, world).run()
         finally:
@@ -268,4 +272,4 @@ def _forget(path: Path) -> None:
     record.forget(path)
 
 
-__all__ = ["Asked", "load_results", "read_script", "resume_script", "run_script"]
+__all__ = ["ScriptOptions", "load_results", "read_script", "resume_script", "run_script"]

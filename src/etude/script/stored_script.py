@@ -13,11 +13,11 @@ from etude.experiment.plan import refuse_masked
 from etude.masking import mask_of
 from etude.results.results import of_machine
 from etude.script.parse import parse_stored
-from etude.script.run import Asked
+from etude.script.run import ScriptOptions
 from etude.script.source import same_text
 
 
-def stored_script(document: Mapping[str, Any], seed: int, source: str) -> Asked:
+def stored_script(document: Mapping[str, Any], seed: int, source: str) -> ScriptOptions:
     """The script of an experiment.json, of the lines that stand there, with another seed. `source` is its path.
 
     Raises:
@@ -38,7 +38,7 @@ def stored_script(document: Mapping[str, Any], seed: int, source: str) -> Asked:
     program = replace(
         program, path=stored.script, digest=digest if isinstance(digest, str) else program.digest
     )
-    return Asked(
+    return ScriptOptions(
         program,
         stored.assignments,
         seed,

@@ -28,7 +28,7 @@ class Shared:
 
 
 @dataclass
-class Crew:
+class WorkerGroup:
     """`threads` workers on each of `hosts`, numbered from 0 over all; `directory` is the test's."""
 
     hosts: Sequence[str]

@@ -50,7 +50,7 @@ class Refused:
 
 
 @dataclass(frozen=True)
-class SittingsRatio:
+class CrossSessionRatio:
     """other/base of the means that fit the metric, widened by what changes between sittings."""
 
     ratio: float
@@ -74,7 +74,7 @@ class SittingsRatio:
         """p counting all ratios judged at once (Bonferroni): below 1 - confidence where the interval excludes 1."""
         return min(1.0, self.together * self.p)
 
-    def among(self, together: int) -> SittingsRatio:
+    def among(self, together: int) -> CrossSessionRatio:
         """The same ratio as one of so many that are judged at once."""
         if together == self.together:
             return self
@@ -98,7 +98,7 @@ class Overall:
     confidence: float
 
 
-def overall_ratio(ratios: Sequence[Ratio | SittingsRatio]) -> Overall | None:
+def overall_ratio(ratios: Sequence[Ratio | CrossSessionRatio]) -> Overall | None:
     """Each test counts once; the interval holds for these tests. None below two tests whose ratio has a spread.
 
     What changes between sittings may move all tests of one alike, so that their errors do not average out: the standard
@@ -148,7 +148,7 @@ def compare_sittings(
     *,
     kind: Kind = "ratio",
     confidence: float = 0.95,
-) -> SittingsRatio | Refused:
+) -> CrossSessionRatio | Refused:
     """The ratio of two samples, shapes (n,) and (m,), at least 2 each, positive, of one sitting a side.
 
     Of the means that fit the metric's kind: arithmetic for costs and counts, harmonic for rates, else geometric. The
@@ -178,7 +178,7 @@ def compare_sittings(
     low, ratio, high = (exponential(v) for v in (centre - half, centre, centre + half))
     p = min(1.0, 2.0 * float(stdtr(degrees, -abs(centre) / math.sqrt(total))))
     within = (parts[0][0] + parts[1][0]) / total
-    return SittingsRatio(ratio, low, high, p, between, within, confidence, math.sqrt(total), degrees)
+    return CrossSessionRatio(ratio, low, high, p, between, within, confidence, math.sqrt(total), degrees)
 
 
 def _log_mean(x: ArrayLike, kind: Kind) -> tuple[float, Moments]:

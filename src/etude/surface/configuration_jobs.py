@@ -23,7 +23,7 @@ from etude.machine import snapshot
 from etude.machine.boot.record import boot_id
 from etude.peak.record import instant, now
 from etude.peak.search import spent
-from etude.peak.search_store import Kept
+from etude.peak.search_store import SearchStore
 from etude.results.reader import read_experiment
 from etude.results.writer import replace_json
 from etude.surface.attempt import Attempt
@@ -139,7 +139,7 @@ def is_begun(place: Path) -> bool:
 def on_disk(place: Path) -> tuple[float, int]:
     """What a search that came to no end has on disk: bench time, s, and trials."""
     try:
-        trials = Kept(place / SEARCH).trials() if (place / SEARCH / "experiment.json").exists() else []
+        trials = SearchStore(place / SEARCH).trials() if (place / SEARCH / "experiment.json").exists() else []
     except InputError:
         trials = []  # what a dead node left half written costs nobody a map
     return spent(trials), len(trials)

@@ -107,7 +107,7 @@ class Line:
     """Where its system was, if on a node of its own."""
 
 
-class KeptSurface(Record):
+class MapStore(Record):
     """The cells that were tried, in the order in which they were."""
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
@@ -227,7 +227,7 @@ def keeping_surface(
     command_line: Sequence[str] = (),
     *,
     elsewhere: bool = False,
-) -> Iterator[KeptSurface]:
+) -> Iterator[MapStore]:
     """A directory to keep a map in, alone: a new one, or one that holds the same map and is gone on with.
 
     elsewhere: its cells are measured on other machines.
@@ -245,14 +245,14 @@ def keeping_surface(
             raise
 
 
-def _opened(path: Path, what: Charted, command_line: Sequence[str]) -> KeptSurface:
+def _opened(path: Path, what: Charted, command_line: Sequence[str]) -> MapStore:
     if not (path / "experiment.json").exists():
         plan = what.plan()
         begin(path, new_document(what.name, VERB, command_line, plan, digest(plan), (), _metrics(what)))
-        return KeptSurface(path)
+        return MapStore(path)
     _charted(read_trusted_experiment(path), path)
     mend(path)
-    kept = KeptSurface(path)
+    kept = MapStore(path)
     if kept.document["tests"] and (how := _differs(kept.charted, what)) is not None:
         raise InputError(f"{path}: holds another map ({how}); name another directory with -o")
     kept.charted = what

@@ -18,7 +18,7 @@ from typing import Any, Literal
 from etude.errors import CommandFailed, InputError, UsageError
 from etude.experiment.bench import Event
 from etude.experiment.plan_defaults import make_plan
-from etude.experiment.progress import Ledger
+from etude.experiment.progress import Progress
 from etude.experiment.remote_engine import only_here
 from etude.experiment.run import resume, run
 from etude.experiment.session import EngineMaker
@@ -129,7 +129,7 @@ class Metric:
         )
         ends = self.clock() + (math.inf if left_s is None else left_s)
 
-        def observe(event: Event, ledger: Ledger) -> None:
+        def observe(event: Event, ledger: Progress) -> None:
             trials = len(ledger.trials(test.name))
             tell(f"{trials} trial{'' if trials == 1 else 's'}")
             if event.what == "trial" and self.clock() >= ends:

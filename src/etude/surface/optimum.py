@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from scipy import special
 
 from etude.surface.factors import Cell
-from etude.surface.surface_result import Estimate, Mapped
+from etude.surface.surface_result import Estimate, SurfaceResult
 from etude.surface.surface_text import joined, span_text, value_text
 from etude.units.formatting import counted
 
@@ -30,7 +30,7 @@ class Optimum:
     text: tuple[str, ...]
 
 
-def optimum(mapped: Mapped) -> Optimum | None:
+def optimum(mapped: SurfaceResult) -> Optimum | None:
     """None where nothing is known of any cell."""
     filled, space = mapped.filled, mapped.space
     sign = 1.0 if mapped.better == "higher" else -1.0
@@ -51,7 +51,7 @@ def optimum(mapped: Mapped) -> Optimum | None:
     return _told(mapped, best, alike)
 
 
-def _told(mapped: Mapped, best: Cell, alike: list[Cell]) -> Optimum:
+def _told(mapped: SurfaceResult, best: Cell, alike: list[Cell]) -> Optimum:
     space = mapped.space
     names = tuple(map(space.name, alike))
     edges = tuple(

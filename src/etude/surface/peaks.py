@@ -17,15 +17,15 @@ from etude.peak.bench import Bench
 from etude.peak.goal import Criterion, Goal
 from etude.peak.harnesses.simulated import SimulatedServer
 from etude.peak.harnesses.spec import Harness as CommandHarness
-from etude.peak.observed_bench import Watched
+from etude.peak.observed_bench import ObservedBench
 from etude.peak.policies.belief.evidence import gathered
 from etude.peak.policies.belief.grid import believed
 from etude.peak.policies.policy import Policy
 from etude.peak.policies.registry import DEFAULT, policy
 from etude.peak.search import search, spent
-from etude.peak.search_store import Kept, Sought, keeping
+from etude.peak.search_store import SearchSpec, SearchStore, keeping
 from etude.peak.sources import HIGHEST, LOWEST, Source
-from etude.peak.task import Answer, Offer, Task, Trial
+from etude.peak.task import Answer, Task, Trial, TrialRequest
 from etude.peak.window import Window
 from etude.surface.factors import Cell, Space
 from etude.surface.next_configuration import Visit
@@ -99,7 +99,7 @@ class PeakRate:
     def learn(self, place: Path) -> None:
         """From the trials of a cell."""
         if self.policy == DEFAULT and (place / SEARCH / "experiment.json").exists():
-            kept = Kept(place / SEARCH)
+            kept = SearchStore(place / SEARCH)
             self.shapes = shapes_after(kept.task, kept.trials())
 
     @property
@@ -118,7 +118,7 @@ class PeakRate:
         watched = self.punctual(policy(self.policy))
         with keeping(place, sought) as kept:
             with self.opened(asked) as bench:
-                telling = Watched(bench, lambda offer: tell(f"load {offer.load:.6g}"), _telling(tell))
+                telling = ObservedBench(bench, lambda offer: tell(f"load {offer.load:.6g}"), _telling(tell))
                 answer = search(watched, sought.task, telling, kept.trials(), kept.keep)
             kept.answered(answer)
         trials = kept.trials()
@@ -126,17 +126,17 @@ class PeakRate:
             self.shapes = shapes_after(sought.task, trials)
         return sample_of(asked.visit.cell, sought.task, answer, trials, self.policy)
 
-    def _sought(self, asked: Asked, place: Path) -> Sought:
+    def _sought(self, asked: Asked, place: Path) -> SearchSpec:
         budget_s = self.task.budget_s if asked.left_s is None else asked.left_s
-        if (place / "experiment.json").exists() and (kept := Kept(place)).trials():
+        if (place / "experiment.json").exists() and (kept := SearchStore(place)).trials():
             return replace(kept.sought, task=replace(kept.task, budget_s=budget_s))  # else as it was begun
         shapes = self.shapes if self.policy == DEFAULT else ()
         task = replace(task_of(self.task, asked.visit, shapes), budget_s=budget_s)
-        return Sought(self.source, task, self.policy, self.text, dict(asked.settings))
+        return SearchSpec(self.source, task, self.policy, self.text, dict(asked.settings))
 
 
-def _telling(tell: Tell) -> Callable[[Offer, Sequence[Window]], None]:
-    def window(offer: Offer, windows: Sequence[Window]) -> None:
+def _telling(tell: Tell) -> Callable[[TrialRequest, Sequence[Window]], None]:
+    def window(offer: TrialRequest, windows: Sequence[Window]) -> None:
         tell(f"load {offer.load:.6g}, {sum(each.duration_s for each in windows):.0f} s")
 
     return window
@@ -204,7 +204,7 @@ def of_simulation(system: SimulatedSurface, policy_name: str) -> PeakRate:
     @contextmanager
     def opened(asked: Asked) -> Iterator[Bench]:
         cell = asked.visit.cell
-        kept = Kept(asked.place / SEARCH)
+        kept = SearchStore(asked.place / SEARCH)
         drawn = int(np.random.default_rng([system.seed, *cell, 1]).integers(2**31))
         yield SimulatedServer(system.curve, system.peak(cell), drawn, before=kept.trials())
 

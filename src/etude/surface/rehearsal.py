@@ -20,7 +20,7 @@ from etude.peak.harnesses.simulated import SimulatedServer
 from etude.peak.policies.registry import policy
 from etude.peak.rehearse import MARGIN, Place, executor, of_means
 from etude.peak.search import search, spent
-from etude.peak.task import Offer, Task, Trial
+from etude.peak.task import Task, Trial, TrialRequest
 from etude.surface.factors import Cell, Floats, Space
 from etude.surface.next_configuration import Rules, Visit, as_predicted, decide
 from etude.surface.peaks import Shapes, sample_of, shapes_after, task_of
@@ -148,7 +148,7 @@ def simulated_map(
         )
         trials: list[Trial] = []
 
-        def keep(_: Offer, trial: Trial, made: list[Trial] = trials) -> None:
+        def keep(_: TrialRequest, trial: Trial, made: list[Trial] = trials) -> None:
             made.append(trial)
 
         answer = search(policy(policy_name), asked, server(visit.cell), made=keep)

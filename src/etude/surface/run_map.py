@@ -10,7 +10,7 @@ from typing import Protocol
 
 from etude.errors import EtudeError
 from etude.machine.resources.resource import Resource, undo_left
-from etude.surface.map_store import KeptSurface
+from etude.surface.map_store import MapStore
 from etude.surface.measure_configuration import UNMEASURABLE, failed, measured_in
 from etude.surface.next_configuration import Enough, Visit, decide, fitted
 from etude.surface.response import Response, Tell
@@ -45,7 +45,7 @@ class Display:
     made: Callable[[Visit, Sample], None] = lambda visit, sample: None
 
 
-def chart(kept: KeptSurface, response: Response, means: Means, display: Display) -> str:
+def chart(kept: MapStore, response: Response, means: Means, display: Display) -> str:
     """Measure until there is enough, and say why it is; each cell is on disk before the next begins.
 
     Raises:
@@ -79,7 +79,7 @@ class Learns(Protocol):
         ...
 
 
-def taught_before(kept: KeptSurface, response: Learns) -> None:
+def taught_before(kept: MapStore, response: Learns) -> None:
     """What cells taught in earlier sittings: the last of which a measurement came to its end."""
     for sample in reversed(kept.samples()):
         if sample.trials:
@@ -106,7 +106,7 @@ def findings(samples: list[Sample]) -> list[str]:
     return said
 
 
-def _spent(kept: KeptSurface, means: Means) -> str:
+def _spent(kept: MapStore, means: Means) -> str:
     """Why there is no time for another cell; empty if there is."""
     if means.left_s() < LEAST_S:
         return "the deadline has come"
@@ -116,7 +116,7 @@ def _spent(kept: KeptSurface, means: Means) -> str:
     )
 
 
-def _left(kept: KeptSurface, means: Means) -> float | None:
+def _left(kept: MapStore, means: Means) -> float | None:
     """Bench time that the next cell may take, s."""
     bounds = [] if means.cell_s is None else [means.cell_s]
     if means.budget_s is not None:
@@ -124,7 +124,7 @@ def _left(kept: KeptSurface, means: Means) -> float | None:
     return max(min(bounds), LEAST_S) if bounds else None
 
 
-def _measured(kept: KeptSurface, response: Response, means: Means, visit: Visit, tell: Tell) -> Sample:
+def _measured(kept: MapStore, response: Response, means: Means, visit: Visit, tell: Tell) -> Sample:
     """One cell; one that cannot be measured is a sample too."""
     place = kept.attempt_place(visit.cell)
     settings = kept.charted.space.settings(visit.cell)

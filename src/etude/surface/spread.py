@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 from etude.analysis.warnings.machine import machine_warnings
 from etude.cluster.pool.job import ELSEWHERE, TRIES, UNFIT, Ended
 from etude.cluster.pool.journal import Submitted
-from etude.cluster.pool.journaled_pool import FollowedPool
+from etude.cluster.pool.journaled_pool import JournaledPool
 from etude.errors import CommandFailed, EtudeError, InputError, MachineRefuses
 from etude.stats.twosample import Difference, welch
 from etude.surface.attempt import INTERRUPTED, Attempt
 from etude.surface.configuration_jobs import CellJobs, attempt_in, is_begun, on_disk, read_todo, sample_in
 from etude.surface.cost_model import LEAST, expected_cost
 from etude.surface.factors import Cell, Floats
-from etude.surface.map_store import KeptSurface
+from etude.surface.map_store import MapStore
 from etude.surface.measure_configuration import failed
 from etude.surface.next_configuration import Visit, decide, fitted, visit
 from etude.surface.run_map import HOPELESS, LEAST_S, Means, findings, foretold, hopeless, taught_before
@@ -39,7 +39,7 @@ CONFIDENCE = 0.95
 """That no machine is named apart where none is."""
 
 
-def machine_findings(kept: KeptSurface, fit: Choice | None) -> list[str]:
+def machine_findings(kept: MapStore, fit: Choice | None) -> list[str]:
     """Lines; none of a surface that was measured on one machine. `fit`: what is believed of the surface. Of a system
     that has a machine of its own, it is that one which counts."""
     hosts = {line.sample.cell: line.system or line.host for line in kept.attempts() if not line.lost}
@@ -103,7 +103,7 @@ def _told(name: str, found: Difference, pair: bool) -> str:
 DEADLINE, BUDGET = "the deadline has come", "the budget of bench time is spent"
 
 
-def over(kept: KeptSurface, means: Means, pending: Sequence[Cell]) -> str:
+def over(kept: MapStore, means: Means, pending: Sequence[Cell]) -> str:
     """Why no further cell is begun; empty if one may be."""
     if means.left_s() < LEAST_S:
         return DEADLINE
@@ -111,7 +111,7 @@ def over(kept: KeptSurface, means: Means, pending: Sequence[Cell]) -> str:
     return BUDGET if left_s is not None and left_s <= 0 else ""
 
 
-def budget_left(kept: KeptSurface, means: Means, pending: Sequence[Cell]) -> float | None:
+def budget_left(kept: MapStore, means: Means, pending: Sequence[Cell]) -> float | None:
     """Bench time that is neither spent nor expected to be spent by cells under way, s; None where it is not bounded.
 
     While few have told what a cell takes, it is taken to be their mean; while none has, all that a cell may.
@@ -125,7 +125,7 @@ def budget_left(kept: KeptSurface, means: Means, pending: Sequence[Cell]) -> flo
     return means.budget_s - spent - sum(usual_s if cost is None else cost(cell) for cell in pending)
 
 
-def following(kept: KeptSurface, means: Means, pending: Sequence[Cell]) -> Visit | str:
+def following(kept: MapStore, means: Means, pending: Sequence[Cell]) -> Visit | str:
     """A cell, or why none is begun now. What would not end before the deadline is not begun."""
     space, rules, samples = kept.charted.space, kept.charted.rules, kept.samples()
     if again := _lost(kept, pending):
@@ -142,14 +142,14 @@ def following(kept: KeptSurface, means: Means, pending: Sequence[Cell]) -> Visit
         late.append(decision.cell)
 
 
-def _cost(kept: KeptSurface) -> Callable[[Cell], float] | None:
+def _cost(kept: MapStore) -> Callable[[Cell], float] | None:
     """Bench time that a cell is expected to take, s; None while too few have told."""
     samples = kept.samples()
     paid = sum(sample.cost_s > 0 for sample in samples)
     return expected_cost(kept.charted.space, samples) if paid >= LEAST else None
 
 
-def _lost(kept: KeptSurface, pending: Sequence[Cell]) -> list[Cell]:
+def _lost(kept: MapStore, pending: Sequence[Cell]) -> list[Cell]:
     """Cells of which the last attempt does not count, in the order of these attempts."""
     last = {line.sample.cell: line.lost for line in kept.attempts()}
     closed = {*pending, *(sample.cell for sample in kept.samples()), *kept.charted.space.without}
@@ -171,9 +171,7 @@ class SpreadDisplay:
     lost: Callable[[Visit, Ended], None] = lambda visit, ended: None
 
 
-def spread(
-    kept: KeptSurface, cells: CellJobs, pool: FollowedPool, means: Means, display: SpreadDisplay
-) -> str:
+def spread(kept: MapStore, cells: CellJobs, pool: JournaledPool, means: Means, display: SpreadDisplay) -> str:
     """Measure until there is enough, and say why it is. Jobs that an earlier controller left are waited for; those that
     are under way when this is interrupted go on, for the next one.
 
@@ -190,9 +188,9 @@ def spread(
 
 @dataclass
 class _Spread:
-    kept: KeptSurface
+    kept: MapStore
     cells: CellJobs
-    pool: FollowedPool
+    pool: JournaledPool
     means: Means
     display: SpreadDisplay
     visits: dict[str, Visit] = field(default_factory=dict)

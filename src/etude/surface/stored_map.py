@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from etude.surface.map_store import KeptSurface
+from etude.surface.map_store import MapStore
 from etude.surface.next_configuration import fitted, predicted
-from etude.surface.surface_result import Cost, Mapped
+from etude.surface.surface_result import Cost, SurfaceResult
 from etude.surface.surrogate import Predicted
 
 
-def mapped_of(kept: KeptSurface) -> Mapped:
+def mapped_of(kept: MapStore) -> SurfaceResult:
     """With predictions of what was not measured, by the surrogate that is best now."""
     what, samples = kept.charted, tuple(kept.samples())
     fit = fitted(what.space, samples)
-    base = Mapped(
+    base = SurfaceResult(
         what.space, what.response, what.unit, what.better, samples, Predicted(np.zeros(0), np.zeros(0)), ""
     )
     left = base.unmeasured
@@ -25,7 +25,7 @@ def mapped_of(kept: KeptSurface) -> Mapped:
         if each.cell not in what.space.without
     )
     end = kept.document.get("surface") or {}
-    return Mapped(
+    return SurfaceResult(
         what.space,
         what.response,
         what.unit,

@@ -21,7 +21,7 @@ from etude.surface.ranges import (
     break_evens,
     effective_ranges,
 )
-from etude.surface.surface_result import Mapped
+from etude.surface.surface_result import SurfaceResult
 from etude.units.formatting import counted, duration, percent
 
 
@@ -48,7 +48,7 @@ class Accuracy:
 
 
 @dataclass(frozen=True)
-class Spent:
+class CostSummary:
     """Cells by state, and bench time."""
 
     cells: int
@@ -87,11 +87,11 @@ def accuracy(loo: Sequence[float], confidence: float = 0.95) -> Accuracy | None:
     return Accuracy(mean, max(0.0, mean - half), mean + half, float(sizes.max()), len(sizes), confidence)
 
 
-def spent(mapped: Mapped) -> Spent:
+def spent(mapped: SurfaceResult) -> CostSummary:
     """Over all attempts; of samples where no costs were kept."""
     states = [mapped.estimate(cell).state for cell in mapped.space]
     taken = [(c.cost_s, c.trials) for c in mapped.costs] or [(s.cost_s, s.trials) for s in mapped.samples]
-    return Spent(
+    return CostSummary(
         cells=len(states),
         measured=states.count("measured"),
         predicted=states.count("predicted"),
@@ -118,10 +118,10 @@ class Summary:
     crossovers: tuple[Crossover, ...]
     break_evens: tuple[BreakEven, ...]
     accuracy: Accuracy | None
-    spent: Spent
+    spent: CostSummary
 
 
-def summarise(mapped: Mapped, *, target: float | None = None, little: float = LITTLE) -> Summary:
+def summarise(mapped: SurfaceResult, *, target: float | None = None, little: float = LITTLE) -> Summary:
     """target: a response of which is said how much of each factor it takes."""
     filled, better = mapped.filled, mapped.better
     rising = [f.name for f in mapped.space.factors if f.scale != "categorical" and len(f.levels) > 1]

@@ -42,7 +42,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, eq=False)
-class Mapped:
+class SurfaceResult:
     """All that is known of one surface."""
 
     space: Space

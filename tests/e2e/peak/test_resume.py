@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from etude.peak.search_store import Kept
+from etude.peak.search_store import SearchStore
 from etude.peak.task import Trial
 from support.real import ETUDE, etude, one_line
 
@@ -85,7 +85,7 @@ def sittings(directory: Path) -> int:
 
 
 def trials(directory: Path) -> list[Trial]:
-    return Kept(directory).trials() if (directory / "experiment.json").exists() else []
+    return SearchStore(directory).trials() if (directory / "experiment.json").exists() else []
 
 
 @pytest.mark.parametrize("policy", POLICIES)

@@ -16,7 +16,7 @@ import pytest
 from etude.peak.bench import Bench, Enough
 from etude.peak.harnesses.spec import parse_harness, read_harness
 from etude.peak.slo_ratio import reading
-from etude.peak.task import Offer, Trial
+from etude.peak.task import Trial, TrialRequest
 from etude.peak.window import Window, together
 from support.places import EXAMPLES
 from support.real import processes_with
@@ -61,7 +61,7 @@ def trials(
     harness = read_harness(EXAMPLES / "peak" / f"{name}.toml")
     place = tmp_path / "place"
     with harness.bench(factors or {}, place) as bench:
-        found = [bench.run(Offer(load, 2.0, "test"), enough) for load in loads]
+        found = [bench.run(TrialRequest(load, 2.0, "test"), enough) for load in loads]
     assert not processes_with(str(place)), "nothing is left running"
     for trial in found:
         print(trial.load, trial.ended, trial.limited, reading(harness.task.goal, trial), trial.note)
@@ -83,7 +83,7 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 def test_pgbench_tells_windows_while_it_runs_and_latencies_from_when_they_were_due(
     postgres: Bench,
 ) -> None:
-    low, high = (postgres.run(Offer(load, 2.0, "test"), never) for load in (100, 800))
+    low, high = (postgres.run(TrialRequest(load, 2.0, "test"), never) for load in (100, 800))
     assert low.ended == "whole"
     assert len(low.windows) >= 2
     assert (together(low.windows).mean_s or 0.0) >= 0.02
@@ -97,7 +97,7 @@ def test_pgbench_tells_windows_while_it_runs_and_latencies_from_when_they_were_d
 @pytest.mark.needs_program("pgbench", package="postgresql")
 @pytest.mark.skipif(not POSTGRES, reason="no program postgres: install the Debian package postgresql")
 def test_pgbench_is_ended_early_by_its_windows(postgres: Bench) -> None:
-    trial = postgres.run(Offer(200, 60.0, "test"), lambda windows: True)
+    trial = postgres.run(TrialRequest(200, 60.0, "test"), lambda windows: True)
     assert trial.ended == "early"
     assert trial.ran_s < 30
 

@@ -16,7 +16,7 @@ import pytest
 
 from etude.cluster.pool.job import ELSEWHERE, Ended, Job
 from etude.cluster.pool.journal import Journal
-from etude.cluster.pool.journaled_pool import FollowedPool
+from etude.cluster.pool.journaled_pool import JournaledPool
 from etude.cluster.pool.pool import Pool
 from etude.cluster.pool.slurm import commands
 from etude.cluster.pool.slurm import pool as slurm_pool
@@ -83,7 +83,7 @@ def test_each_end_that_is_slurms_doing_is_told(start: Callable[..., Cluster], tm
         partitions=("urgent Nodes=ALL PriorityTier=9 PreemptMode=OFF",),
     )
     with opened("slurm", tmp_path) as pool:
-        pools = FollowedPool(pool, Journal(tmp_path))
+        pools = JournaledPool(pool, Journal(tmp_path))
         ids = {}
         for name, node in (("late", "n1"), ("moved", "n2"), ("dark", "n3")):
             line = f"touch runs-{name}; sleep 1000"
@@ -234,7 +234,7 @@ def test_jobs_outlive_their_controller_and_slurms_memory_of_them(
         first.send_signal(signal.SIGKILL)
         first.wait()
     with opened("slurm", tmp_path) as pool:
-        pools = FollowedPool(pool, Journal(tmp_path))
+        pools = JournaledPool(pool, Journal(tmp_path))
         assert [each.what for each in pools.take_up()] == ["quick", "slow"]
         told = [(submitted.what, ended.how) for submitted, ended in pools.ended(PATIENCE_S)]
         assert told == [("quick", "done")]
@@ -243,7 +243,7 @@ def test_jobs_outlive_their_controller_and_slurms_memory_of_them(
     cluster.stop_controller()
     cluster.start_controller(forgetful=True)
     with opened("slurm", tmp_path) as pool:
-        pools = FollowedPool(pool, Journal(tmp_path))
+        pools = JournaledPool(pool, Journal(tmp_path))
         # Neither was concluded: the next controller is told of both.
         assert [each.what for each in pools.take_up()] == ["quick", "slow"]
         for submitted, ended in (pair for _ in range(2) for pair in pools.ended(PATIENCE_S)):

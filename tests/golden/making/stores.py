@@ -16,12 +16,12 @@ from sqlalchemy import text
 from unit.io.conftest import Laboratory
 
 from etude.cli.main import main
+from etude.cluster.pool.job import Ended, Job
+from etude.cluster.pool.journal import Journal
 from etude.program import engine_path
 from etude.store.database import migrate, open_store
 from etude.store.entry import Machine
 from etude.store.place import WRITING, engine_of, url_of
-from etude.workbench.pool.job import Ended, Job
-from etude.workbench.pool.journal import Journal
 from golden.corpus import lay_out
 from golden.making.machines import homeless, settle
 from support.made_histories import commit, fill, history, on_another

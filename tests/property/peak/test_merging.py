@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.peak.harnesses.load_report import Told
-from etude.peak.harnesses.merge_reports import Merging
+from etude.peak.harnesses.load_report import LoadReport
+from etude.peak.harnesses.merge_reports import MergeReports
 from etude.peak.window import Window, together
 from etude.results.histograms import Counted
 
@@ -43,7 +43,7 @@ def streams(draw: st.DrawFn) -> tuple[int, float, list[list[Answer]]]:
     return generators, draw(st.sampled_from([0.1, 0.25, 1.0, 3.0])), windows
 
 
-def reported(duration_s: float, answers: list[Answer]) -> Told:
+def reported(duration_s: float, answers: list[Answer]) -> LoadReport:
     good = [each.latency_ns for each in answers if not each.failed]
     values, counts = np.unique(np.array(good, dtype=np.int64), return_counts=True)
     window = Window(
@@ -54,10 +54,10 @@ def reported(duration_s: float, answers: list[Answer]) -> Told:
         float(np.mean(good)) * 1e-9 if good else None,
         Counted(values, counts) if good else None,
     )
-    return Told(window, len(answers), sum(good) * 1e-9)
+    return LoadReport(window, len(answers), sum(good) * 1e-9)
 
 
-def same(one: Told, other: Told) -> None:
+def same(one: LoadReport, other: LoadReport) -> None:
     ours, theirs = one.window, other.window
     assert ours.duration_s == pytest.approx(theirs.duration_s)
     assert (ours.offered, ours.completed, ours.failed) == (theirs.offered, theirs.completed, theirs.failed)
@@ -79,7 +79,7 @@ def test_the_parts_of_a_stream_merge_into_its_windows(
     halved = [data.draw(st.booleans()) for _ in range(generators)]
     if all(halved):
         halved[0] = False
-    reports: list[list[Told]] = [[] for _ in range(generators)]
+    reports: list[list[LoadReport]] = [[] for _ in range(generators)]
     for index in range(generators):
         for answers in windows:
             own = [each for each in answers if each.generator == index]
@@ -88,7 +88,7 @@ def test_the_parts_of_a_stream_merge_into_its_windows(
                 [[each for each in own if each.half == half] for half in (0, 1)] if halved[index] else [own]
             )
             reports[index] += [reported(off * length_s / len(parts), part) for part in parts]
-    merging, found = Merging(generators), []
+    merging, found = MergeReports(generators), []
     order = data.draw(st.permutations([index for index in range(generators) for _ in reports[index]]))
     at = [0] * generators
     for index in order:
@@ -99,21 +99,21 @@ def test_the_parts_of_a_stream_merge_into_its_windows(
     for merged, answers in zip(found, windows, strict=True):
         whole = reported(length_s, answers)
         assert merged.window.duration_s == pytest.approx(length_s, rel=0.002)
-        same(Told(Window(length_s, *fields(merged)), merged.sent, merged.busy_s), whole)
+        same(LoadReport(Window(length_s, *fields(merged)), merged.sent, merged.busy_s), whole)
         assert len(merged.parts) == generators
         assert sum(part.window.completed for part in merged.parts) == whole.window.completed
 
 
-def fields(told: Told) -> tuple[int, int, int, float | None, Counted | None]:
+def fields(told: LoadReport) -> tuple[int, int, int, float | None, Counted | None]:
     window = told.window
     return window.offered, window.completed, window.failed, window.mean_s, window.latency
 
 
 @given(st.lists(st.lists(st.floats(0.05, 2.0), max_size=6), min_size=1, max_size=4))
 def test_windows_of_any_lengths_stay_in_order_and_are_merged_once(durations: list[list[float]]) -> None:
-    merging, found = Merging(len(durations)), []
+    merging, found = MergeReports(len(durations)), []
     for index, lengths in enumerate(durations):
-        found += merging.add(index, [Told(Window(length, 1, 1, 0, 0.01), 1) for length in lengths])
+        found += merging.add(index, [LoadReport(Window(length, 1, 1, 0, 0.01), 1) for length in lengths])
     found += merging.end()
     for index, lengths in enumerate(durations):
         own = [each.parts[index].window.duration_s for each in found]
@@ -125,16 +125,16 @@ def test_windows_of_any_lengths_stay_in_order_and_are_merged_once(durations: lis
 
 
 def test_what_one_reports_beyond_the_others_is_left_out() -> None:
-    merging = Merging(2)
-    assert merging.add(0, [Told(Window(1.0, 5, 5, 0, 0.01))] * 3) == []
-    assert len(merging.add(1, [Told(Window(1.0, 5, 5, 0, 0.03))])) == 1
+    merging = MergeReports(2)
+    assert merging.add(0, [LoadReport(Window(1.0, 5, 5, 0, 0.01))] * 3) == []
+    assert len(merging.add(1, [LoadReport(Window(1.0, 5, 5, 0, 0.03))])) == 1
     assert merging.end() == []
 
 
 def test_a_mean_is_weighted_and_a_histogram_that_one_lacks_is_none() -> None:
-    merging = Merging(2)
+    merging = MergeReports(2)
     counted = Counted(np.array([10 * MS]), np.array([3]))
-    merging.add(0, [Told(Window(1.0, 3, 3, 0, 0.010, counted), lateness_p99_s=0.002)])
-    (merged,) = merging.add(1, [Told(Window(1.0, 1, 1, 0, 0.030), refused=2, lateness_p99_s=0.001)])
+    merging.add(0, [LoadReport(Window(1.0, 3, 3, 0, 0.010, counted), lateness_p99_s=0.002)])
+    (merged,) = merging.add(1, [LoadReport(Window(1.0, 1, 1, 0, 0.030), refused=2, lateness_p99_s=0.001)])
     assert merged.window == Window(1.0, 4, 4, 0, pytest.approx(0.015), None)
     assert (merged.sent, merged.refused, merged.lateness_p99_s) == (None, 2, 0.002)

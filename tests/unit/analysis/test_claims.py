@@ -13,7 +13,7 @@ from etude.analysis.comparison import Comparison
 from etude.analysis.planning import Wanted, plan_from
 from etude.analysis.subject import subject_of
 from etude.analysis.verdict import verdict
-from etude.analysis.verdict_options import Judging
+from etude.analysis.verdict_options import VerdictOptions
 from etude.api import make_plan, run
 from etude.present.text import caution
 from etude.results.reader import load_results
@@ -48,7 +48,7 @@ def pairs(directory: Path, slower: float, **options: Any) -> Results:
 
 
 def compared(found: Results, **judging: Any) -> Comparison:
-    (c,) = verdict(found, judging=Judging(**judging)).comparisons
+    (c,) = verdict(found, judging=VerdictOptions(**judging)).comparisons
     return c
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from etude.analysis.cross_session import (
-    Across,
+    CrossSession,
     by_sitting,
     compare_across,
     compare_with_first,
@@ -23,7 +23,7 @@ from etude.present.text import UNPAIRED
 from etude.results.model import Measurement
 from etude.results.reader import load_results
 from etude.stats.compare import Ratio
-from etude.stats.cross_session import Refused, SittingsRatio, given_between
+from etude.stats.cross_session import CrossSessionRatio, Refused, given_between
 from support.builders import measurement, results_directory
 from support.golden import Golden
 
@@ -44,12 +44,12 @@ def subject(directory: Path, rows: dict[str, list[Measurement]]) -> Subject:
     return subject_of(load_results(results_directory(directory, rows, plan=PLAN)))
 
 
-def compared(base: Subject, other: Subject, **options: object) -> Across:
+def compared(base: Subject, other: Subject, **options: object) -> CrossSession:
     (found,) = compare_across(base, other, "elapsed", **options)  # type: ignore[arg-type]
     return found
 
 
-def line_of(found: Across, directory: Path) -> str:
+def line_of(found: CrossSession, directory: Path) -> str:
     """Its sentence, in which every directory has the same name."""
     (line,) = across_lines([found])
     return line.replace(str(directory), "DIR")
@@ -65,7 +65,7 @@ def test_all_tests_of_a_suite_have_one_ratio_together(tmp_path: Path) -> None:
     ((label, together),) = overall(found)
     assert label == new.label
     assert (together.tests, together.ratio) == (3, pytest.approx(1.1, rel=0.01))
-    each = [a.found for a in found if isinstance(a.found, SittingsRatio)]
+    each = [a.found for a in found if isinstance(a.found, CrossSessionRatio)]
     assert together.high / together.ratio == pytest.approx(
         float(np.exp(np.mean([np.log(one.among(1).high / one.ratio) for one in each]))), rel=1e-3
     )
@@ -81,8 +81,8 @@ def test_several_comparisons_hold_together(tmp_path: Path) -> None:
     alone = [each.found for each in compare_across(old, new, "elapsed", known=known)]
     family, _ = compare_with_first([old, new], "elapsed", between=0.03)
     for one, each in zip(alone, family, strict=True):
-        assert isinstance(one, SittingsRatio)
-        assert isinstance(each.found, SittingsRatio)
+        assert isinstance(one, CrossSessionRatio)
+        assert isinstance(each.found, CrossSessionRatio)
         assert each.found.together == 3
         assert each.found.low < one.low < one.ratio == each.found.ratio
         assert each.adjusted_p == pytest.approx(3 * one.p)
@@ -97,7 +97,7 @@ def test_what_is_refused_is_none_of_the_comparisons_that_hold_together(tmp_path:
     old = subject(tmp_path / "old", {"a": [m for rows in sessions for m in rows], "b": trials("b", 1.0)})
     new = subject(tmp_path / "new", {"a": trials("a", 1.1), "b": trials("b", 1.1)})
     (first, second), _ = compare_with_first([old, new], "elapsed")
-    assert isinstance(first.found, SittingsRatio)
+    assert isinstance(first.found, CrossSessionRatio)
     assert isinstance(second.found, Refused)
     assert (first.found.together, first.adjusted_p) == (1, None)
 
@@ -120,8 +120,8 @@ def test_one_sitting_a_side_is_refused_with_what_is_needed(tmp_path: Path, golde
 def test_a_stated_spread_widens_the_interval(tmp_path: Path, golden: Golden) -> None:
     old, new = (subject(tmp_path / n, {"a": trials("a", level)}) for n, level in (("old", 1.0), ("new", 1.1)))
     narrow, wide = (compared(old, new, known=given_between(p)).found for p in (0.5, 10.0))
-    assert isinstance(narrow, SittingsRatio)
-    assert isinstance(wide, SittingsRatio)
+    assert isinstance(narrow, CrossSessionRatio)
+    assert isinstance(wide, CrossSessionRatio)
     assert narrow.low > 1.0
     assert wide.low < 1.0 < 1.1 < wide.high
     line = line_of(compared(old, new, known=given_between(10.0)), tmp_path)
@@ -146,7 +146,7 @@ def test_the_ratio_is_that_of_mean_times(tmp_path: Path, sittings: int) -> None:
         for side, each in times.items()
     )
     found = compared(old, new, known=given_between(3.0)).found
-    assert isinstance(found, SittingsRatio if sittings == 1 else Ratio)
+    assert isinstance(found, CrossSessionRatio if sittings == 1 else Ratio)
     assert found.ratio == pytest.approx(1.0)
 
 
@@ -160,7 +160,7 @@ def test_stored_sittings_of_the_same_test_and_machine_tell_the_spread(tmp_path: 
     (tmp_path / "broken" / "experiment.json").write_text("{")
     stored = [s for s in stored_beside(old) if s.label != new.label]
     found = compared(old, new, stored=stored).found
-    assert isinstance(found, SittingsRatio)
+    assert isinstance(found, CrossSessionRatio)
     assert found.between.sittings == 3
     assert found.between.deviation == pytest.approx(0.02, rel=0.3)
 
@@ -210,7 +210,7 @@ def test_stored_sittings_of_another_command_do_not_count_and_a_difference_is_sai
     stored = [bench(f"s{n}", "sleep", 5.0) for n in range(3)]
     assert isinstance(compared(old, new, stored=stored).found, Refused)
     assert isinstance(
-        compared(old, new, stored=[bench(f"t{n}", "sort", 1.0) for n in range(3)]).found, SittingsRatio
+        compared(old, new, stored=[bench(f"t{n}", "sort", 1.0) for n in range(3)]).found, CrossSessionRatio
     )
     assert compared(old, bench("same", "sort", 1.3), known=given_between(3.0)).note == ""
     differing = compared(old, new, known=given_between(3.0))
@@ -225,7 +225,7 @@ def test_what_cannot_be_compared_is_named_and_the_others_are_compared(tmp_path: 
     zeros = [measurement("a", trial=n, elapsed_s=0.0) for n in range(1, 6)]
     bad = subject(tmp_path / "bad", {"a": zeros})
     found, without = compare_with_first([base, bad, good], "elapsed", between=0.02)
-    assert [(a.other_label, type(a.found)) for a in found] == [(good.label, SittingsRatio)]
+    assert [(a.other_label, type(a.found)) for a in found] == [(good.label, CrossSessionRatio)]
     ((label, reason),) = without
     assert label == bad.label
     assert "positive values" in reason

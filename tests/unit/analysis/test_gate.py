@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from etude.analysis.comparison import Comparison
-from etude.analysis.cross_session import Across
+from etude.analysis.cross_session import CrossSession
 from etude.analysis.gate import Answer, Bound, answers, parse_bound
 from etude.analysis.subject import subject_of_table
 from etude.analysis.verdict import MetricSummary, TestVerdict, Verdict, verdict
@@ -23,7 +23,7 @@ from etude.errors import UsageError
 from etude.present.text import EXTENDED
 from etude.results.readers import read_table
 from etude.stats.compare import Ratio
-from etude.stats.cross_session import Refused, SittingsRatio, given_between
+from etude.stats.cross_session import CrossSessionRatio, Refused, given_between
 from etude.stats.describe import describe
 from etude.stats.intervals import Interval, effective_count, t_quantile
 from etude.units.formatting import percent
@@ -87,7 +87,7 @@ def compared(low: float, high: float, difference: Interval | None = None) -> Com
     )
 
 
-def asked(text: str, *comparisons: Comparison, across: tuple[Across, ...] = ()) -> list[bool | None]:
+def asked(text: str, *comparisons: Comparison, across: tuple[CrossSession, ...] = ()) -> list[bool | None]:
     return [answer.fails for answer in answers(parse_bound(text), (), comparisons, across)]
 
 
@@ -157,8 +157,8 @@ def test_fewer_trials_than_a_verdict_judges_decide_no_bound() -> None:
         "t", {}, 5, {}, 5, 1, (MetricSummary("elapsed", "s", describe([1.0, 1.1, 0.9])),), 0, 0.0
     )
     assert answers(parse_bound("elapsed > 0.01 s"), [test], (), ())[0].fails is None
-    ratio = SittingsRatio(1.2, 1.1, 1.3, 0.01, given_between(2.0), 0.5, 0.95)
-    found = Across("a", "a", "old", "new", "elapsed", "s", 1.0, ratio, trials=9)
+    ratio = CrossSessionRatio(1.2, 1.1, 1.3, 0.01, given_between(2.0), 0.5, 0.95)
+    found = CrossSession("a", "a", "old", "new", "elapsed", "s", 1.0, ratio, trials=9)
     assert asked("elapsed > baseline * 1.05", across=(found,)) == [None]
 
 
@@ -220,12 +220,12 @@ def test_a_mean_is_judged_by_its_interval() -> None:
 
 
 def test_a_stored_baseline_counts_as_far_as_it_may_be_compared() -> None:
-    ratio = SittingsRatio(1.2, 1.1, 1.3, 0.01, given_between(2.0), 0.5, 0.95)
-    found = Across("a", "a", "old", "new", "elapsed", "s", 1.0, ratio)
+    ratio = CrossSessionRatio(1.2, 1.1, 1.3, 0.01, given_between(2.0), 0.5, 0.95)
+    found = CrossSession("a", "a", "old", "new", "elapsed", "s", 1.0, ratio)
     assert asked("elapsed > baseline * 1.05", across=(found,)) == [True]
     with pytest.raises(UsageError, match="by their ratio"):
         asked("elapsed > baseline + 2 ms", across=(found,))
-    refused = Across("a", "a", "old", "new", "elapsed", "s", 1.0, Refused("a reason", 1, 2, "a remedy"))
+    refused = CrossSession("a", "a", "old", "new", "elapsed", "s", 1.0, Refused("a reason", 1, 2, "a remedy"))
     with pytest.raises(UsageError, match=r"\bold: a reason; a remedy$"):
         asked("elapsed > baseline * 1.05", across=(refused,))
 

@@ -10,7 +10,7 @@ import pytest
 
 from etude.analysis.other_processes import other_processes
 from etude.analysis.verdict import verdict
-from etude.analysis.verdict_options import Judging
+from etude.analysis.verdict_options import VerdictOptions
 from etude.analysis.warnings import Thresholds
 from etude.results.blocks import Block, TrialBlock, to_line
 from etude.results.reader import load_results
@@ -66,7 +66,7 @@ def test_others_are_named_by_what_they_used_in_the_included_trials(tmp_path: Pat
 
 def test_little_is_not_worth_a_word_and_no_probe_says_nothing(tmp_path: Path) -> None:
     path = measured(tmp_path, BLOCKS)
-    judging = Judging(thresholds=Thresholds.parse(["others=25%"]))
+    judging = VerdictOptions(thresholds=Thresholds.parse(["others=25%"]))
     assert not [each for each in verdict(load_results(path), judging=judging).every if each.kind == "others"]
     (path / "a" / "blocks.jsonl").unlink()
     found = verdict(load_results(path))

@@ -14,8 +14,8 @@ from etude.analysis.load_subject import read_subject
 from etude.analysis.outliers_explained import NOTHING
 from etude.analysis.subject import Subject
 from etude.analysis.verdict import verdict
-from etude.analysis.verdict_options import Judging
-from etude.analysis.warnings import Warning
+from etude.analysis.verdict_options import VerdictOptions
+from etude.analysis.warnings import DataWarning
 from etude.analysis.warnings.warning import warning
 from support.golden import Golden
 from support.monitored import busy_second, columns, head, process, second, trials_of_seconds, write
@@ -25,10 +25,10 @@ HIT = range(7, 10)
 """The seconds of trial 7, which lasts three times as long."""
 
 
-def told(directory: Path, every_outlier: bool = False) -> list[Warning]:
+def told(directory: Path, every_outlier: bool = False) -> list[DataWarning]:
     subject = read_subject(str(directory))
     assert isinstance(subject, Subject)
-    found = verdict(subject, None, Judging(every_outlier=every_outlier))
+    found = verdict(subject, None, VerdictOptions(every_outlier=every_outlier))
     return [each for each in found.every if each.kind == "outlier-explained"]
 
 

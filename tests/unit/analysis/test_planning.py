@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from etude.analysis.planning import Planned, Wanted, plan_from
+from etude.analysis.planning import TrialPlan, Wanted, plan_from
 from etude.analysis.reachability import within_reach
 from etude.analysis.subject import subject_of, subject_of_table
 from etude.analysis.trial_cost import seconds_per_trial
@@ -53,7 +53,7 @@ def columns(directory: Path, gap_s: float = 1.0, **samples: Any) -> Results:
     return load_results(results_directory(directory, rows, plan=SCRIPT))
 
 
-def plans(found: Results, **wanted: Any) -> tuple[Planned, ...]:
+def plans(found: Results, **wanted: Any) -> tuple[TrialPlan, ...]:
     return plan_from(subject_of(found), Wanted(**wanted))
 
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.analysis.repetition import (
-    Again,
+    Repetition,
     change_of,
     direction,
     machine_differences,
@@ -184,7 +184,7 @@ def test_a_repetition_is_also_words_and_data(tmp_path: Path) -> None:
 
 
 def test_nothing_to_compare_is_undecided(golden: Golden) -> None:
-    nothing = Again("elapsed", (), (), ())
+    nothing = Repetition("elapsed", (), (), ())
     assert nothing.outcome == "undecided"
     golden(again_text.last_line(nothing))
 

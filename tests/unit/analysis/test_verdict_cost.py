@@ -12,16 +12,16 @@ import pytest
 
 from etude.analysis.load_subject import read_subject
 from etude.analysis.verdict import verdict
-from etude.analysis.verdict_options import Judging
+from etude.analysis.verdict_options import VerdictOptions
 from etude.results.model import METRICS as KNOWN
 from support.builders import measurement, results_directory
 from support.monitored import busy_second, trials_of_seconds
 
 METRICS = ("user", "system", "minor_faults", "voluntary_switches", "peak_memory")
-EVERYTHING = Judging(full=True, every_outlier=True)
+EVERYTHING = VerdictOptions(full=True, every_outlier=True)
 
 
-def calls(path: Path, judging: Judging) -> int:
+def calls(path: Path, judging: VerdictOptions) -> int:
     """How many calls reading and judging these results take."""
     count = 0
 

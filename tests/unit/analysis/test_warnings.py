@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from etude.analysis.output_equivalence import WorkDifference
-from etude.analysis.warnings import KINDS, Thresholds, Warning, series_warnings, work_warnings
+from etude.analysis.warnings import KINDS, DataWarning, Thresholds, series_warnings, work_warnings
 from etude.results.series import Column, Failure, Series
 from etude.results.trial_join import ways_of
 from etude.stats.outliers import outlier_places
@@ -61,8 +61,8 @@ def test_every_kind_has_a_rank_and_is_listed_by_importance():
 
 
 def test_a_warning_is_a_line_of_test_finding_and_advice():
-    assert str(Warning("drift", 1, "a", "m", "it rises", "look")) == "a: it rises: look"
-    assert str(Warning("note", 1, "", "", "cut short", "")) == "cut short"
+    assert str(DataWarning("drift", 1, "a", "m", "it rises", "look")) == "a: it rises: look"
+    assert str(DataWarning("note", 1, "", "", "cut short", "")) == "cut short"
 
 
 # What changes in the course of a series

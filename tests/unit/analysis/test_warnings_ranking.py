@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.analysis.warnings import KINDS, Warning, ranked
+from etude.analysis.warnings import KINDS, DataWarning, ranked
 from etude.analysis.warnings.warning import warning
 
 
@@ -43,12 +43,12 @@ def test_up_to_three_tests_are_lines_of_their_own_and_four_are_folded(golden):
 
 
 def test_what_is_about_the_whole_experiment_is_never_folded():
-    notes = [Warning("note", 50, "", "", f"line {n}", "") for n in range(9)]
+    notes = [DataWarning("note", 50, "", "", f"line {n}", "") for n in range(9)]
     assert ranked(notes) == notes
 
 
 def test_a_kind_that_is_nobodys_is_folded_by_its_name():
-    (found,) = ranked([Warning("own", 5, test, "", "x", "") for test in "abcd"])
+    (found,) = ranked([DataWarning("own", 5, test, "", "x", "") for test in "abcd"])
     assert found.text.startswith("4 tests: own (a, b, c ")
     assert found.text.endswith("; a: x")
 

@@ -14,7 +14,7 @@ from etude.cluster.distributed.request import document_of
 from etude.cluster.pool.pool_config import PoolSpec
 from etude.experiment.monitoring import Monitoring
 from etude.results.writer import write_experiment
-from etude.script.run import Asked, plan_of, read_script
+from etude.script.run import ScriptOptions, plan_of, read_script
 from support import builders
 from support.fakes import World
 
@@ -57,7 +57,7 @@ def test_each_option_reaches_the_script(
     with pytest.raises(Seen):
         etude("run", "s.ap", "M=3", "-o", "out", *given)
     asked, directory = words
-    assert isinstance(asked, Asked)
+    assert isinstance(asked, ScriptOptions)
     assert (asked.seed, asked.res, asked.counters, asked.masks) == (7, False, "off", ("pin=([0-9]+)",))
     assert asked.assignments == {"M": "3", "PROBES": "disk memory", "WATCH": "elapsed"}
     assert directory == "out"

@@ -13,7 +13,7 @@ from etude.api import make_plan
 from etude.errors import InputError, Interrupted
 from etude.experiment.bench import Event
 from etude.experiment.new_limits import NewLimits
-from etude.experiment.progress import Ledger
+from etude.experiment.progress import Progress
 from etude.experiment.run import resume, run
 from etude.experiment.test import Test
 from etude.machine import snapshot
@@ -53,7 +53,7 @@ def make(directory: Path, text: str) -> None:
     (directory / "prog").chmod(0o755)
 
 
-def silent(event: Event, ledger: Ledger) -> None:
+def silent(event: Event, ledger: Progress) -> None:
     """Prints nothing."""
 
 

@@ -12,7 +12,7 @@ import pytest
 from etude.figures.bars import bars_of
 from etude.figures.data import Figure
 from etude.figures.kinds import make
-from etude.figures.plot_options import Wish, threshold
+from etude.figures.plot_options import PlotOptions, threshold
 from etude.figures.sources import read_samples
 from etude.figures.style import Style
 from etude.figures.surface import Known, Levels, contours, cost_by_policy, solid
@@ -57,20 +57,20 @@ def kept_results(directory: Path) -> Path:
 
 def of(kind: str, *files: str, **wishes: object) -> Callable[[Path], Figure]:
     def made(directory: Path) -> Figure:
-        wish = Wish(**wishes)  # type: ignore[arg-type]
+        wish = PlotOptions(**wishes)  # type: ignore[arg-type]
         return make(kind, read_samples([str(DATA / file) for file in files], wish), wish)
 
     return made
 
 
 def of_kept_results(directory: Path) -> Figure:
-    wish = Wish(thresholds=(threshold("12ms=budget"),))
+    wish = PlotOptions(thresholds=(threshold("12ms=budget"),))
     return make("timeline", read_samples([str(kept_results(directory / "kept"))], wish), wish)
 
 
 def cooling(directory: Path) -> Figure:
     """Figure 6 of the Auto-pilot paper, in kind."""
-    wish = Wish(
+    wish = PlotOptions(
         metrics=("Elapsed", "User", "System"), plain_names=True, rotate=45.0, y_label="Time (seconds)"
     )
     samples = read_samples([str(DATA / "cooling.csv")], wish)

@@ -12,7 +12,7 @@ from scipy.stats import t
 from etude.history.comparison import compared
 from etude.history.selection import chosen
 from etude.stats.compare import Ratio
-from etude.stats.cross_session import Refused, SittingsRatio
+from etude.stats.cross_session import CrossSessionRatio, Refused
 from etude.store.entry import Entry, Machine
 from support.made_histories import HOST, history, on_another
 
@@ -20,7 +20,7 @@ UPGRADED = Machine("host-a", "d2", (("kernel", "6.2"), ("processor", "Epyc")))
 OTHER = Machine("host-b", "d3", (("kernel", "6.1"), ("processor", "Xeon")))
 
 
-def ratio_of(entries: list[Entry], base: str, other: str) -> SittingsRatio | Ratio | Refused:
+def ratio_of(entries: list[Entry], base: str, other: str) -> CrossSessionRatio | Ratio | Refused:
     (found,) = compared(chosen(base, entries), chosen(other, entries), entries)
     return found.found
 
@@ -28,7 +28,7 @@ def ratio_of(entries: list[Entry], base: str, other: str) -> SittingsRatio | Rat
 def test_single_results_are_compared_by_the_spread_of_their_history_without_its_steps() -> None:
     made = history(100, {50: 1.5}, noise=0.02)
     found = ratio_of(made, "date:2026-02-01", "date:2026-04-01")
-    assert isinstance(found, SittingsRatio)
+    assert isinstance(found, CrossSessionRatio)
     assert 0.015 < found.between.deviation < 0.03
     assert found.low <= 1.5 <= found.high
     assert found.high / found.low < 1.2
@@ -39,7 +39,7 @@ def test_two_results_of_one_level_differ_in_one_of_twenty() -> None:
     for seed in range(200):
         made = history(30, seed=seed, noise=0.02)
         found = ratio_of(made, "date:2026-01-10", "date:2026-01-20")
-        assert isinstance(found, SittingsRatio)
+        assert isinstance(found, CrossSessionRatio)
         false += found.p < 0.05
     assert false <= 20
 
@@ -56,7 +56,7 @@ def test_a_wild_result_differs_from_the_others_only_as_far_as_wild_ones_do() -> 
         ]
         for day in range(1, 31, 3):
             found = ratio_of(made, f"date:2026-01-{day:02d}", f"date:2026-01-{day + 1:02d}")
-            assert isinstance(found, SittingsRatio)
+            assert isinstance(found, CrossSessionRatio)
             false, pairs = false + (found.p < 0.05), pairs + 1
     assert false / pairs < 0.08
 
@@ -67,7 +67,7 @@ def test_a_history_that_drifts_parts_results_by_its_drift() -> None:
         for day, e in enumerate(history(60))
     ]
     found = ratio_of(made, "date:2026-01-05", "date:2026-02-25")
-    assert isinstance(found, SittingsRatio)
+    assert isinstance(found, CrossSessionRatio)
     assert found.between.deviation == pytest.approx(0.004 * 60 / math.sqrt(12), rel=0.1)
 
 
@@ -91,7 +91,7 @@ def test_of_times_the_means_are_compared() -> None:
         replace(e, values=tuple(2.0 * x for x in skewed) if e.result == 20 else e.values) for e in history(20)
     ]
     found = ratio_of(made, "date:2026-01-10", "date:2026-01-20")
-    assert isinstance(found, SittingsRatio)
+    assert isinstance(found, CrossSessionRatio)
     assert found.ratio == pytest.approx(2.0 / float(np.mean(made[9].values)))
 
 
@@ -102,8 +102,8 @@ def test_ratios_that_are_judged_at_once_are_as_wide_as_so_many_need() -> None:
     together = compared(*(chosen(side, made) for side in sides), made)
     for its, one in zip(tests, together, strict=True):
         alone = ratio_of(its, *sides)
-        assert isinstance(alone, SittingsRatio)
-        assert isinstance(one.found, SittingsRatio)
+        assert isinstance(alone, CrossSessionRatio)
+        assert isinstance(one.found, CrossSessionRatio)
         half = t.ppf(1.0 - 0.05 / 6 / 2, alone.degrees) * alone.standard_error
         ends = (math.exp(math.log(alone.ratio) + side * half) for side in (-1, 1))
         assert (one.found.low, one.found.high) == pytest.approx(tuple(ends))
@@ -117,7 +117,7 @@ def test_a_result_is_not_compared_with_itself(sides: tuple[str, str]) -> None:
     found = {each.test: each.found for each in compared(*(chosen(side, both) for side in sides), both)}
     assert isinstance(found["sort"], Refused)
     if "copy" in found:
-        assert isinstance(found["copy"], SittingsRatio)
+        assert isinstance(found["copy"], CrossSessionRatio)
         assert found["copy"].together == 1, "what is refused does not count"
 
 

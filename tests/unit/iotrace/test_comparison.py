@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from etude.errors import InputError
 from etude.figures.iotrace import figure_beside
-from etude.iotrace.comparison import Beside, _paired, beside, inner_path, is_replay
+from etude.iotrace.comparison import ProfileComparison, _paired, beside, inner_path, is_replay
 from etude.iotrace.comparison_document import beside_document
 from etude.iotrace.profile import Profile, profile_of
 from support.traces import Make
@@ -50,11 +50,11 @@ def original(make: Make) -> Profile:
 
 
 @pytest.fixture
-def found(make: Make, original: Profile) -> Beside:
+def found(make: Make, original: Profile) -> ProfileComparison:
     return beside(original, of(make, SECOND, ["/bin/etude", "replay", "x.roll", "/d"]))
 
 
-def test_a_ratio_is_that_of_the_second_to_the_first(found: Beside) -> None:
+def test_a_ratio_is_that_of_the_second_to_the_first(found: ProfileComparison) -> None:
     times = {each.name: each for each in found.times}
     assert list(times) == ["read", "write", "all I/O", "computing", "run time"]
     assert times["read"].ratio == pytest.approx(0.5)
@@ -64,7 +64,9 @@ def test_a_ratio_is_that_of_the_second_to_the_first(found: Beside) -> None:
     assert times["all I/O"].a == pytest.approx(0.00405)
 
 
-def test_calls_that_the_script_has_not_are_left_out_of_its_recording(found: Beside, tmp_path: Path) -> None:
+def test_calls_that_the_script_has_not_are_left_out_of_its_recording(
+    found: ProfileComparison, tmp_path: Path
+) -> None:
     script = tmp_path / "a.script"
     script.write_text(
         'etude script 1\nscheduling idle priority 0 nice 0\nfile "in" 4196\n'
@@ -81,14 +83,16 @@ def test_calls_that_the_script_has_not_are_left_out_of_its_recording(found: Besi
     assert (times["not in the script"].a, times["not in the script"].b) == pytest.approx((0.00101, 0.0))
 
 
-def test_calls_that_one_has_more_of_are_marked(found: Beside) -> None:
+def test_calls_that_one_has_more_of_are_marked(found: ProfileComparison) -> None:
     calls = {each.name: each for each in found.calls}
     assert [name for name, each in calls.items() if each.differs] == ["read"]
     assert (calls["read"].counts, calls["read"].bytes) == ((2, 1), (4196, 4096))
     assert found.calls[0].name == "write"
 
 
-def test_files_are_found_in_both_below_their_own_directories_and_under_other_names(found: Beside) -> None:
+def test_files_are_found_in_both_below_their_own_directories_and_under_other_names(
+    found: ProfileComparison,
+) -> None:
     assert (found.files.alike, found.files.renamed) == (0, 1)
     (differing,) = found.files.different
     assert (differing.path, differing.counts, differing.read_bytes) == ("in", (3, 2), (4196, 4096))
@@ -112,7 +116,7 @@ def test_a_profile_beside_itself_differs_in_nothing(original: Profile) -> None:
     assert not any(each.differs for each in same.calls)
 
 
-def test_sizes_are_those_of_the_trace_and_of_its_text(found: Beside, tmp_path: Path) -> None:
+def test_sizes_are_those_of_the_trace_and_of_its_text(found: ProfileComparison, tmp_path: Path) -> None:
     sizes = {each.name: each for each in found.sizes}
     assert (sizes["events"].a, sizes["events"].b) == (6, 5)
     assert sizes["trace"].a == found.a.trace.path.stat().st_size
@@ -140,7 +144,7 @@ def test_sizes_are_those_of_the_trace_and_of_its_text(found: Beside, tmp_path: P
     ],
 )
 def test_a_file_that_is_no_script_or_roll_is_refused(
-    found: Beside, tmp_path: Path, form: str, content: bytes
+    found: ProfileComparison, tmp_path: Path, form: str, content: bytes
 ) -> None:
     other = tmp_path / "other"
     other.write_bytes(content)
@@ -148,7 +152,9 @@ def test_a_file_that_is_no_script_or_roll_is_refused(
         beside(found.a, found.b, **{form: other})
 
 
-def test_the_document_holds_both_documents_and_their_ratios_under_the_same_names(found: Beside) -> None:
+def test_the_document_holds_both_documents_and_their_ratios_under_the_same_names(
+    found: ProfileComparison,
+) -> None:
     made = json.loads(json.dumps(beside_document(found, top=1)))
     assert (made["format"], made["version"], made["replay"], made["same_program"]) == (
         "etude-profiles",
@@ -166,7 +172,7 @@ def test_the_document_holds_both_documents_and_their_ratios_under_the_same_names
     assert made["files"]["different"][0]["count"] == [3, 2]
 
 
-def test_the_figure_has_four_lines_that_end_where_each_ends(found: Beside) -> None:
+def test_the_figure_has_four_lines_that_end_where_each_ends(found: ProfileComparison) -> None:
     figure = figure_beside(found.a, found.b, ("original", "replay"), "copy in")
     cumulative, share = figure.panels
     curves = {curve.name: curve for curve in cumulative.layers}

@@ -15,7 +15,7 @@ from etude.peak.harnesses.curves import CURVES
 from etude.peak.harnesses.noise import NOISE, QUIET
 from etude.peak.harnesses.simulated import SimulatedServer
 from etude.peak.slo_ratio import Reading
-from etude.peak.task import Offer, Task, Trial
+from etude.peak.task import Task, Trial, TrialRequest
 from etude.peak.window import Window
 from support.policy_simulator import trial
 
@@ -228,7 +228,7 @@ def test_windows_without_a_reading_are_left_out():
 
 
 def test_a_calibration_uses_any_bench():
-    offers: list[Offer] = []
+    offers: list[TrialRequest] = []
 
     class Bench:
         def run(self, offer, enough):

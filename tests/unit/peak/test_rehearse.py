@@ -15,7 +15,7 @@ from etude.peak.harnesses.noise import NOISE, QUIET
 from etude.peak.harnesses.simulated import SimulatedServer
 from etude.peak.rehearse import Place, binomial_interval, place_like, rehearse
 from etude.peak.slo_ratio import bracket, readings
-from etude.peak.task import Answer, Finding, Offer, Task, Trial
+from etude.peak.task import Answer, Finding, Task, Trial, TrialRequest
 
 TASK = Task(Goal((Criterion("mean", 0.040),)), 50, 5000, runlength_s=60.0)
 SOME = [CURVES[name] for name in ("mm1", "ramp", "plateaus")]
@@ -34,8 +34,10 @@ class Halving:
         if too_much <= fine * (1 + self.width):
             return Answer(math.sqrt(fine * too_much), fine, too_much, 0.95, self.kept, "found")
         if math.isinf(too_much):
-            return Offer(min(2 * fine, task.highest) or task.seed_load or task.lowest, task.runlength_s, "up")
-        return Offer(math.sqrt(fine * too_much) if fine else too_much / 2, task.runlength_s, "between")
+            return TrialRequest(
+                min(2 * fine, task.highest) or task.seed_load or task.lowest, task.runlength_s, "up"
+            )
+        return TrialRequest(math.sqrt(fine * too_much) if fine else too_much / 2, task.runlength_s, "between")
 
     def enough(self, task, trials, offer, windows):
         return len(windows) >= 2 and not 0.5 < task.goal.reading(windows) < 2
@@ -224,7 +226,8 @@ def test_a_place_like_an_earlier_search_costs_and_varies_as_it_did(more):
     noise = replace(NOISE, white=NOISE.white * more, white_most=NOISE.white_most * more, trial_sd=0.08)
     server = SimulatedServer(CURVES["mm1"], 300.0, 5, fixed_cost_s=33.0, window_s=5.0, noise=noise)
     trials = [
-        server.run(Offer(load, 180.0, ""), lambda windows: False) for load in 10 * (150.0, 200.0, 250.0)
+        server.run(TrialRequest(load, 180.0, ""), lambda windows: False)
+        for load in 10 * (150.0, 200.0, 250.0)
     ]
     found = place_like(TASK, trials, 300.0)
     assert found.fixed_cost_s == pytest.approx(33.0)

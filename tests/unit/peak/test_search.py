@@ -8,7 +8,7 @@ import pytest
 
 from etude.peak import search as searching
 from etude.peak.search import search
-from etude.peak.task import Answer, Offer, Task, Trial
+from etude.peak.task import Answer, Task, Trial, TrialRequest
 from etude.peak.window import Window
 from support.policy_simulator import Server, mm1, task
 
@@ -16,10 +16,12 @@ from support.policy_simulator import Server, mm1, task
 class Endless:
     name = "endless"
 
-    def decide(self, task: Task, trials: Sequence[Trial]) -> Offer | Answer:
-        return Offer(100.0, 10.0, "again")
+    def decide(self, task: Task, trials: Sequence[Trial]) -> TrialRequest | Answer:
+        return TrialRequest(100.0, 10.0, "again")
 
-    def enough(self, task: Task, trials: Sequence[Trial], offer: Offer, windows: Sequence[Window]) -> bool:
+    def enough(
+        self, task: Task, trials: Sequence[Trial], offer: TrialRequest, windows: Sequence[Window]
+    ) -> bool:
         return True
 
     def best(self, task: Task, trials: Sequence[Trial], why: str) -> Answer:

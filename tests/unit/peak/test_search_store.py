@@ -23,9 +23,9 @@ from etude.errors import EtudeError, InputError, MachineRefuses
 from etude.peak.goal import Criterion, Goal
 from etude.peak.machine_state import MachineState
 from etude.peak.policies.registry import policy
-from etude.peak.search_store import Kept, Sought, keeping
+from etude.peak.search_store import SearchSpec, SearchStore, keeping
 from etude.peak.slo_ratio import readings
-from etude.peak.task import Answer, Finding, GeneratorPart, Offer, Task, Trial
+from etude.peak.task import Answer, Finding, GeneratorPart, Task, Trial, TrialRequest
 from etude.peak.trial_lines import from_line, peak_member, window_lines
 from etude.peak.window import Window
 from etude.results import writer
@@ -36,8 +36,8 @@ from support.profiles import examples
 
 TASK = Task(Goal((Criterion("mean", 0.04),)), 50.0, 5000.0)
 SIMULATED = "simulate mm1:500"
-SOUGHT = Sought("server", TASK, "linear", SIMULATED)
-OFFER = Offer(500.0, 180.0, "half way")
+SOUGHT = SearchSpec("server", TASK, "linear", SIMULATED)
+OFFER = TrialRequest(500.0, 180.0, "half way")
 
 times = st.floats(1e-9, 1e9) | st.floats(0.001, 10.0)
 ranks = st.lists(st.tuples(st.integers(0, 2**62), st.integers(1, 2**40)), max_size=30)
@@ -144,7 +144,7 @@ def test_a_search_comes_back_from_disk(found: list[Trial], tmp_path_factory: pyt
     with keeping(directory, SOUGHT) as kept:
         for each in found:
             kept.keep(OFFER, each)
-    again = Kept(directory)
+    again = SearchStore(directory)
     assert all(map(same, again.trials(), found))
     assert len(again.trials()) == len(found)
     assert again.sought == SOUGHT
@@ -156,9 +156,9 @@ def test_what_decisions_rest_on_is_the_same_after_going_on(tmp_path: Path) -> No
         with keeping(tmp_path, SOUGHT) as kept:
             assert len(kept.trials()) == number
             kept.keep(OFFER, each)
-    assert readings(TASK, Kept(tmp_path).trials()) == readings(TASK, made)
-    assert Kept(tmp_path).trials() == made
-    assert len(Kept(tmp_path).document["sittings"]) == 4
+    assert readings(TASK, SearchStore(tmp_path).trials()) == readings(TASK, made)
+    assert SearchStore(tmp_path).trials() == made
+    assert len(SearchStore(tmp_path).document["sittings"]) == 4
 
 
 def test_the_directory_is_read_as_any_results(tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_an_answer_stands_beside_its_trials(tmp_path: Path) -> None:
     answer = Answer(None, 400.0, math.inf, 0.95, False, "it is above", (Finding("above-highest", "5000/s"),))
     with keeping(tmp_path, SOUGHT) as kept:
         kept.answered(answer)
-    assert Kept(tmp_path).answer == answer
+    assert SearchStore(tmp_path).answer == answer
     stored = json.loads((tmp_path / "experiment.json").read_text())["answer"]
     assert stored["high"] == "inf"
     assert stored["findings"] == [{"kind": "above-highest", "what": "5000/s"}]
@@ -195,14 +195,14 @@ def test_an_answer_stands_beside_its_trials(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        (Sought("server", Task(TASK.goal, 50.0, 5000.0, within=0.05), "linear", SIMULATED), "within .*0.1, .*0.05"),
-        (Sought("server", Task(Goal((Criterion("mean", 0.1),)), 50.0, 5000.0), "linear", SIMULATED), "40 ms"),
-        (Sought("server", TASK, "binsearch", SIMULATED), "linear, .*binsearch"),
-        (Sought("server", TASK, "linear", SIMULATED, {"disks": "2"}), "factors .*disks=2"),
-        (Sought("server", TASK, "linear", "simulate knee:500"), "harness"),
+        (SearchSpec("server", Task(TASK.goal, 50.0, 5000.0, within=0.05), "linear", SIMULATED), "within .*0.1, .*0.05"),
+        (SearchSpec("server", Task(Goal((Criterion("mean", 0.1),)), 50.0, 5000.0), "linear", SIMULATED), "40 ms"),
+        (SearchSpec("server", TASK, "binsearch", SIMULATED), "linear, .*binsearch"),
+        (SearchSpec("server", TASK, "linear", SIMULATED, {"disks": "2"}), "factors .*disks=2"),
+        (SearchSpec("server", TASK, "linear", "simulate knee:500"), "harness"),
     ],
 )  # fmt: skip
-def test_another_task_is_refused_in_one_line(changed: Sought, said: str, tmp_path: Path) -> None:
+def test_another_task_is_refused_in_one_line(changed: SearchSpec, said: str, tmp_path: Path) -> None:
     with keeping(tmp_path, SOUGHT) as kept:
         kept.keep(OFFER, trial())
     with (
@@ -217,23 +217,23 @@ def test_another_task_is_refused_in_one_line(changed: Sought, said: str, tmp_pat
 def test_a_directory_without_a_trial_takes_any_task(tmp_path: Path) -> None:
     with keeping(tmp_path, SOUGHT):
         pass
-    other = Sought("server", TASK, "binsearch", SIMULATED)
+    other = SearchSpec("server", TASK, "binsearch", SIMULATED)
     with keeping(tmp_path, other) as kept:
         kept.keep(OFFER, trial())
-    assert Kept(tmp_path).sought == other
+    assert SearchStore(tmp_path).sought == other
 
 
 def test_more_time_is_the_same_search(tmp_path: Path) -> None:
     with keeping(tmp_path, SOUGHT) as kept:
         kept.keep(OFFER, trial())
-    more = Sought("server", Task(TASK.goal, 50.0, 5000.0, budget_s=60.0), "linear", SIMULATED)
+    more = SearchSpec("server", Task(TASK.goal, 50.0, 5000.0, budget_s=60.0), "linear", SIMULATED)
     with keeping(tmp_path, more) as kept:
         assert len(kept.trials()) == 1
-    assert Kept(tmp_path).task.budget_s == 60.0
+    assert SearchStore(tmp_path).task.budget_s == 60.0
 
 
 def test_the_same_harness_written_otherwise_is_the_same(tmp_path: Path) -> None:
-    one, other = (Sought("server", TASK, "linear", text) for text in ("a = 1\n", "# why\na   = 1"))
+    one, other = (SearchSpec("server", TASK, "linear", text) for text in ("a = 1\n", "# why\na   = 1"))
     with keeping(tmp_path, one):
         pass
     with keeping(tmp_path, other):
@@ -248,10 +248,10 @@ def test_a_torn_last_trial_is_dropped_and_made_again(tmp_path: Path) -> None:
     whole = file.read_bytes()
     for cut in (1, len(whole) // 4, len(whole) // 2 - 1):
         file.write_bytes(whole[:-cut])
-        assert len(Kept(tmp_path).trials()) == 1
+        assert len(SearchStore(tmp_path).trials()) == 1
     with keeping(tmp_path, SOUGHT) as kept:
         kept.keep(OFFER, trial(500.0, 0.05))
-    assert Kept(tmp_path).trials() == [trial(), trial(500.0, 0.05)]
+    assert SearchStore(tmp_path).trials() == [trial(), trial(500.0, 0.05)]
 
 
 def _emptied(place: Path) -> None:
@@ -278,13 +278,13 @@ def test_a_line_that_stands_there_again_counts_once_and_one_that_was_changed_is_
     content = file.read_bytes()
     first, second = content.splitlines(keepends=True)
     file.write_bytes(content + second)
-    assert (len(Kept(tmp_path).trials()), Kept(tmp_path).lost) == (3, {})
+    assert (len(SearchStore(tmp_path).trials()), SearchStore(tmp_path).lost) == (3, {})
     file.write_bytes(first + first)
-    assert Kept(tmp_path).lost == {"load=600": 1}
+    assert SearchStore(tmp_path).lost == {"load=600": 1}
     for changed in (first.replace(b'"trial":2', b'"trial":3'), first.replace(b'"trial":2', b'"trial":1')):
         file.write_bytes(changed + second)
         with pytest.raises(InputError, match=r"load-600/results.jsonl: trial [13] "):
-            Kept(tmp_path)
+            SearchStore(tmp_path)
 
 
 @pytest.mark.parametrize("lose", [_emptied, _removed, _cut])
@@ -296,14 +296,14 @@ def test_a_trial_that_is_gone_is_told_and_going_on_makes_a_new_one(
         for load in (500.0, 600.0, 700.0):
             kept.keep(OFFER, trial(load))
         kept.answered(Answer(600.0, 500.0, 700.0, 0.95, True, ""))
-    assert Kept(tmp_path).lost == {}
+    assert SearchStore(tmp_path).lost == {}
     if not counted:
         document = json.loads((tmp_path / "experiment.json").read_text())
         for test in document["tests"]:
             del test["lines"]
         (tmp_path / "experiment.json").write_text(json.dumps(document))
     lose(tmp_path / "load-600")
-    kept = Kept(tmp_path)
+    kept = SearchStore(tmp_path)
     assert kept.lost == {"load=600": 1}
     with pytest.raises(InputError, match=r"1( or more)? of load=600"):
         kept.check_whole("trials")
@@ -311,7 +311,7 @@ def test_a_trial_that_is_gone_is_told_and_going_on_makes_a_new_one(
         assert kept.lost == {"load=600": 1}
         kept.keep(OFFER, trial(600.0))
         kept.answered(Answer(600.0, 500.0, 700.0, 0.95, True, ""))
-    kept = Kept(tmp_path)
+    kept = SearchStore(tmp_path)
     assert kept.lost == {}
     assert [each.load for each in kept.trials()] == [500.0, 700.0, 600.0]
 
@@ -323,7 +323,7 @@ def test_a_line_that_is_no_trial_is_named(text: str, tmp_path: Path) -> None:
     file = tmp_path / "load-500" / "results.jsonl"
     file.write_text(text + "\n" + file.read_text())
     with pytest.raises(InputError, match=r"results\.jsonl:1: "):
-        Kept(tmp_path)
+        SearchStore(tmp_path)
 
 
 @given(data=st.data())
@@ -347,7 +347,7 @@ def test_any_line_is_a_trial_or_an_error_of_the_file(
             holder[spoilt] = value
     file.write_text(json.dumps(line) + "\n")
     with contextlib.suppress(InputError):
-        Kept(directory)
+        SearchStore(directory)
 
 
 def spoilt(document: Any, path: Sequence[str | int], value: Any) -> Any:
@@ -384,7 +384,7 @@ def ended(directory: Path) -> Any:
 def refused(directory: Path) -> str:
     """What is said against a search that is read and decided upon; nothing where all is well."""
     try:
-        kept = Kept(directory)
+        kept = SearchStore(directory)
         policy(kept.sought.policy).best(kept.task, kept.trials(), "")
         policy("posterior").decide(kept.task, kept.trials())
     except EtudeError as error:
@@ -444,15 +444,15 @@ def test_what_a_newer_version_asked_for_is_not_overlooked(tmp_path: Path) -> Non
     document["plan"]["task"]["colour"] = "red"
     (tmp_path / "experiment.json").write_text(json.dumps(document))
     with pytest.raises(InputError, match="colour"):
-        Kept(tmp_path)
+        SearchStore(tmp_path)
 
 
 def test_a_search_that_goes_on_has_no_answer_until_it_has_another(tmp_path: Path) -> None:
     ended(tmp_path)
-    sought = Kept(tmp_path).sought
+    sought = SearchStore(tmp_path).sought
     with keeping(tmp_path, sought) as kept:
         assert kept.answer is None
-    assert Kept(tmp_path).answer is None
+    assert SearchStore(tmp_path).answer is None
 
 
 def test_two_at_once_do_not_share_a_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -461,7 +461,7 @@ def test_two_at_once_do_not_share_a_directory(tmp_path: Path, monkeypatch: pytes
         with pytest.raises(MachineRefuses, match=str(tmp_path)), keeping(tmp_path, SOUGHT):
             pass
         kept.keep(OFFER, trial())
-    assert len(Kept(tmp_path).trials()) == 1
+    assert len(SearchStore(tmp_path).trials()) == 1
 
 
 def test_results_of_something_else_are_refused(tmp_path: Path) -> None:
@@ -478,7 +478,7 @@ def test_results_of_something_else_are_refused(tmp_path: Path) -> None:
         )
     )
     with pytest.raises(InputError, match="etude bench"):
-        Kept(tmp_path)
+        SearchStore(tmp_path)
 
 
 @pytest.mark.parametrize("call", ["fdatasync", "replace"])

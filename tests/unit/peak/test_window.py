@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from etude.peak.goal import Criterion, Goal
 from etude.peak.harnesses.command import Watched
-from etude.peak.harnesses.load_report import Told
+from etude.peak.harnesses.load_report import LoadReport
 from etude.peak.window import Window, together
 from etude.results.histograms import Counted
 
@@ -97,7 +97,7 @@ def test_the_looks_at_a_long_trial_do_not_grow_with_its_windows_squared() -> Non
         return len(windows) > 19_000
 
     for _ in range(20_000):
-        watched.told.append(Told(Window(1.0, 10, 10, 0, 0.01), 10))
+        watched.told.append(LoadReport(Window(1.0, 10, 10, 0, 0.01), 10))
         if watched.enough(enough):
             break
     assert looks[:100] == list(range(1, 101))

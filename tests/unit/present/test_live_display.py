@@ -11,7 +11,7 @@ import pytest
 
 from etude.api import make_plan, run
 from etude.errors import EtudeError
-from etude.experiment.progress import Ledger
+from etude.experiment.progress import Progress
 from etude.experiment.run import resume
 from etude.present.live_display import LINE_EVERY_S, Display, time_left
 from etude.units.formatting import duration
@@ -134,5 +134,5 @@ def test_the_time_left_is_the_clock_s(tmp_path: Path) -> None:
     """Two trials of a second each, ten seconds from start to start."""
     tests = make_plan(["a"]).tests
     rows = [measurement("a", n, 1.0, start_ns=1 + n * 10**10) for n in range(2)]
-    assert time_left(tests, Ledger({"a": rows}), 2) == ""
-    assert time_left(tests, Ledger({"a": rows}), 12).split()[1:3] == duration(10 * 5.5).split()
+    assert time_left(tests, Progress({"a": rows}), 2) == ""
+    assert time_left(tests, Progress({"a": rows}), 12).split()[1:3] == duration(10 * 5.5).split()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.analysis.warnings import KINDS, Warning
+from etude.analysis.warnings import KINDS, DataWarning
 from etude.analysis.warnings.values import signed
 from etude.analysis.warnings.warning import warning
 from etude.present.note_text import note_line, short_text
@@ -13,7 +13,7 @@ from etude.present.notes import notes_of
 from support.golden import Golden
 
 
-def outlier(test: str, trial: int = 4) -> Warning:
+def outlier(test: str, trial: int = 4) -> DataWarning:
     text, advice = "1 outlier among 20 trials by elapsed (…); kept", "look at what ran beside it"
     return warning("outliers", test, "elapsed", text, advice, [trial], count=1, of=20, farthest=0.33)
 
@@ -95,7 +95,7 @@ warnings = st.builds(
 
 
 @given(st.lists(warnings, max_size=40))
-def test_notes_stand_for_no_more_than_there_is_and_every_kind_has_one(given_: list[Warning]) -> None:
+def test_notes_stand_for_no_more_than_there_is_and_every_kind_has_one(given_: list[DataWarning]) -> None:
     found = notes_of(given_)
     assert {note.kind for note in found} == {each.kind for each in given_}
     assert sum(note.stands_for for note in found) <= len(given_)

@@ -8,7 +8,7 @@ import itertools
 import pytest
 
 from etude.experiment.bench import Event
-from etude.experiment.progress import Ledger
+from etude.experiment.progress import Progress
 from etude.present.script_display import ScriptDisplay
 from etude.script.state import Running
 from etude.stats.describe import describe
@@ -26,7 +26,7 @@ def ended(program: list[str], why: str = "enough") -> str:
     stream = io.StringIO()
     display = ScriptDisplay(stream)
     test = Running("t", 0, 1, 3, program=program)
-    display.observe(Event("ended", (test,), why), Ledger({"t": rows}))
+    display.observe(Event("ended", (test,), why), Progress({"t": rows}))
     return stream.getvalue().strip()
 
 
@@ -71,7 +71,7 @@ def test_what_a_rule_says_of_one_test_stands_beside_no_other() -> None:
     stream, tests = io.StringIO(), [Running(name, 0, 1, 3, group=1) for name in "ab"]
     clock = itertools.count(0, 100)
     display = ScriptDisplay(stream, clock=lambda: next(clock))
-    ledger = Ledger({"a": [], "b": []})
+    ledger = Progress({"a": [], "b": []})
     display.observe(Event("decision", (tests[0],), "why a"), ledger)
     for test in reversed(tests):
         display.observe(Event("trial", (test,), ""), ledger)

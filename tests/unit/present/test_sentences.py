@@ -10,8 +10,8 @@ from typing import Any, cast
 
 import pytest
 
-from etude.analysis.quieter_metrics import Quieter
-from etude.analysis.stop_rule_info import Asked
+from etude.analysis.quieter_metrics import QuieterMetric
+from etude.analysis.stop_rule_info import StopRuleInfo
 from etude.analysis.verdict import Comparison, MetricSummary, TestVerdict, Verdict
 from etude.present.join_text import joined_lines
 from etude.present.text import (
@@ -250,8 +250,8 @@ def test_names_that_end_in_s_take_an_apostrophe() -> None:
 
 
 def test_what_a_predicate_costs_is_said_once(golden: Golden) -> None:
-    def asked(factors: dict[str, float], precision: float | None = None) -> Asked:
-        return Asked("elapsed", False, factors, factors, precision, ())
+    def asked(factors: dict[str, float], precision: float | None = None) -> StopRuleInfo:
+        return StopRuleInfo("elapsed", False, factors, factors, precision, ())
 
     line = widened_line(asked({"a": 1.08, "b": 1.16}))
     assert line is not None
@@ -300,7 +300,7 @@ def test_workers_of_several_numbers_are_one_line_a_way() -> None:
 
 
 def test_what_is_alike_of_several_comparisons_is_one_line(golden: Golden) -> None:
-    quieter = Quieter("CPU time", ratio(1.03, 1.029, 1.031))
+    quieter = QuieterMetric("CPU time", ratio(1.03, 1.029, 1.031))
     b = replace(SLOWER, asked=0.01, quieter=quieter)
     c = replace(b, other="C", ratio=ratio(1.04, 0.9, 1.2), more=900, more_s=40.0)
     d = replace(SLOWER, other="D", asked=0.1)
@@ -316,8 +316,8 @@ def test_what_is_alike_of_several_comparisons_is_one_line(golden: Golden) -> Non
 
 
 def test_each_quieter_metric_of_several_comparisons_has_its_own_line() -> None:
-    b = replace(SLOWER, quieter=Quieter("CPU time", ratio(1.03, 1.029, 1.031)))
-    c = replace(b, other="C", quieter=Quieter("instructions", ratio(1.03, 1.029, 1.031)))
+    b = replace(SLOWER, quieter=QuieterMetric("CPU time", ratio(1.03, 1.029, 1.031)))
+    c = replace(b, other="C", quieter=QuieterMetric("instructions", ratio(1.03, 1.029, 1.031)))
     assert sorted(of_several(b, c)) == sorted([*comparison_lines(b), *comparison_lines(c)])
 
 

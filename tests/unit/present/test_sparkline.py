@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from etude.analysis.subject import subject_of_table
 from etude.analysis.verdict import verdict
-from etude.analysis.verdict_options import Judging
+from etude.analysis.verdict_options import VerdictOptions
 from etude.present.sparkline import LEVELS, bar_lines, sparkline
 from etude.results.readers import read_table
 
@@ -53,7 +53,7 @@ def test_it_says_which_trials_are_outliers(tmp_path) -> None:  # type: ignore[no
     found = verdict(subject_of_table(read_table(str(path))))
     series, m = found.subject.tests[0], found.tests[0].metric("elapsed")
     assert m is not None
-    told, bars, marks = bar_lines("elapsed", series, m, Judging(), 80)
+    told, bars, marks = bar_lines("elapsed", series, m, VerdictOptions(), 80)
     assert told.startswith("elapsed: 20 trials ")
     assert told.endswith("; ^ outlier: trial 7 (3.000 s)")
     assert marks == " " * 6 + "^"

@@ -9,7 +9,7 @@ import pytest
 
 from etude.present.surface_display import document, show
 from etude.present.terminal import Terminal
-from etude.surface.surface_result import Mapped
+from etude.surface.surface_result import SurfaceResult
 from support.golden import Golden
 from support.made_surfaces import DISKS, FS, NFSDS, power, soft_minimum, surface
 from support.places import DOCS
@@ -20,7 +20,7 @@ class Screen(io.StringIO):
         return True
 
 
-def said(mapped: Mapped, columns: int = 100, **options: float) -> str:
+def said(mapped: SurfaceResult, columns: int = 100, **options: float) -> str:
     stream = Screen()
     show(mapped, Terminal(stream, {"COLUMNS": str(columns)}), **options)  # type: ignore[arg-type]
     return stream.getvalue()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from etude.analysis.verdict import Verdict, verdict
-from etude.analysis.verdict_options import Judging
+from etude.analysis.verdict_options import VerdictOptions
 from etude.present.verdict_display import show
 from etude.results.reader import load_results
 from support.builders import measurement, results_directory
@@ -25,7 +25,7 @@ def judged(directory: Path, values: dict[str, list[float]]) -> Verdict:
     }
     plan = {"kind": "script", "primary": "v"}
     return verdict(
-        load_results(results_directory(directory, rows, plan=plan)), judging=Judging(reference="a")
+        load_results(results_directory(directory, rows, plan=plan)), judging=VerdictOptions(reference="a")
     )
 
 

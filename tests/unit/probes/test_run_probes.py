@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import etude.probes
 from etude.probes.probe import Context, ProbeBlock, ProbeFailed, Reading
-from etude.probes.run_probes import GIVE_UP_AFTER, Probing
+from etude.probes.run_probes import GIVE_UP_AFTER, RunProbes
 from etude.results.model import METRICS
 
 HERE = Context(engine_pid=1, elapsed_s=2.0, test="t", trial=3)
@@ -55,7 +55,7 @@ class Told:
         return self.reading(state, context) if callable(self.reading) else self.reading
 
 
-def once(probing: Probing, context: Context = HERE) -> tuple[dict[str, Any], list[ProbeBlock], list[str]]:
+def once(probing: RunProbes, context: Context = HERE) -> tuple[dict[str, Any], list[ProbeBlock], list[str]]:
     probing.start(context)
     return probing.end(context)  # type: ignore[return-value]
 
@@ -71,7 +71,7 @@ def probes(notes: list[str]) -> list[str]:
 
 def test_the_first_to_start_is_the_last_to_end() -> None:
     log: list[str] = []
-    once(Probing([Told("a", log), Told("b", log), Told("c", log)]))
+    once(RunProbes([Told("a", log), Told("b", log), Told("c", log)]))
     assert log == ["start a", "start b", "start c", "end c", "end b", "end a"]
 
 
@@ -79,7 +79,7 @@ def test_metrics_and_blocks_stand_in_the_order_of_the_probes() -> None:
     def probe(name: str) -> Told:
         return Told(name, reading=Reading({name: [1.5, "B"]}, (ProbeBlock(name, ("x",)),), (f"note-{name}",)))
 
-    metrics, blocks, notes = once(Probing([probe("z"), probe("a")]))
+    metrics, blocks, notes = once(RunProbes([probe("z"), probe("a")]))
     assert [name for name in metrics if "cost" not in name] == ["z", "a"]
     assert [block.name for block in blocks] == ["z", "a"]
     assert notes == ["probe z: note-z", "probe a: note-a"]
@@ -92,26 +92,26 @@ def test_the_end_gets_what_the_start_returned_and_what_was_measured() -> None:
         seen.append((state, context))
         return Reading()
 
-    once(Probing([Told("a", reading=reading, start=lambda: 42)]))
+    once(RunProbes([Told("a", reading=reading, start=lambda: 42)]))
     assert seen == [(42, HERE)]
 
 
 def test_a_probe_can_be_started_without_a_context() -> None:
-    probing = Probing([Told("a")])
+    probing = RunProbes([Told("a")])
     probing.start()
     assert probing.end(HERE)[0]["a"] == [1, "s"]
 
 
 def test_each_cost_is_that_of_its_start_and_its_end() -> None:
     times = iter([0.0, 0.25, 1.0, 1.5, 10.0, 11.0, 20.0, 22.0])  # start a, start b, end b, end a
-    metrics, _, _ = once(Probing([Told("a"), Told("b-c.sh")], clock=lambda: next(times)))
+    metrics, _, _ = once(RunProbes([Told("a"), Told("b-c.sh")], clock=lambda: next(times)))
     assert metrics["probe_a_cost"] == [2.25, "s"]
     assert metrics["probe_b_c_sh_cost"] == [1.5, "s"]
 
 
 def test_what_fails_is_null_with_the_reason_once_it_is_known_what_it_gives() -> None:
     probe = Told("a", reading=Reading({"size": [7, "B"]}))
-    probing = Probing([probe, Told("b")])
+    probing = RunProbes([probe, Told("b")])
     once(probing)
     probe.reading = OSError(5, "no luck")
     metrics, blocks, notes = once(probing)
@@ -123,7 +123,7 @@ def test_what_fails_is_null_with_the_reason_once_it_is_known_what_it_gives() -> 
 
 
 def test_what_fails_at_once_is_null_where_the_probe_says_what_it_gives() -> None:
-    metrics, _, notes = once(Probing([Told("a", reading=broken, gives={"a_b": "J"})]))
+    metrics, _, notes = once(RunProbes([Told("a", reading=broken, gives={"a_b": "J"})]))
     assert metrics["a_b"] == [None, "J", "nothing there"]
     assert probes(notes) == ["a"]
     assert notes[0].endswith(": nothing there")
@@ -131,7 +131,7 @@ def test_what_fails_at_once_is_null_where_the_probe_says_what_it_gives() -> None
 
 def test_a_probe_whose_start_failed_is_not_asked_for_its_end() -> None:
     log: list[str] = []
-    metrics, _, notes = once(Probing([Told("a", log, start=broken)]))
+    metrics, _, notes = once(RunProbes([Told("a", log, start=broken)]))
     assert log == ["start a"]
     assert "a" not in metrics
     assert probes(notes) == ["a"]
@@ -142,7 +142,7 @@ def test_a_probe_whose_start_failed_is_not_asked_for_its_end() -> None:
 def test_after_some_failures_in_a_row_a_probe_is_not_asked_again(where: str) -> None:
     log: list[str] = []
     probe = Told("a", log, gives={"size": "B"}, **{where: broken})  # type: ignore[arg-type]
-    probing = Probing([probe])
+    probing = RunProbes([probe])
     notes = [once(probing)[2] for _ in range(GIVE_UP_AFTER)]
     assert ["not asked again" in line for (line,) in notes] == [False] * (GIVE_UP_AFTER - 1) + [True]
     asked = len(log)
@@ -154,7 +154,7 @@ def test_after_some_failures_in_a_row_a_probe_is_not_asked_again(where: str) -> 
 
 def test_a_success_in_between_begins_the_count_anew() -> None:
     probe = Told("a")
-    probing, good = Probing([probe]), probe.reading
+    probing, good = RunProbes([probe]), probe.reading
     for _ in range(3):
         for reading in (broken, broken, good):
             probe.reading = reading
@@ -166,7 +166,7 @@ def test_a_success_in_between_begins_the_count_anew() -> None:
 
 def test_a_probe_that_cannot_be_used_is_never_started_and_says_so_once() -> None:
     log: list[str] = []
-    probing = Probing([Told("a", log, useless="no meters", gives={"a_b": "J"})])
+    probing = RunProbes([Told("a", log, useless="no meters", gives={"a_b": "J"})])
     metrics, _, notes = once(probing)
     assert metrics == {"a_b": [None, "J", "no meters"], "probe_a_cost": [None, "s", "no meters"]}
     assert probes(notes) == ["a"]
@@ -176,7 +176,7 @@ def test_a_probe_that_cannot_be_used_is_never_started_and_says_so_once() -> None
 
 
 def test_a_probe_without_manners_is_one_that_cannot_be_used() -> None:
-    metrics, _, notes = once(Probing([object()]))  # type: ignore[list-item]
+    metrics, _, notes = once(RunProbes([object()]))  # type: ignore[list-item]
     assert list(metrics) == ["probe_object_cost"]
     assert probes(notes) == ["object"]
     assert "AttributeError" in notes[0]
@@ -192,7 +192,7 @@ def test_no_exception_of_a_probe_goes_any_further(error: BaseException) -> None:
     def fail() -> None:
         raise error
 
-    _, _, (note,) = once(Probing([Told("a", start=fail)]))
+    _, _, (note,) = once(RunProbes([Told("a", start=fail)]))
     assert note.startswith(f"probe a: failed: {type(error).__name__}")
 
 
@@ -201,19 +201,19 @@ def test_an_interrupt_does() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        Probing([Told("a", start=fail)]).start()
+        RunProbes([Told("a", start=fail)]).start()
 
 
 @pytest.mark.parametrize("gives", [7, ["a"], {"a b": "s"}, {3: "s"}, {"": "s"}])
 def test_what_a_probe_says_it_gives_is_not_believed_unless_it_makes_sense(gives: Any) -> None:
-    metrics, _, _ = once(Probing([Told("a", useless="no", gives=gives)]))
+    metrics, _, _ = once(RunProbes([Told("a", useless="no", gives=gives)]))
     assert list(metrics) == ["probe_a_cost"]
 
 
 @pytest.mark.parametrize("name", ["elapsed", "user", "context_switches", "tree_cpu"])
 def test_what_is_measured_already_is_no_probe_s_to_give(name: str) -> None:
     assert name in METRICS
-    probing = Probing([Told("a", reading=Reading({name: [1, "s"], "mine": [2, "s"]}))])
+    probing = RunProbes([Told("a", reading=Reading({name: [1, "s"], "mine": [2, "s"]}))])
     metrics, _, notes = once(probing)
     assert name not in metrics
     assert metrics["mine"] == [2, "s"]
@@ -224,7 +224,7 @@ def test_what_is_measured_already_is_no_probe_s_to_give(name: str) -> None:
 
 def test_of_two_probes_with_one_metric_the_first_has_it() -> None:
     twins = [Told(name, reading=Reading({"x": [number, "1"]})) for number, name in enumerate("ab")]
-    metrics, _, notes = once(Probing(twins))
+    metrics, _, notes = once(RunProbes(twins))
     assert metrics["x"] == [0, "1"]
     assert probes(notes) == ["b"]
     assert " x " in notes[0]
@@ -232,7 +232,7 @@ def test_of_two_probes_with_one_metric_the_first_has_it() -> None:
 
 def test_no_probe_can_claim_another_one_s_cost() -> None:
     metrics, _, notes = once(
-        Probing([Told("thief", reading=Reading({"probe_b_cost": [99, "s"]})), Told("b")])
+        RunProbes([Told("thief", reading=Reading({"probe_b_cost": [99, "s"]})), Told("b")])
     )
     assert metrics["probe_b_cost"][0] < 99
     assert len(notes) == 1
@@ -259,7 +259,7 @@ def test_no_probe_can_claim_another_one_s_cost() -> None:
     ids=repr,
 )
 def test_what_is_no_reading_is_a_failure(reading: Any) -> None:
-    metrics, blocks, notes = once(Probing([Told("a", reading=reading)]))
+    metrics, blocks, notes = once(RunProbes([Told("a", reading=reading)]))
     assert (list(metrics), blocks) == (["probe_a_cost"], [])
     assert notes[0].startswith("probe a: failed: ")
 
@@ -282,7 +282,7 @@ right = st.tuples(st.integers() | st.floats(), words) | st.tuples(st.none(), wor
 )
 def test_whatever_a_probe_gives_can_be_written(metrics: Any, lines: Any, notes: Any) -> None:
     reading = Reading(metrics, (ProbeBlock("b", tuple(lines)),), tuple(notes))
-    found, blocks, said = once(Probing([Told("a", reading=reading)]))
+    found, blocks, said = once(RunProbes([Told("a", reading=reading)]))
     text = json.dumps([found, [b.lines for b in blocks], said], allow_nan=False, ensure_ascii=False)
     text.encode()
     for value, unit, *reason in found.values():

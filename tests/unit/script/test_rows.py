@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from etude.experiment.output_metric import Printed
+from etude.experiment.output_metric import OutputMetric
 from etude.results.windows import Taken
 from etude.script.rows import rows_of
 
@@ -20,7 +20,9 @@ def row(**metrics: Any) -> dict[str, Any]:
 
 def notes_of(*values: float | None) -> list[str]:
     """The notes of each worker's row, where each printed that value of a rate, or none."""
-    printed = [[Printed("rate", [value, "1/s"] if value else [None, "1/s", "no match"])] for value in values]
+    printed = [
+        [OutputMetric("rate", [value, "1/s"] if value else [None, "1/s", "no match"])] for value in values
+    ]
     rows, _ = rows_of(
         [row() for _ in values], [[] for _ in values], printed, [Taken([], []) for _ in values], ["x"], []
     )

@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.errors import EtudeError, InputError
-from etude.script.run import Asked, read_script
+from etude.script.run import ScriptOptions, read_script
 from etude.script.stored_script import changed_files, stored_script
 
 SCRIPT = "INCLUDE sizes.inc\nOPTINCLUDE local.inc\nINCLUDEPATH more\nINCLUDE deep/x.inc\nTEST t 2\nEXEC true\nDONE\n"
 
 
-def record(asked: Asked, where: Path) -> dict[str, Any]:
+def record(asked: ScriptOptions, where: Path) -> dict[str, Any]:
     """What experiment.json says of a script, through JSON."""
     plan = {
         "kind": "script",

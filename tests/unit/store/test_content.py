@@ -18,8 +18,8 @@ from etude.experiment.new_limits import NewLimits
 from etude.experiment.run import extend, resume
 from etude.experiment.test import Test
 from etude.peak.goal import Criterion, Goal
-from etude.peak.search_store import Sought, keeping
-from etude.peak.task import Offer, Task, Trial
+from etude.peak.search_store import SearchSpec, keeping
+from etude.peak.task import Task, Trial, TrialRequest
 from etude.peak.window import Window
 from etude.results.readers import read_table
 from etude.store.content import read_content
@@ -94,9 +94,11 @@ def test_a_search_or_a_map_with_other_limits_stays_the_same_one(tmp_path: Path) 
     searches, maps = set(), set()
     task = Task(Goal((Criterion("mean", 0.04),)), 50.0, 5000.0)
     for budget_s in (10.0, 20.0):
-        sought = Sought("server", replace(task, budget_s=budget_s), "linear", "s")
+        sought = SearchSpec("server", replace(task, budget_s=budget_s), "linear", "s")
         with keeping(tmp_path / "peak", sought) as kept:
-            kept.keep(Offer(50.0, 1.0, "first"), Trial(50.0, 1.0, (Window(1.0, 50, 50, 0, 0.01),), 1.0))
+            kept.keep(
+                TrialRequest(50.0, 1.0, "first"), Trial(50.0, 1.0, (Window(1.0, 50, 50, 0, 0.01),), 1.0)
+            )
         searches.add(read_content(str(tmp_path / "peak")).origin)
     for name, count in (("one", 1), ("two", 2)):
         mapped(tmp_path / "map", Made(), Rules(count=count), name=name)

@@ -16,7 +16,7 @@ from etude.errors import CommandFailed, InputError
 from etude.experiment.plan_defaults import make_plan
 from etude.results.reader import load_results
 from etude.surface.factors import Cell, Factor, Space
-from etude.surface.map_store import Charted, KeptSurface, charted, keeping_surface
+from etude.surface.map_store import Charted, MapStore, charted, keeping_surface
 from etude.surface.next_configuration import Rules, Visit
 from etude.surface.samples import Sample
 from support.charting import SPACE, Made, lines, mapped, product, unknown
@@ -46,7 +46,7 @@ def test_samples_come_back_bit_by_bit_in_their_order(
     with keeping_surface(path, charted("made", SPACE, Rules(), Made(), "text")) as kept:
         for sample in found:
             kept.keep(Visit(sample.cell, None, None, "asked"), sample)
-    back = KeptSurface(path)
+    back = MapStore(path)
     assert back.samples() == found
     assert back.charted == charted("made", SPACE, Rules(), Made(), "text")
 
@@ -85,10 +85,10 @@ def test_a_line_that_stands_there_again_counts_once_and_one_that_was_changed_is_
     file = next(tmp_path.glob("*/results.jsonl"))
     line = file.read_bytes()
     file.write_bytes(2 * line)
-    assert (KeptSurface(tmp_path).samples(), KeptSurface(tmp_path).lost) == (before, {})
+    assert (MapStore(tmp_path).samples(), MapStore(tmp_path).lost) == (before, {})
     file.write_bytes(line + re.sub(rb'"cost_s":[0-9.]+', b'"cost_s":11', line))
     with pytest.raises(InputError, match=f"{file}: order "):
-        KeptSurface(tmp_path)
+        MapStore(tmp_path)
 
 
 OTHERS = {
@@ -110,7 +110,7 @@ def test_another_map_is_refused_and_the_first_stays(name: str, tmp_path: Path) -
     with pytest.raises(InputError) as error, keeping_surface(tmp_path, other):
         pass
     assert re.match(rf"{tmp_path}: .*{said}.* -o$", str(error.value))
-    assert len(KeptSurface(tmp_path).samples()) == 2
+    assert len(MapStore(tmp_path).samples()) == 2
 
 
 def test_a_factor_that_is_another_resource_by_now_is_another_map(tmp_path: Path) -> None:
@@ -165,14 +165,14 @@ def test_rules_may_change_between_sittings(tmp_path: Path) -> None:
     response = Made()
     kept = mapped(tmp_path, response, Rules("in-order"))
     assert len(response.cells) == 4
-    assert KeptSurface(tmp_path).charted.rules == Rules("in-order") == kept.charted.rules
+    assert MapStore(tmp_path).charted.rules == Rules("in-order") == kept.charted.rules
 
 
 def test_cells_that_are_left_out_later_do_not_count_and_come_back(tmp_path: Path) -> None:
     mapped(tmp_path, Made())
     less = replace(SPACE, without=frozenset({(0, 0), (2, 1)}))
     assert len(mapped(tmp_path, Made(), space=less).samples()) == 4
-    assert len(KeptSurface(tmp_path).samples()) == 4
+    assert len(MapStore(tmp_path).samples()) == 4
     response = Made()
     assert len(mapped(tmp_path, response).samples()) == 6
     assert response.cells == []
@@ -206,7 +206,7 @@ def test_an_edited_file_is_one_line_with_its_place(name: str, tmp_path: Path) ->
     edit, said = EDITED[name]
     file.write_text(edit(file.read_text().strip()) + "\n")
     with pytest.raises(InputError) as error:
-        KeptSurface(tmp_path)
+        MapStore(tmp_path)
     assert str(error.value).startswith(f"{file}:1: ")
     assert said in str(error.value)
     assert "\n" not in str(error.value)
@@ -220,7 +220,7 @@ def test_an_edited_plan_is_one_line(member: str, tmp_path: Path) -> None:
     document["plan"][member] = 3
     file.write_text(json.dumps(document))
     with pytest.raises(InputError, match=r"experiment\.json: .*plan"):
-        KeptSurface(tmp_path)
+        MapStore(tmp_path)
 
 
 def test_what_failed_is_tried_again_when_asked_and_its_line_stays(tmp_path: Path) -> None:
@@ -232,7 +232,7 @@ def test_what_failed_is_tried_again_when_asked_and_its_line_stays(tmp_path: Path
     mapped(tmp_path, response, retry=True)
     assert sorted(response.cells) == sorted(bad)
     assert all(asked.place.name == "attempt-2" for asked in response.asked), "not into what failed"
-    back = {sample.cell: sample for sample in KeptSurface(tmp_path).samples()}
+    back = {sample.cell: sample for sample in MapStore(tmp_path).samples()}
     assert {cell for cell, sample in back.items() if sample.state == "failed"} == {(0, 1)}
     assert [line["trial"] for line in lines(tmp_path) if line["test"] == "a=2 b=x"] == [1, 2]
     assert [line["surface"]["order"] for line in lines(tmp_path)] == list(range(1, 10))

@@ -14,7 +14,7 @@ from etude.surface.plans import next_sample
 from etude.surface.samples import Known, Sample
 from etude.surface.subsample import few
 from etude.surface.surrogates.gaussian import Gaussian
-from etude.surface.surrogates.gp_linear_mean import Around
+from etude.surface.surrogates.gp_linear_mean import GpLinearMean
 from etude.surface.surrogates.process import Data, Process
 from etude.surface.surrogates.selection import Chosen
 from support.profiles import examples
@@ -35,17 +35,17 @@ def known_of(cells: list[Cell]) -> Known:
     return Known(tuple(cells), logs, np.full(len(cells), VARIANCE))
 
 
-def fit_of(cells: list[Cell]) -> Around:
+def fit_of(cells: list[Cell]) -> GpLinearMean:
     fit = Gaussian().fit(GRID, known_of(cells))
     assert fit is not None
     return fit
 
 
-def also(fit: Around, cells: list[Cell]) -> Around:
+def also(fit: GpLinearMean, cells: list[Cell]) -> GpLinearMean:
     """The same process, with these cells measured as well."""
     data, known = fit.process.data, known_of([*fit.process.data.known.cells, *cells])
     again = Data(GRID, known, np.append(data.rest, np.zeros(len(cells))), fit.straight(known.cells)[1])
-    return Around(fit.name, Process(again, fit.process.logs), fit.straight, fit.without)
+    return GpLinearMean(fit.name, Process(again, fit.process.logs), fit.straight, fit.without)
 
 
 some = st.permutations(range(len(CELLS))).map(lambda order: [CELLS[at] for at in order])

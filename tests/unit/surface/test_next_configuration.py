@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.surface.factors import Cell, Factor, Space
-from etude.surface.map_store import KeptSurface, charted, keeping_surface
+from etude.surface.map_store import MapStore, charted, keeping_surface
 from etude.surface.next_configuration import (
     LEAST_WIDENING,
     Enough,
@@ -188,7 +188,7 @@ def test_what_was_predicted_is_kept_and_shown_intervals_are_as_wide(tmp_path: ob
     with keeping_surface(f"{tmp_path}/map", what) as kept:
         chart(kept, Cells(), Means({}), Display())
         samples = kept.samples()
-    again = KeptSurface(f"{tmp_path}/map")
+    again = MapStore(f"{tmp_path}/map")
     assert again.samples() == samples
     assert sum(each.expected is not None for each in samples) >= 8
     shown = mapped_of(again)

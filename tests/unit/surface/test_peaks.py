@@ -12,11 +12,11 @@ import pytest
 from etude.errors import InputError, UsageError
 from etude.machine.resources.resource import Setting
 from etude.peak.goal import Criterion, Goal
-from etude.peak.search_store import Kept
+from etude.peak.search_store import SearchStore
 from etude.peak.sources import of_harness as source_of
 from etude.peak.task import Answer, Task
 from etude.surface.factors import Factor, Space
-from etude.surface.map_store import KeptSurface, charted, keeping_surface
+from etude.surface.map_store import MapStore, charted, keeping_surface
 from etude.surface.next_configuration import Rules, Visit
 from etude.surface.peaks import SEARCH, of_harness, of_simulation, sample_of, simulated, task_of
 from etude.surface.response import Asked
@@ -62,10 +62,10 @@ def test_a_cell_that_is_asked_again_has_its_answer_at_once(tmp_path: Path) -> No
     system = simulated("DB_TP:3")
     asked = Asked(Visit((1, 2), 200.0, 0.2, ""), system.space.settings((1, 2)), Setting(), tmp_path, None)
     first = of_simulation(system, "posterior").measure(asked, lambda text: None)
-    trials = Kept(tmp_path / SEARCH).trials()
+    trials = SearchStore(tmp_path / SEARCH).trials()
     assert first.trials == len(trials) > 0
     assert of_simulation(system, "posterior").measure(asked, lambda text: None) == first
-    assert Kept(tmp_path / SEARCH).trials() == trials
+    assert SearchStore(tmp_path / SEARCH).trials() == trials
 
 
 def test_a_search_that_is_gone_on_with_keeps_its_seed_and_takes_the_budget_of_now(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_a_search_that_is_gone_on_with_keeps_its_seed_and_takes_the_budget_of_no
     assert not cut.kept
     whole = of_simulation(system, "posterior").measure(asked(300.0, 1e6), lambda text: None)
     assert whole.trials > cut.trials
-    assert Kept(tmp_path / SEARCH).task.seed_load == 100.0
+    assert SearchStore(tmp_path / SEARCH).task.seed_load == 100.0
 
 
 def test_shapes_that_one_cell_taught_are_told_to_the_next_also_in_another_sitting(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_shapes_that_one_cell_taught_are_told_to_the_next_also_in_another_sittin
         sitting(tmp_path / "parts", count)
     assert tasks(tmp_path / "parts") == tasks(tmp_path / "once")
     assert sum(bool(task["seed_shapes"]) for task in tasks(tmp_path / "once").values()) == 2  # type: ignore[index]
-    assert KeptSurface(tmp_path / "parts").samples() == KeptSurface(tmp_path / "once").samples()
+    assert MapStore(tmp_path / "parts").samples() == MapStore(tmp_path / "once").samples()
 
 
 HARNESS = """

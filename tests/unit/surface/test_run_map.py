@@ -10,7 +10,7 @@ import pytest
 
 from etude.errors import CommandFailed, InputError, MachineRefuses
 from etude.surface.factors import Cell
-from etude.surface.map_store import KeptSurface
+from etude.surface.map_store import MapStore
 from etude.surface.next_configuration import Rules, Visit
 from etude.surface.run_map import Display, Means, findings
 from etude.surface.samples import Sample
@@ -148,7 +148,7 @@ def test_ended_anywhere_it_goes_on_and_measures_nothing_twice(tmp_path: Path, se
             continue
         parts += response.cells
         break
-    assert kept.samples() == whole == KeptSurface(tmp_path / "parts").samples()
+    assert kept.samples() == whole == MapStore(tmp_path / "parts").samples()
     assert parts == [sample.cell for sample in whole]
 
 

@@ -21,7 +21,7 @@ from etude.peak.record import now
 from etude.surface.attempt import Attempt
 from etude.surface.configuration_jobs import read_todo
 from etude.surface.factors import Cell, Factor, Space
-from etude.surface.map_store import KeptSurface, charted, keeping_surface
+from etude.surface.map_store import MapStore, charted, keeping_surface
 from etude.surface.next_configuration import Rules, Visit
 from etude.surface.run_map import Means
 from etude.surface.samples import Sample, known
@@ -98,7 +98,7 @@ def test_a_cell_whose_node_was_lost_is_measured_anew_elsewhere_and_the_attempt_s
     assert again.name == "attempt-2"
     assert (again / "sample.json").exists()
     assert dict(nodes.ran)[lost.sample.cell] == "node002"
-    spent = sum(cost.cost_s for cost in mapped_of(KeptSurface(tmp_path)).costs)
+    spent = sum(cost.cost_s for cost in mapped_of(MapStore(tmp_path)).costs)
     assert spent == 6 * 60.0 + 30.0, "what was lost counts as bench time"
 
 
@@ -122,7 +122,7 @@ def test_a_cell_that_loses_three_nodes_has_failed(tmp_path: Path) -> None:
         "",
     ]
     mapped_over(tmp_path, Nodes(2), retry=True)
-    assert next(s for s in KeptSurface(tmp_path).samples()[::-1] if s.cell == (1, 1)).state == "measured"
+    assert next(s for s in MapStore(tmp_path).samples()[::-1] if s.cell == (1, 1)).state == "measured"
 
 
 def test_a_node_that_can_run_no_cell_is_left_alone(tmp_path: Path) -> None:
@@ -207,15 +207,15 @@ def test_what_cells_taught_in_an_earlier_sitting_is_told_to_the_next(tmp_path: P
 def test_a_job_that_finds_another_spec_ends_the_map_and_is_no_cell_of_it(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="it was failed"):
         mapped_over(tmp_path, Nodes(2, ends={(2, 1): "failed"}, code=InputError.exit_code))
-    assert (2, 1) not in {sample.cell for sample in KeptSurface(tmp_path).samples()}
+    assert (2, 1) not in {sample.cell for sample in MapStore(tmp_path).samples()}
     mapped_over(tmp_path, Nodes(2))
-    assert {sample.state for sample in KeptSurface(tmp_path).samples()} == {"measured"}
+    assert {sample.state for sample in MapStore(tmp_path).samples()} == {"measured"}
 
 
 def test_a_job_that_never_ran_was_on_no_machine(tmp_path: Path) -> None:
     with pytest.raises(MachineRefuses):
         mapped_over(tmp_path, Never(2))
-    assert [sitting["host"] for sitting in KeptSurface(tmp_path).document["sittings"]] == [""]
+    assert [sitting["host"] for sitting in MapStore(tmp_path).document["sittings"]] == [""]
 
 
 def test_no_cell_is_begun_that_would_not_end_before_the_deadline(tmp_path: Path) -> None:
@@ -247,10 +247,10 @@ def test_a_cell_may_take_what_one_may_and_no_more_than_is_left_of_all(tmp_path: 
 def test_a_pool_that_takes_no_more_ends_the_map_with_its_words(tmp_path: Path) -> None:
     with pytest.raises(MachineRefuses, match="it was held"):
         mapped_over(tmp_path, Nodes(2, ends={(2, 1): "held"}))
-    kept = KeptSurface(tmp_path)
+    kept = MapStore(tmp_path)
     assert (2, 1) not in {sample.cell for sample in kept.samples()}
     mapped_over(tmp_path, Nodes(2))
-    assert len(KeptSurface(tmp_path).samples()) == SPACE.size
+    assert len(MapStore(tmp_path).samples()) == SPACE.size
 
 
 @pytest.mark.parametrize("how", ["cancelled", "out-of-time", "failed"])

@@ -4,12 +4,12 @@ from etude.analysis.warnings.machine import machine_warnings
 from etude.analysis.warnings.ranking import ranked
 from etude.analysis.warnings.series import series_warnings, work_warnings
 from etude.analysis.warnings.thresholds import Thresholds
-from etude.analysis.warnings.warning import KINDS, Warning, meaning_of
+from etude.analysis.warnings.warning import KINDS, DataWarning, meaning_of
 
 __all__ = [
     "KINDS",
+    "DataWarning",
     "Thresholds",
-    "Warning",
     "machine_warnings",
     "meaning_of",
     "ranked",

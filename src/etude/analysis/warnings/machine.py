@@ -8,7 +8,7 @@ from typing import Any
 from etude.analysis.differences import compare_states
 from etude.analysis.snapshots import shown
 from etude.analysis.status_text import was_simulated
-from etude.analysis.warnings.warning import Warning, warning
+from etude.analysis.warnings.warning import DataWarning, warning
 from etude.results.session_groups import restarted_into
 from etude.units.formatting import counted
 
@@ -21,7 +21,7 @@ BUSY = 0.75
 leaves one of 1 on all CPUs together."""
 
 
-def machine_warnings(experiment: Mapping[str, Any]) -> list[Warning]:
+def machine_warnings(experiment: Mapping[str, Any]) -> list[DataWarning]:
     """What differs between the snapshots of experiment.json: before, at the start of each later sitting, after.
 
     A machine is held against itself; several machines are told of once, with what differs between the first of them
@@ -41,7 +41,7 @@ def machine_warnings(experiment: Mapping[str, Any]) -> list[Warning]:
     return [*found, *_several(_states(experiment)), *busy_machine(experiment)]
 
 
-def busy_machine(experiment: Mapping[str, Any]) -> Iterator[Warning]:
+def busy_machine(experiment: Mapping[str, Any]) -> Iterator[DataWarning]:
     """That a machine was busy at the start of a sitting: the busiest start counts. What is simulated does not care."""
     if was_simulated(experiment):
         return
@@ -61,7 +61,7 @@ def busy_machine(experiment: Mapping[str, Any]) -> Iterator[Warning]:
         yield warning("busy", "", "", text, "rerun on an idle machine", load=load, cpus=cpus)
 
 
-def _several(states: Sequence[_State]) -> Iterator[Warning]:
+def _several(states: Sequence[_State]) -> Iterator[DataWarning]:
     """That there are several machines."""
     firsts: dict[object, _State] = {}
     for state in states:

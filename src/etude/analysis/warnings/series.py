@@ -24,7 +24,7 @@ from etude.analysis.warnings.trials import (
     too_few,
 )
 from etude.analysis.warnings.values import About, signed, tamed
-from etude.analysis.warnings.warning import Warning, warning
+from etude.analysis.warnings.warning import DataWarning, warning
 from etude.results.series import Series
 from etude.stats.compare import more_trials
 from etude.stats.intervals import mean_interval
@@ -35,7 +35,7 @@ MOST = 3
 """So many are named."""
 
 
-def machine_apart(series: Series, metric: str) -> list[Warning]:
+def machine_apart(series: Series, metric: str) -> list[DataWarning]:
     """The machines that stand out, in one warning; nothing where values are not above 0."""
     names = machines_of(series, metric)
     values = series.sample(metric)
@@ -72,7 +72,7 @@ def series_warnings(
     memory_bytes: int | None = None,
     resolution: float | None = None,
     watched: Sequence[str] = (),
-) -> list[Warning]:
+) -> list[DataWarning]:
     """What is to be told of a test and one of its metrics, most important first.
 
     factor: by which the stop rule widens the mean's interval. precision: the relative half width that was asked for.
@@ -101,7 +101,7 @@ def series_warnings(
     return sorted(found, key=lambda w: w.rank)
 
 
-def _in_the_course(series: Series, metric: str, thresholds: Thresholds) -> list[Warning]:
+def _in_the_course(series: Series, metric: str, thresholds: Thresholds) -> list[DataWarning]:
     """Changes of a metric that is watched; where there is none of that name, the names that there are."""
     if metric not in series.columns:
         there = ", ".join(series.columns)
@@ -126,7 +126,7 @@ def _about(series: Series, metric: str, thresholds: Thresholds) -> About:
 
 def _of_each_machine(
     series: Series, metric: str, thresholds: Thresholds, resolution: float | None
-) -> list[Warning]:
+) -> list[DataWarning]:
     """What is to be said of the values of each machine: together they would have a shape that none of them has."""
     names = list(dict.fromkeys(machines_of(series, metric)))
     if len(names) < 2:
@@ -162,7 +162,7 @@ def _longest_sitting(series: Series) -> Series:
     return Series(series.test, series.trials, kept, series.columns)
 
 
-def _about_values(about: About, resolution: float | None) -> list[Warning]:
+def _about_values(about: About, resolution: float | None) -> list[DataWarning]:
     """One cause, one warning.
 
     All equal: nothing else. A trial too short for its clock, or a clock too coarse for the spread: no shapes. Another
@@ -194,7 +194,7 @@ def _about_values(about: About, resolution: float | None) -> list[Warning]:
     return found
 
 
-def _all_equal(about: About) -> list[Warning]:
+def _all_equal(about: About) -> list[DataWarning]:
     """Counts and sizes may well be the same every time; times and rates are not."""
     if about.kind == "count" or about.unit == "B":
         return []
@@ -204,7 +204,7 @@ def _all_equal(about: About) -> list[Warning]:
     return [about.warn("all-equal", text, advice, of=about.count, value=value, unit=about.unit)]
 
 
-def _not_converged(about: About, factor: float, precision: float | None) -> list[Warning]:
+def _not_converged(about: About, factor: float, precision: float | None) -> list[DataWarning]:
     if precision is None:
         return []
     mean = abs(float(about.values.mean()))
@@ -238,6 +238,6 @@ def _further(about: About, more: int) -> str:
     return f"about {counted(more, 'more trial')} would reach it if trials go on to vary as they do"
 
 
-def work_warnings(differences: Sequence[WorkDifference]) -> list[Warning]:
+def work_warnings(differences: Sequence[WorkDifference]) -> list[DataWarning]:
     """Signs that the tests did not do the same work, as warnings."""
     return [warning("different-work", "", "", each.text, each.advice) for each in differences]

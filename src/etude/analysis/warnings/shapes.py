@@ -12,7 +12,7 @@ from scipy.special import ndtri
 from etude.analysis.warnings.thresholds import Thresholds
 from etude.analysis.warnings.trend import Course, other_ends
 from etude.analysis.warnings.values import About, Floats, named, signed, size
-from etude.analysis.warnings.warning import Warning
+from etude.analysis.warnings.warning import DataWarning
 from etude.stats.intervals import autocorrelation
 from etude.stats.outliers import outlier_places
 from etude.stats.shape import Groups, Ticks, groups, normality, ticks
@@ -25,7 +25,7 @@ TIMES = ("s", "ms", "us", "µs", "ns", "min", "h")
 """Units of what a clock counts."""
 
 
-def clock(about: About, resolution: float | None) -> tuple[list[Warning], Ticks | None]:
+def clock(about: About, resolution: float | None) -> tuple[list[DataWarning], Ticks | None]:
     """What the clock's tick is too large for, and the step that all values are multiples of.
 
     Of a time: a trial that is too short for it, else a spread that is; of a rate the latter only. The steps of other
@@ -58,7 +58,7 @@ def clock(about: About, resolution: float | None) -> tuple[list[Warning], Ticks 
     return [], found
 
 
-def modes(about: About, step: float, alike: bool) -> list[Warning]:
+def modes(about: About, step: float, alike: bool) -> list[DataWarning]:
     """Two groups, at least as far apart as matters; `alike`: neighbours tend to be of the same."""
     found = groups(about.values, step=step)
     if found is None or not _far_enough(found, about):
@@ -96,7 +96,7 @@ def neighbours_alike(values: Floats, thresholds: Thresholds) -> float | None:
     return worth if worth < thresholds.worth * n else None
 
 
-def autocorrelated(about: About, worth: float) -> Warning:
+def autocorrelated(about: About, worth: float) -> DataWarning:
     """That neighbours resemble each other, and what that costs."""
     text = (
         f"{about.metric} of neighbouring trials is alike: {about.count} trials are worth {worth:.0f} independent ones, "
@@ -106,7 +106,7 @@ def autocorrelated(about: About, worth: float) -> Warning:
     return about.warn("autocorrelated", text, advice, of=about.count, worth=worth)
 
 
-def far_ones(about: About, course: Course) -> tuple[list[Warning], Floats]:
+def far_ones(about: About, course: Course) -> tuple[list[DataWarning], Floats]:
     """The outliers among the trials that are not at an end which is another level, and the values without them.
 
     On logarithms, so that a slow tail is none, and those below the median on the plain values as well, so that
@@ -161,7 +161,7 @@ def _at_one_end(places: NDArray[np.intp], n: int) -> tuple[int, int] | None:
     return (0, count) if int(places[-1]) == n - 1 else None
 
 
-def skewed(about: About) -> list[Warning]:
+def skewed(about: About) -> list[DataWarning]:
     """Not normal, and too few for Student's interval of so skewed values to hold nevertheless."""
     values, n, thresholds = about.values, about.count, about.thresholds
     if n < 3:

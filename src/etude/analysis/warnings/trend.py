@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from etude.analysis.warnings.values import About, Floats, signed, size
-from etude.analysis.warnings.warning import Warning
+from etude.analysis.warnings.warning import DataWarning
 from etude.stats.leak import Drift, drift, leak
 from etude.stats.trend import trend_p
 from etude.stats.warmup import OtherLevel, other_level
@@ -25,7 +25,7 @@ _OF = {"Theil-Sen": "; Kendall's", "least squares": ","}
 class Course:
     """What was found, one warning at most, and how many trials at either end it is about."""
 
-    warnings: tuple[Warning, ...] = ()
+    warnings: tuple[DataWarning, ...] = ()
     first: int = 0
     last: int = 0
 
@@ -75,7 +75,7 @@ def _line_is_nearer(values: Floats, level: OtherLevel) -> bool:
     return float(line @ line) < sum(float(np.sum((part - part.mean()) ** 2)) for part in parts if part.size)
 
 
-def _drifts(about: About, trend: Drift) -> Warning:
+def _drifts(about: About, trend: Drift) -> DataWarning:
     way = "rises" if trend.change > 0 else "falls"
     sessions = f", or its {about.sessions} sessions differ" if about.sessions > 1 else ""
     text = (
@@ -98,7 +98,7 @@ def causes(slower: bool) -> str:
     )
 
 
-def _never_steady(about: About, level: OtherLevel, left: Drift) -> Warning:
+def _never_steady(about: About, level: OtherLevel, left: Drift) -> DataWarning:
     way = "rises" if left.change > 0 else "falls"
     text = (
         f"{about.metric} never settles: without the {_ends(level.first, level.last)} it still {way} by "
@@ -111,7 +111,7 @@ def _never_steady(about: About, level: OtherLevel, left: Drift) -> Warning:
     )
 
 
-def other_ends(about: About, level: OtherLevel) -> Warning:
+def other_ends(about: About, level: OtherLevel) -> DataWarning:
     """That the first and last trials that are named, not both none, are another level.
 
     Where both are, it comes back: runs before the first trial do not help, and it is no warm-up.
@@ -149,7 +149,7 @@ def _ends(first: int, last: int) -> str:
     return " and the ".join(f"{word} {counted(n, 'trial')}" for word, n in ends if n)
 
 
-def leaks(about: About) -> list[Warning]:
+def leaks(about: About) -> list[DataWarning]:
     """Whether free memory, in bytes after each trial, is being lost. Nothing below ten trials."""
     p = trend_p(about.values)
     if p is None or p >= about.thresholds.trend:

@@ -9,7 +9,7 @@ import numpy as np
 
 from etude.analysis.warnings.thresholds import Thresholds
 from etude.analysis.warnings.values import named
-from etude.analysis.warnings.warning import Warning, warning
+from etude.analysis.warnings.warning import DataWarning, warning
 from etude.results.model import CALIBRATION, FIRST_RUN, is_printed
 from etude.results.series import Series
 from etude.results.trial_join import NONE
@@ -28,7 +28,7 @@ DATA = (
 """Metrics that say how many bytes a trial read, wrote or used."""
 
 
-def failed(series: Series) -> list[Warning]:
+def failed(series: Series) -> list[DataWarning]:
     """Trials whose commands failed; in more than one way is worse."""
     ways: dict[str, list[int]] = {}
     for failure in series.failures:
@@ -62,7 +62,7 @@ def failed(series: Series) -> list[Warning]:
     return [warning(kind, series.test, "", text, advice, trials, **numbers)]
 
 
-def set_aside(series: Series) -> list[Warning]:
+def set_aside(series: Series) -> list[DataWarning]:
     """Trials that were not kept, neither as planned nor because they failed."""
     broken = {int(f.trial) for f in series.failures if not f.of_experiment}
     reasons: dict[str, list[int]] = {}
@@ -80,7 +80,7 @@ def set_aside(series: Series) -> list[Warning]:
     return [warning("set-aside", series.test, "", text, advice, all_of_them)]
 
 
-def too_few(series: Series, metric: str, count: int, thresholds: Thresholds) -> list[Warning]:
+def too_few(series: Series, metric: str, count: int, thresholds: Thresholds) -> list[DataWarning]:
     """Fewer trials with a value than it takes, or than were kept."""
     kept = int(np.count_nonzero(series.kept))
     column = series.columns[metric]
@@ -102,20 +102,20 @@ def too_few(series: Series, metric: str, count: int, thresholds: Thresholds) -> 
     return found
 
 
-def never_begun(test: str, failure: Mapping[str, Any] | None) -> list[Warning]:
+def never_begun(test: str, failure: Mapping[str, Any] | None) -> list[DataWarning]:
     """No trial of a script's test got as far as its EXEC; `failure`: of its last one, in experiment.json."""
     if failure is None:
         return []
     return [warning("failed", test, "", f"no trial was made: {failure['why']}", f"see {failure['log']}")]
 
 
-def several_matches(test: str, notes: Mapping[str, str]) -> list[Warning]:
+def several_matches(test: str, notes: Mapping[str, str]) -> list[DataWarning]:
     """Patterns that found values that differ in one output; `notes`: by metric."""
     advice = "make the pattern match one of them alone"
     return [warning("several-matches", test, name, text, advice) for name, text in notes.items()]
 
 
-def limited(test: str, reasons: Mapping[str, str]) -> list[Warning]:
+def limited(test: str, reasons: Mapping[str, str]) -> list[DataWarning]:
     """A limit ended the test of a script before its stop rule's aim was reached; `reasons`: of all such tests."""
     if test not in reasons:
         return []
@@ -126,7 +126,7 @@ def limited(test: str, reasons: Mapping[str, str]) -> list[Warning]:
     ]
 
 
-def printed(series: Series) -> list[Warning]:
+def printed(series: Series) -> list[DataWarning]:
     """Metrics that the program was to print, of which no kept trial has a value, or not every one."""
     found = []
     for name, column in series.columns.items():
@@ -142,13 +142,13 @@ def printed(series: Series) -> list[Warning]:
     return found
 
 
-def _missing(series: Series, metric: str, count: int, kept: int) -> Warning:
+def _missing(series: Series, metric: str, count: int, kept: int) -> DataWarning:
     text = f"{kept - count} of {kept} kept trials have no value of {metric}"
     advice = "find out why before believing the others"
     return warning("missing-values", series.test, metric, text, advice, count=kept - count, of=kept)
 
 
-def caches_not_as_declared(series: Series) -> list[Warning]:
+def caches_not_as_declared(series: Series) -> list[DataWarning]:
     """Kept trials before which the caches were not brought into their state, or were not in it afterwards."""
     wrong: dict[int, str] = {}
     for trial, kept, cache in zip(series.trials.tolist(), series.kept.tolist(), series.caches, strict=False):
@@ -170,7 +170,7 @@ WARNING = 4
 """The kernel's level of warnings; lower ones are worse, higher ones only tell."""
 
 
-def kernel_complained(series: Series) -> list[Warning]:
+def kernel_complained(series: Series) -> list[DataWarning]:
     """Kept trials during which the kernel warned of something, or throttled CPUs because they were too hot."""
     said: dict[int, str] = {}
     slowed: dict[int, int] = {}
@@ -210,7 +210,7 @@ def _why_not(cache: Mapping[str, Any]) -> str | None:
     return cache.get("wrong")
 
 
-def memory_cliff(series: Series, memory_bytes: int | None, thresholds: Thresholds) -> list[Warning]:
+def memory_cliff(series: Series, memory_bytes: int | None, thresholds: Thresholds) -> list[DataWarning]:
     """Data that neither surely fit into the memory nor surely do not: the data set that was named, or else of all such
     metrics the one nearest to it."""
     share = data_share(series, memory_bytes)

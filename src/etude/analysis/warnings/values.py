@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from etude.analysis.warnings.thresholds import Thresholds
-from etude.analysis.warnings.warning import Warning, warning
+from etude.analysis.warnings.warning import DataWarning, warning
 from etude.units.formatting import quantity
 
 Floats = NDArray[np.float64]
@@ -46,7 +46,7 @@ class About:
 
     def warn(
         self, kind: str, text: str, advice: str, trials: Iterable[int] = (), **numbers: float | str
-    ) -> Warning:
+    ) -> DataWarning:
         """A warning about this metric, and these trials."""
         return warning(kind, self.test, self.metric, text, advice, trials, **numbers)
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 @dataclass(frozen=True)
-class Warning:
+class DataWarning:
     """One thing that speaks against a result, and what to do about it."""
 
     kind: str
@@ -93,6 +93,6 @@ def warning(
     advice: str,
     trials: Iterable[int] = (),
     **numbers: float | str,
-) -> Warning:
+) -> DataWarning:
     """A warning with the rank of its kind."""
-    return Warning(kind, KINDS[kind].rank, test, metric, text, advice, tuple(map(int, trials)), numbers)
+    return DataWarning(kind, KINDS[kind].rank, test, metric, text, advice, tuple(map(int, trials)), numbers)

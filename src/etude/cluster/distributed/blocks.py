@@ -23,7 +23,7 @@ from etude.experiment import monitoring
 from etude.experiment.loop import GIVE_UP, judged, shell_test
 from etude.experiment.monitoring import Monitoring
 from etude.experiment.plan import Plan, RuleSpec, from_document, to_document
-from etude.experiment.progress import Ledger
+from etude.experiment.progress import Progress
 from etude.experiment.run import resume, run
 from etude.experiment.schedule import groups
 from etude.experiment.test import Test
@@ -75,19 +75,19 @@ def seen(plan: Plan, results: Results, tests: Sequence[str]) -> Seen:
     )
 
 
-def _samples(plan: Plan, ledger: Ledger, tests: Sequence[str]) -> Sequence[Sequence[float]]:
+def _samples(plan: Plan, ledger: Progress, tests: Sequence[str]) -> Sequence[Sequence[float]]:
     if plan.rule.kind == "ratio-precision":
         return ledger.paired(tests, plan.primary)
     return [ledger.sample(test, plan.primary) for test in tests]
 
 
-def _by_machine(results: Results, tests: Sequence[str]) -> dict[str, Ledger]:
+def _by_machine(results: Results, tests: Sequence[str]) -> dict[str, Progress]:
     """What was measured on each, in the order in which they came."""
     sittings = results.experiment["sittings"]
     host = {sitting["sitting"]: str(sitting.get("host")) for sitting in sittings}
     shell = [name for name in results.names("shell") if name not in tests]
     return {
-        machine: Ledger(
+        machine: Progress(
             {
                 name: [m for m in results.measurements.get(name, ()) if host.get(m.sitting) == machine]
                 for name in (*tests, *shell)
@@ -98,7 +98,7 @@ def _by_machine(results: Results, tests: Sequence[str]) -> dict[str, Ledger]:
     }
 
 
-def _less_shell(plan: Plan, ledger: Ledger, samples: Sequence[Sequence[float]]) -> list[Floats]:
+def _less_shell(plan: Plan, ledger: Progress, samples: Sequence[Sequence[float]]) -> list[Floats]:
     """Without the mean start of that machine's shell, where one is used and the metric is a time."""
     starts: Sequence[float] = ()
     if plan.shell and plan.primary == "elapsed":

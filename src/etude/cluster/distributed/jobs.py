@@ -11,7 +11,7 @@ from etude.cluster.distributed.part import Part, job_of, new_part, parts_of, rea
 from etude.cluster.pool.job import ELSEWHERE, TRIES, UNFIT, Ended
 from etude.cluster.pool.job_status import OUTPUT
 from etude.cluster.pool.journal import Journal
-from etude.cluster.pool.journaled_pool import FollowedPool
+from etude.cluster.pool.journaled_pool import JournaledPool
 from etude.cluster.pool.pool import Pool
 from etude.cluster.pool.slurm.commands import Unanswered
 from etude.errors import MachineRefuses
@@ -37,7 +37,7 @@ class Jobs:
         """
         self.directory = directory.resolve()
         self.pool, self.journal = pool, Journal(self.directory)
-        self._followed = FollowedPool(pool, self.journal)
+        self._followed = JournaledPool(pool, self.journal)
         self._python, self._say = python, say
         self._under = {str(each.id): read_part(each.job.place) for each in self._followed.take_up()}
 

@@ -56,7 +56,7 @@ class _Held:
     """Since when its node has not answered, on the clock that never goes back."""
 
 
-class CopiedPool:
+class EngineOnlyPool:
     """A pool (pool.py) on top of another, which gives the nodes."""
 
     def __init__(self, nodes: Pool, ask: Ask = slurm) -> None:

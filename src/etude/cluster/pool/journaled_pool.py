@@ -10,7 +10,7 @@ from etude.cluster.pool.journal import Journal, Submitted
 from etude.cluster.pool.pool import Pool
 
 
-class FollowedPool:
+class JournaledPool:
     """Jobs under way by id, with what each measures. A job is submitted, ended, and then concluded."""
 
     def __init__(self, pool: Pool, journal: Journal) -> None:

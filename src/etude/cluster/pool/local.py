@@ -19,7 +19,7 @@ from pathlib import Path
 from etude.cluster.pool.job import Ended, How, Job
 from etude.cluster.pool.job_status import REFUSALS, SCRIPT, STOPPED, begun, by_itself, end
 from etude.cluster.pool.shell import Checks
-from etude.cluster.pool.staging import Laid, laid, lay
+from etude.cluster.pool.staging import StagedJob, laid, lay
 from etude.errors import MachineRefuses
 from etude.osutil.files import lock_holder, named_process, try_lock
 
@@ -76,7 +76,7 @@ class LocalPool:
         if before is not None:
             self.adopt(before.token, job)
             return before.token
-        record = Laid(f"local-{secrets.token_hex(6)}", time.time())
+        record = StagedJob(f"local-{secrets.token_hex(6)}", time.time())
         lay(job, record, Checks(None))
         self._waiting[record.token] = (job, record.submitted_s)
         self._start_next()

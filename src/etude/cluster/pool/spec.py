@@ -9,13 +9,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn, get_args
 
-from etude.cluster.pool.engine_only_pool import CopiedPool
+from etude.cluster.pool.engine_only_pool import EngineOnlyPool
 from etude.cluster.pool.local import LocalPool
 from etude.cluster.pool.pool import Pool
 from etude.cluster.pool.pool_config import Kind, PoolSpec, Way
 from etude.cluster.pool.slurm.hostlist import expand
 from etude.cluster.pool.slurm.pool import SlurmPool
-from etude.cluster.pool.staged_pool import FetchedPool
+from etude.cluster.pool.staged_pool import StagedPool
 from etude.errors import UsageError
 from etude.toml_config import document
 from etude.units.parsing import QuantityError, duration
@@ -61,9 +61,9 @@ def open_pool(spec: PoolSpec, base: Path, say: Callable[[str], None] = lambda li
     for. Raises MachineRefuses where it cannot be had."""
     pool: Pool = LocalPool(say=say) if spec.kind == "local" else SlurmPool(spec)
     if spec.etude == "copied":
-        pool = CopiedPool(pool)  # whose results are written here
+        pool = EngineOnlyPool(pool)  # whose results are written here
     elif spec.results == "copied":
-        pool = FetchedPool(pool)
+        pool = StagedPool(pool)
     try:
         yield pool
     finally:

@@ -68,7 +68,7 @@ class _Away:
     """Of bringing its files, in vain."""
 
 
-class FetchedPool:
+class StagedPool:
     """A pool (pool.py) on top of another."""
 
     def __init__(self, nodes: Pool, ask: Ask = slurm, carry: Carry | None = None) -> None:

@@ -19,7 +19,7 @@ from etude.results.writer import refused, replace_json
 
 
 @dataclass(frozen=True, slots=True)
-class Laid:
+class StagedJob:
     """What `job.json` says."""
 
     token: str
@@ -30,17 +30,17 @@ class Laid:
     """The scheduler's; None until it has answered."""
 
 
-def laid(place: Path) -> Laid | None:
+def laid(place: Path) -> StagedJob | None:
     """Of a place from which a job was submitted, or was about to be; None of any other."""
     try:
-        found = read(place / RECORD, Laid)
+        found = read(place / RECORD, StagedJob)
     except InputError:
         return None
     written = begun(place) if found.id is None else None
     return replace(found, id=(written.id if written else found.id) or None)
 
 
-def lay(job: Job, record: Laid, checks: Checks) -> None:
+def lay(job: Job, record: StagedJob, checks: Checks) -> None:
     """Write the script, then the record; what an earlier job left there is removed. Raises MachineRefuses."""
     try:
         job.place.mkdir(parents=True, exist_ok=True)
@@ -54,6 +54,6 @@ def lay(job: Job, record: Laid, checks: Checks) -> None:
     note(job.place, record)
 
 
-def note(place: Path, record: Laid) -> None:
+def note(place: Path, record: StagedJob) -> None:
     """Write the record, again once the scheduler has given the job its id. Raises MachineRefuses."""
     replace_json(place / RECORD, asdict(record))

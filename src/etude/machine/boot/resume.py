@@ -11,7 +11,7 @@ from pathlib import Path
 from etude.errors import CommandFailed, InputError
 from etude.machine.boot import record as records
 from etude.machine.boot.record import MOST_SEEN, Record, read_object
-from etude.machine.boot.wait_for_boot import Settled, most_seconds, wait
+from etude.machine.boot.wait_for_boot import BootState, most_seconds, wait
 from etude.osutil.trust import trusted
 from etude.results.writer import sole_writer
 
@@ -63,7 +63,7 @@ class GoOn:
     directory: str
 
 
-def resume(say: Callable[[str], object], settle: Callable[[float], Settled] = wait) -> GoOn:
+def resume(say: Callable[[str], object], settle: Callable[[float], BootState] = wait) -> GoOn:
     """Look at what is to be gone on with, count the boot, and wait for the machine to settle.
 
     Raises:

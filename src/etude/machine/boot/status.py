@@ -26,7 +26,7 @@ class Bootable:
 
 
 @dataclass(frozen=True)
-class Standing:
+class BootStatus:
     """All of it. `refused` is why what waits would not be gone on with."""
 
     unit: Status
@@ -56,7 +56,7 @@ class Standing:
         return found + ([f"Can boot: {self.no_entries}"] if self.no_entries else [])
 
 
-def standing(root: Path = Path("/")) -> Standing:
+def standing(root: Path = Path("/")) -> BootStatus:
     """Look; nothing is changed."""
     waits = refused = no_entries = None
     offered: list[Bootable] = []
@@ -75,7 +75,7 @@ def standing(root: Path = Path("/")) -> Standing:
     except EtudeError as error:
         no_entries = str(error)
     stopped = records.stopped_path()
-    return Standing(
+    return BootStatus(
         unit=unit.status(root),
         record=str(records.path()),
         waits=waits,

@@ -46,7 +46,7 @@ class Busy:
 
 
 @dataclass(frozen=True)
-class Settled:
+class BootState:
     """How long was waited, whether the machine came to rest, and as what it was found last."""
 
     waited_s: float
@@ -64,7 +64,7 @@ def wait(
     read: Callable[[], Busy] | None = None,
     clock: Callable[[], float] = time.monotonic,
     pause: Callable[[float], object] = time.sleep,
-) -> Settled:
+) -> BootState:
     """Wait until load and pressure are low and no start-up job is left, but at most `most_s`."""
     look = read or read_busy
     began = clock()
@@ -73,7 +73,7 @@ def wait(
         reasons, waited = busy.reasons(), clock() - began
         if not reasons or waited >= most_s:
             why = ", ".join(reasons)
-            return Settled(round(waited, 1), not reasons, busy.load, busy.pressure, busy.jobs, why)
+            return BootState(round(waited, 1), not reasons, busy.load, busy.pressure, busy.jobs, why)
         pause(min(BETWEEN_S, most_s - waited))
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from etude.errors import EtudeError, InputError, MachineRefuses
 from etude.machine.boot.record import boot_id
 from etude.machine.quiet.machine import Machine
-from etude.machine.quiet.operation import Asked, Change, Operation, Unavailable
+from etude.machine.quiet.operation import Change, Operation, Request, Unavailable
 from etude.machine.quiet.table import BY_NAME
 from etude.machine.resources.ledger import Ledger, Step, held, read
 from etude.osutil.files import try_lock
@@ -64,7 +64,7 @@ def file() -> Path:
     return directory() / f"{NAME}.json"
 
 
-def on(asked: Asked, machine: Machine | None = None) -> Outcome:
+def on(asked: Request, machine: Machine | None = None) -> Outcome:
     """Make the machine quiet until `off`. All that is asked for is done, or nothing.
 
     Raises:
@@ -135,7 +135,7 @@ class Experiment:
         self._machine = machine or Machine()
         self._lock: int | None = None
 
-    def on(self, asked: Asked) -> Outcome:
+    def on(self, asked: Request) -> Outcome:
         """Add to what is quiet until `off`.
 
         Raises:
@@ -190,7 +190,7 @@ def _ledger(machine: Machine, *, mine: bool = False) -> Iterator[tuple[Ledger, M
         yield ledger, machine
 
 
-def _on(asked: Asked, machine: Machine, ledger: Ledger, by: str) -> Outcome:
+def _on(asked: Request, machine: Machine, ledger: Ledger, by: str) -> Outcome:
     outcome, before = Outcome(), list(ledger.steps)
     try:
         for name in asked.names:
@@ -215,7 +215,7 @@ def _on(asked: Asked, machine: Machine, ledger: Ledger, by: str) -> Outcome:
 
 
 def _one(
-    operation: Operation, asked: Asked, machine: Machine, ledger: Ledger, by: str, outcome: Outcome
+    operation: Operation, asked: Request, machine: Machine, ledger: Ledger, by: str, outcome: Outcome
 ) -> None:
     name = operation.name
     for number in range(operation.passes):

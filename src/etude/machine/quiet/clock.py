@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from etude.machine.quiet.machine import Machine
-from etude.machine.quiet.operation import Asked, Change, Operation, Unavailable, must_be_writable
+from etude.machine.quiet.operation import Change, Operation, Request, Unavailable, must_be_writable
 
 CPUS = "sys/devices/system/cpu"
 POLICIES = f"{CPUS}/cpufreq"
@@ -27,7 +27,7 @@ class Governor(Operation):
     )
     choices = ("performance", "powersave", "schedutil", "ondemand", "conservative")
 
-    def changes(self, machine: Machine, asked: Asked) -> list[Change]:
+    def changes(self, machine: Machine, asked: Request) -> list[Change]:
         wanted, found = asked.value(self) or "performance", []
         if not policies(machine):
             raise Unavailable("no CPU frequency is visible: on a virtual machine only its host can fix it")
@@ -76,7 +76,7 @@ class Turbo(Operation):
     name = "turbo"
     meaning = "Rates above the nominal one depend on temperature and on how many cores are busy."
 
-    def changes(self, machine: Machine, asked: Asked) -> list[Change]:
+    def changes(self, machine: Machine, asked: Request) -> list[Change]:
         found = [(f"{policy}/boost", "0") for policy in policies(machine)]
         found += [(f"{POLICIES}/boost", "0"), (f"{CPUS}/intel_pstate/no_turbo", "1")]
         values = [(path, machine.read(path), put) for path, put in found]

@@ -10,7 +10,7 @@ from contextlib import suppress
 from etude.machine import tree
 from etude.machine.quiet import daemons
 from etude.machine.quiet.machine import Machine, parent, processes, start, stat
-from etude.machine.quiet.operation import Asked, Change, Operation, Unavailable
+from etude.machine.quiet.operation import Change, Operation, Request, Unavailable
 
 ONLINE = "sys/devices/system/cpu/online"
 DEFAULT, WORKQUEUES = "proc/irq/default_smp_affinity", "sys/devices/virtual/workqueue/cpumask"
@@ -20,7 +20,7 @@ SINCE, SHIELDED = "since", "shielded"
 MOST_ANCESTORS = 100
 
 
-def others(machine: Machine, asked: Asked) -> set[int]:
+def others(machine: Machine, asked: Request) -> set[int]:
     """The CPUs that are left for all else.
 
     Raises:
@@ -69,7 +69,7 @@ class Interrupts(Operation):
     meaning = "Devices interrupt the other CPUs; irqbalance, which would move them back, stops."
     needs_cpus = True
 
-    def changes(self, machine: Machine, asked: Asked) -> list[Change]:
+    def changes(self, machine: Machine, asked: Request) -> list[Change]:
         left = others(machine, asked)
         default = machine.read(DEFAULT)
         if default is None:
@@ -129,7 +129,7 @@ class Shield(Operation):
     needs_cpus = True
     passes = 3
 
-    def changes(self, machine: Machine, asked: Asked) -> list[Change]:
+    def changes(self, machine: Machine, asked: Request) -> list[Change]:
         left, found = others(machine, asked), [Change(SINCE, self._now(machine), SHIELDED)]
         if (queues := machine.read(WORKQUEUES)) is not None:
             put = mask(of_mask(queues) & left or left, queues)

@@ -25,7 +25,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """The operations that are asked for, in the table's order.
 
     `named`: those by name, rather than as of the usual ones; `values`: the choice for some; `cpus`: to be kept free.
@@ -55,7 +55,7 @@ class Operation:
     passes: ClassVar[int] = 1
     """How often to look for what is to be changed: things may come while others are being changed."""
 
-    def changes(self, machine: Machine, asked: Asked) -> list[Change]:
+    def changes(self, machine: Machine, asked: Request) -> list[Change]:
         """Every item with its value and the quiet one, in the order in which they are set.
 
         Raises:

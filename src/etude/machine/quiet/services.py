@@ -8,7 +8,7 @@ from contextlib import suppress
 from etude.machine import tree
 from etude.machine.quiet import daemons
 from etude.machine.quiet.machine import Machine, comm, parent, processes
-from etude.machine.quiet.operation import Asked, Change, Operation, Unavailable
+from etude.machine.quiet.operation import Change, Operation, Request, Unavailable
 
 SCHEDULERS = ("cron", "crond", "cronie", "fcron", "anacron", "atd")
 MAIL = ("exim4", "postfix", "sendmail", "opensmtpd", "master", "smtpd", "dovecot")
@@ -40,7 +40,7 @@ class Services(Daemons):
     choices = ("UNIT,…",)
     passes = 2
 
-    def changes(self, machine: Machine, asked: Asked) -> list[Change]:
+    def changes(self, machine: Machine, asked: Request) -> list[Change]:
         named = [name for name in asked.value(self).split(",") if name]
         if not machine.systemd:
             return daemons.freeze(machine, named or KNOWN)
@@ -55,7 +55,7 @@ class Ssh(Daemons):
     meaning = "Nobody comes in over ssh, and nobody tries passwords. Not while somebody is logged in over it."
     usual = False
 
-    def changes(self, machine: Machine, asked: Asked) -> list[Change]:
+    def changes(self, machine: Machine, asked: Request) -> list[Change]:
         if session := self._session(machine):
             raise Unavailable(f"somebody is logged in over it (process {session})")
         if not machine.systemd:
@@ -86,7 +86,7 @@ class Logins(Operation):
     meaning = "Nobody but root logs in: pam_nologin refuses, and shows why."
     usual = False
 
-    def changes(self, machine: Machine, asked: Asked) -> list[Change]:
+    def changes(self, machine: Machine, asked: Request) -> list[Change]:
         for place in PLACES:
             if (now := self.read(machine, place)) not in (ABSENT, None):
                 return [Change(place, str(now), str(now))]

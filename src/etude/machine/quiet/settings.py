@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from etude.machine.quiet.machine import Machine
-from etude.machine.quiet.operation import Asked, Change, Operation, Unavailable, must_be_writable
+from etude.machine.quiet.operation import Change, Operation, Request, Unavailable, must_be_writable
 
 KERNEL, MEMORY = "proc/sys/kernel", "proc/sys/vm"
 HUGE = "sys/kernel/mm/transparent_hugepage"
@@ -37,7 +37,7 @@ class Settings(Operation):
     absent: ClassVar[str]
     """Why there may be none of the files."""
 
-    def changes(self, machine: Machine, asked: Asked) -> list[Change]:
+    def changes(self, machine: Machine, asked: Request) -> list[Change]:
         found = self.rules.changes(machine)
         if not found:
             raise Unavailable(self.absent)
@@ -84,7 +84,7 @@ class Sampling(Settings):
     rules = Rules({f"{KERNEL}/perf_event_max_sample_rate": {NOT_QUIET: "1"}})
     absent = "the kernel has no perf events"
 
-    def changes(self, machine: Machine, asked: Asked) -> list[Change]:
+    def changes(self, machine: Machine, asked: Request) -> list[Change]:
         # Linux refuses a new rate while its own limit is off (perf_event_max_sample_rate_handler, EINVAL).
         limit = machine.read(f"{KERNEL}/perf_cpu_time_max_percent")
         if limit in ("0", "100"):
@@ -117,7 +117,7 @@ class Writeback(Operation):
     meaning = "Dirty pages stay in memory until they are many, or synced: no writing at odd times."
     usual = False
 
-    def changes(self, machine: Machine, asked: Asked) -> list[Change]:
+    def changes(self, machine: Machine, asked: Request) -> list[Change]:
         found = []
         for item, percent in LIMITS.items():
             if (now := self.read(machine, item)) is None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from etude.errors import EtudeError
 from etude.machine.quiet.apply_restore import in_force
 from etude.machine.quiet.machine import Machine
-from etude.machine.quiet.operation import Asked, Change, Operation, Unavailable
+from etude.machine.quiet.operation import Change, Operation, Request, Unavailable
 from etude.machine.quiet.table import BY_NAME
 
 MOST_SHOWN = 26
@@ -50,7 +50,7 @@ class Row:
         return _distinct([each.put for each in self.changes])
 
 
-def standing(asked: Asked, machine: Machine | None = None) -> list[Row]:
+def standing(asked: Request, machine: Machine | None = None) -> list[Row]:
     """One row for each operation that is asked for.
 
     Raises:
@@ -69,7 +69,7 @@ def left_over(machine: Machine | None = None) -> list[str]:
     return list(dict.fromkeys(each.operation.name for each in in_force(machine) if each.stale))
 
 
-def _row(operation: Operation, asked: Asked, machine: Machine, held: Sequence[Change]) -> Row:
+def _row(operation: Operation, asked: Request, machine: Machine, held: Sequence[Change]) -> Row:
     row = Row(operation.name, operation.meaning, operation.usual, held=tuple(held))
     try:
         changes = tuple(operation.changes(machine, asked))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from etude.machine import tree
 from etude.machine.quiet.machine import Machine
-from etude.machine.quiet.operation import Asked, Change, Operation, Unavailable
+from etude.machine.quiet.operation import Change, Operation, Request, Unavailable
 from etude.osutil.mounts import unescaped
 
 SPARE_SHARE = 0.05
@@ -36,7 +36,7 @@ class Swap(Operation):
     name = "swap"
     meaning = "What was swapped out is read back at the speed of the disk, in the middle of a run."
 
-    def changes(self, machine: Machine, asked: Asked) -> list[Change]:
+    def changes(self, machine: Machine, asked: Request) -> list[Change]:
         found = areas(machine)
         if gone := [area.path for area in found if area.path.endswith(" (deleted)")]:
             raise Unavailable(f"{gone[0]}: could not be turned on again")

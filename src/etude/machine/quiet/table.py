@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from etude.errors import UsageError
 from etude.machine.quiet.clock import Governor, Turbo
 from etude.machine.quiet.cpus import Interrupts, Shield
-from etude.machine.quiet.operation import Asked, Operation
+from etude.machine.quiet.operation import Operation, Request
 from etude.machine.quiet.services import Logins, Services, Ssh
 from etude.machine.quiet.settings import Background, HugePages, Layout, Sampling, Watchdogs, Writeback
 from etude.machine.quiet.swap import Swap
@@ -37,7 +37,7 @@ _CPUS = re.compile(r"\d{1,5}(-\d{1,5})?(,\d{1,5}(-\d{1,5})?)*", re.ASCII)
 _UNITS = re.compile(r"[\w@.:\\-]+(,[\w@.:\\-]+)*", re.ASCII)
 
 
-def parse(words: Sequence[str], without: Sequence[str] = ()) -> Asked:
+def parse(words: Sequence[str], without: Sequence[str] = ()) -> Request:
     """What `usual`, NAME, NAME=VALUE and cpus=LIST ask for; no words ask for nothing. `without`: names left out.
 
     Raises:
@@ -72,12 +72,12 @@ def parse(words: Sequence[str], without: Sequence[str] = ()) -> Asked:
             raise UsageError(
                 f"{name} needs the CPUs that are to be kept free: add cpus=LIST, such as cpus=2-3"
             )
-    return Asked(tuple(names), frozenset(named), values, frozenset(cpus))
+    return Request(tuple(names), frozenset(named), values, frozenset(cpus))
 
 
-def all_of(cpus: frozenset[int] = frozenset()) -> Asked:
+def all_of(cpus: frozenset[int] = frozenset()) -> Request:
     """Every operation: for looking at them."""
-    return Asked(tuple(BY_NAME), cpus=cpus)
+    return Request(tuple(BY_NAME), cpus=cpus)
 
 
 def _operation(name: str) -> Operation:

@@ -27,7 +27,7 @@ from etude.peak.harnesses.processes import Command
 from etude.peak.harnesses.readers import ReaderOf
 from etude.peak.harnesses.tools.sysbench import checkpoints
 from etude.peak.machine_state import between, counters
-from etude.peak.task import Ended, GeneratorPart, Offer, Task, Trial
+from etude.peak.task import Ended, GeneratorPart, Task, Trial, TrialRequest
 from etude.toml_config import line_of
 
 _LOOK_S = 0.05
@@ -93,7 +93,7 @@ class _Run:
     """Its seed is that of the trial and so many."""
 
 
-def _runs(commands: Commands, offer: Offer) -> list[_Run]:
+def _runs(commands: Commands, offer: TrialRequest) -> list[_Run]:
     """The runs of a trial, after a warm-up that is apart."""
     within_s = 0.0 if commands.warms_up_apart else commands.warmup_s
     if commands.pieces == 1:
@@ -165,7 +165,7 @@ class CommandBench:
                 if self._orphans is not None:
                     self._orphans.close()
 
-    def run(self, offer: Offer, enough: Enough) -> Trial:
+    def run(self, offer: TrialRequest, enough: Enough) -> Trial:
         """One trial. Raises CommandFailed where the system never gets ready, or the load command cannot work."""
         began = time.monotonic()
         if not self._up:
@@ -185,7 +185,7 @@ class CommandBench:
             self._end_system()
         return self._trial(offer, watched, alive, time.monotonic() - began)
 
-    def _trial(self, offer: Offer, watched: Watched, alive: bool, cost_s: float) -> Trial:
+    def _trial(self, offer: TrialRequest, watched: Watched, alive: bool, cost_s: float) -> Trial:
         windows = tuple(each.window for each in watched.told)
         shares = self._shares(offer.load)
         efforts = [self._effort(share, watched, index) for index, share in enumerate(shares)]
@@ -256,7 +256,7 @@ class CommandBench:
             max((each.waited_s / each.window.duration_s for each in all_told), default=None),
         )
 
-    def _offer(self, offer: Offer, enough: Enough) -> Watched:
+    def _offer(self, offer: TrialRequest, enough: Enough) -> Watched:
         """Run the load command once, or in pieces, until the policy has seen enough."""
         if self.commands.warms_up_apart and (warm_up := self._warm_up(offer)).wrong:
             return warm_up
@@ -270,7 +270,7 @@ class CommandBench:
         watched.machine = between(machine_before, counters())
         return watched
 
-    def _warm_up(self, offer: Offer) -> Watched:
+    def _warm_up(self, offer: TrialRequest) -> Watched:
         """Offer a part of the load, of which nothing counts, and wait until the system has recovered from that."""
         commands, watched = self.commands, Watched([])
         load = commands.warmup_load * offer.load

@@ -16,7 +16,7 @@ from etude.limits import limit_reached
 from etude.peak.bench import Enough
 from etude.peak.goal import Criterion
 from etude.peak.harnesses.queues import Known, Queue
-from etude.peak.task import Limited, Offer, Trial
+from etude.peak.task import Limited, Trial, TrialRequest
 from etude.peak.window import Window, together
 from etude.program import engine_path
 from etude.results.histograms import decode, joined
@@ -83,7 +83,7 @@ class KnownServer:
             raise MachineRefuses("etude-engine known-server answered nothing at a fifth of its capacity")
         return float(seen - (after["response_s"] - before["response_s"]) / served)
 
-    def run(self, offer: Offer, enough: Enough) -> Trial:
+    def run(self, offer: TrialRequest, enough: Enough) -> Trial:
         """Offer a load to the one server; see `Bench`.
 
         Raises:

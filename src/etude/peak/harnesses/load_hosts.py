@@ -25,9 +25,9 @@ from etude.machine.remote.host import Host
 from etude.machine.remote.hosts import Entry
 from etude.machine.remote.link import SLACK_S
 from etude.machine.remote.synchronized_start import Ended, Part, run_together
-from etude.peak.harnesses.load_report import Reader, Told, Unreadable
+from etude.peak.harnesses.load_report import LoadReport, Reader, Unreadable
 from etude.peak.harnesses.load_run import Share, Used, one_line
-from etude.peak.harnesses.merge_reports import Merging
+from etude.peak.harnesses.merge_reports import MergeReports
 
 OVERLAP = 0.90
 """Share of the longest host's run in which all have to offer load."""
@@ -71,7 +71,7 @@ class _Following:
     process: subprocess.Popen[bytes]
     over: bool = False
 
-    def take(self) -> list[Told]:
+    def take(self) -> list[LoadReport]:
         """What there is now. Raises Unreadable."""
         assert self.process.stdout is not None
         try:
@@ -81,7 +81,7 @@ class _Following:
         self.over = not chunk
         return self.told(lambda: self.reader.feed(chunk.decode("utf-8", "replace")))
 
-    def told(self, read: Callable[[], list[Told]]) -> list[Told]:
+    def told(self, read: Callable[[], list[LoadReport]]) -> list[LoadReport]:
         """What a reader gives; its complaint with the host's name."""
         try:
             return read()
@@ -187,7 +187,7 @@ class HostsRun:
     """When all hosts had said how it went."""
 
     def __post_init__(self) -> None:
-        self._merging = Merging(len(self.hosts))
+        self._merging = MergeReports(len(self.hosts))
         self._cancel = _Cancel(*os.pipe())
         self._thread = threading.Thread(target=self._run, daemon=True)
         try:
@@ -203,9 +203,9 @@ class HostsRun:
         self.began_s = time.monotonic()
         self._thread.start()
 
-    def hear(self, wait_s: float) -> list[Told]:
+    def hear(self, wait_s: float) -> list[LoadReport]:
         """Windows that all hosts have reported. Raises Unreadable."""
-        found: list[Told] = []
+        found: list[LoadReport] = []
         reading = [each for each in self._following if not each.over]
         with selectors.DefaultSelector() as selector:
             for each in reading:
@@ -264,8 +264,8 @@ class HostsRun:
             if self._how.why and not self.wrong:
                 self.wrong, self.failed = self._how.why, True
 
-    def _finished(self) -> list[Told]:
-        found: list[Told] = []
+    def _finished(self) -> list[LoadReport]:
+        found: list[LoadReport] = []
         for index, each in enumerate(self._following):
             found += self._merging.add(index, each.told(each.reader.end))
         return found + self._merging.end()

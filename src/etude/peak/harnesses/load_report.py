@@ -38,7 +38,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class LoadReport:
     """A window, and what only a judgement of the generator needs."""
 
     window: Window
@@ -49,7 +49,7 @@ class Told:
     refused: int = 0
     lateness_p99_s: float | None = None
     """99 % of the requests that could be sent were sent at most so long after they were due; None: not reported."""
-    parts: tuple[Told, ...] = ()
+    parts: tuple[LoadReport, ...] = ()
     """What each of several generators reported of it; empty of one."""
 
     @property
@@ -66,11 +66,11 @@ class Told:
 class Reader(Protocol):
     """Of one run."""
 
-    def feed(self, text: str) -> list[Told]:
+    def feed(self, text: str) -> list[LoadReport]:
         """What the command printed since; called also when it printed nothing. Raises Unreadable."""
         ...
 
-    def end(self) -> list[Told]:
+    def end(self) -> list[LoadReport]:
         """What is left, when the command has ended. Raises Unreadable where it told nothing."""
         ...
 

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from etude.peak.bench import Enough
 from etude.peak.harnesses import processes
-from etude.peak.harnesses.load_report import Reader, Told
+from etude.peak.harnesses.load_report import LoadReport, Reader
 from etude.peak.machine_state import MachineState
 
 _CPU_S = 0.25
@@ -54,7 +54,7 @@ class LoadRun(Protocol):
     wrong: str
     """Why it is no whole run; empty if it is one."""
 
-    def hear(self, wait_s: float) -> list[Told]:
+    def hear(self, wait_s: float) -> list[LoadReport]:
         """What it has reported since; waits for that at most so long. Raises Unreadable."""
         ...
 
@@ -79,7 +79,7 @@ class LocalRun:
         self.ended, self.failed, self.wrong = False, False, ""
         self._used: list[Used] = []
 
-    def hear(self, wait_s: float) -> list[Told]:
+    def hear(self, wait_s: float) -> list[LoadReport]:
         """What it has reported since. Raises Unreadable."""
         command, reader = self._command, self._reader
         chunk = b"".join(processes.said(command, wait_s))
@@ -131,7 +131,7 @@ def _used_by_children_s() -> float:
 class Watched:
     """The outcome of one run of the load command."""
 
-    told: list[Told]
+    told: list[LoadReport]
     early: bool = False
     wrong: str = ""
     """Why it is no whole run; empty if it is one."""
@@ -156,7 +156,7 @@ class Watched:
         return self.early
 
 
-def told_by(watched: Watched, index: int) -> list[Told]:
+def told_by(watched: Watched, index: int) -> list[LoadReport]:
     """What one generator reported, of one or several."""
     return [each.parts[index] if each.parts else each for each in watched.told]
 

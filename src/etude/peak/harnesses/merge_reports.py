@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from etude.peak.harnesses.load_report import Told
+from etude.peak.harnesses.load_report import LoadReport
 from etude.peak.window import Window, together
 from etude.results.histograms import joined
 
@@ -19,7 +19,7 @@ from etude.results.histograms import joined
 class _Part:
     """Windows of one generator that are not merged yet, and where the first of them begins, s."""
 
-    waiting: list[Told]
+    waiting: list[LoadReport]
     begins_s: float = 0.0
 
     def ends_s(self) -> float:
@@ -30,9 +30,9 @@ class _Part:
         """Whether its next window belongs beyond an instant, if it is as long as the last."""
         return self.ends_s() + self.waiting[-1].window.duration_s / 2 >= until_s
 
-    def take(self, until_s: float) -> list[Told]:
+    def take(self, until_s: float) -> list[LoadReport]:
         """Its windows up to an instant: those whose middle is before it, the first in any case."""
-        taken: list[Told] = []
+        taken: list[LoadReport] = []
         while self.waiting:
             length_s = self.waiting[0].window.duration_s
             if taken and self.begins_s + length_s / 2 >= until_s:
@@ -42,22 +42,22 @@ class _Part:
         return taken
 
 
-class Merging:
+class MergeReports:
     """Merges the reports of one run, window by window."""
 
     def __init__(self, generators: int) -> None:
         self._parts = [_Part([]) for _ in range(generators)]
 
-    def add(self, generator: int, found: Sequence[Told]) -> list[Told]:
+    def add(self, generator: int, found: Sequence[LoadReport]) -> list[LoadReport]:
         """Take what one has reported since; the windows that all have reported now, each with its `parts`."""
         self._parts[generator].waiting += found
         return self._merged(whole=False)
 
-    def end(self) -> list[Told]:
+    def end(self) -> list[LoadReport]:
         """What is left once all have ended; what one reported beyond the others is left out."""
         return self._merged(whole=True)
 
-    def _merged(self, *, whole: bool) -> list[Told]:
+    def _merged(self, *, whole: bool) -> list[LoadReport]:
         merged = []
         while all(part.waiting for part in self._parts):
             until_s = max(part.begins_s + part.waiting[0].window.duration_s for part in self._parts)
@@ -67,14 +67,14 @@ class Merging:
         return merged
 
 
-def in_sequence(reports: Sequence[Told]) -> Told:
+def in_sequence(reports: Sequence[LoadReport]) -> LoadReport:
     """Windows of one generator, one after the other, as one."""
     if len(reports) == 1:
         return reports[0]
     return _added(reports, math.fsum(each.window.duration_s for each in reports), reports[-1:])
 
 
-def side_by_side(reports: Sequence[Told]) -> Told:
+def side_by_side(reports: Sequence[LoadReport]) -> LoadReport:
     """Windows of several generators, of the same stretch of time, as one of their mean duration."""
     durations_s = [each.window.duration_s for each in reports]
     alike = min(durations_s) == max(durations_s)
@@ -82,7 +82,7 @@ def side_by_side(reports: Sequence[Told]) -> Told:
     return replace(_added(reports, duration_s, reports), parts=tuple(reports))
 
 
-def _added(reports: Sequence[Told], duration_s: float, last: Sequence[Told]) -> Told:
+def _added(reports: Sequence[LoadReport], duration_s: float, last: Sequence[LoadReport]) -> LoadReport:
     """`last`: those that hold what is under way at the end."""
     windows = [each.window for each in reports]
     whole = together(windows)
@@ -94,7 +94,7 @@ def _added(reports: Sequence[Told], duration_s: float, last: Sequence[Told]) -> 
     waited_s = [each.window.waited_s for each in last if each.window.waited_s is not None]
     sent = [each.sent for each in reports if each.sent is not None]
     late_s = [each.lateness_p99_s for each in reports if each.lateness_p99_s is not None]
-    return Told(
+    return LoadReport(
         Window(
             duration_s,
             whole.offered,

@@ -14,7 +14,7 @@ import numpy as np
 
 from etude.errors import EDITED
 from etude.patterns import compile_pattern
-from etude.peak.harnesses.load_report import Reader, Run, Told, Unreadable, bounded, excerpt
+from etude.peak.harnesses.load_report import LoadReport, Reader, Run, Unreadable, bounded, excerpt
 from etude.peak.harnesses.tools import fio, hey, httperf, k6, pgbench, sysbench, vegeta
 from etude.peak.window import Window
 from etude.results.histograms import BadHistogram, Counted, decode
@@ -52,16 +52,16 @@ class OfTool:
     def __post_init__(self) -> None:
         self._reader: Reader = TOOLS[self.tool].reader(self.run)
 
-    def feed(self, text: str) -> list[Told]:
+    def feed(self, text: str) -> list[LoadReport]:
         """Windows that are over."""
         self._seen = (self._seen + text)[-2048:]
         return self._judged(lambda: self._reader.feed(text))
 
-    def end(self) -> list[Told]:
+    def end(self) -> list[LoadReport]:
         """What is left."""
         return self._judged(self._reader.end)
 
-    def _judged(self, read: Callable[[], list[Told]]) -> list[Told]:
+    def _judged(self, read: Callable[[], list[LoadReport]]) -> list[LoadReport]:
         try:
             found = read()
         except Unreadable:
@@ -101,7 +101,7 @@ class Windows:
     _offered: int = 0
     _ended: int = 0
 
-    def feed(self, text: str) -> list[Told]:
+    def feed(self, text: str) -> list[LoadReport]:
         """Of the lines that are whole. One that does not begin with a brace is the tool's own talk; a summary repeats
         what windows told."""
         *lines, self._text = (self._text + text).split("\n")
@@ -113,7 +113,7 @@ class Windows:
         bounded(self._unread, f"windows, JSON lines; what it printed ends with {excerpt(self._seen)!r}")
         return found
 
-    def end(self) -> list[Told]:
+    def end(self) -> list[LoadReport]:
         """A last line without its end is left out."""
         if not self._count:
             raise Unreadable(
@@ -121,7 +121,7 @@ class Windows:
             )
         return []
 
-    def _window(self, line: str) -> Told:
+    def _window(self, line: str) -> LoadReport:
         self._count += 1
         try:
             found = told(line)
@@ -130,7 +130,7 @@ class Windows:
             raise Unreadable(f"window {self._count} is {line[:80]!r}: {error}") from None
         return found
 
-    def _judge(self, found: Told) -> None:
+    def _judge(self, found: LoadReport) -> None:
         """Raises Unreadable for one that cannot be, after those before it, or that lacks what the goal limits."""
         window = found.window
         if window.completed:
@@ -150,7 +150,7 @@ class Windows:
             )
 
 
-def told(line: str) -> Told:
+def told(line: str) -> LoadReport:
     """One window. Raises Unreadable: which member is wrong, and what was expected."""
     try:
         document = json.loads(line)
@@ -177,7 +177,7 @@ def told(line: str) -> Told:
     if mean_s is None and latency is not None and latency.counts.size:
         mean_s = float(np.average(latency.values, weights=latency.counts)) * 1e-9
     busy_s = None if under_way is None else under_way * duration_s
-    return Told(
+    return LoadReport(
         Window(
             duration_s,
             offered,
@@ -249,14 +249,14 @@ class Figures:
     _text: list[str] = field(default_factory=list)
     _size: int = 0
 
-    def feed(self, text: str) -> list[Told]:
+    def feed(self, text: str) -> list[LoadReport]:
         """Nothing before the end."""
         self._size += len(text)
         bounded(self._size, "a report")
         self._text.append(text)
         return []
 
-    def end(self) -> list[Told]:
+    def end(self) -> list[LoadReport]:
         """The one window."""
         found = self.find("".join(self._text), self.places)
         duration_s = found.get("duration", self.run.runlength_s)
@@ -284,7 +284,7 @@ class Figures:
         offered = number("offered") if "offered" in self.places else due
         mean_s = found.get("mean") if completed else None
         window = Window(duration_s, offered, completed, failed, mean_s, coarse(found, completed))
-        return [Told(window, begun)]
+        return [LoadReport(window, begun)]
 
     def _is_rate(self, name: str) -> bool:
         unit = self.places[name].unit if name in self.places else None

@@ -16,7 +16,7 @@ from scipy import optimize
 from etude.peak.bench import Enough
 from etude.peak.goal import Criterion
 from etude.peak.harnesses.load_report import counted
-from etude.peak.task import Offer, Trial
+from etude.peak.task import Trial, TrialRequest
 from etude.peak.window import Window
 from etude.results.histograms import Counted
 
@@ -93,7 +93,7 @@ class RequestQueue:
         self._fixed_cost_s, self._window_s = fixed_cost_s, window_s
         self._marked = 0
 
-    def run(self, offer: Offer, enough: Enough) -> Trial:
+    def run(self, offer: TrialRequest, enough: Enough) -> Trial:
         """Offer a load, until its time is over or `enough` says so."""
         windows, warm_up_s = self._windows(offer)
         count = next((n for n in range(1, len(windows)) if enough(windows[:n])), len(windows))
@@ -109,7 +109,7 @@ class RequestQueue:
             "server" if completed < BEHIND * due else None,
         )
 
-    def _windows(self, offer: Offer) -> tuple[tuple[Window, ...], float]:
+    def _windows(self, offer: TrialRequest) -> tuple[tuple[Window, ...], float]:
         """All that the trial would have, and what its declared warm-up takes, s. A window's answers are of the requests
         that were due in it."""
         trouble, runlength_s = self.trouble, offer.runlength_s

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from etude.peak.bench import Enough
 from etude.peak.harnesses.curves import LIMIT_MS, Curve, Stalls, manners_of, saturation
 from etude.peak.harnesses.noise import NOISE, Floats, Noise
-from etude.peak.task import Offer, Trial
+from etude.peak.task import Trial, TrialRequest
 from etude.peak.window import Window
 
 Counts = NDArray[np.int64]
@@ -77,7 +77,7 @@ class SimulatedServer:
         self.spent_s += cost_s
         self._overloaded_at = None
 
-    def run(self, offer: Offer, enough: Enough) -> Trial:
+    def run(self, offer: TrialRequest, enough: Enough) -> Trial:
         """Offer a load, until its time is over or `enough` says so. Raises ValueError where there is nothing to run."""
         if not (offer.load > 0 and offer.runlength_s > 0 and math.isfinite(offer.load * offer.runlength_s)):
             raise ValueError(f"a load and a run length must be above 0: {offer}")
@@ -96,7 +96,7 @@ class SimulatedServer:
         self._passes(trial)
         return trial
 
-    def _windows(self, offer: Offer) -> tuple[Window, ...]:
+    def _windows(self, offer: TrialRequest) -> tuple[Window, ...]:
         """All that the trial would have, drawn at once."""
         rng = np.random.default_rng(np.random.SeedSequence(self._seed, spawn_key=(self.trials,)))
         rho = offer.load / self.peak_now

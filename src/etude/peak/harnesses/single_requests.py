@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from etude.peak.harnesses.load_report import Run, Told, Unreadable, counted, excerpt
+from etude.peak.harnesses.load_report import LoadReport, Run, Unreadable, counted, excerpt
 from etude.peak.window import Window
 
 DISORDER_S = 1.0
@@ -51,7 +51,7 @@ class SingleRequests:
     _until: int = 0
     """Windows that were told."""
 
-    def feed(self, text: str) -> list[Told]:
+    def feed(self, text: str) -> list[LoadReport]:
         """Windows that are over, and a little more."""
         *lines, self._text = (self._text + text).split("\n")
         self._seen = (self._seen + text)[-2048:]
@@ -59,7 +59,7 @@ class SingleRequests:
             self._read(line)
         return self._windows(self._last_s - DISORDER_S)
 
-    def end(self) -> list[Told]:
+    def end(self) -> list[LoadReport]:
         """What is left, the last window perhaps a shorter one."""
         self._read(self._text)
         self._text = ""
@@ -97,7 +97,7 @@ class SingleRequests:
                     f"{self.run.runlength_s:g} s, the first of which began at {self._from_s:.17g} s"
                 )
 
-    def _windows(self, until_s: float) -> list[Told]:
+    def _windows(self, until_s: float) -> list[LoadReport]:
         """All that end by then, and were not told."""
         found = []
         while self._from_s + (self._until + 1) * self.run.window_s <= until_s + 1e-9:
@@ -106,7 +106,7 @@ class SingleRequests:
             self._until += 1
         return found
 
-    def _window(self, from_s: float, until_s: float) -> Told:
+    def _window(self, from_s: float, until_s: float) -> LoadReport:
         end_s = self._from_s + until_s + 1e-9
         inside = [each for each in self._held if each.ended_s <= end_s]
         self._held = [each for each in self._held if each.ended_s > end_s]
@@ -114,4 +114,4 @@ class SingleRequests:
         mean_s = float(took_s.mean()) if took_s.size else None
         due = self.run.due(from_s, until_s, len(inside))
         failed = len(inside) - took_s.size
-        return Told(Window(until_s - from_s, due, took_s.size, failed, mean_s, counted(took_s * 1e9)))
+        return LoadReport(Window(until_s - from_s, due, took_s.size, failed, mean_s, counted(took_s * 1e9)))

@@ -18,7 +18,7 @@ from etude.peak import diagnostics
 from etude.peak.diagnostics import not_bracketed
 from etude.peak.policies.belief.curves import CAP
 from etude.peak.policies.belief.evidence import Evidence, between, gathered, of_windows
-from etude.peak.task import Answer, Finding, Offer, Task, Trial
+from etude.peak.task import Answer, Finding, Task, Trial, TrialRequest
 from etude.peak.window import Window
 
 GROWTH = 2.0
@@ -39,7 +39,7 @@ class Bracket:
 
     name = "bracket"
 
-    def decide(self, task: Task, trials: Sequence[Trial]) -> Offer | Answer:
+    def decide(self, task: Task, trials: Sequence[Trial]) -> TrialRequest | Answer:
         """The next load of the bracket, or its middle."""
         known = gathered(task, trials)
         if not known:
@@ -51,16 +51,18 @@ class Bracket:
         if task.promise == "rate" and high / max(low, 1e-12) <= tolerance(task):
             for end in (low, high):
                 if _count(known, end) < LEAST_TRIALS:
-                    return Offer(end, task.runlength_s, "an end of the bracket, once more")
+                    return TrialRequest(end, task.runlength_s, "an end of the bracket, once more")
             return _answer(task, trials, known, math.sqrt(low * high), True, "")
         ended = _bounds(task, trials, known, low, high)
         return (
             ended
             if ended is not None
-            else Offer(_next(task, known, low, high), task.runlength_s, "halves the bracket")
+            else TrialRequest(_next(task, known, low, high), task.runlength_s, "halves the bracket")
         )
 
-    def enough(self, task: Task, trials: Sequence[Trial], offer: Offer, windows: Sequence[Window]) -> bool:
+    def enough(
+        self, task: Task, trials: Sequence[Trial], offer: TrialRequest, windows: Sequence[Window]
+    ) -> bool:
         """When its side is clear."""
         if len(windows) < LEAST_WINDOWS:
             return False
@@ -188,20 +190,20 @@ def _count(known: Sequence[Evidence], load: float) -> int:
     return sum(each.load == load for each in known)
 
 
-def _blind(task: Task, trials: Sequence[Trial]) -> Offer | Answer:
+def _blind(task: Task, trials: Sequence[Trial]) -> TrialRequest | Answer:
     """Down from loads that could not be offered, while there are lower ones."""
     if not trials:
-        return Offer(task.seed_load or task.lowest, task.runlength_s, "where it begins")
+        return TrialRequest(task.seed_load or task.lowest, task.runlength_s, "where it begins")
     last = trials[-1]
     if not last.offered and last.load > task.lowest:
         load = max(last.load / GROWTH**2, task.lowest)
-        return Offer(
+        return TrialRequest(
             float(round(load)) if task.whole else load,
             task.runlength_s,
             f"{task.load_text(last.load)} was not offered",
         )
     if sum(trial.load == last.load for trial in trials) < MOST_BLIND:
-        return Offer(last.load, task.runlength_s, "once more")
+        return TrialRequest(last.load, task.runlength_s, "once more")
     why = "no trial tells anything of the server"
     return Answer(None, 0.0, math.inf, 0.0, False, why, diagnostics.findings(task, trials))
 

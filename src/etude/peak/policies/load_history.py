@@ -22,7 +22,7 @@ OVERLAP_CONFIDENCE = 0.95
 Side = Literal["fine", "too much", "near"]
 
 
-class Visits:
+class LoadHistory:
     """Says what trials tell of the server. It remembers those that it was shown before, and only so that it need not
     read them again: what it says depends on its arguments alone."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from etude.peak.task import Answer, Offer, Task, Trial
+from etude.peak.task import Answer, Task, Trial, TrialRequest
 from etude.peak.window import Window
 
 
@@ -18,11 +18,13 @@ class Policy(Protocol):
 
     name: str
 
-    def decide(self, task: Task, trials: Sequence[Trial]) -> Offer | Answer:
+    def decide(self, task: Task, trials: Sequence[Trial]) -> TrialRequest | Answer:
         """The next trial, or the end. Draws, if any, come from `task.seed` and the number of trials."""
         ...
 
-    def enough(self, task: Task, trials: Sequence[Trial], offer: Offer, windows: Sequence[Window]) -> bool:
+    def enough(
+        self, task: Task, trials: Sequence[Trial], offer: TrialRequest, windows: Sequence[Window]
+    ) -> bool:
         """Whether the trial that runs may end after these windows of it."""
         ...
 

@@ -42,9 +42,9 @@ from etude.peak.policies.belief.second_looks import (
     rising,
     shedding,
 )
-from etude.peak.policies.belief.target import Held, answered, held, reach, unbracketed
+from etude.peak.policies.belief.target import TargetCheck, answered, held, reach, unbracketed
 from etude.peak.policies.bracket import Bracket
-from etude.peak.task import Answer, Finding, Offer, Task, Trial
+from etude.peak.task import Answer, Finding, Task, Trial, TrialRequest
 from etude.peak.window import Window
 
 WATCHED = 8
@@ -84,7 +84,7 @@ class Posterior:
         self.watched = watched
         family()  # made here, so that no decision waits for it
 
-    def decide(self, task: Task, trials: Sequence[Trial]) -> Offer | Answer:
+    def decide(self, task: Task, trials: Sequence[Trial]) -> TrialRequest | Answer:
         """The next load, a second look, or the answer."""
         known = gathered(task, trials)
         if not known and (trials or task.seed_spread is None):
@@ -101,7 +101,7 @@ class Posterior:
         misfit = fits_not(task, belief, known)
         if misfit is not None:
             decision = self._fallback.decide(task, trials)
-            return decision if isinstance(decision, Offer) else with_finding(decision, misfit)
+            return decision if isinstance(decision, TrialRequest) else with_finding(decision, misfit)
         bound = beyond(task, trials, belief, known)
         if bound is not None:
             return bound
@@ -115,7 +115,7 @@ class Posterior:
                 or answer(task, trials, belief, now, "")
             )
         load, why = next_load(task, belief, known, trials, most)
-        return Offer(load, task.runlength_s, why)
+        return TrialRequest(load, task.runlength_s, why)
 
     def _stale(self, task: Task, trials: Sequence[Trial]) -> bool:
         if len(trials) < 2 * STALE or len(trials) % STALE:
@@ -123,7 +123,9 @@ class Posterior:
         then, now = (self.best(task, made, "") for made in (trials[:-STALE], trials))
         return width_of(now) > NARROWER * width_of(then) or width_of(now) == math.inf
 
-    def enough(self, task: Task, trials: Sequence[Trial], offer: Offer, windows: Sequence[Window]) -> bool:
+    def enough(
+        self, task: Task, trials: Sequence[Trial], offer: TrialRequest, windows: Sequence[Window]
+    ) -> bool:
         """When the promise is met with these, or their side of the limit is clear and that is all one wants to know."""
         known = gathered(task, trials)
         now = of_windows(task.goal, offer.load, windows, len(trials))
@@ -152,7 +154,12 @@ class Posterior:
         return self.watched if now.value < 0 else LEAST_WINDOWS
 
     def _told(
-        self, task: Task, trials: Sequence[Trial], offer: Offer, windows: Sequence[Window], now: Evidence
+        self,
+        task: Task,
+        trials: Sequence[Trial],
+        offer: TrialRequest,
+        windows: Sequence[Window],
+        now: Evidence,
     ) -> bool:
         """Whether one whose side is not clear tells enough."""
         known = usable(gathered(task, trials))
@@ -184,7 +191,7 @@ def usable(known: Sequence[Evidence]) -> list[Evidence]:
     return [replace(each, slow_share=share) for each in rising(without(known, disturbed(known)))]
 
 
-def once_more(task: Task, known: Sequence[Evidence], rate: float) -> Offer | None:
+def once_more(task: Task, known: Sequence[Evidence], rate: float) -> TrialRequest | None:
     """Another trial of a load that an answer rests on; None where it rests on none. More is asked of an answer without
     the load that is too much."""
     left = usable(known)
@@ -193,22 +200,22 @@ def once_more(task: Task, known: Sequence[Evidence], rate: float) -> Offer | Non
         marked = load == too_much and after_overload(left, load)
         strict = load == too_much and not task.seed_trials
         if marked or rests_on(task, left, rate, load, STANDS_TOO_MUCH if strict else STANDS):
-            return Offer(load, task.runlength_s, why)
+            return TrialRequest(load, task.runlength_s, why)
     made = sum(each.load == too_much for each in left)
     if too_much is None or made >= DOUBTED:
         return None
     if slow_share(known) or (made < SURPRISED and surprising(task, left, too_much)):
-        return Offer(too_much, task.runlength_s, "a slow mode may have made it too much")
+        return TrialRequest(too_much, task.runlength_s, "a slow mode may have made it too much")
     return None
 
 
-def nearer(task: Task, known: Sequence[Evidence], rate: float, most: float) -> Offer | None:
+def nearer(task: Task, known: Sequence[Evidence], rate: float, most: float) -> TrialRequest | None:
     """A trial at the answer, where all were so far below the limit, or above it, that they give but a bound."""
     load = float(round(rate)) if task.whole else rate
     tried = any(abs(math.log(each.load / load)) < TRIED for each in known)
     if unbracketed(task, known, rate) is None or load > most or tried:
         return None
-    return Offer(load, task.runlength_s, "no load near the limit was tried yet")
+    return TrialRequest(load, task.runlength_s, "no load near the limit was tried yet")
 
 
 def after_overload(known: Sequence[Evidence], load: float) -> bool:
@@ -289,7 +296,7 @@ def with_finding(found: Answer, finding: Finding) -> Answer:
 
 def beyond(
     task: Task, trials: Sequence[Trial], belief: Belief, known: Sequence[Evidence]
-) -> Offer | Answer | None:
+) -> TrialRequest | Answer | None:
     """The end of a search whose peak is outside the loads that can be offered; None while that is not sure."""
     most = reach(task, trials)
     under, over = float(belief.below(task.lowest)), 1 - float(belief.below(most))
@@ -298,7 +305,7 @@ def beyond(
     if under >= task.confidence and len(at_lowest) >= 2:
         higher = min(3 * task.lowest, most)
         if all(each.load <= task.lowest for each in known) and higher > task.lowest:
-            return Offer(higher, task.runlength_s, "whether a higher load is too much as well")
+            return TrialRequest(higher, task.runlength_s, "whether a higher load is too much as well")
         what = f"{task.load_text(task.lowest)}, the lowest load, is too much already"
         return bounded(task, trials, Finding("below-lowest", what), 0.0, task.lowest, under)
     if over >= task.confidence and len(at_most) >= 2:
@@ -317,7 +324,7 @@ def bounded(
     return Answer(None, low, high, sure, False, finding.what, (finding, *diagnostics.findings(task, trials)))
 
 
-def answer(task: Task, trials: Sequence[Trial], belief: Belief, now: Held, why: str) -> Answer:
+def answer(task: Task, trials: Sequence[Trial], belief: Belief, now: TargetCheck, why: str) -> Answer:
     """What is believed, unless something was found that it does not allow for."""
     tail = (1 - task.confidence) / 2
     found = tuple(with_rates(task, trials, each) for each in diagnostics.findings(task, trials))
@@ -356,7 +363,7 @@ def with_rates(task: Task, trials: Sequence[Trial], finding: Finding) -> Finding
     )
 
 
-def stands(task: Task, trials: Sequence[Trial], now: Held, finding: Finding) -> bool:
+def stands(task: Task, trials: Sequence[Trial], now: TargetCheck, finding: Finding) -> bool:
     """Whether the promise holds against a finding: without stalls the answer is as good; and a peak is one, also where
     above it less is answered."""
     if finding.kind == "disturbed":

@@ -19,9 +19,9 @@ import math
 from collections.abc import Callable, Sequence
 
 from etude.peak.policies.answer import adjacent, beyond, found, unfinished
-from etude.peak.policies.load_history import MOST_FOR_STUDENT, Visits, allowed, half_width, side
+from etude.peak.policies.load_history import MOST_FOR_STUDENT, LoadHistory, allowed, half_width, side
 from etude.peak.slo_ratio import Reading
-from etude.peak.task import Answer, Finding, Offer, Task, Trial
+from etude.peak.task import Answer, Finding, Task, Trial, TrialRequest
 from etude.peak.window import Window
 from etude.stats.shape import normality
 
@@ -43,24 +43,28 @@ class Stopping:
     def __init__(self, name: str, pick: Pick) -> None:
         self.name = name
         self._pick = pick
-        self._visits = Visits()
+        self._visits = LoadHistory()
 
-    def decide(self, task: Task, trials: Sequence[Trial]) -> Offer | Answer:
+    def decide(self, task: Task, trials: Sequence[Trial]) -> TrialRequest | Answer:
         """More trials at the load of the last one, or another load, or the end."""
         if not trials:
-            return Offer(first_load(task), task.runlength_s, "the first load")
+            return TrialRequest(first_load(task), task.runlength_s, "the first load")
         visits = self._visits.of(task.goal, trials)
         load = trials[-1].load
         if nothing_learnt(self._visits.values(task.goal, trials)):
             return unfinished(task, visits, *why_nothing(task, trials[-1]))
         here = next((visit for visit in visits if visit.load == load), None)
         if here is None or len(here.values) < FEWEST:
-            return Offer(load, task.runlength_s, f"{task.load_text(load)} takes {FEWEST} trials at least")
+            return TrialRequest(
+                load, task.runlength_s, f"{task.load_text(load)} takes {FEWEST} trials at least"
+            )
         if side(task, here) == "near":
             return self._at_peak(task, visits, here)
         return self._elsewhere(task, visits)
 
-    def enough(self, task: Task, trials: Sequence[Trial], offer: Offer, windows: Sequence[Window]) -> bool:
+    def enough(
+        self, task: Task, trials: Sequence[Trial], offer: TrialRequest, windows: Sequence[Window]
+    ) -> bool:
         """Never."""
         return False
 
@@ -68,7 +72,7 @@ class Stopping:
         """The best load so far."""
         return unfinished(task, self._visits.of(task.goal, trials), why)
 
-    def _at_peak(self, task: Task, visits: Sequence[Reading], here: Reading) -> Offer | Answer:
+    def _at_peak(self, task: Task, visits: Sequence[Reading], here: Reading) -> TrialRequest | Answer:
         reached = accuracy(task, here)
         n = len(here.values)
         said = f"{here.mean:.2f} of the limit at {task.load_text(here.load)}"
@@ -77,9 +81,9 @@ class Stopping:
             return found(task, visits, here.load, said)
         if n >= MOST_AT_A_LOAD:
             return unfinished(task, visits, f"{said}: no more are made at one load")
-        return Offer(here.load, task.runlength_s, said)
+        return TrialRequest(here.load, task.runlength_s, said)
 
-    def _elsewhere(self, task: Task, visits: Sequence[Reading]) -> Offer | Answer:
+    def _elsewhere(self, task: Task, visits: Sequence[Reading]) -> TrialRequest | Answer:
         ended = beyond(task, visits) or adjacent(task, visits)
         if ended is not None:
             return ended
@@ -91,7 +95,7 @@ class Stopping:
             return unfinished(
                 task, visits, f"{task.load_text(load)} was to be tried again: the policy does not get on"
             )
-        return Offer(
+        return TrialRequest(
             load,
             task.runlength_s,
             f"{last.mean:.2f} of the limit at {task.load_text(last.load)}: {side(task, last)}",

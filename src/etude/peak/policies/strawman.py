@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 from etude.peak.policies.answer import allowed_ends, found, unfinished
 from etude.peak.policies.linear import step
-from etude.peak.policies.load_history import Visits, allowed
+from etude.peak.policies.load_history import LoadHistory, allowed
 from etude.peak.policies.stopping import first_load, nothing_learnt, why_nothing
 from etude.peak.slo_ratio import Reading
-from etude.peak.task import Answer, Finding, Offer, Task, Trial
+from etude.peak.task import Answer, Finding, Task, Trial, TrialRequest
 from etude.peak.window import Window
 
 TRIALS = 10
@@ -28,12 +28,12 @@ class Strawman:
     name = "strawman"
 
     def __init__(self) -> None:
-        self._visits = Visits()
+        self._visits = LoadHistory()
 
-    def decide(self, task: Task, trials: Sequence[Trial]) -> Offer | Answer:
+    def decide(self, task: Task, trials: Sequence[Trial]) -> TrialRequest | Answer:
         """Another of the ten, or another load, or the end."""
         if not trials:
-            return Offer(first_load(task), RUNLENGTH_S, "the first load")
+            return TrialRequest(first_load(task), RUNLENGTH_S, "the first load")
         visits = self._visits.of(task.goal, trials)
         load = trials[-1].load
         if nothing_learnt(self._visits.values(task.goal, trials)):
@@ -41,10 +41,12 @@ class Strawman:
         here = next((visit for visit in visits if visit.load == load), None)
         if here is None or len(here.values) < TRIALS:
             made = 0 if here is None else len(here.values)
-            return Offer(load, RUNLENGTH_S, f"trial {made + 1} of {TRIALS} at {task.load_text(load)}")
+            return TrialRequest(load, RUNLENGTH_S, f"trial {made + 1} of {TRIALS} at {task.load_text(load)}")
         return self._stepped(task, visits, here)
 
-    def enough(self, task: Task, trials: Sequence[Trial], offer: Offer, windows: Sequence[Window]) -> bool:
+    def enough(
+        self, task: Task, trials: Sequence[Trial], offer: TrialRequest, windows: Sequence[Window]
+    ) -> bool:
         """Never."""
         return False
 
@@ -52,7 +54,7 @@ class Strawman:
         """The best load so far."""
         return unfinished(task, self._visits.of(task.goal, trials), why)
 
-    def _stepped(self, task: Task, visits: Sequence[Reading], here: Reading) -> Offer | Answer:
+    def _stepped(self, task: Task, visits: Sequence[Reading], here: Reading) -> TrialRequest | Answer:
         saturated = here.mean > 1
         fine = max((visit.load for visit in visits if visit.mean <= 1), default=None)
         too_much = min((visit.load for visit in visits if visit.mean > 1), default=None)
@@ -70,4 +72,4 @@ class Strawman:
             finding = Finding("below-lowest" if saturated else "above-highest", f"{said}, {which}")
             return unfinished(task, visits, f"{said}, {which}", (finding,))
         after = here.load + (-step(task) if saturated else step(task))
-        return Offer(allowed(task, after), RUNLENGTH_S, said)
+        return TrialRequest(allowed(task, after), RUNLENGTH_S, said)

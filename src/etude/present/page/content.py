@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from etude.analysis.verdict import Verdict
-from etude.analysis.warnings import Warning, meaning_of
+from etude.analysis.warnings import DataWarning, meaning_of
 from etude.present.page.answers import Answer, answers_of, headline
 from etude.present.page.expectations import Expectation, expectations_of
 from etude.present.page.gather import Gathered
 from etude.present.page.method_notes import explanations
 from etude.present.page.monitor_section import monitored_parts
 from etude.present.page.rawdata import anchor, raw_data, warning_anchor
-from etude.present.page.section import Part
+from etude.present.page.section import Section
 from etude.present.page.tables import (
     Table,
     comparisons_table,
@@ -97,14 +97,14 @@ class Content:
     data: Mapping[str, Any]
     details: tuple[str, ...]
     """What stands behind each comparison, a sentence each."""
-    parts: tuple[Part, ...] = ()
+    parts: tuple[Section, ...] = ()
     """Of searches and surfaces."""
-    beside: tuple[Part, ...] = ()
+    beside: tuple[Section, ...] = ()
     """What ran beside the trials."""
 
 
 def content_of(
-    found: Gathered, title: str | None = None, now: datetime | None = None, parts: Sequence[Part] = ()
+    found: Gathered, title: str | None = None, now: datetime | None = None, parts: Sequence[Section] = ()
 ) -> Content:
     """Put everything into words and tables, without secrets.
 
@@ -155,7 +155,7 @@ def _warnings(verdict: Verdict, result: int) -> list[Warned]:
     return [_warned(each, result, number, places) for number, each in enumerate(verdict.every)]
 
 
-def _warned(warning: Warning, result: int, number: int, places: Mapping[str, Any]) -> Warned:
+def _warned(warning: DataWarning, result: int, number: int, places: Mapping[str, Any]) -> Warned:
     place, _ = places.get(warning.test, (None, None))
     return Warned(
         warning_anchor(result, number),

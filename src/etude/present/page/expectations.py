@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from etude.analysis.comparison import Comparison
-from etude.analysis.cross_session import Across
+from etude.analysis.cross_session import CrossSession
 from etude.analysis.gate import answers, parse_bound
 from etude.analysis.verdict import TestVerdict, Verdict
 from etude.errors import EtudeError
@@ -55,7 +55,9 @@ def expectations_of(found: Gathered) -> tuple[Expectation, ...]:
     return tuple(result)
 
 
-def _judged(expect: str, test: TestVerdict, verdict: Verdict, across: Sequence[Across]) -> tuple[str, str]:
+def _judged(
+    expect: str, test: TestVerdict, verdict: Verdict, across: Sequence[CrossSession]
+) -> tuple[str, str]:
     others = [a for a in across if a.other == test.test]
     try:
         bound = parse_bound(expect.strip().rstrip("."))

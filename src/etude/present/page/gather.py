@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from etude.analysis.cross_session import Across, compare_with_first
+from etude.analysis.cross_session import CrossSession, compare_with_first
 from etude.analysis.differences import Difference, compare
 from etude.analysis.load_subject import read_subject
 from etude.analysis.subject import Subject
 from etude.analysis.summaries import Summaries
 from etude.analysis.verdict import Verdict, verdict
-from etude.analysis.verdict_options import Judging
+from etude.analysis.verdict_options import VerdictOptions
 from etude.masking import Mask, mask_of_all
 from etude.results.reader import first_measurement
 
@@ -23,7 +23,7 @@ class Gathered:
     """What was read, in the order in which it was named; the first is the baseline of the others."""
 
     verdicts: tuple[Verdict, ...]
-    across: tuple[Across, ...]
+    across: tuple[CrossSession, ...]
     without: tuple[str, ...]
     """Why some results are not compared with the first."""
     summaries: tuple[Summaries, ...]
@@ -32,14 +32,14 @@ class Gathered:
     """Of each later result of ours: its label, and what differs from the first one's machine."""
     commands: Mapping[tuple[str, str], str]
     """By label and test, where they are known: what was run."""
-    judging: Judging
+    judging: VerdictOptions
     mask: Mask = field(default_factory=Mask)
     """The secrets of all results, which must not stand in a page."""
 
 
 def gather(
     paths: Sequence[str],
-    judging: Judging | None = None,
+    judging: VerdictOptions | None = None,
     metric: str | None = None,
     between_sittings: float | None = None,
 ) -> Gathered:
@@ -50,7 +50,7 @@ def gather(
     Raises:
         InputError: a path cannot be read; UsageError: no such metric or test.
     """
-    judging = judging or Judging(full=True)
+    judging = judging or VerdictOptions(full=True)
     subjects: list[Subject] = []
     summaries: list[Summaries] = []
     for path in paths:
@@ -71,7 +71,7 @@ def gather(
     )
 
 
-def _judge(subject: Subject, metric: str | None, judging: Judging) -> Verdict:
+def _judge(subject: Subject, metric: str | None, judging: VerdictOptions) -> Verdict:
     """All metrics are summarised; `metric` is judged, where it is given."""
     if metric is None:
         return verdict(subject, None, judging)
@@ -80,8 +80,8 @@ def _judge(subject: Subject, metric: str | None, judging: Judging) -> Verdict:
 
 
 def _across(
-    verdicts: Sequence[Verdict], judging: Judging, between: float | None
-) -> tuple[list[Across], list[str]]:
+    verdicts: Sequence[Verdict], judging: VerdictOptions, between: float | None
+) -> tuple[list[CrossSession], list[str]]:
     if len(verdicts) < 2:
         return [], []
     subjects = [verdict.subject for verdict in verdicts]

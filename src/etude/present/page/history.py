@@ -9,7 +9,7 @@ from etude.figures.history import history
 from etude.history.metric_history import Course
 from etude.present.history_text import heading, limits_text, lines, named, p_text
 from etude.present.page.html import to_page
-from etude.present.page.section import Paragraphs, Part, Picture
+from etude.present.page.section import Paragraphs, Picture, Section
 from etude.present.page.tables import Table, number, words
 from etude.store.entry import SHORT
 from etude.units.formatting import quantity
@@ -31,7 +31,7 @@ def history_page(found: Sequence[Course], now: datetime | None = None) -> str:
     return to_page("history.html.j2", title=title, made=made, version=__version__, parts=parts)
 
 
-def _part(course: Course, place: int) -> Part:
+def _part(course: Course, place: int) -> Section:
     said = Paragraphs("What is seen", (f"{heading(course)}.", *lines(course)))
     picture = Picture(
         f"Each point is a result, the line is the level between steps, on {course.machine.name}",
@@ -39,7 +39,7 @@ def _part(course: Course, place: int) -> Part:
         SIZE,
     )
     tables = tuple(t for t in (_steps(course, place), _results(course, place)) if t.rows)
-    return Part(f"machine-{place}", course.machine.name, (said,), (picture,), tables)
+    return Section(f"machine-{place}", course.machine.name, (said,), (picture,), tables)
 
 
 def _steps(course: Course, place: int) -> Table:

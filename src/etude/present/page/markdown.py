@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from etude.present.page.answers import stopped
 from etude.present.page.content import Content
-from etude.present.page.section import Part
+from etude.present.page.section import Section
 from etude.present.page.tables import Table
 
 MOST_ROWS = 40
@@ -70,7 +70,7 @@ def _lines(c: Content) -> Iterator[str]:
     )
 
 
-def _part(part: Part) -> Iterator[str]:
+def _part(part: Section) -> Iterator[str]:
     yield from ("", f"### {escaped(part.heading)}", "")
     for each in part.paragraphs:
         yield f"- **{escaped(each.heading)}**"

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from etude.analysis.interference import every, load_monitors
 from etude.analysis.verdict import Verdict
-from etude.analysis.warnings import Warning
+from etude.analysis.warnings import DataWarning
 from etude.errors import InputError
 from etude.figures.data import Figure
 from etude.figures.monitor import WIDTH_IN, height_of, monitor_figure
 from etude.present.page.gather import Gathered
-from etude.present.page.section import Paragraphs, Part, Picture
+from etude.present.page.section import Paragraphs, Picture, Section
 from etude.results.monitor import Monitor
 from etude.units.formatting import percent
 
@@ -24,14 +24,14 @@ SHORT = 60
 KEY = "monitor"
 
 
-def monitored_parts(found: Gathered) -> tuple[Part, ...]:
+def monitored_parts(found: Gathered) -> tuple[Section, ...]:
     """One for each result that was monitored."""
     several = len(found.verdicts) > 1
     parts = (_part(verdict, number, several) for number, verdict in enumerate(found.verdicts))
     return tuple(part for part in parts if part is not None)
 
 
-def _part(verdict: Verdict, number: int, several: bool) -> Part | None:
+def _part(verdict: Verdict, number: int, several: bool) -> Section | None:
     subject = verdict.subject
     try:
         monitors = load_monitors(subject.directory, subject.experiment)
@@ -60,9 +60,9 @@ def _made(
     verdict: Verdict,
     paragraphs: Sequence[Paragraphs],
     pictures: tuple[Picture, ...],
-) -> Part:
+) -> Section:
     heading = "What ran beside the trials" + (f" of {verdict.subject.label}" if several else "")
-    return Part(f"{KEY}-{number}", heading, tuple(paragraphs), pictures, ())
+    return Section(f"{KEY}-{number}", heading, tuple(paragraphs), pictures, ())
 
 
 def _how(monitors: Mapping[int, Monitor]) -> Iterator[str]:
@@ -78,7 +78,7 @@ def _how(monitors: Mapping[int, Monitor]) -> Iterator[str]:
 
 
 def _pictures(
-    verdict: Verdict, monitors: Mapping[int, Monitor], told: Sequence[Warning]
+    verdict: Verdict, monitors: Mapping[int, Monitor], told: Sequence[DataWarning]
 ) -> Iterator[Picture]:
     subject = verdict.subject
     for sitting, monitor in list(monitors.items())[:MOST_SITTINGS]:

@@ -9,12 +9,12 @@ import numpy as np
 
 from etude.analysis.default_metrics import usual_metrics
 from etude.analysis.verdict import Verdict
-from etude.analysis.warnings import Warning
+from etude.analysis.warnings import DataWarning
 from etude.masking import Mask
 from etude.present.page.gather import Gathered
 from etude.results.series import Column, Series
 from etude.stats.compare import Ratio
-from etude.stats.cross_session import Refused, SittingsRatio
+from etude.stats.cross_session import CrossSessionRatio, Refused
 from etude.units.formatting import scale_of
 
 MOST_VALUES = 250_000
@@ -45,7 +45,7 @@ def raw_data(found: Gathered) -> dict[str, Any]:
     }
 
 
-def _ratio(base: str, other: str, metric: str, found: Ratio | SittingsRatio) -> dict[str, Any]:
+def _ratio(base: str, other: str, metric: str, found: Ratio | CrossSessionRatio) -> dict[str, Any]:
     ends = {"ratio": found.ratio, "low": found.low, "high": found.high}
     return {"base": printable(base), "other": printable(other), "metric": metric} | ends
 
@@ -108,7 +108,7 @@ def _test(
     }
 
 
-def _flags(warnings: Sequence[Warning], series: Series) -> dict[str, list[str]]:
+def _flags(warnings: Sequence[DataWarning], series: Series) -> dict[str, list[str]]:
     """By trial: the kinds of the warnings that name it."""
     found: dict[str, list[str]] = {}
     for warning in warnings:

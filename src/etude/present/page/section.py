@@ -36,7 +36,7 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Part:
+class Section:
     """One section."""
 
     key: str

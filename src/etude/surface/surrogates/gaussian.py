@@ -9,7 +9,7 @@ import numpy as np
 
 from etude.surface.factors import Cell, Floats, Space
 from etude.surface.samples import Known
-from etude.surface.surrogates.gp_linear_mean import Around
+from etude.surface.surrogates.gp_linear_mean import GpLinearMean
 from etude.surface.surrogates.process import Alone, Data, Prior, fitted
 
 LEVEL, SLOPE = 1.0, 0.6
@@ -26,11 +26,11 @@ class Gaussian:
     prior: Prior = SMOOTH
     name: str = "gp"
 
-    def fit(self, space: Space, known: Known) -> Around | None:
+    def fit(self, space: Space, known: Known) -> GpLinearMean | None:
         return _fitted(space, known, self.prior, self.name) if len(known.cells) >= LEAST else None
 
 
-def _fitted(space: Space, known: Known, prior: Prior, name: str, start: Floats | None = None) -> Around:
+def _fitted(space: Space, known: Known, prior: Prior, name: str, start: Floats | None = None) -> GpLinearMean:
     centre = float(known.log.mean())
     process = fitted(Data(space, known, known.log - centre, trend(space, known.cells)), prior, start)
 
@@ -40,7 +40,7 @@ def _fitted(space: Space, known: Known, prior: Prior, name: str, start: Floats |
     def without(at: int) -> Alone:
         return _fitted(space, known.without(at), prior, name, process.logs).alone
 
-    return Around(name, process, straight, without)
+    return GpLinearMean(name, process, straight, without)
 
 
 def trend(space: Space, cells: Sequence[Cell]) -> Floats:

@@ -69,7 +69,7 @@ class Lessons:
 
 
 @dataclass(frozen=True, eq=False)
-class Around:
+class GpLinearMean:
     """A Fit."""
 
     name: str

@@ -18,7 +18,7 @@ from scipy import optimize
 
 from etude.surface.factors import Cell, Factor, Floats, Space
 from etude.surface.samples import Known
-from etude.surface.surrogates.gp_linear_mean import Around
+from etude.surface.surrogates.gp_linear_mean import GpLinearMean
 from etude.surface.surrogates.process import Alone, Data, Prior, fitted
 
 LEAST = 4
@@ -112,7 +112,7 @@ class SoftMinimum:
 
     name: str = "softmin"
 
-    def fit(self, space: Space, known: Known) -> Around | None:
+    def fit(self, space: Space, known: Known) -> GpLinearMean | None:
         if len(known.cells) < LEAST:
             return None
         limits = Limits(space)
@@ -126,7 +126,7 @@ def _fitted(
     believed: Believed,
     name: str,
     near: tuple[Floats, Floats] | None = None,
-) -> Around:
+) -> GpLinearMean:
     """`near`: coefficients and the process's logs of a fit to nearly the same samples."""
     higher = believed.means + 1.0 * (np.arange(limits.size) == 0)
     starts = [believed.means, higher] if near is None else [near[0]]
@@ -139,7 +139,7 @@ def _fitted(
     def without(at: int) -> Alone:
         return _fitted(limits, known.without(at), believed, name, (coefficients, process.logs)).alone
 
-    return Around(name, process, straight, without)
+    return GpLinearMean(name, process, straight, without)
 
 
 def _straight(

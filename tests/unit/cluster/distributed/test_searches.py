@@ -23,7 +23,7 @@ from etude.cluster.pool.simulated import Death, SimulatedPool
 from etude.errors import InputError
 from etude.peak.bench import Bench
 from etude.peak.distributed import sought_on
-from etude.peak.search_store import Kept, Sought
+from etude.peak.search_store import SearchSpec, SearchStore
 from etude.peak.sources import of_harness, of_simulation
 from support.builders import still_machine
 
@@ -39,12 +39,12 @@ def done(job: Job, node: str) -> None:
     assert worker_main.do(job.place) == 0
 
 
-def sought(within: float = 0.2) -> Sought:
+def sought(within: float = 0.2) -> SearchSpec:
     source = of_simulation(WORDS["simulate"])
-    return Sought(source.name, replace(source.task, within=within), "binsearch", source.text)
+    return SearchSpec(source.name, replace(source.task, within=within), "binsearch", source.text)
 
 
-def search(where: Path, pool: SimulatedPool, asked: Sought) -> Kept:
+def search(where: Path, pool: SimulatedPool, asked: SearchSpec) -> SearchStore:
     document = document_of("peak", asked.name, asked.plan(), "", PoolSpec("slurm"))
     return sought_on(Jobs(where, pool), of_simulation(WORDS["simulate"]), WORDS, asked, document)
 
@@ -53,7 +53,7 @@ def test_it_is_found_and_kept_as_if_it_had_been_made_here(tmp_path: Path) -> Non
     kept = search(tmp_path, SimulatedPool(2, lambda job, node: 1.0, done), sought())
     assert kept.answer is not None
     assert kept.answer.rate == pytest.approx(500.0, rel=0.25)
-    assert kept.trials() == Kept(parts_of(tmp_path)[0].results).trials()
+    assert kept.trials() == SearchStore(parts_of(tmp_path)[0].results).trials()
     assert kept.document["pool"]["kind"] == "slurm"
 
 

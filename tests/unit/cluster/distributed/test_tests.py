@@ -18,7 +18,7 @@ from etude.experiment.monitoring import Monitoring
 from etude.results.reader import load_results
 from etude.script import distributed as tests
 from etude.script.distributed import Tests, groups_of
-from etude.script.run import Asked, plan_of, read_script
+from etude.script.run import ScriptOptions, plan_of, read_script
 from support.builders import still_machine
 from support.nodes import Nodes
 from support.telling import Telling
@@ -67,7 +67,7 @@ def test_a_node_runs_its_tests_as_they_were_asked_for(
     made, monitor = Nodes(), Monitoring(0.5, 2)
     jobs = Jobs(out, SimulatedPool(1, made.duration_s, made.finish))
     Tests(asked, groups_of(asked.outline(), "s.ap"), jobs, document, monitor).run()
-    run: list[tuple[Asked, Monitoring]] = []
+    run: list[tuple[ScriptOptions, Monitoring]] = []
     monkeypatch.setattr(tests, "run_script", lambda its, *_, monitor, **__: run.append((its, monitor)))
     for part in parts_of(out):
         tests.measure(part)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from etude.cluster.pool.allocation import MARK, Node, address_of, other_node
 from etude.errors import MachineRefuses, UsageError
 from etude.peak.harnesses.spec import read_harness
-from etude.peak.task import Offer
+from etude.peak.task import TrialRequest
 from support.profiles import examples
 
 GIVEN = {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "lab[3-4]", "SLURM_JOB_NUM_NODES": "2"}
@@ -141,7 +141,7 @@ def test_on_one_machine_the_server_is_this_one(tmp_path: Path, monkeypatch: pyte
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)
     text = HARNESS.replace('"serve"', '"echo {server} >asked; exec sleep 100"')
     with read_harness(harness(tmp_path, text)).bench({}, tmp_path / "place") as bench:
-        assert bench.run(Offer(5.0, 0.1, "test"), lambda windows: True).ended == "not-made"
+        assert bench.run(TrialRequest(5.0, 0.1, "test"), lambda windows: True).ended == "not-made"
     assert (tmp_path / "place" / "asked").read_text() == "127.0.0.1\n"
 
 

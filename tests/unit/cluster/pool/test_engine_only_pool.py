@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.cluster.pool.engine_only_pool import CopiedPool, unfit
+from etude.cluster.pool.engine_only_pool import EngineOnlyPool, unfit
 from etude.cluster.pool.job import Ended, How, Job
 from etude.cluster.pool.job_status import last_line
 from etude.errors import MachineRefuses
@@ -80,14 +80,14 @@ def job(place: Path, script: str, nodes: int = 1) -> Job:
     return Job("a job", ("/bin/sh", "-c", script), place, place, nodes)
 
 
-def one(pool: CopiedPool) -> Ended:
+def one(pool: EngineOnlyPool) -> Ended:
     (found,) = pool.ended(30.0)
     return found
 
 
 def test_a_command_runs_here_and_is_told_its_node(tmp_path: Path) -> None:
     nodes = Nodes()
-    pool = CopiedPool(nodes, Slurm())
+    pool = EngineOnlyPool(nodes, Slurm())
     id = pool.submit(job(tmp_path, 'echo "engine on $ETUDE_NODE"'))
     found = one(pool)
     assert (found.id, found.how, found.code, found.nodes) == (id, "done", 0, ("n1",))
@@ -96,7 +96,7 @@ def test_a_command_runs_here_and_is_told_its_node(tmp_path: Path) -> None:
 
 
 def test_a_command_that_fails_on_a_node_that_answers_has_failed(tmp_path: Path) -> None:
-    pool = CopiedPool(Nodes(), Slurm())
+    pool = EngineOnlyPool(Nodes(), Slurm())
     pool.submit(job(tmp_path, "echo broken; exit 5"))
     found = one(pool)
     assert (found.how, found.code) == ("failed", 5)
@@ -107,7 +107,7 @@ def test_what_became_of_a_node_that_does_not_answer_is_the_schedulers_to_say(tmp
     """An engine's loss shows at once, and is no failure of the job."""
     nodes, slurm = Nodes(), Slurm()
     slurm.is_there = False
-    pool = CopiedPool(nodes, slurm)
+    pool = EngineOnlyPool(nodes, slurm)
     id = pool.submit(job(tmp_path, "exit 5"))
     until = time.monotonic() + 30
     while not slurm.asked and time.monotonic() < until:
@@ -120,7 +120,7 @@ def test_what_became_of_a_node_that_does_not_answer_is_the_schedulers_to_say(tmp
 
 def test_a_holder_that_ends_while_its_command_runs_takes_the_command_with_it(tmp_path: Path) -> None:
     nodes = Nodes()
-    pool = CopiedPool(nodes, Slurm())
+    pool = EngineOnlyPool(nodes, Slurm())
     id = pool.submit(job(tmp_path, "echo $$ >pid; exec sleep 1000"))
     until = time.monotonic() + 30
     while not ((tmp_path / "pid").exists() and (tmp_path / "pid").read_text()) and time.monotonic() < until:
@@ -132,7 +132,7 @@ def test_a_holder_that_ends_while_its_command_runs_takes_the_command_with_it(tmp
 
 def test_a_job_of_two_nodes_is_refused(tmp_path: Path) -> None:
     with pytest.raises(MachineRefuses, match=r"^a job: .*\b2\b"):
-        CopiedPool(Nodes(), Slurm()).submit(job(tmp_path, "true", 2))
+        EngineOnlyPool(Nodes(), Slurm()).submit(job(tmp_path, "true", 2))
 
 
 UNFIT = [
@@ -150,7 +150,7 @@ def test_a_node_that_cannot_bear_the_engine_is_told_as_such(
 ) -> None:
     slurm = Slurm()
     slurm.said = said
-    pool = CopiedPool(Nodes(), slurm)
+    pool = EngineOnlyPool(Nodes(), slurm)
     pool.submit(job(tmp_path, "true"))
     found = one(pool)
     assert found.how == how

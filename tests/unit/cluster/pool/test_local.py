@@ -17,7 +17,7 @@ from etude.cluster.pool import local
 from etude.cluster.pool.job import Job
 from etude.cluster.pool.job_status import begun
 from etude.cluster.pool.journal import Journal
-from etude.cluster.pool.journaled_pool import FollowedPool
+from etude.cluster.pool.journaled_pool import JournaledPool
 from etude.cluster.pool.local import LocalPool
 from etude.errors import MachineRefuses
 from etude.osutil.files import lock_holder
@@ -137,7 +137,7 @@ def test_a_controller_that_is_killed_leaves_its_jobs_to_the_next(tmp_path: Path)
         time.sleep(0.01)
     first.send_signal(signal.SIGKILL)
     first.wait()
-    pool = FollowedPool(LocalPool(lock=tmp_path / "lock"), Journal(tmp_path))
+    pool = JournaledPool(LocalPool(lock=tmp_path / "lock"), Journal(tmp_path))
     try:
         assert [each.what for each in pool.take_up()] == ["a", "b"]
         (tmp_path / "go").touch()

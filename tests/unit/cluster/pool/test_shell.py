@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from etude.cluster.pool.job import Job
 from etude.cluster.pool.job_status import Written, begun, end, last_line, written
 from etude.cluster.pool.shell import Checks
-from etude.cluster.pool.staging import Laid, laid, lay, note
+from etude.cluster.pool.staging import StagedJob, laid, lay, note
 from etude.errors import UsageError
 from support.profiles import examples
 
@@ -24,7 +24,7 @@ BARE = Checks(None)
 
 def ran(place: Path, *command: str, checks: Checks = BARE, **changes: object) -> tuple[int, Written | None]:
     job = Job(**{"name": "a", "command": command, "place": place, "directory": place} | changes)  # type: ignore[arg-type]
-    lay(job, Laid("t", 1.0), checks)
+    lay(job, StagedJob("t", 1.0), checks)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     done = subprocess.run(["sh", str(place / "job.sh")], env=environment, check=False, timeout=60)
     return done.returncode, end(place)
@@ -99,11 +99,11 @@ def test_a_variable_has_a_name(tmp_path: Path) -> None:
 def test_the_record_is_read_back_and_a_new_job_has_no_end(tmp_path: Path) -> None:
     ran(tmp_path, "true")
     assert end(tmp_path) is not None
-    lay(Job("a", ("true",), tmp_path, tmp_path), Laid("u", 2.0), BARE)
+    lay(Job("a", ("true",), tmp_path, tmp_path), StagedJob("u", 2.0), BARE)
     assert end(tmp_path) is None
-    assert laid(tmp_path) == Laid("u", 2.0)
-    note(tmp_path, Laid("u", 2.0, "17"))
-    assert laid(tmp_path) == Laid("u", 2.0, "17")
+    assert laid(tmp_path) == StagedJob("u", 2.0)
+    note(tmp_path, StagedJob("u", 2.0, "17"))
+    assert laid(tmp_path) == StagedJob("u", 2.0, "17")
     assert laid(tmp_path / "none") is None
 
 

@@ -14,10 +14,10 @@ from etude.errors import CommandFailed, EtudeError, InputError
 from etude.machine.boot import record
 from etude.machine.boot.resume import GoOn, become, resume
 from etude.machine.boot.status import standing
-from etude.machine.boot.wait_for_boot import Settled
+from etude.machine.boot.wait_for_boot import BootState
 from support.golden import Golden
 
-SETTLED = Settled(3.0, True, 0.1, {"cpu": 0.0}, 0)
+SETTLED = BootState(3.0, True, 0.1, {"cpu": 0.0}, 0)
 
 
 def boot(settle: Any = None) -> GoOn:
@@ -38,7 +38,7 @@ def test_a_boot_is_counted_before_anything_else_happens(kept: Any) -> None:
     kept.register()
     seen = []
 
-    def settle(most_s: float) -> Settled:
+    def settle(most_s: float) -> BootState:
         assert most_s == 180
         seen.append(record.load().boots)
         return SETTLED

@@ -10,14 +10,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.errors import UsageError
-from etude.machine.boot.wait_for_boot import BETWEEN_S, Busy, Settled, jobs_of, most_seconds, read_busy, wait
+from etude.machine.boot.wait_for_boot import (
+    BETWEEN_S,
+    BootState,
+    Busy,
+    jobs_of,
+    most_seconds,
+    read_busy,
+    wait,
+)
 from support.golden import Golden
 
 CALM = Busy(load=0.2, pressure={"cpu": 0.01}, jobs=0, cpus=1)
 BUSY = Busy(load=3.0, pressure={"cpu": 0.4, "io": 0.02}, jobs=2, cpus=1)
 
 
-def waited(readings: list[Busy], most_s: float) -> tuple[Settled, float]:
+def waited(readings: list[Busy], most_s: float) -> tuple[BootState, float]:
     """What `wait` says of a machine that is found so, reading after reading, and the time that it took."""
     now = 0.0
     each: Iterator[Busy] = iter(readings)
@@ -46,7 +54,7 @@ def test_what_is_still_going_on_is_said(golden: Golden) -> None:
 
 
 def test_what_is_not_known_is_not_waited_for() -> None:
-    assert waited([Busy()], 10.0)[0] == Settled(0.0, True, None, {}, None)
+    assert waited([Busy()], 10.0)[0] == BootState(0.0, True, None, {}, None)
 
 
 def test_load_counts_by_the_cpu() -> None:

@@ -12,7 +12,7 @@ from etude.peak.harnesses.curves import CURVES, TROUBLED, Curve, Mannered, Manne
 from etude.peak.harnesses.noise import QUIET
 from etude.peak.harnesses.simulated import SimulatedServer
 from etude.peak.slo_ratio import reading
-from etude.peak.task import Offer, Trial
+from etude.peak.task import Trial, TrialRequest
 from etude.peak.window import together
 
 GOAL = Goal((Criterion("mean", 0.040),))
@@ -28,8 +28,8 @@ def never(windows):
     return False
 
 
-def offer(load: float = 800.0, runlength_s: float = 180.0) -> Offer:
-    return Offer(load, runlength_s, "a test")
+def offer(load: float = 800.0, runlength_s: float = 180.0) -> TrialRequest:
+    return TrialRequest(load, runlength_s, "a test")
 
 
 def mean_s(trial: Trial) -> float:

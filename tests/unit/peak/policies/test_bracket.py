@@ -10,7 +10,7 @@ import pytest
 from etude.peak.policies.belief.evidence import gathered
 from etude.peak.policies.bracket import Bracket, side, tolerance
 from etude.peak.search import search
-from etude.peak.task import Offer
+from etude.peak.task import TrialRequest
 from support.policy_simulator import Server, bend, knee, mm1, shelf, slow, task, trial
 
 
@@ -60,7 +60,7 @@ def test_when_time_is_up_the_bracket_so_far_is_answered() -> None:
 
 def test_without_a_trial_that_tells_something_it_gives_up() -> None:
     nothing = [trial(50, [], limited="generator")] * 3
-    assert isinstance(Bracket().decide(task(), nothing[:2]), Offer)
+    assert isinstance(Bracket().decide(task(), nothing[:2]), TrialRequest)
     answer = Bracket().decide(task(), nothing)
-    assert not isinstance(answer, Offer)
+    assert not isinstance(answer, TrialRequest)
     assert (answer.rate, answer.kept) == (None, False)

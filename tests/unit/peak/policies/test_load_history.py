@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from etude.peak.goal import Criterion, Goal
-from etude.peak.policies.load_history import Visits, allowed, half_width, side, sides
+from etude.peak.policies.load_history import LoadHistory, allowed, half_width, side, sides
 from etude.peak.slo_ratio import Reading
 from support.standin import GOAL, task, trial, trials
 
 
 def test_loads_stand_in_the_order_of_their_first_trial():
-    visits = Visits().of(GOAL, trials((200, [1.5]), (100, [0.5, 0.6]), (200, [1.7])))
+    visits = LoadHistory().of(GOAL, trials((200, [1.5]), (100, [0.5, 0.6]), (200, [1.7])))
     assert [(v.load, v.values) for v in visits] == [
         (200, (pytest.approx(1.5), pytest.approx(1.7))),
         (100, (pytest.approx(0.5), pytest.approx(0.6))),
@@ -25,8 +25,8 @@ def test_loads_stand_in_the_order_of_their_first_trial():
 
 def test_trials_that_say_nothing_of_the_server_are_left_out():
     made = [trial(100, 0.5, limited="generator"), trial(100, 0.5, windows=()), trial(100, 0.7)]
-    assert [math.isnan(value) for value in Visits().values(GOAL, made)] == [True, True, False]
-    assert [v.values for v in Visits().of(GOAL, made)] == [(pytest.approx(0.7),)]
+    assert [math.isnan(value) for value in LoadHistory().values(GOAL, made)] == [True, True, False]
+    assert [v.values for v in LoadHistory().of(GOAL, made)] == [(pytest.approx(0.7),)]
 
 
 shares = st.lists(st.floats(0.1, 3.0), max_size=6)
@@ -34,11 +34,11 @@ shares = st.lists(st.floats(0.1, 3.0), max_size=6)
 
 @given(st.lists(st.tuples(shares, st.integers(0, 6), st.booleans()), max_size=6))
 def test_what_was_shown_before_changes_nothing(calls):
-    remembering, made = Visits(), []
+    remembering, made = LoadHistory(), []
     for new, kept, other_goal in calls:
         goal = Goal((Criterion("mean", 0.02),)) if other_goal else GOAL
         made = [*made[:kept], *(trial(100, share) for share in new)]
-        assert remembering.values(goal, made) == Visits().values(goal, made)
+        assert remembering.values(goal, made) == LoadHistory().values(goal, made)
 
 
 def test_the_interval_is_students_up_to_thirty_trials_and_normal_above():

@@ -16,7 +16,7 @@ from etude.peak.policies.belief.choice import GROWTH
 from etude.peak.policies.belief.evidence import gathered
 from etude.peak.policies.belief.grid import believed
 from etude.peak.policies.belief.second_looks import ABOVE, FEW, LOOK_WINDOWS, calm_windows, shedding
-from etude.peak.policies.belief.target import Held
+from etude.peak.policies.belief.target import TargetCheck
 from etude.peak.policies.posterior import (
     MOST_LOOK_WINDOWS,
     MOST_STALLED,
@@ -27,7 +27,7 @@ from etude.peak.policies.posterior import (
 )
 from etude.peak.policies.posterior import answer as answer_of
 from etude.peak.search import search, spent
-from etude.peak.task import Answer, Offer, Task, Trial
+from etude.peak.task import Answer, Task, Trial, TrialRequest
 from etude.peak.window import Window
 from etude.results.histograms import Counted
 from support.golden import Golden
@@ -110,7 +110,7 @@ def test_the_same_trials_give_the_same_decisions() -> None:
     searched(server, task())
     for count in range(len(server.made)):
         decided = Posterior().decide(task(), server.made[:count])
-        assert isinstance(decided, Offer)
+        assert isinstance(decided, TrialRequest)
         assert decided.load == server.made[count].load
 
 
@@ -253,7 +253,7 @@ def test_where_no_shape_fits_a_bracket_decides_and_it_says_so() -> None:
         assert "model-misfit" in {each.kind for each in answer.findings}
         assert not answer.kept
     decided = Posterior().decide(task(), server.made)
-    assert isinstance(decided, Offer)
+    assert isinstance(decided, TrialRequest)
     assert "bracket" in decided.why
 
 
@@ -277,7 +277,7 @@ def test_answers_rest_on_enough_calm_windows_to_show_a_stall_of_one_in_twenty() 
 
 
 def test_a_trial_of_few_windows_of_which_one_stalled_is_no_overload_yet() -> None:
-    policy, offer = Posterior(), Offer(500.0, 180.0, "")
+    policy, offer = Posterior(), TrialRequest(500.0, 180.0, "")
     before = [trial(50, [0.1] * 8), trial(200, [0.15] * 8)]
     assert not policy.enough(task(), before, offer, trial(500, [0.5, 50.0]).windows)
     assert policy.enough(task(), before, offer, trial(500, [40.0, 50.0]).windows)
@@ -287,7 +287,7 @@ def fewest(
     policy: Posterior, trials: list[Trial], load: float, readings: Callable[[int], list[float]]
 ) -> int:
     """Windows after which a trial with these readings may end; 18 where none may before."""
-    offer = Offer(load, 180.0, "")
+    offer = TrialRequest(load, 180.0, "")
     told = (n for n in range(1, 18) if policy.enough(task(), trials, offer, trial(load, readings(n)).windows))
     return next(told, 18)
 
@@ -316,7 +316,7 @@ def near_the_limit(windows: int = 20) -> list[Trial]:
 def test_a_look_well_above_ends_when_its_side_is_told() -> None:
     known = near_the_limit()
     offered = Posterior().decide(task(), known)
-    assert isinstance(offered, Offer)
+    assert isinstance(offered, TrialRequest)
     assert "well above" in offered.why
     wild = [0.9, 2.6, 1.2, 2.4, 1.8, 1.7, 1.1, 2.5, 1.5, 2.0, 1.6, 1.9]
     assert fewest(Posterior(), known, offered.load, lambda n: wild[:n]) == LOOK_WINDOWS
@@ -330,7 +330,7 @@ def test_the_last_trial_goes_on_until_stalls_would_have_shown() -> None:
     calm = [calm_windows(gathered(task(), server.made[: n + 1])) for n in range(len(server.made))]
     place = next(n for n, windows in enumerate(calm) if windows >= SEEN)
     before, last = server.made[:place], server.made[place]
-    offer = Offer(last.load, 180.0, "")
+    offer = TrialRequest(last.load, 180.0, "")
     shorter = last.windows[:-1]
     assert not Posterior().enough(task(), before, offer, shorter)
     longer = replace(before[0], windows=before[0].windows * 2)
@@ -348,11 +348,11 @@ def test_a_peak_stands_where_a_stall_now_and_then_is_left_out_and_not_where_they
     stalled = [trial(100, [0.1] * 11 + [0.65]), *calm]
     (finding,) = findings(task(), stalled)
     assert stalls_share(stalled) < MOST_STALLED
-    assert stands(task(), stalled, Held(398.0, 0.97, True), finding)
-    assert not stands(task(), stalled, Held(330.0, 0.97, True), finding)
+    assert stands(task(), stalled, TargetCheck(398.0, 0.97, True), finding)
+    assert not stands(task(), stalled, TargetCheck(330.0, 0.97, True), finding)
     often_so = [trial(100, [0.1] * 10 + [3.0] * 2), *calm]
     assert stalls_share(often_so) > MOST_STALLED
-    assert not stands(task(), often_so, Held(398.0, 0.97, True), findings(task(), often_so)[0])
+    assert not stands(task(), often_so, TargetCheck(398.0, 0.97, True), findings(task(), often_so)[0])
 
 
 def stalls_share(trials: list[Trial]) -> float:
@@ -364,11 +364,11 @@ def test_a_peak_stands_where_above_it_less_is_answered_and_not_where_a_lower_loa
     thrashing = [trial(400, [0.9] * 8), Trial(600, 180.0, (failed,) * 4, 210.0, "early", "server")]
     (finding,) = findings(task(), thrashing)
     assert finding.kind == "non-monotone"
-    assert stands(task(), thrashing, Held(405.0, 0.97, True), finding)
+    assert stands(task(), thrashing, TargetCheck(405.0, 0.97, True), finding)
     dip = [trial(load, [reading] * 12) for load, reading in ((100, 0.8), (200, 0.3)) for _ in range(2)]
     (finding,) = findings(task(), dip)
     assert finding.kind == "non-monotone"
-    assert not stands(task(), dip, Held(405.0, 0.97, True), finding)
+    assert not stands(task(), dip, TargetCheck(405.0, 0.97, True), finding)
 
 
 def test_before_an_answer_a_load_well_above_is_tried_where_requests_failed(golden: Golden) -> None:
@@ -376,7 +376,7 @@ def test_before_an_answer_a_load_well_above_is_tried_where_requests_failed(golde
     overload = Trial(480, 180.0, shed, 210.0, "early", "server")
     made = [*near_the_limit(), overload, near_the_limit()[1]]
     offered = Posterior().decide(task(), made)
-    assert isinstance(offered, Offer)
+    assert isinstance(offered, TrialRequest)
     assert offered.load > 480
     golden(offered.why)
 
@@ -422,7 +422,7 @@ def test_percentiles_are_searched_for_as_means_are() -> None:
 
 
 def test_a_trial_whose_side_is_clear_ends_early_and_one_near_the_limit_goes_on() -> None:
-    policy, offer = Posterior(), Offer(500.0, 180.0, "")
+    policy, offer = Posterior(), TrialRequest(500.0, 180.0, "")
     before = [trial(50, [0.1] * 2), trial(200, [0.15] * 6)]
     assert policy.enough(task(), before, offer, trial(500, [40.0, 45.0]).windows)
     assert not policy.enough(task(), before, offer, trial(500, [1.1, 0.9, 1.05, 0.97]).windows)
@@ -491,7 +491,7 @@ def test_a_whole_rate_below_the_interval_of_the_belief_is_in_its_own() -> None:
     ]
     belief = believed(what, gathered(what, made))
     low = belief.quantile(0.05)
-    answer = answer_of(what, made, belief, Held(math.floor(low) - 1.0, 0.9, True), "")
+    answer = answer_of(what, made, belief, TargetCheck(math.floor(low) - 1.0, 0.9, True), "")
     assert answer.rate is not None
     assert answer.low <= answer.rate <= answer.high
 

@@ -12,7 +12,7 @@ from etude.peak.policies.stopping import MOST_AT_A_LOAD, Stopping, accuracy
 from etude.peak.policies.strawman import Strawman
 from etude.peak.search import search
 from etude.peak.slo_ratio import Reading
-from etude.peak.task import Answer, Offer
+from etude.peak.task import Answer, TrialRequest
 from support.standin import StandIn, decisions, queue, task, trial, trials
 
 EVERY = {
@@ -71,7 +71,7 @@ def test_the_accuracy_that_was_asked_for_ends_the_search():
         0.95,
         True,
     )
-    assert isinstance(to(400.0).decide(task(accuracy=0.99), made), Offer)
+    assert isinstance(to(400.0).decide(task(accuracy=0.99), made), TrialRequest)
 
 
 def test_accuracy_is_one_less_the_half_width_over_the_mean():
@@ -82,7 +82,7 @@ def test_accuracy_is_one_less_the_half_width_over_the_mean():
 
 def test_accuracy_is_not_believed_of_few_trials_that_are_not_normal():
     shares = [1.0, 1.001, 0.999, 1.0005, 0.9995, 1.0002, 1.06]
-    assert isinstance(to(400.0).decide(task(), trials((200, shares))), Offer)
+    assert isinstance(to(400.0).decide(task(), trials((200, shares))), TrialRequest)
     assert isinstance(to(400.0).decide(task(), trials((200, shares[:-1]))), Answer)
     assert isinstance(to(400.0).decide(task(), trials((200, shares[:-1] * 5 + [1.06]))), Answer)
 
@@ -91,7 +91,7 @@ def test_a_mean_that_a_hundred_trials_do_not_tell_ends_the_search_without_its_pr
     shares = list(itertools.islice(itertools.cycle([0.1, 0.1, 2.8]), MOST_AT_A_LOAD))
     answer = to(400.0).decide(task(), trials((200, shares)))
     assert (answer.rate, answer.kept) == (200, False)
-    assert isinstance(to(400.0).decide(task(), trials((200, shares[:-1]))), Offer)
+    assert isinstance(to(400.0).decide(task(), trials((200, shares[:-1]))), TrialRequest)
 
 
 def test_a_load_that_is_picked_again_ends_the_search_without_its_promise():

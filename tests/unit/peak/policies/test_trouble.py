@@ -17,7 +17,7 @@ from etude.peak.policies.belief.modes import AGREED, slow_share
 from etude.peak.policies.belief.target import held
 from etude.peak.policies.posterior import Posterior, once_more, surprising, usable
 from etude.peak.search import search
-from etude.peak.task import Answer, Offer, Task, Trial
+from etude.peak.task import Answer, Task, Trial, TrialRequest
 from support.policy_simulator import task, trial
 
 
@@ -39,7 +39,7 @@ def test_a_warm_up_that_nobody_declared_is_found() -> None:
 
 def test_a_trial_whose_warm_up_is_declared_has_none_of_its_backlog() -> None:
     """At 1.5 times the speed of the cold server: a warm-up at the whole load leaves a queue, one at half of it none."""
-    offer, peak = Offer(270.0, 30.0, ""), 300.0
+    offer, peak = TrialRequest(270.0, 30.0, ""), 300.0
     apart, within, warm = (
         RequestQueue(TROUBLES[case], peak, 1).run(offer, lambda _: False)
         for case in ("warm-up-declared", "warm-up-whole", "plain")
@@ -51,7 +51,9 @@ def test_a_trial_whose_warm_up_is_declared_has_none_of_its_backlog() -> None:
     assert within.cost_s == warm.cost_s + 60
     assert warm.cost_s + 60 <= apart.cost_s < warm.cost_s + 70
     # What is far too much already in the warm-up is waited for, and paid for.
-    over = RequestQueue(TROUBLES["warm-up-declared"], peak, 1).run(Offer(900.0, 30.0, ""), lambda _: False)
+    over = RequestQueue(TROUBLES["warm-up-declared"], peak, 1).run(
+        TrialRequest(900.0, 30.0, ""), lambda _: False
+    )
     assert over.cost_s > warm.cost_s + 70
 
 
@@ -157,9 +159,11 @@ def test_a_load_that_is_too_much_is_not_tried_again_where_the_answer_stands_with
 def test_a_second_trial_that_is_far_too_much_as_well_is_short() -> None:
     made = [trial(50.0, [0.07] * 8), trial(300.0, [0.4] * 18), trial(400.0, [20.0] * 2)]
     windows = trial(400.0, [20.0] * 2).windows
-    offer = Offer(400.0, 180.0, "")
+    offer = TrialRequest(400.0, 180.0, "")
     assert Posterior().enough(task(), made, offer, windows)
-    assert not Posterior().enough(task(), made[:2], Offer(300.0, 180.0, ""), trial(300.0, [0.4] * 2).windows)
+    assert not Posterior().enough(
+        task(), made[:2], TrialRequest(300.0, 180.0, ""), trial(300.0, [0.4] * 2).windows
+    )
 
 
 def test_the_rate_allows_for_stalls_that_no_window_has_shown() -> None:
@@ -208,7 +212,7 @@ def test_trials_that_were_slow_in_a_row_are_not_believed_because_they_agree() ->
         trial(263.0, [0.45] * 16),
     ]
     offer = Posterior().decide(task(), made)
-    assert isinstance(offer, Offer)
+    assert isinstance(offer, TrialRequest)
     assert offer.load == 327.0
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from etude.analysis.cross_session import Refused
 from etude.analysis.not_compared import not_compared, not_compared_lines
-from etude.analysis.verdict_options import Judging
+from etude.analysis.verdict_options import VerdictOptions
 from etude.analysis.verdict_status import status_line, status_of
 from etude.api import make_plan, run
 from etude.present.export import to_json, to_markdown
@@ -110,7 +110,7 @@ def test_tests_that_are_not_compared_show_no_difference(tmp_path: Path, golden: 
 
 def test_a_reference_makes_a_comparison_that_is_called_unpaired(tmp_path: Path, golden: Golden) -> None:
     directory = pages.plain(tmp_path / "r", compared=False)
-    found = gather([str(directory)], judging=Judging(reference="A", full=True))
+    found = gather([str(directory)], judging=VerdictOptions(reference="A", full=True))
     (comparison,) = found.verdicts[0].comparisons
     assert (comparison.base, comparison.other, comparison.ratio.method) == ("A", "B", "unpaired")
     told = answers(found)

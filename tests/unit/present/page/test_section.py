@@ -9,12 +9,12 @@ from etude.present.page import content_of, gather
 from etude.present.page.html import to_html
 from etude.present.page.latex import to_latex
 from etude.present.page.markdown import to_markdown
-from etude.present.page.section import Paragraphs, Part, Picture
+from etude.present.page.section import Paragraphs, Picture, Section
 from etude.present.page.tables import Table, number, words
 from support import pages
 
 FIGURE = Figure(Axis("x"), (Panel(Axis("y"), (Curve("a", (Point(1, 2), Point(2, 3))),)),))
-PART = Part(
+PART = Section(
     "peak-0",
     f"Peak {pages.SCRIPT}",
     (Paragraphs("Answer", (f"It is 5/s {pages.IMAGE}.", "And more.")),),

@@ -21,7 +21,7 @@ from etude.cluster.pool.slurm import states
 from etude.cluster.pool.slurm.answers import Node, Seen
 from etude.cluster.pool.slurm.commands import Slurm, Unanswered, silent
 from etude.cluster.pool.slurm.hostlist import expand
-from etude.cluster.pool.staging import Laid, laid, lay, note
+from etude.cluster.pool.staging import StagedJob, laid, lay, note
 from etude.errors import MachineRefuses
 
 _WORDS = re.compile("[A-Za-z0-9_.:-]+(?:[&|][A-Za-z0-9_.:-]+)*")
@@ -148,7 +148,7 @@ class SlurmPool:
                 return found
         python = self._spec.python if self._spec.etude == "shared" else None
         checks = Checks(python, is_shared=self._spec.results == "shared")
-        now = before or Laid(f"etude-{secrets.token_hex(6)}", self._clock())
+        now = before or StagedJob(f"etude-{secrets.token_hex(6)}", self._clock())
         lay(job, now, checks)
         words = arguments(job, now.token, self._spec, self._known)
         try:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from etude.errors import EDITED
-from etude.peak.harnesses.load_report import Run, Told, Unreadable, bounded, counted, excerpt
+from etude.peak.harnesses.load_report import LoadReport, Run, Unreadable, bounded, counted, excerpt
 from etude.peak.window import Window
 
 NEEDS = "fio"
@@ -35,7 +35,7 @@ class Fio:
     _began_s: float | None = None
     """By the clock of the reports."""
 
-    def feed(self, text: str) -> list[Told]:
+    def feed(self, text: str) -> list[LoadReport]:
         """A window a report."""
         self._text += text
         self._seen = (self._seen + text)[-4096:]
@@ -48,7 +48,7 @@ class Fio:
         bounded(len(self._text), "reports of fio, json or json+")
         return found
 
-    def end(self) -> list[Told]:
+    def end(self) -> list[LoadReport]:
         """What is left. The rest of a report that is cut short is left out."""
         found = self.feed("")
         if self._last is None and not found:
@@ -77,7 +77,7 @@ class Fio:
             except EDITED:
                 raise Unreadable(f"a report of fio is no JSON: {document[:60]!r}") from None
 
-    def _window(self, before: Totals, now: Totals) -> Told:
+    def _window(self, before: Totals, now: Totals) -> LoadReport:
         done = now.done - before.done
         sum_ns = now.sum_ns - before.sum_ns
         bins = {ns: count - before.bins.get(ns, 0) for ns, count in now.bins.items()}
@@ -93,7 +93,7 @@ class Fio:
             max(sum_ns, 0.0) / done * 1e-9 if done else None,
             latency,
         )
-        return Told(window, done + window.failed)
+        return LoadReport(window, done + window.failed)
 
 
 @dataclass(frozen=True)

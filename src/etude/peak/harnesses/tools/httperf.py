@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from etude.peak.harnesses.load_report import Run, Told, Unreadable, bounded, excerpt
+from etude.peak.harnesses.load_report import LoadReport, Run, Unreadable, bounded, excerpt
 from etude.peak.window import Window
 from etude.results.histograms import Counted
 
@@ -40,13 +40,13 @@ class Httperf:
     run: Run
     text: str = ""
 
-    def feed(self, text: str) -> list[Told]:
+    def feed(self, text: str) -> list[LoadReport]:
         """Nothing before the end."""
         self.text += text
         bounded(len(self.text), "a summary of httperf")
         return []
 
-    def end(self) -> list[Told]:
+    def end(self) -> list[LoadReport]:
         """The one window."""
         total, status = _TOTAL.search(self.text), _STATUS.search(self.text)
         if total is None or status is None:
@@ -67,7 +67,7 @@ class Httperf:
         due = sent if self.run.closed else round(self.run.load * sending_s)
         mean_s = float(times[2]) * 1e-3 if times and answered else None
         window = Window(sending_s, due, answered, failed, mean_s, histogram(self.text))
-        return [Told(window, sent, None, refused)]
+        return [LoadReport(window, sent, None, refused)]
 
 
 def histogram(text: str) -> Counted | None:

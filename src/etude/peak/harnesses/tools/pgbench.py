@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from etude.peak.harnesses.load_report import Run, Told, Unreadable, counted
+from etude.peak.harnesses.load_report import LoadReport, Run, Unreadable, counted
 from etude.peak.window import Window
 
 NEEDS = "{log}"
@@ -46,7 +46,7 @@ class Pgbench:
     _until: int = 0
     """Windows end here so far, as a count of windows."""
 
-    def feed(self, text: str) -> list[Told]:
+    def feed(self, text: str) -> list[LoadReport]:
         """Windows that are over in the logs of all threads."""
         for path in glob(escape(self.run.log) + ".*"):
             self._read(path)
@@ -56,7 +56,7 @@ class Pgbench:
         known = (min(self._ended.values()) - self._from) / 1e6
         return self._windows(int(known / self.run.window_s))
 
-    def end(self) -> list[Told]:
+    def end(self) -> list[LoadReport]:
         """What is left, the last window perhaps a shorter one."""
         found = self.feed("")
         if self._from is None:
@@ -84,7 +84,7 @@ class Pgbench:
             self._held.append(found)
             self._ended[path] = max(self._ended.get(path, 0), found.ended)
 
-    def _windows(self, until: int) -> list[Told]:
+    def _windows(self, until: int) -> list[LoadReport]:
         found = []
         while self._until < until:
             begins = self._until * self.run.window_s
@@ -92,7 +92,7 @@ class Pgbench:
             self._until += 1
         return found
 
-    def _window(self, from_s: float, until_s: float) -> Told:
+    def _window(self, from_s: float, until_s: float) -> LoadReport:
         assert self._from is not None
         end = self._from + until_s * 1e6
         inside = [t for t in self._held if t.ended < end]
@@ -108,7 +108,7 @@ class Pgbench:
             float(latencies.mean()) * 1e-6 if done else None,
             counted(latencies * 1e3),
         )
-        return Told(window, len(inside), busy * 1e-6)
+        return LoadReport(window, len(inside), busy * 1e-6)
 
 
 def transaction(line: str) -> Transaction:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from etude.peak.harnesses.load_report import Run, Told, Unreadable, bounded, excerpt
+from etude.peak.harnesses.load_report import LoadReport, Run, Unreadable, bounded, excerpt
 from etude.peak.window import Window
 from etude.results.histograms import Counted
 
@@ -43,7 +43,7 @@ class Sysbench:
     _text: str = ""
     _until_s: float = 0.0
 
-    def feed(self, text: str) -> list[Told]:
+    def feed(self, text: str) -> list[LoadReport]:
         """A window a report that is whole."""
         self._text += text
         found = []
@@ -54,14 +54,14 @@ class Sysbench:
         bounded(len(self._text), "reports of sysbench")
         return found
 
-    def end(self) -> list[Told]:
+    def end(self) -> list[LoadReport]:
         """What is left."""
         found = self.feed("")
         if not found and not self._until_s:
             raise Unreadable(f"what sysbench printed ends with {excerpt(self._text)!r}: expected its report")
         return found
 
-    def _window(self, match: re.Match[str], report: str) -> Told | None:
+    def _window(self, match: re.Match[str], report: str) -> LoadReport | None:
         until_s, done = float(match[1]), int(match[2])
         from_s, lasted = self._until_s, until_s - self._until_s
         if lasted < 0.25 * self.run.window_s:
@@ -72,7 +72,7 @@ class Sysbench:
         mean_s = float(match[4]) * 1e-3 if done else None
         latency = histogram(report, done)
         due = self.run.due(from_s, until_s, done + failed)
-        return Told(Window(lasted, due, done, failed, mean_s, latency), done + failed)
+        return LoadReport(Window(lasted, due, done, failed, mean_s, latency), done + failed)
 
 
 def histogram(report: str, done: int) -> Counted | None:

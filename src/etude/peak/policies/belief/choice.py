@@ -89,7 +89,7 @@ def _most_telling(
 
 
 @dataclass(frozen=True, slots=True)
-class Foretold:
+class Forecast:
     """Of a trial that may be made, as expected now."""
 
     sure: float
@@ -100,7 +100,7 @@ class Foretold:
     """Until it ends."""
 
 
-def foretold(belief: Belief, load: float, variance: float, longest: int, within: float) -> Foretold:
+def foretold(belief: Belief, load: float, variance: float, longest: int, within: float) -> Forecast:
     """Of a trial at a load.
 
     `variance`: of one window's log reading.
@@ -116,7 +116,7 @@ def foretold(belief: Belief, load: float, variance: float, longest: int, within:
     outcomes = np.zeros((len(counts), chances.shape[1]))
     first = np.cumsum(counts) - counts
     outcomes[counts > 0] = np.add.reduceat(weights[:, None] * chances, first[counts > 0])
-    return Foretold(
+    return Forecast(
         float(_most_in(outcomes, belief, within).sum()),
         float(special.entr(outcomes.sum(axis=0)).sum()) - float(weights @ special.entr(chances).sum(axis=1)),
         float(weights @ windows / weights.sum()),

@@ -21,7 +21,7 @@ from dataclasses import replace
 from etude.peak.diagnostics import DOUBT, SURE, by_load, conflict, marked, overloads
 from etude.peak.policies.belief.evidence import Evidence
 from etude.peak.policies.belief.grid import believed
-from etude.peak.task import Offer, Task, Trial
+from etude.peak.task import Task, Trial, TrialRequest
 
 LEFT_OVER = math.log(3.0)
 """Log of how many times slower an overload may leave a server."""
@@ -43,14 +43,14 @@ LOOK_WINDOWS = 6
 """What a look takes at least, so that two readings can be compared."""
 
 
-def look(task: Task, known: Sequence[Evidence], rate: float, most: float) -> Offer | None:
+def look(task: Task, known: Sequence[Evidence], rate: float, most: float) -> TrialRequest | None:
     """The trial that is needed before `rate` is answered, of a load of at most `most`; None when none is."""
     # Where the peak was predicted, it is no hump that the limit was brushed by.
     above = None if task.seed_spread is not None else _above(task, known, rate, most)
     return above or _recovered(task, known, rate)
 
 
-def shedding(task: Task, trials: Sequence[Trial], rate: float, most: float) -> Offer | None:
+def shedding(task: Task, trials: Sequence[Trial], rate: float, most: float) -> TrialRequest | None:
     """A load well above, where an overload was not queued but failed: it may answer fewer than at the peak."""
     load = min(ABOVE * rate, most)
     fails = any(
@@ -60,10 +60,10 @@ def shedding(task: Task, trials: Sequence[Trial], rate: float, most: float) -> O
     if not fails or load <= 1.05 * rate or any(trial.load >= 0.9 * load for trial in trials):
         return None
     load = float(round(load)) if task.whole else load
-    return Offer(load, task.runlength_s, "whether still fewer are answered well above")
+    return TrialRequest(load, task.runlength_s, "whether still fewer are answered well above")
 
 
-def recovered(task: Task, known: Sequence[Evidence]) -> Offer | None:
+def recovered(task: Task, known: Sequence[Evidence]) -> TrialRequest | None:
     """A second look at once, while a mark is fresh: what came after an overload is neither fine even if it was slowed,
     nor too much even so."""
     bad = overloads(known)
@@ -72,12 +72,12 @@ def recovered(task: Task, known: Sequence[Evidence]) -> Offer | None:
     return _as_before(task, known)
 
 
-def remarked(task: Task, known: Sequence[Evidence]) -> Offer | None:
+def remarked(task: Task, known: Sequence[Evidence]) -> TrialRequest | None:
     """Another trial of a load that was slower in the only one after an overload."""
     found = marked(known)
     if found is None or found[1].trials > 1:
         return None
-    return Offer(found[1].load, task.runlength_s, "it was slower after the overload: once more")
+    return TrialRequest(found[1].load, task.runlength_s, "it was slower after the overload: once more")
 
 
 def calm_windows(known: Sequence[Evidence]) -> int:
@@ -104,7 +104,7 @@ def recheck_of(known: Sequence[Evidence], load: float) -> Evidence | None:
     return before[-1] if before and not after else None
 
 
-def _recovered(task: Task, known: Sequence[Evidence], rate: float) -> Offer | None:
+def _recovered(task: Task, known: Sequence[Evidence], rate: float) -> TrialRequest | None:
     bad = overloads(known)
     if (
         task.promise == "rate"
@@ -116,7 +116,7 @@ def _recovered(task: Task, known: Sequence[Evidence], rate: float) -> Offer | No
     return _as_before(task, known)
 
 
-def _as_before(task: Task, known: Sequence[Evidence]) -> Offer | None:
+def _as_before(task: Task, known: Sequence[Evidence]) -> TrialRequest | None:
     bad = overloads(known)
     if not bad or bad[0].order == known[-1].order:
         return None
@@ -126,7 +126,7 @@ def _as_before(task: Task, known: Sequence[Evidence]) -> Offer | None:
     target = max(before, key=lambda each: (each.load, each.order))
     if any(each.load == target.load and each.order > bad[0].order for each in known):
         return None
-    return Offer(target.load, task.runlength_s, "whether the overload has left its mark")
+    return TrialRequest(target.load, task.runlength_s, "whether the overload has left its mark")
 
 
 def _holds_even_so(task: Task, known: Sequence[Evidence], rate: float, since: int) -> bool:
@@ -136,7 +136,7 @@ def _holds_even_so(task: Task, known: Sequence[Evidence], rate: float, since: in
     return float(held) >= HOLDS
 
 
-def again(task: Task, known: Sequence[Evidence]) -> Offer | None:
+def again(task: Task, known: Sequence[Evidence]) -> TrialRequest | None:
     """The next trial of two loads of which the lower was slower, while either was tried but once."""
     pair = conflict(known, DOUBT)
     if pair is None:
@@ -145,7 +145,7 @@ def again(task: Task, known: Sequence[Evidence]) -> Offer | None:
     for each in (high, low):
         if each.trials < 2:
             slower, quicker = task.load_text(low.load), task.load_text(high.load)
-            return Offer(
+            return TrialRequest(
                 each.load,
                 task.runlength_s,
                 f"{slower} was slower than {quicker}: once more",
@@ -153,7 +153,7 @@ def again(task: Task, known: Sequence[Evidence]) -> Offer | None:
     return None
 
 
-def _above(task: Task, known: Sequence[Evidence], rate: float, most: float) -> Offer | None:
+def _above(task: Task, known: Sequence[Evidence], rate: float, most: float) -> TrialRequest | None:
     higher = [each for each in known if rate < each.load <= FURTHER * rate]
     if any(each.value >= DEEP for each in higher):
         return None
@@ -165,7 +165,7 @@ def _above(task: Task, known: Sequence[Evidence], rate: float, most: float) -> O
         or load <= 1.05 * rate
     ):
         return None
-    return Offer(
+    return TrialRequest(
         float(round(load)) if task.whole else load,
         task.runlength_s,
         "whether it is too much well above as well",

@@ -28,7 +28,7 @@ ABLE = 0.8
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class TargetCheck:
     """The best answer, and how far it may be trusted."""
 
     rate: float
@@ -36,7 +36,7 @@ class Held:
     met: bool
 
 
-def held(task: Task, belief: Belief, known: Sequence[Evidence]) -> Held:
+def held(task: Task, belief: Belief, known: Sequence[Evidence]) -> TargetCheck:
     """Of the task's promise."""
     if task.promise == "rate":
         rate, confidence = belief.best_rate(task.within)
@@ -46,10 +46,10 @@ def held(task: Task, belief: Belief, known: Sequence[Evidence]) -> Held:
         rate, confidence = _whole(task, belief, rate, confidence)
     near = sum(abs(math.log(each.load / rate)) <= max(NEAR * task.within, 1.01 / rate) for each in known)
     wanted = task.confidence if task.promise == "rate" else 1 - REGION_DOUBT * (1 - task.confidence)
-    return Held(rate, confidence, confidence >= wanted and near + task.seed_trials >= LEAST_TRIALS)
+    return TargetCheck(rate, confidence, confidence >= wanted and near + task.seed_trials >= LEAST_TRIALS)
 
 
-def answered(task: Task, belief: Belief, known: Sequence[Evidence]) -> Held:
+def answered(task: Task, belief: Belief, known: Sequence[Evidence]) -> TargetCheck:
     """As `held`, but of all rates that meet the target the one that is best where stalls were missed, too.
 
     Rare windows carry much of the mean of a server that stalls. Most samples miss them, so that the answer is too high

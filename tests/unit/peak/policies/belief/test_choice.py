@@ -69,7 +69,7 @@ def test_where_a_trial_costs_much_it_is_one_that_tells_more(golden: Golden) -> N
     known = [Evidence(300, math.log(0.25), 0.05, 10, 0), Evidence(450, math.log(1.4), 0.05, 10, 1)]
     now = believed(task(within=0.05), known)
 
-    def told(overhead_s: float) -> choice.Foretold:
+    def told(overhead_s: float) -> choice.Forecast:
         load, why = next_load(task(within=0.05), now, known, made(overhead_s), 5000.0)
         golden(why)
         return foretold(now, load, scatter(known, load), 18, 0.05)
