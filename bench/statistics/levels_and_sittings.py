@@ -9,7 +9,7 @@ from two_samples import percent
 from calibrate_tables import share, table
 from etude.stats.cross_session import Refused, between_sittings, compare_sittings, given_between
 from etude.stats.intervals import mean_interval
-from etude.stats.levels import split
+from etude.stats.levels import split_variance
 from etude.stats.series import lognormal
 from etude.stats.twosample import welch
 
@@ -28,7 +28,7 @@ def levels(rng: Generator, replications: int) -> list[str]:
                     + np.repeat(rng.normal(0.0, between, boots), trials)
                     + rng.normal(0.0, 0.01, boots * trials)
                 )
-                over_boots, over_trials = split(x, labels).interval, mean_interval(x)
+                over_boots, over_trials = split_variance(x, labels).interval, mean_interval(x)
                 outer += over_boots is not None and over_boots.low <= 1.0 <= over_boots.high
                 inner += over_trials is not None and over_trials.low <= 1.0 <= over_trials.high
             cells = [share(count / few, few) for count in (outer, inner)]

@@ -12,7 +12,7 @@ import time
 from etude.peak.goal import Criterion, Goal
 from etude.peak.harnesses.known_server import KnownServer
 from etude.peak.policies.registry import policy
-from etude.peak.search import search, spent
+from etude.peak.search import benchmarking_time_s, search
 from etude.peak.task import Task, Trial
 
 SERVERS = (
@@ -49,7 +49,7 @@ def one(number: int, name: str) -> tuple[str, bool]:
         f"{100 * off:+.1f} %",
         "yes" if answer.kept else "no",
         f"{len(made)}, {early} early",
-        f"{took:.0f} s ({spent(made):.0f} s of bench)",
+        f"{took:.0f} s ({benchmarking_time_s(made):.0f} s of bench)",
         findings,
     )
     return "| " + " | ".join(cells) + " |", abs(off) <= task.within

@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import Any
 
 from etude.peak.bench import Bench
-from etude.peak.slo_ratio import reading
+from etude.peak.slo_ratio import slo_ratio_of
 from etude.peak.task import Answer, Task, Trial, TrialRequest
 from rows import BUILD
 
@@ -100,7 +100,7 @@ def _measurer(from_there: ModuleType, task: Task, bench: Bench) -> Any:
 
 def lost(task: Task, trial: Trial) -> int:
     """Of COUNT requests; none where the limit is kept."""
-    if reading(task.goal, trial) <= 1:
+    if slo_ratio_of(task.goal, trial) <= 1:
         return 0
     offered = sum(window.offered for window in trial.windows)
     answered = sum(window.completed for window in trial.windows)

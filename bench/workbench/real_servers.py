@@ -36,8 +36,8 @@ from etude.peak.harnesses.curves import CURVES
 from etude.peak.harnesses.spec import read_harness
 from etude.peak.policies.posterior import Posterior
 from etude.peak.rehearse import place_like, rehearse
-from etude.peak.search import search, spent
-from etude.peak.slo_ratio import reading
+from etude.peak.search import benchmarking_time_s, search
+from etude.peak.slo_ratio import slo_ratio_of
 from etude.peak.task import Answer, Task, Trial, TrialRequest
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -82,7 +82,7 @@ class Ladder:
 def tried(task: Task, bench: Bench, load: float, seconds: float) -> tuple[float, float]:
     """A trial's reading and its cost, s."""
     trial = bench.run(TrialRequest(load, seconds, "ladder"), lambda windows: False)
-    return reading(task.goal, trial), trial.cost_s
+    return slo_ratio_of(task.goal, trial), trial.cost_s
 
 
 def begun(task: Task, bench: Bench, seconds: float) -> Ladder:
@@ -128,7 +128,9 @@ def searched(task: Task, bench: Bench) -> tuple[Answer, list[Trial]]:
     made: list[Trial] = []
     answer = search(Posterior(), task, bench, (), lambda _, trial: made.append(trial))
     for trial in made:
-        print(f"  {trial.load:8.1f} {reading(task.goal, trial):7.2f} {trial.ran_s:5.1f} s", file=sys.stderr)
+        print(
+            f"  {trial.load:8.1f} {slo_ratio_of(task.goal, trial):7.2f} {trial.ran_s:5.1f} s", file=sys.stderr
+        )
     print(f"  {answer}", file=sys.stderr)
     return answer, made
 
@@ -152,7 +154,7 @@ def one(name: str, seconds: float, rehearsals: int) -> str:
     peak = ladder.peak(ladder.readings)
     alone = " / ".join(f"{ladder.peak([each]):.4g}" for each in ladder.readings)
     cells = [name, f"{peak:.4g}", alone, *told(quiet, peak), *told(disturbed, peak)]
-    cost_s = spent(made)
+    cost_s = benchmarking_time_s(made)
     cells += [f"{ladder.cost_s:.0f} s", f"{cost_s:.0f} s"]
     if rehearsals:
         rehearsed_s = rehearsed(task, made, quiet.rate or peak, rehearsals)

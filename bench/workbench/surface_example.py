@@ -17,7 +17,7 @@ from etude.figures.surface_figures import figures_of
 from etude.present.surface_display import show
 from etude.present.terminal import Terminal
 from etude.surface.factors import Factor, Space
-from etude.surface.samples import Known, Sample, known
+from etude.surface.samples import Known, Sample, known_samples
 from etude.surface.surface_result import SurfaceResult
 from etude.surface.surrogates.selection import Chosen
 
@@ -49,7 +49,7 @@ def mapped(seed: int = 3) -> SurfaceResult:
             samples.append(
                 Sample(cell, "measured", value, value / away, value * away, 0.95, 240.0 * trials, trials)
             )
-    found = known(samples)
+    found = known_samples(samples)
     fit = Chosen().fit(SPACE, found)
     assert fit is not None
     others = [cell for cell in SPACE if cell not in found.cells]

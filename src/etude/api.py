@@ -14,7 +14,7 @@ from etude.experiment.run import Outcome, run
 from etude.experiment.test import Test
 from etude.figures.plot import Plot
 from etude.figures.style import Style
-from etude.present.notebook import shown
+from etude.present.notebook import notebook_table
 from etude.results.results import Results
 
 __all__ = ["Outcome", "Plan", "Plot", "Test", "bench", "make_plan", "plot", "run"]
@@ -30,7 +30,7 @@ def bench(
     Raises:
         etude.errors.EtudeError: as its classes say; what was measured is on disk.
     """
-    return shown(verdict(run(make_plan(commands, **options), directory, verb="bench").results))
+    return notebook_table(verdict(run(make_plan(commands, **options), directory, verb="bench").results))
 
 
 def plot(

@@ -25,7 +25,7 @@ from etude.iotrace.reader import read_trace
 from etude.peak.harnesses.spec import read_harness
 from etude.peak.search_store import SearchStore
 from etude.results.blocks import read_blocks
-from etude.results.bundle import opened, verify
+from etude.results.bundle import open_bundle, verify
 from etude.results.columns import read_columns
 from etude.results.histograms import decode
 from etude.results.monitor import load as load_monitor
@@ -216,7 +216,7 @@ def bundle(path: Path) -> Any:
     problems = verify(path)
     if problems:
         return {"problems": problems}
-    with opened(path) as directories:
+    with open_bundle(path) as directories:
         return {"problems": problems, "results": {d.name: results(d) for d in directories}}
 
 

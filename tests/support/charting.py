@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from etude.surface.factors import Cell, Factor, Space
-from etude.surface.map_store import MapStore, charted, keeping_surface
+from etude.surface.map_store import MapStore, keeping_surface, resume_map
 from etude.surface.next_configuration import Rules
 from etude.surface.response import Asked, Tell
-from etude.surface.run_map import Display, Means, chart
+from etude.surface.run_map import Display, Means, run_map
 from etude.surface.samples import Sample
 
 SPACE = Space((Factor("a", "log", (1.0, 2.0, 4.0)), Factor("b", "categorical", ("x", "y"))))
@@ -71,11 +71,11 @@ def mapped(
     name: str = "made",
 ) -> MapStore:
     """One sitting."""
-    what = charted(name, space, rules or Rules(), response, "")
+    what = resume_map(name, space, rules or Rules(), response, "")
     with keeping_surface(path, what) as kept:
         if retry:
             kept.forget_failed()
-        chart(kept, response, means or Means({}), display or Display())
+        run_map(kept, response, means or Means({}), display or Display())
     return kept
 
 

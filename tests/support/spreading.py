@@ -14,11 +14,11 @@ from etude.cluster.pool.simulated import Death, SimulatedPool
 from etude.results.writer import replace_json
 from etude.surface.configuration_jobs import NODE, CellJobs, read_todo, write_sample
 from etude.surface.factors import Cell, Space
-from etude.surface.map_store import MapStore, charted, keeping_surface
+from etude.surface.map_store import MapStore, keeping_surface, resume_map
 from etude.surface.next_configuration import Rules
 from etude.surface.run_map import Means
 from etude.surface.samples import Sample
-from etude.surface.spread import SpreadDisplay, spread
+from etude.surface.spread import SpreadDisplay, run_map_over_pool
 from support.charting import SPACE, Made, product
 
 
@@ -119,14 +119,14 @@ def mapped_over(
 ) -> MapStore:
     """One sitting."""
     response = response or Response()
-    what = charted("made", space, rules or Rules(), response, "")
+    what = resume_map("made", space, rules or Rules(), response, "")
     with keeping_surface(path, what, elsewhere=True) as kept:
         if retry:
             kept.forget_failed()
         cells = CellJobs("made", space, response, None, "made")
         pool = JournaledPool(nodes, Journal(path))
         try:
-            spread(kept, cells, pool, means or Means({}), display or SpreadDisplay())
+            run_map_over_pool(kept, cells, pool, means or Means({}), display or SpreadDisplay())
         finally:
             nodes.close()
     return kept

@@ -18,7 +18,7 @@ from etude.history import stored_backtests as backtests
 from etude.iolab.lab import begun
 from etude.machine.remote.hosts import read_hosts
 from etude.peak.harnesses.load_report import Unreadable
-from etude.peak.harnesses.readers import Place, by_path, told
+from etude.peak.harnesses.readers import Place, by_path, read_window_line
 from etude.peak.harnesses.tools import k6
 from etude.present.extension import lasted_s
 from etude.store.content import read_content
@@ -64,8 +64,8 @@ def test_a_start_that_is_no_time_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("refusal", "read"),
     [
-        (Unreadable, lambda: told('{"duration_s":' + NESTED)),
-        (Unreadable, lambda: told('{"duration_s":' + "9" * 400 + "}")),
+        (Unreadable, lambda: read_window_line('{"duration_s":' + NESTED)),
+        (Unreadable, lambda: read_window_line('{"duration_s":' + "9" * 400 + "}")),
         (Unreadable, lambda: by_path(NESTED, {})),
         (Unreadable, lambda: by_path(f"[{'9' * 400}]", {"failed": Place("$[0]", ONE)})),
         (ValueError, lambda: k6.request('{"metric":"http_req_duration","type":"Point","data":' + NESTED)),
@@ -108,7 +108,7 @@ def test_a_backtest_that_was_edited_does_not_hold(text: str, monkeypatch: pytest
     monkeypatch.setattr(backtests, "_name", lambda *_: "a")
     notes: Any = Notes()
     course: Any = None
-    assert isinstance(backtests.current(notes, course, course), str)
+    assert isinstance(backtests.is_current(notes, course, course), str)
 
 
 @pytest.mark.parametrize(

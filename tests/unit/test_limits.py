@@ -15,7 +15,7 @@ from etude.errors import MachineRefuses
 from etude.experiment.test import Test
 from etude.experiment.trial import _ending
 from etude.limits import limit_reached, threads_start
-from etude.results.writer import refused
+from etude.results.writer import write_error
 from support.builders import measurement
 
 FILES = str(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
@@ -51,8 +51,8 @@ def test_an_engine_that_met_a_limit_names_it(code: int, named: str, monkeypatch:
 
 
 def test_results_that_met_a_limit_name_it(tmp_path: Path) -> None:
-    assert f"ulimit -n is {FILES}" in str(refused(tmp_path, OSError(errno.EMFILE, "")))
-    assert "-o" in str(refused(tmp_path, OSError(errno.EACCES, "")))
+    assert f"ulimit -n is {FILES}" in str(write_error(tmp_path, OSError(errno.EMFILE, "")))
+    assert "-o" in str(write_error(tmp_path, OSError(errno.EACCES, "")))
 
 
 def test_threads_that_cannot_be_started_are_no_interrupt(

@@ -36,7 +36,7 @@ from etude.stats.compare import (
 from etude.stats.describe import describe
 from etude.stats.equivalence import equivalence_of
 from etude.stats.intervals import Interval
-from etude.stats.machines import apart, ratio_over_machines, ratios_differ, unpaired_over_machines
+from etude.stats.machines import contrasts, ratio_over_machines, ratios_differ, unpaired_over_machines
 from etude.stats.means import ADDING_UP, Kind, Mean
 from etude.stats.moments import effective_moments, interval_of_mean, mean_of
 from etude.stats.multiplicity import benjamini_hochberg, of_many
@@ -327,7 +327,7 @@ def _unpaired_ratio(base: Series, other: Series, metric: str, confidence: float)
     machines = machines_of(base, metric), machines_of(other, metric)
     names = [set(each) for each in machines]
     if names[0] != names[1] and "" not in names[0] | names[1]:
-        raise ValueError(apart(*names))
+        raise ValueError(contrasts(*names))
     if len(names[0]) < 2 or names[0] != names[1]:
         return unpaired_ratio(*samples(base, other, metric), confidence=confidence)
     return unpaired_over_machines(base.sample(metric), other.sample(metric), *machines, confidence=confidence)

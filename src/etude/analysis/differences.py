@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import Any
 
 from etude.analysis.plan_member_names import as_typed, command_line, test_at
-from etude.analysis.snapshots import both_shown, members, moves, shown
+from etude.analysis.snapshots import both_shown, changes_by_itself, members, shown
 from etude.masking import Mask, mask_of_all
 
 COLLECTIONS = (
@@ -121,7 +121,7 @@ def compare_states(
             absent if other is None else new_text,
             once=told and (one is None or other is None),
         )
-        if moves(what):
+        if changes_by_itself(what):
             moved += [] if difference.once else [difference]
         elif difference.then is None or difference.now is None:
             unknown.append(difference)

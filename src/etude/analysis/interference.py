@@ -172,7 +172,9 @@ def load_monitors(directory: Path | None, experiment: Mapping[str, Any] | None) 
     return {number: monitor for number, monitor in found if monitor is not None and monitor.samples}
 
 
-def beside(series: Series, everything: Sequence[Series], monitors: Mapping[int, Monitor]) -> Interference:
+def interference_of(
+    series: Series, everything: Sequence[Series], monitors: Mapping[int, Monitor]
+) -> Interference:
     """What was read beside the trials of one test; `everything`: all that ran in those sittings."""
     found: dict[Quantity, Floats] = {}
     count = series.trials.size

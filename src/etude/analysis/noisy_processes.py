@@ -32,7 +32,7 @@ class NoisyProcess:
     """Who used most first."""
 
 
-def culprits(found: Interference, place: int, others: Whole) -> list[NoisyProcess]:
+def noisy_processes(found: Interference, place: int, others: Whole) -> list[NoisyProcess]:
     """Who used more beside the trial at `place` than beside `others`, who used most CPU time first.
 
     A name that is there as much beside the other trials is the trial's own, or no reason.

@@ -15,13 +15,13 @@ from etude.analysis.interference import (
     WORST,
     Interference,
     Quantity,
-    beside,
     byte_rate,
     cpus,
     every,
+    interference_of,
     load_monitors,
 )
-from etude.analysis.noisy_processes import NoisyProcess, culprits, exceeds
+from etude.analysis.noisy_processes import NoisyProcess, exceeds, noisy_processes
 from etude.analysis.subject import Subject
 from etude.analysis.warnings import DataWarning
 from etude.analysis.warnings.warning import warning
@@ -62,7 +62,7 @@ class Why:
     """What is named first; None where nothing accounts for the lost time."""
 
 
-def explained(
+def explain_outliers(
     subject: Subject, warnings: Sequence[DataWarning], *, every_one: bool = False
 ) -> list[DataWarning]:
     """A sentence for each trial that a warning calls an outlier, and one for the slower trials of two groups, of
@@ -84,7 +84,7 @@ def explained(
     found: list[DataWarning] = []
     for each in asked:
         series = subject.test(each.test)
-        known = beside(series, everything, monitors)
+        known = interference_of(series, everything, monitors)
         found += _of_group(known, each) if each.kind in GROUPED else _of_test(known, each, every_one)
     return found
 
@@ -191,7 +191,7 @@ def _why(known: Interference, place: int, usual: Whole) -> Why | None:
     monitor = known.monitor(place)
     if monitor is None or usual.size < FEWEST or not _was_read(known, place):
         return None
-    named = culprits(known, place, usual)
+    named = noisy_processes(known, place, usual)
     unusual = list(_unusual(known, place, usual))
     came_instead = known.is_full(place) and sum(each.cpus for each in named) >= OTHERS.matters
     if OTHERS not in unusual and came_instead:

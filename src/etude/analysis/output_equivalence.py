@@ -25,7 +25,7 @@ class WorkDifference(NamedTuple):
         return "is it the same work?" if self.between else "compare what they do before any number"
 
 
-def differences(trials: Trials) -> list[WorkDifference]:
+def work_differences(trials: Trials) -> list[WorkDifference]:
     """What speaks against the same work, most important first: endings, then output of the set-aside first run.
 
     A program whose output is read for a metric prints a measurement: it is never the same, and is not compared.

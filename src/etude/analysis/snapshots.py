@@ -54,14 +54,14 @@ def members(part: Mapping[Any, Any], above: str = "") -> Iterator[tuple[str, Any
             yield name, value
 
 
-def moves(name: str) -> bool:
+def changes_by_itself(name: str) -> bool:
     """Whether a member changes by itself."""
     return MOVING.match(name) is not None
 
 
-def lasting(part: Mapping[Any, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+def lasting_members(part: Mapping[Any, Any], above: str = "") -> Iterator[tuple[str, Any]]:
     """The members that last."""
-    return ((name, value) for name, value in members(part, above) if not moves(name))
+    return ((name, value) for name, value in members(part, above) if not changes_by_itself(name))
 
 
 def file_shown(file: Mapping[str, Any]) -> str:

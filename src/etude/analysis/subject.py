@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from etude.analysis.output_equivalence import WorkDifference, differences
+from etude.analysis.output_equivalence import WorkDifference, work_differences
 from etude.analysis.stop_rule_info import StopRuleInfo, asked_of
 from etude.errors import UsageError
 from etude.results.columns_series import series_of_columns
@@ -96,7 +96,7 @@ def subject_of_trials(trials: Trials) -> Subject:
         twins=of_role("again"),
         shell=shells[0] if shells else None,
         experiment=experiment,
-        work=() if experiment["plan"].get("kind") else tuple(differences(trials)),
+        work=() if experiment["plan"].get("kind") else tuple(work_differences(trials)),
         notes=tuple(session_notes(trials, tests)),
         directory=trials.directory,
     )

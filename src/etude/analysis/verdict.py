@@ -15,7 +15,7 @@ import numpy as np
 from etude.analysis.comparison import Comparison
 from etude.analysis.comparisons import compare_tests, shell_cost
 from etude.analysis.other_processes import others_warnings
-from etude.analysis.outliers_explained import explained
+from etude.analysis.outliers_explained import explain_outliers
 from etude.analysis.reachability import within_reach
 from etude.analysis.stop_rule_info import StopRuleInfo
 from etude.analysis.subject import (
@@ -192,7 +192,7 @@ def verdict(
     found = [each for each in found if each.kind not in judging.silent]
     found += [
         each
-        for each in explained(subject, found, every_one=judging.every_outlier)
+        for each in explain_outliers(subject, found, every_one=judging.every_outlier)
         if each.kind not in judging.silent
     ]
     every = sorted(dict.fromkeys(found), key=lambda each: each.rank)

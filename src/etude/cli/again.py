@@ -29,7 +29,7 @@ from etude.present.script_display import ScriptDisplay
 from etude.present.table_layout import Column
 from etude.present.terminal import Terminal
 from etude.present.verdict_display import show
-from etude.results.bundle import opened
+from etude.results.bundle import open_bundle
 from etude.results.bundle_name import is_bundle
 from etude.results.reader import load_results
 from etude.results.results import of_machine
@@ -43,7 +43,7 @@ def again(options: argparse.Namespace) -> int:
     _check(options)
     given = Path(options.again)
     (check_directory_for_root if given.is_dir() else check_for_root)(given)
-    with opened(given) if is_bundle(given) else nullcontext((given,)) as found:
+    with open_bundle(given) if is_bundle(given) else nullcontext((given,)) as found:
         return _again(given, _only(given, found), options)
 
 

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from etude.errors import UsageError
 from etude.machine.boot import record, unit
 from etude.machine.boot.resume import become, resume
-from etude.machine.boot.status import standing
+from etude.machine.boot.status import boot_status
 from etude.machine.boot.unit import Status
 from etude.present.terminal import Terminal
 
@@ -42,7 +42,7 @@ def _resume() -> int:
 
 
 def _status(*, json: bool) -> int:
-    found = standing()
+    found = boot_status()
     if json:
         document = asdict(found)
         if document["waits"]:

@@ -91,7 +91,7 @@ def answer(
         return 0
     from etude.analysis.gate import answers
     from etude.analysis.warnings import Thresholds
-    from etude.present.extension import deciding
+    from etude.present.extension import deciding_command
     from etude.present.terminal import Terminal
 
     screen = Terminal(sys.stderr if aside else None)
@@ -123,7 +123,7 @@ def answer(
         screen.say(f"--fail-if: {open_ones} undecided, which fails")
     judged = [*(("--fail-if", bound.text) for bound in bounds), *beside]
     judged += [("--undecided", undecided)] if undecided != "pass" else []
-    if len(verdicts) == 1 and (way := deciding(verdicts[0], [found for _, found in given], judged)):
+    if len(verdicts) == 1 and (way := deciding_command(verdicts[0], [found for _, found in given], judged)):
         purpose, extension = way
         screen.say_command(purpose, extension.command)
     return 1 if broken else UNDECIDED if open_ones and undecided == "fail" else 0

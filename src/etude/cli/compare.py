@@ -12,13 +12,13 @@ from typing import Any
 
 from etude.errors import InputError
 from etude.experiment.session import holds_results
-from etude.history.comparison import Compared, compared
-from etude.history.selection import chosen
+from etude.history.comparison import Compared, compare_sides
+from etude.history.selection import select_results
 from etude.present.history_text import named, p_text
 from etude.present.notes import MOST as MOST_NOTES
 from etude.present.table_layout import Column
 from etude.present.terminal import Terminal
-from etude.present.text import takes
+from etude.present.text import takes_text
 from etude.present.verdict_display import say_note
 from etude.stats.cross_session import Refused, overall_ratio
 from etude.store.database import open_store
@@ -50,8 +50,8 @@ def _compare(options: argparse.Namespace) -> int:
         if not stored:
             what = f" test {options.test!r} with" if options.test else ""
             raise InputError(f"{store.where}: has no{what} {options.metric}; name another metric, or all")
-    base, other = chosen(options.base, stored), chosen(options.other, stored)
-    found = compared(base, other, stored)
+    base, other = select_results(options.base, stored), select_results(options.other, stored)
+    found = compare_sides(base, other, stored)
     if not found:
         raise InputError(
             f"{options.base} and {options.other} have no test in common with values that have a ratio"
@@ -120,7 +120,7 @@ def _answer(base: str, other: str, found: Sequence[Compared], names: Sequence[st
         if ratio.low <= 1.0 <= ratio.high:
             sides = f"between {other} and {base}"
             return f"{name}: no significant difference {sides}: ratio {_ratio(found[0])} ({interval})."
-        return f"{name}: {takes(metric, other, _ratio(found[0]), base)} ({interval})."
+        return f"{name}: {takes_text(metric, other, _ratio(found[0]), base)} ({interval})."
     differ = [(name, ratio) for name, _, ratio in judged if not ratio.low <= 1.0 <= ratio.high]
     most = sorted(differ, key=lambda each: -abs(log(each[1].ratio)))[:MOST]
     are = "is" if len(differ) == 1 else "are"

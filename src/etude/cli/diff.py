@@ -15,7 +15,7 @@ from etude.analysis.differences import Difference, Differences, compare, compare
 from etude.errors import InputError, UsageError
 from etude.machine import snapshot
 from etude.present.terminal import Terminal
-from etude.results.bundle import opened
+from etude.results.bundle import open_bundle
 from etude.results.bundle_name import is_bundle
 from etude.results.reader import read_experiment
 from etude.version import __version__
@@ -61,7 +61,7 @@ def _document(path: str) -> Mapping[str, Any]:
     place = Path(path)
     if not is_bundle(place):
         return read_experiment(place)
-    with opened(place) as found:
+    with open_bundle(place) as found:
         if len(found) != 1:
             names = ", ".join(f"results/{each.name}" for each in found)
             raise UsageError(f"{path}: holds {len(found)} results; unpack it, and name one of {names}")

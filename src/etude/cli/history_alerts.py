@@ -16,7 +16,7 @@ from etude.history.backtest import LEAST, Backtest, Rate, backtest
 from etude.history.confirmation import borne_out
 from etude.history.metric_history import Course
 from etude.history.rules import Alert, Rule, alerts_of, read_rules
-from etude.history.stored_backtests import current, keep
+from etude.history.stored_backtests import is_current, keep
 from etude.present.history_text import change_line
 from etude.present.live_display import Display
 from etude.present.terminal import Terminal
@@ -105,7 +105,7 @@ def _check_backtests(
 ) -> None:
     """Refuse a rule of which nobody knows how often it is wrong here; say how often the others are."""
     for rule, course in about:
-        known = current(store, rule, course)
+        known = is_current(store, rule, course)
         if isinstance(known, str):
             raise UsageError(
                 f"rule {rule.name} may not gate {course.test} on {course.machine.name}: it {known}; "

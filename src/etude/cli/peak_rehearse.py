@@ -21,7 +21,7 @@ from etude.peak.calibrate import AtLoad, Calibration
 from etude.peak.harnesses.curves import CURVES
 from etude.peak.policies.registry import policy
 from etude.peak.rehearse import Place, Rehearsal, Share, place_like
-from etude.peak.search_store import SearchSpec, SearchStore, keeping
+from etude.peak.search_store import SearchSpec, SearchStore, open_store
 from etude.peak.sources import Source, simulated_curves
 from etude.peak.task import Answer, Task
 from etude.present.peak_display import FORMAT, VERSION, save_figures
@@ -169,7 +169,7 @@ def calibrate(options: argparse.Namespace, source: Source) -> int:
     plan = calibrating.plan(task, peak)
     sought = SearchSpec(source.name, task, "calibrate", source.text, dict(options.factor))
     screen = Terminal(sys.stderr)
-    with ending_by_signals(), keeping(directory_of(options, source), sought, options.command_line) as kept:
+    with ending_by_signals(), open_store(directory_of(options, source), sought, options.command_line) as kept:
         with held(options, source, kept) as bench:
             for number, offer in enumerate(plan[len(kept.trials()) :], len(kept.trials()) + 1):
                 if not options.quiet:

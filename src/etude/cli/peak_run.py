@@ -23,8 +23,8 @@ from etude.peak.observed_bench import ObservedBench, Paced
 from etude.peak.policies.policy import Policy
 from etude.peak.policies.registry import policy
 from etude.peak.record import Record
-from etude.peak.search import search, spent
-from etude.peak.search_store import SearchSpec, SearchStore, keeping
+from etude.peak.search import benchmarking_time_s, search
+from etude.peak.search_store import SearchSpec, SearchStore, open_store
 from etude.peak.sources import Source
 from etude.peak.task import Answer, Task, Trial, TrialRequest
 from etude.peak.window import Window
@@ -58,7 +58,7 @@ class PeakDisplay:
         self._trials = list(trials)
         if trials:
             self._screen.say(
-                f"resumed: {len(trials)} trials on disk, {duration(spent(trials))} of bench time"
+                f"resumed: {len(trials)} trials on disk, {duration(benchmarking_time_s(trials))} of bench time"
             )
 
     def begins(self, offer: TrialRequest) -> None:
@@ -91,7 +91,7 @@ class PeakDisplay:
             measured,
             share,
             ran_text(trial),
-            duration(spent(self._trials)),
+            duration(benchmarking_time_s(self._trials)),
             span_text(self._task, best.low, best.high),
         )
         self._say(cells)
@@ -128,7 +128,7 @@ def search_peak(options: argparse.Namespace, source: Source) -> int:
         assert found.answer is not None
         show(found, found.answer, options, source.peak)
         return 0 if found.answer.kept else 1
-    with ending_by_signals(), keeping(directory_of(options, source), sought, options.command_line) as kept:
+    with ending_by_signals(), open_store(directory_of(options, source), sought, options.command_line) as kept:
         answer = _answered(options, source, chosen, kept)
         kept.answered(answer)
     show(kept, answer, options, source.peak)

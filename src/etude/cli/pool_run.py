@@ -13,7 +13,7 @@ from typing import Any, Literal
 from etude.cli.end_signals import Ended, ending_by_signals
 from etude.cluster.distributed.blocks import Blocks
 from etude.cluster.distributed.jobs import Jobs
-from etude.cluster.distributed.request import complete, document_of, stored
+from etude.cluster.distributed.request import document_of, is_complete, stored_request
 from etude.cluster.pool.journal import FILE
 from etude.cluster.pool.pool_config import PoolSpec
 from etude.cluster.pool.spec import open_pool
@@ -21,7 +21,7 @@ from etude.cluster.pool.timeline import timeline
 from etude.errors import EtudeError, InputError, Interrupted, MachineRefuses, UsageError
 from etude.experiment import monitoring
 from etude.experiment.plan import Plan, check_resumes, digest, from_document, to_document
-from etude.experiment.session import already, holds_results, new_directory
+from etude.experiment.session import existing_results, holds_results, new_directory
 from etude.machine.cool.methods import REBOOTS
 from etude.masking import mask_of
 from etude.peak import record
@@ -31,7 +31,7 @@ from etude.peak.sources import Source
 from etude.present.terminal import Terminal
 from etude.results.reader import load_results
 from etude.results.results import Results
-from etude.results.writer import refused, sole_writer
+from etude.results.writer import sole_writer, write_error
 from etude.script.distributed import Tests, groups_of
 from etude.script.run import ScriptOptions, plan_of, read_script
 
@@ -62,7 +62,7 @@ def script(asked: ScriptOptions, spec: PoolSpec, options: argparse.Namespace, mo
 
 def is_over_pool(directory: Path) -> bool:
     """Whether an experiment was begun over a pool."""
-    return stored(directory) is not None
+    return stored_request(directory) is not None
 
 
 def go_on(directory: Path, kind: Literal["script"] | None, include: list[str] | None = None) -> bool:
@@ -71,12 +71,12 @@ def go_on(directory: Path, kind: Literal["script"] | None, include: list[str] | 
     Raises:
         InputError: it is of another kind; EtudeError: as its loop.
     """
-    found = stored(directory)
+    found = stored_request(directory)
     if found is None:
         return False
     document, spec = found
     check_resumes(document, directory, kind)
-    if complete(document):
+    if is_complete(document):
         return True
     if kind is None:
         _blocks(directory, document, spec)
@@ -111,12 +111,12 @@ def peak(
     )
     plan = sought.plan()
     document = document_of("peak", sought.name, plan, record.digest(plan), spec, options.command_line)
-    if holds_results(directory) and stored(directory) is None:
-        raise already(directory)
+    if holds_results(directory) and stored_request(directory) is None:
+        raise existing_results(directory)
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise refused(directory, error) from error
+        raise write_error(directory, error) from error
     again = f"the same command with -o {directory}"
     with over(directory, spec, again) as (jobs, _):
         return sought_on(jobs, source, words, sought, document, options.deadline, source.nodes)

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from etude.errors import UsageError
-from etude.machine.quiet.apply_restore import Outcome, file, off, on
+from etude.machine.quiet.apply_restore import Outcome, apply, file, restore
 from etude.machine.quiet.operation import Request
-from etude.machine.quiet.status import Row, left_over, standing
+from etude.machine.quiet.status import Row, left_over, quiet_status
 from etude.machine.quiet.table import USUAL, all_of, parse
 
 
@@ -30,7 +30,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _on(asked: Request, *, as_json: bool) -> int:
-    outcome = on(asked)
+    outcome = apply(asked)
     if as_json:
         print(json.dumps(_document(outcome), indent=1, ensure_ascii=False))
     else:
@@ -39,7 +39,7 @@ def _on(asked: Request, *, as_json: bool) -> int:
 
 
 def _off(*, as_json: bool) -> int:
-    names = off()
+    names = restore()
     if as_json:
         print(json.dumps({"format": "etude-quiet", "version": 1, "put_back": names}))
     elif names:
@@ -50,7 +50,7 @@ def _off(*, as_json: bool) -> int:
 
 
 def _rehearse(asked: Request, *, as_json: bool) -> int:
-    rows = standing(asked)
+    rows = quiet_status(asked)
     if as_json:
         _print_rows(rows)
         return 0
@@ -65,7 +65,7 @@ def _rehearse(asked: Request, *, as_json: bool) -> int:
 
 
 def _status(asked: Request, *, as_json: bool) -> int:
-    rows = standing(asked)
+    rows = quiet_status(asked)
     if as_json:
         _print_rows(rows)
         return 0

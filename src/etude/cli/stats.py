@@ -22,7 +22,7 @@ from etude.cli.bounds import answer, read_bounds
 from etude.errors import UsageError
 from etude.present.stats_display import StatsDisplay, show_summaries
 from etude.present.terminal import Terminal
-from etude.results.bundle import opened
+from etude.results.bundle import open_bundle
 from etude.results.bundle_name import is_bundle
 from etude.stats.predicate import Predicate
 
@@ -83,7 +83,7 @@ def _sources(path: str, options: argparse.Namespace) -> list[Subject | None]:
     place = Path(path)
     if not is_bundle(place):
         return [_read(path, options)]
-    with opened(place) as found:
+    with open_bundle(place) as found:
         subjects = [(directory.name, _read(str(directory), options)) for directory in found]
     several = len(subjects) > 1
     return [

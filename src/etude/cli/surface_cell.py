@@ -24,7 +24,7 @@ from etude.machine.resources.resource import Resource, undo_left
 from etude.surface import configuration_jobs
 from etude.surface.configuration_jobs import NODE, Todo, attempt_in
 from etude.surface.factors import Space
-from etude.surface.measure_configuration import RESOURCES, UNMEASURABLE, failed, measured_in
+from etude.surface.measure_configuration import RESOURCES, UNMEASURABLE, failed_sample, measured_in
 from etude.surface.response import Response
 from etude.surface.spec import read_spec
 
@@ -71,7 +71,7 @@ def _measure(place: Path) -> None:
     try:
         sample = measured_in(place, response, resources, todo.visit, settings, bounds, lambda text: None)
     except UNMEASURABLE as error:
-        sample = failed(todo.visit.cell, str(error), time.monotonic() - began)
+        sample = failed_sample(todo.visit.cell, str(error), time.monotonic() - began)
     if engine_elsewhere:
         configuration_jobs.engine_was_on_node(place)
     configuration_jobs.write_sample(place, sample)

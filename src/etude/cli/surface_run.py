@@ -33,15 +33,15 @@ from etude.present.surface_display import document, show
 from etude.present.terminal import Terminal
 from etude.surface.configuration_jobs import CellJobs
 from etude.surface.factors import Cell
-from etude.surface.map_store import Charted, MapStore, charted, keeping_surface
+from etude.surface.map_store import Charted, MapStore, keeping_surface, resume_map
 from etude.surface.metric import Metric
 from etude.surface.next_configuration import Rules, Visit, contradiction
 from etude.surface.peaks import PeakRate
 from etude.surface.response import Response
-from etude.surface.run_map import Display, Means, chart
+from etude.surface.run_map import Display, Means, run_map
 from etude.surface.samples import Sample
 from etude.surface.spec import read_spec
-from etude.surface.spread import SpreadDisplay, spread
+from etude.surface.spread import SpreadDisplay, run_map_over_pool
 from etude.surface.stored_map import mapped_of
 from etude.surface.surface_result import Estimate
 from etude.surface.surface_text import estimate_text
@@ -142,7 +142,7 @@ def asked_for(options: argparse.Namespace) -> tuple[Charted, Response, Means]:
         means = replace(means, left_s=lambda: (options.deadline - datetime.now(UTC)).total_seconds())
     if options.simulate is not None:
         system, response = simulated_response(options.simulate)
-        what = charted(
+        what = resume_map(
             system.law.name, system.space, rules_of(Rules(), options, system.space.size), response, ""
         )
         return what, response, means
@@ -159,7 +159,9 @@ def asked_for(options: argparse.Namespace) -> tuple[Charted, Response, Means]:
         cell_s=spec.cell_s,
     )
     return (
-        charted(spec.name, spec.space, rules_of(spec.rules, options, spec.space.size), response, spec.text),
+        resume_map(
+            spec.name, spec.space, rules_of(spec.rules, options, spec.space.size), response, spec.text
+        ),
         response,
         means,
     )
@@ -190,11 +192,11 @@ def mapped(options: argparse.Namespace, what: Charted, response: Response, means
             kept.forget_failed()
         with on_disk(kept):
             if options.quiet:
-                chart(kept, response, means, Display())
+                run_map(kept, response, means, Display())
                 return kept
             display = SurfaceDisplay(sys.stderr, kept)
             try:
-                chart(kept, response, means, Display(display.begins, display.tell, display.made))
+                run_map(kept, response, means, Display(display.begins, display.tell, display.made))
             finally:
                 display.close()
     return kept
@@ -332,11 +334,11 @@ def _check_pool(pool: PoolSpec, response: Response, means: Means) -> None:
 
 def _spread(kept: MapStore, cells: CellJobs, pool: JournaledPool, means: Means, *, quiet: bool) -> None:
     if quiet:
-        spread(kept, cells, pool, means, SpreadDisplay())
+        run_map_over_pool(kept, cells, pool, means, SpreadDisplay())
         return
     display = SurfaceDisplay(sys.stderr, kept)
     try:
-        spread(
+        run_map_over_pool(
             kept, cells, pool, means, SpreadDisplay(looks=display.looks, made=display.made, lost=display.lost)
         )
     finally:

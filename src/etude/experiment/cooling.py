@@ -56,7 +56,7 @@ def restart_machine(entry: str, words: Sequence[str], state: Path, results: Path
     raise Restarting(entry)
 
 
-def settled() -> Mapping[str, Any] | None:
+def settled_cache() -> Mapping[str, Any] | None:
     """What `etude boot-resume` says of the wait before this sitting; None where it did not begin it."""
     with suppress(ValueError):
         found = json.loads(os.environ.get(SETTLED_VARIABLE, "null"))

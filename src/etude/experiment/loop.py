@@ -80,14 +80,14 @@ def _run_group(bench: Bench, tests: tuple[Test, ...]) -> Decision:
             _heed(bench)
         for twin in twins(bench.plan):
             undo.callback(end_hooks, bench, twin)
-        if (decision := enough(bench.plan, bench.ledger, tests)) is not None:
+        if (decision := stop_decision(bench.plan, bench.ledger, tests)) is not None:
             bench.tell("decision", *tests, detail=decision.why)
             return decision
         _set_aside(bench, tests)
         return _run_blocks(bench, tests)
 
 
-def enough(plan: Plan, ledger: Progress, tests: tuple[Test, ...]) -> Decision | None:
+def stop_decision(plan: Plan, ledger: Progress, tests: tuple[Test, ...]) -> Decision | None:
     """The stop rule's last word on tests that share blocks; None where trials are still to be made.
 
     Raises:
@@ -235,10 +235,10 @@ def _runs_again(plan: Plan, block: int) -> bool:
 
 
 def _decide(plan: Plan, ledger: Progress, tests: tuple[Test, ...]) -> Decision:
-    return judged(plan, lambda: _seen(plan, ledger, tests))
+    return judged_metrics(plan, lambda: _seen(plan, ledger, tests))
 
 
-def judged(plan: Plan, seen: Callable[[], Seen]) -> Decision:
+def judged_metrics(plan: Plan, seen: Callable[[], Seen]) -> Decision:
     """What the stop rule says of what was seen.
 
     Raises:

@@ -53,7 +53,7 @@ def from_document(document: Mapping[str, Any]) -> Monitoring | None:
 
 
 @contextmanager
-def monitored(path: Path, entry: dict[str, Any], asked: Monitoring | None) -> Iterator[None]:
+def monitor_running(path: Path, entry: dict[str, Any], asked: Monitoring | None) -> Iterator[None]:
     """Read beside what is done within. `entry`: the sitting's in experiment.json; its member `monitor` is kept true."""
     if asked is None:
         yield

@@ -48,7 +48,7 @@ def check_place(pattern: str) -> None:
         raise ValueError('no place in JSON; one is written as $.name.name, $.name[0].name or $.name["a.b"]')
 
 
-def unquoted(pattern: str) -> str:
+def unquoted_text(pattern: str) -> str:
     """A pattern that stands in quotes as a whole without them: as a shell would have taken them off."""
     return pattern[1:-1] if _QUOTED.fullmatch(pattern) else pattern
 

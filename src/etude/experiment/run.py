@@ -12,7 +12,7 @@ from etude.errors import InputError, UsageError
 from etude.experiment import loop
 from etude.experiment.bench import Bench, Event
 from etude.experiment.monitoring import USUAL, Monitoring
-from etude.experiment.new_limits import NewLimits, extended
+from etude.experiment.new_limits import NewLimits, extended_rule
 from etude.experiment.origin import begun_directory
 from etude.experiment.plan import Plan, digest, plan_to_resume, to_document
 from etude.experiment.progress import Progress
@@ -21,14 +21,14 @@ from etude.experiment.schedule import groups
 from etude.experiment.session import (
     EngineMaker,
     SessionContext,
-    already,
     asks_anew,
+    existing_results,
     holds_results,
     is_complete,
     ledger_of,
     new_directory,
     new_document,
-    sit,
+    run_session,
 )
 from etude.experiment.test import MetricPattern, Test
 from etude.machine.boot import record, restart
@@ -78,7 +78,7 @@ def run(
     path = new_directory(directory, plan.name)
     with sole_writer(path):
         if holds_results(path):
-            raise already(path)
+            raise existing_results(path)
         return _sit(plan, path, _new_document(plan, verb, command_line, monitor), observe, make_engine)
 
 
@@ -103,7 +103,7 @@ def resume(
         if document.get("pool"):
             raise InputError(f"{path}: was begun over a pool; resume with: etude bench --resume {path}")
         before = plan_to_resume(document, str(path / "experiment.json"))
-        plan = replace(before, rule=extended(before.rule, limits)) if limits else before
+        plan = replace(before, rule=extended_rule(before.rule, limits)) if limits else before
         complete = is_complete(path, document)
         if plan == before and complete:
             return Outcome(load_results(path), ())
@@ -124,7 +124,7 @@ def _nothing_to_add(plan: Plan, path: Path, document: dict[str, Any]) -> tuple[D
         UsageError: it misses its target, and these limits allow no more.
     """
     ledger = ledger_of(path, document)
-    decisions = [loop.enough(plan, ledger, group) for group in groups(plan.schedule, plan.tests)]
+    decisions = [loop.stop_decision(plan, ledger, group) for group in groups(plan.schedule, plan.tests)]
     found = tuple(each for each in decisions if each is not None)
     if len(found) < len(decisions):
         return None
@@ -221,5 +221,5 @@ def _sit(
         record.forget(path)
         return [decision.why for decision in decisions]
 
-    ledger = sit(path, document, make_engine or engine_maker(), work)
+    ledger = run_session(path, document, make_engine or engine_maker(), work)
     return Outcome(Results(path, read_experiment(path), ledger.measurements(), ()), tuple(decisions))

@@ -18,7 +18,7 @@ from etude.engine import Engine
 from etude.errors import EtudeError, InputError, Interrupted, MachineRefuses, Restarting
 from etude.experiment import monitoring
 from etude.experiment.bench import EngineLike, Session
-from etude.experiment.cooling import settled
+from etude.experiment.cooling import settled_cache
 from etude.experiment.interrupts import SignalWatch
 from etude.experiment.kernel_log import KernelLog, Silence
 from etude.experiment.monitoring import Monitoring
@@ -29,7 +29,7 @@ from etude.experiment.remote_engine import NodeSession, there_of
 from etude.machine import leftovers, snapshot
 from etude.machine.boot.record import boot_id
 from etude.machine.cool import remounts
-from etude.machine.quiet.apply_restore import recorded
+from etude.machine.quiet.apply_restore import recorded_changes
 from etude.machine.snapshot import Command
 from etude.masking import Mask
 from etude.osutil.trust import check_results_for_root
@@ -38,7 +38,13 @@ from etude.results.model import METRICS, Measurement, signal_name
 from etude.results.reader import drop_torn_trial, load_results
 from etude.results.results import FORMAT, VERSION
 from etude.results.session_groups import restarted_into, stretches
-from etude.results.writer import ResultsWriter, check_writable_name, directory_name, refused, write_experiment
+from etude.results.writer import (
+    ResultsWriter,
+    check_writable_name,
+    directory_name,
+    write_error,
+    write_experiment,
+)
 from etude.version import __version__
 
 VARIABLE = "ETUDE_RUN"
@@ -74,7 +80,7 @@ def end_leftovers(path: Path, sessions: Sequence[Mapping[str, Any]]) -> list[str
     dead = {pid for session in sessions if (pid := _dead(session)) is not None}
 
     def members() -> list[int]:
-        found = {*leftovers.marked(VARIABLE, _value(path)), *leftovers.in_groups_of(dead)}
+        found = {*leftovers.marked_processes(VARIABLE, _value(path)), *leftovers.in_groups_of(dead)}
         return [pid for pid in sorted(found) if not leftovers.zombie(pid)]
 
     found = {pid: leftovers.name(pid) for pid in members()}
@@ -201,7 +207,7 @@ class SessionContext:
         write_experiment(self.path, self.document)
 
 
-def sit(
+def run_session(
     path: Path,
     document: dict[str, Any],
     make_engine: EngineMaker,
@@ -255,7 +261,7 @@ def sit(
         desk.save()
         asked = monitoring.from_document(document) if isinstance(engine, Engine) else None
         try:
-            with monitoring.monitored(path, document["sittings"][-1], asked):
+            with monitoring.monitor_running(path, document["sittings"][-1], asked):
                 decisions = work(desk)
             _finish(desk, "complete", decisions)
         except EtudeError as raised:
@@ -318,12 +324,12 @@ def new_directory(directory: str | os.PathLike[str] | None, name: str) -> Path:
     try:
         if holds_results(path):
             if directory is not None:
-                raise already(path)
+                raise existing_results(path)
             path = path.with_name(f"{path.name}-{os.getpid()}")
         check_results_for_root(path)
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise refused(path, error) from error
+        raise write_error(path, error) from error
     check_results_for_root(path)
     return path
 
@@ -333,7 +339,7 @@ def holds_results(path: Path) -> bool:
     return (path / "experiment.json").exists()
 
 
-def already(path: Path) -> InputError:
+def existing_results(path: Path) -> InputError:
     """The one line for a directory that is taken."""
     number = next(n for n in itertools.count(2) if not os.path.lexists(f"{path}-{n}"))
     return InputError(
@@ -440,7 +446,7 @@ def _sitting(
             "pid": os.getpid(),
             "machine": None if sitting.number == 1 else _snapshot_again(document, into, there),
             "kernel_log": kernel.reason if there is None else _ELSEWHERE,
-            "settled": settled() if there is None else None,
+            "settled": settled_cache() if there is None else None,
         }
     )
     if there is not None:
@@ -450,7 +456,7 @@ def _sitting(
 
 def _note_quiet(document: dict[str, Any], sitting: int) -> None:
     """Say what `etude quiet` had changed before the sitting began: no snapshot tells by whom a setting was made."""
-    if operations := recorded():
+    if operations := recorded_changes():
         document.setdefault("quiet", []).append({"sitting": sitting, "by": "hand", "operations": operations})
 
 

@@ -9,7 +9,7 @@ import json
 
 from etude.export.document import Document, Exported, without
 from etude.export.narrow_text import at_most, one_line
-from etude.export.one_run import unique
+from etude.export.one_run import require_one_run
 
 ABOUT = "Bencher Metric Format: means with their intervals, for bencher run --adapter json"
 
@@ -18,7 +18,7 @@ _NAME, _MEASURE = 1024, 64
 
 def write(document: Document) -> Exported:
     """Means and the limits of their intervals; the unit stands in the measure's name."""
-    points, left_out = unique(document, "Bencher")
+    points, left_out = require_one_run(document, "Bencher")
     benchmarks: dict[str, dict[str, dict[str, float]]] = {}
     for point in points:
         figures = point.figures

@@ -6,13 +6,13 @@ import json
 
 from etude.export.document import Document, Exported, Lost, Point, without
 from etude.export.narrow_text import one_line
-from etude.export.one_run import unique
+from etude.export.one_run import require_one_run
 from etude.units.formatting import counted
 
 
 def written(document: Document, kind: str) -> Exported:
     """The means of all metrics of this kind; a test's primary metric has the test's name alone."""
-    points, left_out = unique(document, "github-action-benchmark")
+    points, left_out = require_one_run(document, "github-action-benchmark")
     rows = []
     for point in points:
         if point.kind != kind:

@@ -7,7 +7,7 @@ from etude.export.document import Document, Lost, Point
 from etude.export.narrow_text import one_line
 
 
-def unique(document: Document, what: str) -> tuple[list[Point], list[Lost]]:
+def require_one_run(document: Document, what: str) -> tuple[list[Point], list[Lost]]:
     """The points, each name and metric once; and a list for what is left out.
 
     Raises:

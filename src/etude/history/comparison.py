@@ -13,7 +13,7 @@ from typing import cast
 
 import numpy as np
 
-from etude.history.metric_history import changed, course_of, facts_that_differ
+from etude.history.metric_history import course_of, facts_that_differ, is_other_machine
 from etude.history.selection import Chosen
 from etude.stats.compare import Ratio, ratio_of_fitting_means, unpaired_mean_ratio, unpaired_ratio
 from etude.stats.cross_session import FEWEST, Between, CrossSessionRatio, Refused, compare_sittings
@@ -45,7 +45,7 @@ class Compared:
         return not self.differences
 
 
-def compared(base: Chosen, other: Chosen, stored: Sequence[Entry]) -> tuple[Compared, ...]:
+def compare_sides(base: Chosen, other: Chosen, stored: Sequence[Entry]) -> tuple[Compared, ...]:
     """All that both have: on each machine that both have; and where they share none, over machines, which is told.
 
     stored: all entries, ordered as histories, from which the spread between sittings is known.
@@ -86,7 +86,7 @@ def _compared(base: Sequence[Entry], other: Sequence[Entry], stored: Sequence[En
     differs: tuple[str, ...] = ()
     if first.machine.name != last.machine.name:
         differs = (f"machine: {first.machine.name} → {last.machine.name}",)
-    if changed(first.machine, last.machine):
+    if is_other_machine(first.machine, last.machine):
         differs += facts_that_differ(first.machine, last.machine) or ("what is not recorded",)
     ratio = _ratio(base, other, stored, same=not differs)
     yield Compared(

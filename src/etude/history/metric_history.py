@@ -144,7 +144,7 @@ def course_of(entries: Sequence[Entry], marks: Sequence[Mark] = ()) -> Course:
     machines = tuple(
         (place, facts_that_differ(one.machine, other.machine))
         for place, (one, other) in enumerate(pairwise(entries), 1)
-        if changed(one.machine, other.machine)
+        if is_other_machine(one.machine, other.machine)
     )
     commands = _commands_that_differ(entries)
     changes = tuple(_change(entries, step, relative, machines, commands, marks) for step in found.steps)
@@ -173,7 +173,7 @@ def levels_of(entries: Sequence[Entry]) -> tuple[Floats, bool]:
     return np.array(levels), relative
 
 
-def changed(one: Machine, other: Machine) -> bool:
+def is_other_machine(one: Machine, other: Machine) -> bool:
     """Whether two machines are known to be unequal: a machine without a digest says nothing."""
     return bool(one.digest and other.digest) and one.digest != other.digest
 
@@ -197,7 +197,7 @@ def _commands_that_differ(entries: Sequence[Entry]) -> tuple[tuple[int, str], ..
     )
 
 
-def worse(kind: str, size: float) -> bool | None:
+def is_worse(kind: str, size: float) -> bool | None:
     """Whether a change by `size` is for the worse: more of a cost, less of a rate."""
     return {"cost": size > 0.0, "rate": size < 0.0}.get(kind)
 
@@ -244,7 +244,7 @@ def _change(
         size,
         low,
         high,
-        worse(first.kind, size) if step.shown else None,
+        is_worse(first.kind, size) if step.shown else None,
         cause,
         differences,
         expected_why(begins, marks),
@@ -255,7 +255,7 @@ def _slow(drift: Drift | None, relative: bool, kind: str) -> SlowChange | None:
     if drift is None:
         return None
     size, low, high = (_size(v, relative) for v in (drift.change, drift.interval.low, drift.interval.high))
-    return SlowChange(drift, size, low, high, None if low <= 0.0 <= high else worse(kind, size))
+    return SlowChange(drift, size, low, high, None if low <= 0.0 <= high else is_worse(kind, size))
 
 
 def _size(difference: float, relative: bool) -> float:

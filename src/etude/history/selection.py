@@ -21,7 +21,7 @@ class Chosen:
     entries: tuple[Entry, ...]
 
 
-def chosen(text: str, entries: Sequence[Entry]) -> Chosen:
+def select_results(text: str, entries: Sequence[Entry]) -> Chosen:
     """The entries that `KIND:VALUE` means, or several of these between commas, of all of which are stored.
 
     commit: the beginning of it suffices. date: `2026-11-01`, the newest results of each test, metric and machine up to

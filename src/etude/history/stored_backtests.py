@@ -45,7 +45,7 @@ def keep(notes: Notes, found: Backtest, course: Course) -> None:
     notes.remember(_name(found.rule, course), json.dumps(document))
 
 
-def current(notes: Notes, rule: Rule, course: Course) -> Kept | str:
+def is_current(notes: Notes, rule: Rule, course: Course) -> Kept | str:
     """The backtest that holds for this rule and history; or why there is none, in words."""
     text = notes.remembered(_name(rule, course))
     if text is None:

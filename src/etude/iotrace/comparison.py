@@ -164,7 +164,7 @@ def ratio(a: float, b: float) -> float | None:
     return b / a if a else None
 
 
-def beside(
+def compare_profiles(
     a: Profile, b: Profile, *, script: Path | None = None, roll: Path | None = None
 ) -> ProfileComparison:
     """Put both together; with the sizes of the script and the roll that were made of A. Times of A are then without

@@ -20,7 +20,7 @@ MARK = -0x45545544
 _LIVES = ("process", "thread", "exec", "ended")
 
 
-def played(trace: Trace) -> Trace:
+def replay_window(trace: Trace) -> Trace:
     """What was played, with times since its beginning and names from the replay's root; the trace itself where there is
     no mark."""
     marks = np.flatnonzero((trace.call == _code(trace, "close")) & (trace.arguments[0] == MARK))

@@ -13,7 +13,7 @@ PROC = Path("/proc")
 GROUPS = Path("/sys/fs/cgroup")
 
 
-def marked(variable: str, value: str) -> list[int]:
+def marked_processes(variable: str, value: str) -> list[int]:
     """Processes with this in their environment, but not this one nor those that it descends from. Those of other users
     are not seen, unless by root."""
     mark = f"{variable}={value}".encode()

@@ -58,7 +58,7 @@ class Effort:
     """The same in the window in which most were; None: as `outstanding`."""
 
 
-def limited(generator: Generator, effort: Effort) -> Limited | None:
+def find_bottleneck(generator: Generator, effort: Effort) -> Limited | None:
     """Whose limit it was; None where what was asked for was sent."""
     busy = (busy_share(generator, effort) or 0.0) >= BUSY
     if effort.refused:
@@ -67,7 +67,7 @@ def limited(generator: Generator, effort: Effort) -> Limited | None:
         return "generator" if busy and not _held(effort) else None
     if _unanswered(effort):
         return "generator" if busy else "server"
-    if effort.sent is None or not short(effort.asked * effort.ran_s, effort.sent):
+    if effort.sent is None or not sent_too_little(effort.asked * effort.ran_s, effort.sent):
         return None
     if generator.serves:
         return "server"
@@ -105,12 +105,12 @@ def headroom(busy: float) -> float:
     return max(0.0, 1 - busy / BUSY)
 
 
-def short(due: float, sent: float) -> bool:
+def sent_too_little(due: float, sent: float) -> bool:
     """Whether less was sent than 95 % of what was due, by more than the luck of Poisson arrivals (3 sigma)."""
     return sent < min(SHORT * due, due - 3 * math.sqrt(due))
 
 
-def told(generator: Generator, effort: Effort) -> str:
+def effort_line(generator: Generator, effort: Effort) -> str:
     """The trial in a line: asked, sent, completed, failed, and what it took."""
     ran = max(effort.ran_s, 1e-9)
     parts = [] if effort.asked is None else [f"asked {effort.asked:.4g}/s"]

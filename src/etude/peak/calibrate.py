@@ -17,7 +17,7 @@ from scipy.optimize import nnls
 from scipy.special import chdtri, stdtrit
 
 from etude.errors import InputError
-from etude.peak.slo_ratio import reading
+from etude.peak.slo_ratio import slo_ratio_of
 from etude.peak.task import Task, Trial, TrialRequest
 from etude.peak.warm_up import warm_up_s
 
@@ -219,7 +219,9 @@ def _spreads(task: Task, trials: Sequence[Trial]) -> tuple[Spread, ...]:
     found = []
     for length in _lengths(trials):
         begun = [first for trial in trials if (first := _first(trial, length)) is not None]
-        values = np.array([value for trial in begun if not math.isnan(value := reading(task.goal, trial))])
+        values = np.array(
+            [value for trial in begun if not math.isnan(value := slo_ratio_of(task.goal, trial))]
+        )
         if values.size >= 2 and values.mean() > 0:
             found.append(_spread(length, values))
     return tuple(found)

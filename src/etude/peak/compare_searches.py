@@ -52,7 +52,7 @@ def _log(above: float, below: float) -> float:
     return max(0.0, math.log(above / below))
 
 
-def differences(tasks: Sequence[Task]) -> tuple[str, ...]:
+def differing_questions(tasks: Sequence[Task]) -> tuple[str, ...]:
     """What makes rates of searches no answers to one question: a clause each; empty where they are."""
     first = tasks[0]
     found = {

@@ -20,12 +20,12 @@ from etude.peak.generator_diagnostics import (
     not_made,
     of_generator,
 )
-from etude.peak.policies.belief.confirmation import disturbed, without
+from etude.peak.policies.belief.confirmation import disturbed_trials, without
 from etude.peak.policies.belief.curves import CAP, FLOOR, Floats
-from etude.peak.policies.belief.evidence import Evidence, between, gathered
-from etude.peak.policies.belief.modes import parted
+from etude.peak.policies.belief.evidence import Evidence, between_trial_variance, evidence_of
+from etude.peak.policies.belief.modes import split_modes
 from etude.peak.task import Finding, Task, Trial
-from etude.peak.window import Window, together
+from etude.peak.window import Window, joined_windows
 from etude.units.formatting import digits
 
 SURE, DOUBT = 2.8, 1.6
@@ -57,18 +57,18 @@ Flags = NDArray[np.bool_]
 
 def findings(task: Task, trials: Sequence[Trial]) -> tuple[Finding, ...]:
     """All that are sure, the weightiest first."""
-    known = gathered(task, trials)
+    known = evidence_of(task, trials)
     found = (
-        stalling(task, trials),
-        hysteretic(task, known),
+        find_stalling(task, trials),
+        find_hysteretic(task, known),
         non_monotone(task, known),
-        collapsing(task, trials),
-        bimodal(task, known),
-        drifting(known),
+        find_collapsing(task, trials),
+        find_bimodal(task, known),
+        find_drifting(known),
         of_disturbed(task, known),
         not_steady(task, trials),
-        dying(task, trials, known),
-        failing(task, trials, known),
+        find_dying(task, trials, known),
+        find_failing(task, trials, known),
         of_generator(task, trials),
         generator_late(task, trials),
         generator_saturated(task, trials),
@@ -90,7 +90,7 @@ class Pooled:
     trials: int
 
 
-def pooled(group: Sequence[Evidence], tau: float) -> Pooled:
+def pooled_spread(group: Sequence[Evidence], tau: float) -> Pooled:
     """Their mean, weighted by what each knows."""
     weights = np.array([1 / (each.within + tau) for each in group])
     value = float(weights @ [each.value for each in group] / weights.sum())
@@ -102,8 +102,8 @@ def by_load(known: Sequence[Evidence]) -> list[Pooled]:
     groups: dict[float, list[Evidence]] = {}
     for each in known:
         groups.setdefault(each.load, []).append(each)
-    tau = between(known)
-    return [pooled(group, tau) for _, group in sorted(groups.items())]
+    tau = between_trial_variance(known)
+    return [pooled_spread(group, tau) for _, group in sorted(groups.items())]
 
 
 def conflict(known: Sequence[Evidence], least: float) -> tuple[Pooled, Pooled] | None:
@@ -133,7 +133,7 @@ def non_monotone(task: Task, known: Sequence[Evidence]) -> Finding | None:
     return Finding("non-monotone", f"{text}, {low.trials} and {high.trials} trials")
 
 
-def collapsing(task: Task, trials: Sequence[Trial]) -> Finding | None:
+def find_collapsing(task: Task, trials: Sequence[Trial]) -> Finding | None:
     """More load, and less is answered than at a lower load: by a tenth, and by more than the luck of counts.
 
     By the second half of a trial: until a queue has served what was due in the warm-up, windows count too few. A system
@@ -166,7 +166,7 @@ def overloads(known: Sequence[Evidence]) -> list[Evidence]:
     return [each for each in known if each.value >= OVERLOADED + math.sqrt(each.within)]
 
 
-def marked(known: Sequence[Evidence]) -> tuple[Pooled, Pooled] | None:
+def mark_disturbed(known: Sequence[Evidence]) -> tuple[Pooled, Pooled] | None:
     """The lowest load that was slower after the first overload than before it: before, and after."""
     bad = overloads(known)
     if not bad:
@@ -174,20 +174,20 @@ def marked(known: Sequence[Evidence]) -> tuple[Pooled, Pooled] | None:
     first = bad[0].order
     sides = [[e for e in known if e.order < first], [e for e in known if e.order > first]]
     # Learned from the trials before: those after, were they slower, would be their own excuse.
-    tau = between(sides[0])
+    tau = between_trial_variance(sides[0])
     for load in sorted({each.load for each in known if each.load < bad[0].load}):
         before, after = ([each for each in side if each.load == load] for side in sides)
         if not before or not after:
             continue
-        one, two = pooled(before, tau), pooled(after, tau)
+        one, two = pooled_spread(before, tau), pooled_spread(after, tau)
         if two.value - one.value >= max(SLOWER * math.sqrt(one.variance + two.variance), SLOWER_BY):
             return one, two
     return None
 
 
-def hysteretic(task: Task, known: Sequence[Evidence]) -> Finding | None:
+def find_hysteretic(task: Task, known: Sequence[Evidence]) -> Finding | None:
     """After an overload, a load is slower than it was before."""
-    found = marked(without(known, disturbed(known)))
+    found = mark_disturbed(without(known, disturbed_trials(known)))
     if found is None:
         return None
     one, two = found
@@ -207,7 +207,7 @@ class Multiples:
     """Those that can be nothing else."""
 
 
-def multiples(task: Task, windows: Sequence[Window]) -> Multiples | None:
+def limit_multiples(task: Task, windows: Sequence[Window]) -> Multiples | None:
     """None where they are too few to have a middle one, or not all tell.
 
     A window is rare at `RARE` times the middle one, sure at `ALONE` times, if it is `RARE_OFF` robust standard
@@ -224,7 +224,7 @@ def multiples(task: Task, windows: Sequence[Window]) -> Multiples | None:
     return Multiples(ratios, (ratios >= RARE) & off | steady, (ratios >= ALONE) & off | steady)
 
 
-def stalling(task: Task, trials: Sequence[Trial]) -> Finding | None:
+def find_stalling(task: Task, trials: Sequence[Trial]) -> Finding | None:
     """A few windows, many times slower than the others, carry the mean of trials that were no overload."""
     found = _stalled(task, trials)
     rare = sum(int(each.rare.sum()) for each in found)
@@ -250,7 +250,7 @@ def _stalled(task: Task, trials: Sequence[Trial]) -> list[Multiples]:
     for trial in trials:
         if not trial.of_server or trial.limited is not None or trial.ended == "died":
             continue
-        each = multiples(task, trial.windows)
+        each = limit_multiples(task, trial.windows)
         # In an overload answers take ever longer: late windows are no stalls.
         calm = task.goal.reading(without_stalls(task, trial).windows)
         if each is not None and 4 * int(each.rare.sum()) <= len(each.ratios) and calm < MOST_CALM:
@@ -260,17 +260,17 @@ def _stalled(task: Task, trials: Sequence[Trial]) -> list[Multiples]:
 
 def without_stalls(task: Task, trial: Trial) -> Trial:
     """The trial as it would have been had nothing stalled."""
-    each = multiples(task, trial.windows)
+    each = limit_multiples(task, trial.windows)
     if each is None:
         return trial
     kept = tuple(w for w, rare in zip(trial.windows, each.rare, strict=True) if not rare)
     return replace(trial, windows=kept)
 
 
-def bimodal(task: Task, known: Sequence[Evidence]) -> Finding | None:
+def find_bimodal(task: Task, known: Sequence[Evidence]) -> Finding | None:
     """Trials of one load fall into two groups, further apart than their windows explain; or trials of several loads
     disagree."""
-    apart = parted(known)
+    apart = split_modes(known)
     if len(apart) > 1:
         loads = ", ".join(task.load_text(quicker[0].load) for quicker, _ in apart)
         quicker, slower = apart[-1]
@@ -296,10 +296,10 @@ def bimodal(task: Task, known: Sequence[Evidence]) -> Finding | None:
     return None
 
 
-def drifting(known: Sequence[Evidence]) -> Finding | None:
+def find_drifting(known: Sequence[Evidence]) -> Finding | None:
     """Repeated loads go one way with time, by a line through each load's trials with one common slope."""
     times, values, weights = [], [], []
-    tau = between([])
+    tau = between_trial_variance([])
     for load in sorted({each.load for each in known}):
         group = [each for each in known if each.load == load and FLOOR < each.value < CAP]
         if len(group) < 3:
@@ -324,7 +324,7 @@ def drifting(known: Sequence[Evidence]) -> Finding | None:
 
 def of_disturbed(task: Task, known: Sequence[Evidence]) -> Finding | None:
     """Trials that were much slower than others of their load, which agree."""
-    found = disturbed(known)
+    found = disturbed_trials(known)
     if not found:
         return None
     loads = ", ".join(task.load_text(load) for load in sorted({each.load for each in found}))
@@ -332,7 +332,7 @@ def of_disturbed(task: Task, known: Sequence[Evidence]) -> Finding | None:
     return Finding("disturbed", f"{text} and are left out")
 
 
-def settling(task: Task, windows: Sequence[Window]) -> tuple[float, float] | None:
+def warm_up_shift(task: Task, windows: Sequence[Window]) -> tuple[float, float] | None:
     """By how much the second half of a trial is quicker than the first, in logs, and the variance of that; None where
     windows are too few."""
     values = np.array([task.goal.reading([window]) for window in windows])
@@ -345,7 +345,9 @@ def settling(task: Task, windows: Sequence[Window]) -> tuple[float, float] | Non
 
 def not_steady(task: Task, trials: Sequence[Trial]) -> Finding | None:
     """Trials get quicker while they run: what they read first is a warm-up that was not declared."""
-    found = [settled for t in trials if t.of_server and (settled := settling(task, t.windows)) is not None]
+    found = [
+        settled for t in trials if t.of_server and (settled := warm_up_shift(task, t.windows)) is not None
+    ]
     if not found:
         return None
     weights = np.array([1 / variance for _, variance in found])
@@ -358,7 +360,7 @@ def not_steady(task: Task, trials: Sequence[Trial]) -> Finding | None:
     return Finding("not-steady", f"{what}: declare a warm-up")
 
 
-def dying(task: Task, trials: Sequence[Trial], known: Sequence[Evidence]) -> Finding | None:
+def find_dying(task: Task, trials: Sequence[Trial], known: Sequence[Evidence]) -> Finding | None:
     """It dies at a load that it bore, or at a lower one."""
     fine = _most_fine(known)
     died = [trial.load for trial in trials if trial.ended == "died" and trial.load <= fine]
@@ -374,7 +376,7 @@ def _most_fine(known: Sequence[Evidence]) -> float:
     return max((each.load for each in known if each.value < 0), default=0.0)
 
 
-def failing(task: Task, trials: Sequence[Trial], known: Sequence[Evidence]) -> Finding | None:
+def find_failing(task: Task, trials: Sequence[Trial], known: Sequence[Evidence]) -> Finding | None:
     """It answers wrongly at loads at which it also did well, or at the lowest load."""
     of_server = [t for t in trials if t.of_server]
     fine = _most_fine(known)
@@ -394,7 +396,7 @@ def failing(task: Task, trials: Sequence[Trial], known: Sequence[Evidence]) -> F
 
 def _failing_at_lowest(task: Task, of_server: Sequence[Trial]) -> Finding | None:
     """By its errors the lowest load is too much, and not by its response times: less load would not help."""
-    at_lowest = together([w for trial in of_server if trial.load <= task.lowest for w in trial.windows])
+    at_lowest = joined_windows([w for trial in of_server if trial.load <= task.lowest for w in trial.windows])
     by_errors = any((c.reading(at_lowest.windows) or 0) > 1 for c in task.goal.criteria if c.of == "errors")
     timed = [c for c in task.goal.criteria if c.of != "errors"] if at_lowest.completed else []
     if not by_errors or any((c.reading(at_lowest.windows) or 0) > 1 for c in timed):
@@ -431,7 +433,7 @@ def without_windows(trials: Sequence[Trial]) -> Finding | None:
 def no_times(task: Task, trials: Sequence[Trial]) -> Finding | None:
     """Response times of 0: no server has these."""
     timed = [c for c in task.goal.criteria if c.of != "errors"]
-    told = [t for t in trials if t.of_server and timed and together(t.windows).completed]
+    told = [t for t in trials if t.of_server and timed and joined_windows(t.windows).completed]
     zero = [t for t in told if all(criterion.reading(t.windows) == 0 for criterion in timed)]
     if not zero:
         return None

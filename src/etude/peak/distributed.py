@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from etude.cluster.distributed.jobs import Jobs, again
+from etude.cluster.distributed.jobs import Jobs, begin_again
 from etude.cluster.distributed.part import TASK, Part
 from etude.cluster.pool.job import Ended
 from etude.codec import plain
@@ -19,9 +19,9 @@ from etude.errors import EtudeError, InputError
 from etude.peak.deadline import DeadlinePolicy
 from etude.peak.policies.registry import policy
 from etude.peak.search import search
-from etude.peak.search_store import SearchSpec, SearchStore, keeping, task_of
+from etude.peak.search_store import SearchSpec, SearchStore, open_store, task_of
 from etude.peak.sources import Source, of_harness, of_simulation
-from etude.results.merge import merged
+from etude.results.merge import merge_results
 
 KIND = "search"
 
@@ -58,7 +58,7 @@ def sought_on(
 
     def heed(over: Sequence[tuple[Part, Ended]]) -> None:
         for part, ended in over:
-            if again(part, ended):
+            if begin_again(part, ended):
                 begin(part.attempt + 1)
             else:
                 found.append(part)
@@ -73,7 +73,7 @@ def sought_on(
     except (EtudeError, KeyboardInterrupt) as error:
         jobs.give_up(error)
         raise
-    merged({found[-1].name: found[-1].results}, jobs.directory, {"pool": document["pool"]})
+    merge_results({found[-1].name: found[-1].results}, jobs.directory, {"pool": document["pool"]})
     return SearchStore(jobs.directory)
 
 
@@ -114,7 +114,7 @@ def measure(part: Part) -> None:
     if task["deadline"] is not None:
         deadline = datetime.fromisoformat(task["deadline"])
         chosen = DeadlinePolicy(chosen, lambda: (deadline - datetime.now(UTC)).total_seconds())
-    with keeping(part.results, sought, task["command_line"]) as kept:
+    with open_store(part.results, sought, task["command_line"]) as kept:
         before = kept.trials()
         with source.bench(sought.factors, Path(part.results) / "harness", before, sought.task.seed) as bench:
             answer = search(chosen, sought.task, bench, before, kept.keep)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 from etude.peak.bottleneck import BUSY
 from etude.peak.task import Finding, GeneratorPart, Task, Trial
-from etude.peak.window import together
+from etude.peak.window import joined_windows
 
 ENDED = 1.1
 """So many times as long as a trial took all told, load cannot have been offered."""
@@ -91,7 +91,7 @@ def _too_much(
 def _sent_late(task: Task, trial: Trial) -> bool:
     """Whether the trial was too much, and lateness was a notable part of that: half of the limit, and of the middle
     response (etude load calls a generator limited by the same share)."""
-    late_s, whole = trial.lateness_p99_s, together(trial.windows)
+    late_s, whole = trial.lateness_p99_s, joined_windows(trial.windows)
     if late_s is None or late_s <= LATE_S or not trial.of_server or not whole.completed:
         return False
     over = [c for c in task.goal.criteria if c.of != "errors" and (c.reading(trial.windows) or 0) > 1]

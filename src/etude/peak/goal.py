@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from etude import codec
-from etude.peak.window import Window, together
+from etude.peak.window import Window, joined_windows
 
 WORST = 50.0
 """The highest reading: so far beyond its limit nothing more is to be learnt."""
@@ -30,7 +30,7 @@ class Criterion:
 
     def reading(self, windows: Sequence[Window]) -> float | None:
         """What was measured over the limit; None where windows do not tell."""
-        whole = together(windows)
+        whole = joined_windows(windows)
         if self.of == "errors":
             ended = whole.completed + whole.failed
             return min(whole.failed_share / self.limit, WORST) if ended else None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from etude.peak.bottleneck import headroom
 from etude.peak.task import Trial
-from etude.peak.window import together
+from etude.peak.window import joined_windows
 
 QUANTILES = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p99.9": 99.9}
 """Percent, by name."""
@@ -34,8 +34,8 @@ class LoadFigures:
 
 def load_figures(trials: Sequence[Trial]) -> LoadFigures:
     """The figures of trials at the same load; at least one has a window."""
-    whole = together([window for trial in trials for window in trial.windows])
-    each = [together(trial.windows) for trial in trials if trial.windows]
+    whole = joined_windows([window for trial in trials for window in trial.windows])
+    each = [joined_windows(trial.windows) for trial in trials if trial.windows]
     means = [one.mean_so_far_s for one in each if one.mean_so_far_s is not None]
     busy = [trial.generator_busy for trial in trials if trial.generator_busy is not None]
     late = [trial.lateness_p99_s for trial in trials if trial.lateness_p99_s is not None]

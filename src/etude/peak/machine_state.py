@@ -52,7 +52,7 @@ def counters(root: Path = Path("/"), at_s: float | None = None) -> Counters:
     return Counters(time.monotonic() if at_s is None else at_s, cpu_ticks(root)[:_SUMMED], waited)
 
 
-def between(before: Counters, after: Counters) -> MachineState:
+def state_between(before: Counters, after: Counters) -> MachineState:
     """What was counted in the meantime."""
     steal = None
     if len(before.ticks) == len(after.ticks) == _SUMMED:
@@ -72,7 +72,7 @@ def machine_member(state: MachineState) -> dict[str, float]:
     return {name: value for name, value in asdict(state).items() if value is not None}
 
 
-def stolen(states: Sequence[MachineState | None]) -> list[bool]:
+def steal_share(states: Sequence[MachineState | None]) -> list[bool]:
     """Which trials had much more steal time than the others."""
     steal = [None if state is None else state.steal for state in states]
     known = sorted(share for share in steal if share is not None)

@@ -22,7 +22,13 @@ from etude.osutil.trust import check_results_for_root
 from etude.results.integrity import has_ended
 from etude.results.reader import drop_torn_trial, read_experiment
 from etude.results.regular import read_regular
-from etude.results.writer import check_writable_name, directory_name, refused, sole_writer, write_experiment
+from etude.results.writer import (
+    check_writable_name,
+    directory_name,
+    sole_writer,
+    write_error,
+    write_experiment,
+)
 
 Document = dict[str, Any]
 FILE = "results.jsonl"
@@ -106,7 +112,7 @@ class Record:
             "sitting": len(sittings) + 1,
             "boot_id": boot,
             "host": host,
-            "start": now(),
+            "start": utc_now(),
             "end": None,
             "how_ended": None,
             "torn": [],
@@ -122,7 +128,7 @@ class Record:
             test["lines"] = _lines(self.directory / test["directory"] / FILE)
         sittings = self.document["sittings"]
         for sitting in sittings[self._earlier :]:
-            sitting |= {"end": now(), "how_ended": how, "decisions": decisions}
+            sitting |= {"end": utc_now(), "how_ended": how, "decisions": decisions}
         here = bool(sittings) and sittings[-1]["host"] == os.uname().nodename
         self.document["machine"]["after"] = snapshot.take() if here else None
         self.save()
@@ -186,7 +192,7 @@ def _whole(path: Path) -> bool:
 
 
 @contextmanager
-def alone(directory: str | os.PathLike[str]) -> Iterator[Path]:
+def only_file(directory: str | os.PathLike[str]) -> Iterator[Path]:
     """Made if it is not there, and nobody else's while this lasts. Raises MachineRefuses, InputError, UsageError."""
     path = Path(directory)
     check_writable_name(path)
@@ -194,7 +200,7 @@ def alone(directory: str | os.PathLike[str]) -> Iterator[Path]:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise refused(path, error, GO_ON) from error
+        raise write_error(path, error, GO_ON) from error
     with sole_writer(path):
         yield path
 
@@ -204,7 +210,7 @@ def begin(directory: Path, document: Document) -> None:
     write_experiment(directory, document, GO_ON)
 
 
-def mend(directory: Path) -> None:
+def cut_torn_line(directory: Path) -> None:
     """Drop what was cut short when the last sitting was killed."""
     for entry in read_experiment(directory)["tests"]:
         drop_torn_trial(directory / entry["directory"] / "results.jsonl")
@@ -229,7 +235,7 @@ def append(path: Path, line: Mapping[str, Any]) -> None:
         finally:
             os.close(file)
     except OSError as error:
-        raise refused(path, error, GO_ON) from error
+        raise write_error(path, error, GO_ON) from error
 
 
 def digest(plan: Mapping[str, Any]) -> str:
@@ -240,9 +246,9 @@ def digest(plan: Mapping[str, Any]) -> str:
 
 def instant() -> tuple[str, int]:
     """Time of day, and the same on the monotonic clock, ns."""
-    return now(), time.monotonic_ns()
+    return utc_now(), time.monotonic_ns()
 
 
-def now() -> str:
+def utc_now() -> str:
     """UTC, RFC 3339."""
     return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -19,7 +19,7 @@ from etude.peak.goal import Criterion, Goal
 from etude.peak.harnesses.curves import LIMIT_MS, Curve
 from etude.peak.harnesses.noise import NOISE, Noise
 from etude.peak.harnesses.simulated import SimulatedServer
-from etude.peak.policies.belief.evidence import batch_readings, between, gathered
+from etude.peak.policies.belief.evidence import batch_readings, between_trial_variance, evidence_of
 from etude.peak.policies.policy import Policy
 from etude.peak.search import search
 from etude.peak.task import Answer, Kind, Task, Trial, TrialRequest
@@ -78,7 +78,7 @@ def place_like(task: Task, trials: Sequence[Trial], rate: float) -> Place:
             batch_s = trial.ran_s / len(readings)
             ratios.append(settled.var(ddof=1) / settled.mean() ** 2 * batch_s / usual.white_s(rho))
     more = float(np.median(ratios)) if ratios else 1.0
-    trial_sd = math.sqrt(between(gathered(task, trials)))
+    trial_sd = math.sqrt(between_trial_variance(evidence_of(task, trials)))
     noise = replace(NOISE, trial_sd=trial_sd, white=NOISE.white * more, white_most=NOISE.white_most * more)
     besides_s = float(np.median([each.cost_s - each.ran_s for each in trials]))
     return Place(max(besides_s, 0.0), window_s, noise)

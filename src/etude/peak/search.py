@@ -28,7 +28,7 @@ def search(
         decision = policy.decide(task, trials)
         if isinstance(decision, Answer):
             return decision
-        if task.budget_s is not None and spent(trials) >= task.budget_s:
+        if task.budget_s is not None and benchmarking_time_s(trials) >= task.budget_s:
             return policy.best(task, trials, "the budget of bench time is spent")
         if len(trials) >= MOST_TRIALS:
             return policy.best(task, trials, f"{MOST_TRIALS} trials did not end the search")
@@ -41,6 +41,6 @@ def search(
         trials.append(trial)
 
 
-def spent(trials: Sequence[Trial]) -> float:
+def benchmarking_time_s(trials: Sequence[Trial]) -> float:
     """Bench time, s."""
     return sum(trial.cost_s for trial in trials)

@@ -27,16 +27,16 @@ from etude.peak.policies.registry import policy
 from etude.peak.record import (
     FILE,
     Record,
-    alone,
     append,
     begin,
     check_numbers,
+    cut_torn_line,
     digest,
     instant,
-    mend,
+    only_file,
     whole_lines,
 )
-from etude.peak.slo_ratio import reading
+from etude.peak.slo_ratio import slo_ratio_of
 from etude.peak.task import Answer, Task, Trial, TrialRequest
 from etude.peak.trial_lines import from_line, peak_member, window_lines
 from etude.results.model import Measurement, check_measurement, to_line
@@ -178,7 +178,7 @@ class SearchStore(Record):
 
 
 @contextmanager
-def keeping(
+def open_store(
     directory: str | os.PathLike[str], sought: SearchSpec, command_line: Sequence[str] = ()
 ) -> Iterator[SearchStore]:
     """A directory to keep a search in, alone: a new one, or one that holds the same search and is gone on with.
@@ -189,7 +189,7 @@ def keeping(
         InputError: it holds another search, or something else; MachineRefuses: it cannot be written to, or somebody
             else writes there.
     """
-    with alone(directory) as path:
+    with only_file(directory) as path:
         kept = _opened(path, sought, command_line)
         kept.begin_again()
         try:
@@ -207,7 +207,7 @@ def _opened(path: Path, sought: SearchSpec, command_line: Sequence[str]) -> Sear
         begin(path, document)
         return SearchStore(path)
     check_for_root(path / "experiment.json")
-    mend(path)
+    cut_torn_line(path)
     kept = SearchStore(path)
     if kept.trials() and (how := _differs(kept.sought, sought)) is not None:
         raise InputError(f"{path}: holds another search ({how}); name another directory with -o")
@@ -286,7 +286,7 @@ def _metrics(goal: Goal, trial: Trial) -> dict[str, Any]:
     offered, completed = (sum(getattr(w, name) for w in trial.windows) for name in ("offered", "completed"))
     answered = sum(w.completed for w in trial.windows if w.mean_s is not None)
     total = sum(w.completed * w.mean_s for w in trial.windows if w.mean_s is not None)
-    read = reading(goal, trial)
+    read = slo_ratio_of(goal, trial)
     known: dict[str, tuple[float | None, str]] = {
         "elapsed": (ran, "s"),
         "response": (total / answered if answered else None, "s"),

@@ -35,18 +35,18 @@ class Reading:
         return quantile * float(np.std(self.values, ddof=1)) / math.sqrt(n)
 
 
-def reading(goal: Goal, trial: Trial) -> float:
+def slo_ratio_of(goal: Goal, trial: Trial) -> float:
     """Of one trial; one that died, or in which the server fell far behind, is as bad as can be."""
     if trial.ended == "died" or trial.limited == "server":
         return WORST
     return goal.reading(trial.windows)
 
 
-def readings(task: Task, trials: Sequence[Trial]) -> list[Reading]:
+def slo_ratios(task: Task, trials: Sequence[Trial]) -> list[Reading]:
     """By load, rising; only trials that tell something of the server."""
     found: dict[float, list[float]] = {}
     for trial in trials:
-        if trial.of_server and not math.isnan(value := reading(task.goal, trial)):
+        if trial.of_server and not math.isnan(value := slo_ratio_of(task.goal, trial)):
             found.setdefault(trial.load, []).append(value)
     return [Reading(load, tuple(values)) for load, values in sorted(found.items())]
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from etude.peak.slo_ratio import reading
+from etude.peak.slo_ratio import slo_ratio_of
 from etude.peak.task import Task, Trial
 
 Floats = NDArray[np.float64]
@@ -29,7 +29,7 @@ def warm_up_s(task: Task, trials: Sequence[Trial]) -> float | None:
     """
     rows, lengths = [], []
     for trial in trials:
-        if trial.of_server and len(trial.windows) >= FEWEST_WINDOWS and reading(task.goal, trial) <= 1:
+        if trial.of_server and len(trial.windows) >= FEWEST_WINDOWS and slo_ratio_of(task.goal, trial) <= 1:
             values = np.array([task.goal.reading([window]) for window in trial.windows])
             if (values > 0).all():
                 logs = np.log(values)

@@ -78,7 +78,7 @@ class Whole:
         return float(values[order][min(place, len(counts) - 1)]) * 1e-9
 
 
-def together(windows: Sequence[Window]) -> Whole:
+def joined_windows(windows: Sequence[Window]) -> Whole:
     """Windows of one trial, one after the other. The mean is weighted by how many were completed."""
     timed = [window for window in windows if window.mean_s is not None and window.completed > 0]
     weight = sum(window.completed for window in timed)

@@ -76,7 +76,7 @@ def _across_line(a: CrossSession, several: bool) -> str:
             f"What helps: {a.found.remedy} (--between-sittings PCT), or {needed}."
         )
     ratio, limits = f"{a.found.ratio:.4g}", span(a.found.low, a.found.high)
-    head = text.takes(a.metric, a.other, ratio, f"the baseline {a.base}")
+    head = text.takes_text(a.metric, a.other, ratio, f"the baseline {a.base}")
     if not (a.found.low > 1.0 or a.found.high < 1.0):
         head = f"{a.other} and the baseline {a.base} are not distinguishable in {a.metric}: ratio {ratio}"
     level = text.level_of(a.found)

@@ -63,7 +63,7 @@ class Extension:
         return shlex.join([*words, *(self.anew or ())])
 
 
-def reaching(verdict: Verdict) -> Extension | None:
+def reaching_command(verdict: Verdict) -> Extension | None:
     """The extension that reaches every target that was missed; None where none was, where that takes another program,
     and where more trials would take too long."""
     missed = [c for c in verdict.comparisons if c.missed] + [test for test in verdict.tests if test.more]
@@ -91,12 +91,12 @@ def limit_line(verdict: Verdict) -> str | None:
     return f"Ended by --max-trials {rule['maximum']:g}{default}{sooner}."
 
 
-def narrowing(verdict: Verdict, c: Comparison) -> Extension | None:
+def narrowing_command(verdict: Verdict, c: Comparison) -> Extension | None:
     """What narrows one ratio to `c.finer`."""
     return _extension(verdict, c.more_range[1] if c.more else 0, c.finer)
 
 
-def deciding(
+def deciding_command(
     verdict: Verdict, answers: Sequence[Answer], judged: Sequence[tuple[str, str]] = ()
 ) -> tuple[str, Extension] | None:
     """What would decide the undecided bounds, or make enough trials to judge them: what it is for, and the extension.

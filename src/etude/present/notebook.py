@@ -22,18 +22,18 @@ class ShownVerdict(Verdict):
         return "\n".join(verdict_lines(self))
 
     def __repr__(self) -> str:
-        return short(self)
+        return notebook_line(self)
 
     def _repr_html_(self) -> str:
         return as_html(self)
 
 
-def shown(verdict: Verdict) -> ShownVerdict:
+def notebook_table(verdict: Verdict) -> ShownVerdict:
     """The same verdict, which shows itself."""
     return ShownVerdict(**{each.name: getattr(verdict, each.name) for each in fields(verdict)})
 
 
-def short(verdict: Verdict) -> str:
+def notebook_line(verdict: Verdict) -> str:
     """What stands for a verdict among other values: its tests and where it lies."""
     tests = counted(len(verdict.tests), "test")
     ratios = [f"{c.other} / {c.base} = {text.ratio_text(c.ratio)}" for c in verdict.comparisons[:1]]

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from etude.figures.data import Figure
 from etude.figures.searches import Searched, searches_over_load
-from etude.peak.compare_searches import Ratio, differences, ratio
+from etude.peak.compare_searches import Ratio, differing_questions, ratio
 from etude.peak.goal import Criterion
-from etude.peak.search import spent
+from etude.peak.search import benchmarking_time_s
 from etude.peak.search_store import SearchStore, stored_answer
-from etude.peak.slo_ratio import reading
+from etude.peak.slo_ratio import slo_ratio_of
 from etude.peak.task import Answer, Task, Trial
 from etude.present.page.section import Paragraphs, Picture, Section
 from etude.present.page.tables import Table, number, words
@@ -58,7 +58,7 @@ def names_of(factors: Sequence[Mapping[str, str]], paths: Sequence[str]) -> tupl
 def peaks_part(searches: Sequence[Search]) -> Section:
     """The section of all of them; the first is what others are compared with."""
     first, *others = searches
-    told = differences([each.task for each in searches])
+    told = differing_questions([each.task for each in searches])
     ratios = [ratio(first.answer, each.answer) for each in others]
     sentences = [_sentence(first, each, found) for each, found in zip(others, ratios, strict=True)]
     if told:
@@ -91,14 +91,14 @@ def figure_of(searches: Sequence[Search]) -> Figure:
 
 
 def _drawn(searches: Sequence[Search]) -> bool:
-    return any(reading(each.task.goal, trial) <= HIGHEST for each in searches for trial in each.trials)
+    return any(slo_ratio_of(each.task.goal, trial) <= HIGHEST for each in searches for trial in each.trials)
 
 
 def _searched(search: Search, only: Criterion | None, limit: float) -> Searched:
     goal, answer = search.task.goal, search.answer
     told = []
     for trial in search.trials:
-        worst = reading(goal, trial)
+        worst = slo_ratio_of(goal, trial)
         share = worst if only is None else only.reading(trial.windows)
         if trial.of_server and worst <= HIGHEST and share is not None:
             told.append((trial.load, share))
@@ -109,7 +109,7 @@ def _searched(search: Search, only: Criterion | None, limit: float) -> Searched:
 
 
 def _caption(searches: Sequence[Search]) -> str:
-    beyond = sum(reading(s.task.goal, t) > HIGHEST for s in searches for t in s.trials)
+    beyond = sum(slo_ratio_of(s.task.goal, t) > HIGHEST for s in searches for t in s.trials)
     left_out = f"; not drawn: {counted(beyond, 'trial')} beyond {HIGHEST:g} times the limit" if beyond else ""
     return (
         f"What trials measured over the load they were offered ({goal_text(searches[0].task)}), and each search's peak "
@@ -160,7 +160,7 @@ def _against(search: Search) -> tuple[str, ...]:
 def _table(searches: Sequence[Search], ratios: Sequence[Ratio]) -> Table:
     rows = []
     for each, found in zip(searches, ratios, strict=True):
-        task, answer, cost = each.task, each.answer, spent(each.trials)
+        task, answer, cost = each.task, each.answer, benchmarking_time_s(each.trials)
         rate = "–" if answer.rate is None else task.load_text(answer.rate)
         rows.append(
             (

@@ -18,13 +18,13 @@ from etude.figures.peak import Course, load_factors, time_at_loads
 from etude.figures.save import save
 from etude.figures.style import Style
 from etude.peak.load_metrics import QUANTILES, load_figures
-from etude.peak.search import spent
+from etude.peak.search import benchmarking_time_s
 from etude.peak.search_store import SearchStore, stored_answer
-from etude.peak.slo_ratio import reading
+from etude.peak.slo_ratio import slo_ratio_of
 from etude.peak.sources import of_simulation
 from etude.peak.task import Answer, Task, Trial
 from etude.peak.trial_lines import part_member
-from etude.peak.window import together
+from etude.peak.window import joined_windows
 from etude.present.notes import MOST
 from etude.present.peak_text import answer_lines, finding_lines, neighbours
 from etude.present.search_status import of_search
@@ -243,17 +243,17 @@ def _document(kept: SearchStore, answer: Answer, truth: float | None) -> dict[st
         "why": answer.why,
         "findings": [{"kind": finding.kind, "what": finding.what} for finding in answer.findings],
         "truth": truth,
-        "bench_s": spent(trials),
+        "bench_s": benchmarking_time_s(trials),
         "trials": [_trial(task, trial) for trial in trials],
     }
 
 
 def _trial(task: Task, trial: Trial) -> dict[str, Any]:
-    share = reading(task.goal, trial)
+    share = slo_ratio_of(task.goal, trial)
     return {
         "load": trial.load,
         "reading": None if math.isnan(share) else share,
-        "response_s": together(trial.windows).mean_so_far_s,
+        "response_s": joined_windows(trial.windows).mean_so_far_s,
         "ran_s": trial.ran_s,
         "cost_s": trial.cost_s,
         "ended": trial.ended,

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from etude.figures.data import Figure, Mark
 from etude.figures.peak import Varying, readings_over_load
-from etude.peak.slo_ratio import reading
+from etude.peak.slo_ratio import slo_ratio_of
 from etude.peak.task import Answer, Task, Trial
 from etude.present.page.section import Paragraphs, Picture, Section
 from etude.present.page.tables import Table, number, words
@@ -22,11 +22,11 @@ HIGHEST = 3.0
 def peak_part(task: Task, trials: Sequence[Trial], answer: Answer, key: str, heading: str) -> Section:
     """The section of one search."""
     pictures: tuple[Picture, ...] = ()
-    if any(reading(task.goal, trial) <= HIGHEST for trial in trials):
+    if any(slo_ratio_of(task.goal, trial) <= HIGHEST for trial in trials):
         caption = (
             f"Each trial's reading, as a share of its limit ({goal_text(task)}), over the load it was offered"
         )
-        beyond = sum(reading(task.goal, trial) > HIGHEST for trial in trials)
+        beyond = sum(slo_ratio_of(task.goal, trial) > HIGHEST for trial in trials)
         left_out = f"; {beyond} beyond {HIGHEST:g} times the limit are not drawn" if beyond else ""
         pictures = (Picture(f"{caption}{left_out}.", readings_figure(task, trials, answer)),)
     lines = tuple(answer_lines(task, answer, trials))
@@ -39,7 +39,7 @@ def peak_part(task: Task, trials: Sequence[Trial], answer: Answer, key: str, hea
 
 def readings_figure(task: Task, trials: Sequence[Trial], answer: Answer) -> Figure:
     """Figure 4 of the paper for a search: readings over load, with the answer and its interval."""
-    shown = [(t.load, r) for t in trials if (r := reading(task.goal, t)) <= HIGHEST]
+    shown = [(t.load, r) for t in trials if (r := slo_ratio_of(task.goal, t)) <= HIGHEST]
     loads, values = (tuple(each[n] for each in shown) for n in (0, 1))
     x = "clients" if task.closed else "load (requests/s)"
     figure = readings_over_load(Varying("trials", loads, values), "reading, of its limit", 1.0, x=x)
@@ -57,7 +57,7 @@ def trials_table(task: Task, trials: Sequence[Trial], key: str) -> Table:
     """A row a trial, in the order in which they were made."""
     rows = []
     for place, trial in enumerate(trials, 1):
-        share = reading(task.goal, trial)
+        share = slo_ratio_of(task.goal, trial)
         measured, of_limit = reading_texts(task, trial)
         rows.append(
             (

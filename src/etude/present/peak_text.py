@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 
 from etude.peak.goal import WORST, Criterion
-from etude.peak.search import spent
-from etude.peak.slo_ratio import Reading, reading, readings
+from etude.peak.search import benchmarking_time_s
+from etude.peak.slo_ratio import Reading, slo_ratio_of, slo_ratios
 from etude.peak.task import Answer, Task, Trial
-from etude.peak.window import together
+from etude.peak.window import joined_windows
 from etude.units.formatting import counted, duration, percent, quantity
 
 NO_ANSWER = "no answer"
@@ -54,7 +54,7 @@ def _measured_text(task: Task, trial: Trial) -> str | None:
         return None
     criterion, share = measured
     if criterion.of == "errors":
-        return f"{percent(together(trial.windows).failed_share)} errors"
+        return f"{percent(joined_windows(trial.windows).failed_share)} errors"
     return NO_ANSWER if _unanswered([trial]) else value_text(criterion, share)
 
 
@@ -68,7 +68,7 @@ def reading_texts(task: Task, trial: Trial) -> tuple[str, str]:
     if trial.limited == "generator":
         return "–", "generator"
     measured = _measured_text(task, trial)
-    share = reading(task.goal, trial)
+    share = slo_ratio_of(task.goal, trial)
     if trial.ended == "not-made":
         return "–", "not made"
     if trial.ended == "died":
@@ -126,7 +126,7 @@ def answer_lines(task: Task, answer: Answer, trials: Sequence[Trial]) -> list[st
     offered = sum(min(trial.ran_s, trial.cost_s) for trial in trials)
     lines.append(
         f"{counted(len(trials), 'trial')}, {early or 'none'} of them ended early: "
-        f"{duration(spent(trials))} of bench time, "
+        f"{duration(benchmarking_time_s(trials))} of bench time, "
         f"of which load was offered for {duration(offered)}."
     )
     return lines
@@ -191,7 +191,7 @@ def _kept(task: Task, answer: Answer) -> str:
 
 def neighbours(task: Task, answer: Answer, trials: Sequence[Trial]) -> list[Reading]:
     """What was measured at the loads next to the answer, rising; one where a load is the answer, or the last."""
-    known = readings(task, trials)
+    known = slo_ratios(task, trials)
     middle = answer.rate or (answer.low if answer.low > 0 else answer.high)
     below = max((each for each in known if each.load <= middle), key=lambda each: each.load, default=None)
     above = min((each for each in known if each.load >= middle), key=lambda each: each.load, default=None)

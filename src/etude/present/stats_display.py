@@ -15,7 +15,7 @@ from etude.analysis.verdict_options import VerdictOptions
 from etude.analysis.verdict_status import status_of
 from etude.present import details, extra_statistics, text
 from etude.present.export import to_json
-from etude.present.extension import narrowing, reaching
+from etude.present.extension import narrowing_command, reaching_command
 from etude.present.join_text import joined_lines
 from etude.present.sparkline import bar_lines
 from etude.present.table_layout import Column
@@ -118,12 +118,12 @@ class StatsDisplay:
             self._narrower(verdict, comparison)
         for line in not_compared_lines(verdict):
             self._screen.say(line)
-        if (extension := reaching(verdict)) is not None:
+        if (extension := reaching_command(verdict)) is not None:
             self._screen.say_command(extension.label, extension.command)
 
     def _narrower(self, verdict: Verdict, c: Comparison) -> None:
         """How to know a ratio better, where it is known as well as was asked."""
-        line, extension = text.narrower_line(c), narrowing(verdict, c)
+        line, extension = text.narrower_line(c), narrowing_command(verdict, c)
         if line is None:
             return
         if extension is None:

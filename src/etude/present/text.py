@@ -43,7 +43,7 @@ def ratio_text(ratio: Ratio) -> str:
     return f"{ratio.ratio:{ratio_format(ratio.ratio, ratio.low, ratio.high)}}"
 
 
-def takes(metric: str, other: str, ratio: str, base: str) -> str:
+def takes_text(metric: str, other: str, ratio: str, base: str) -> str:
     """`B takes 1.04 × A's time`, or the like for another metric."""
     if metric == "elapsed":
         return f"{other} takes {ratio} × {_possessive(base)} time"
@@ -62,7 +62,7 @@ def ratio_lines(c: Comparison) -> list[str]:
     """The lines on a ratio of two tests, and on machines where it is another."""
     interval = f"{level_of(c.ratio)}: {span(c.ratio.low, c.ratio.high)}{_typical(c)}{caution(c)}"
     if c.differs:
-        first = f"{takes(c.metric, c.other, ratio_text(c.ratio), c.base)} ({interval}){_noise(c)}."
+        first = f"{takes_text(c.metric, c.other, ratio_text(c.ratio), c.base)} ({interval}){_noise(c)}."
     elif not c.varies:
         first = (
             f"{c.other} and {c.base} cannot be compared in {c.metric}: no value of either varies, so that the ratio "

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from etude.analysis.not_compared import not_compared_lines
 from etude.analysis.verdict import Verdict
 from etude.analysis.verdict_status import status_line
-from etude.present.extension import limit_line, reaching
+from etude.present.extension import limit_line, reaching_command
 from etude.present.text import (
     FOLDED_ABOVE,
     missed_line,
@@ -79,7 +79,7 @@ def verdict_lines(verdict: Verdict) -> list[str]:
 
 def answer_lines(verdict: Verdict) -> list[str]:
     """The end of a verdict: the comparisons, the means that missed their target, and the command that goes on."""
-    extension = reaching(verdict)
+    extension = reaching_command(verdict)
     return [
         *compared_lines(verdict),
         *_precision_lines(verdict),

@@ -29,7 +29,7 @@ from etude.results.packing import (
     SUMS,
     Unreadable,
     allowance,
-    compressed,
+    compressed_archive,
     each_file,
     line_of,
     sums_of,
@@ -114,7 +114,7 @@ def _write_archive(
 ) -> None:
     with open(path, "xb") as file:
         with (
-            compressed(file, suffix) as stream,
+            compressed_archive(file, suffix) as stream,
             tarfile.open(fileobj=stream, mode="w|", format=tarfile.PAX_FORMAT) as tar,
         ):
             for member, digest, size in files:
@@ -226,7 +226,7 @@ def verify(path: Path, into: Path | None = None) -> list[str]:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[tuple[Path, ...]]:
+def open_bundle(path: Path) -> Iterator[tuple[Path, ...]]:
     """The results directories of a bundle, verified, and unpacked into a private directory that goes away afterwards.
 
     Raises:
@@ -284,7 +284,7 @@ def _results(path: Path, root: Path) -> tuple[Path, ...]:
 
 
 @contextmanager
-def unwritten(directory: Path) -> Iterator[None]:
+def unwritten_members(directory: Path) -> Iterator[None]:
     """Make sure that no Étude is writing there meanwhile.
 
     Raises:

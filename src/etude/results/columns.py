@@ -24,7 +24,7 @@ from etude.program import engine_path
 from etude.results.integrity import check_lines, has_ended, repeated_note
 from etude.results.model import check_measurement, ending_of, metric_kind
 from etude.results.reader import not_a_measurement, read_experiment
-from etude.results.readers.rows import told
+from etude.results.readers.rows import warning_lines
 from etude.results.readers.source import plain, text_of, unreadable
 from etude.results.regular import open_regular
 from etude.results.shell_words import join_words
@@ -193,7 +193,7 @@ def read_columns(
     if once is not None:
         warnings[repeated_note(path, columns.rows - once.size)] = 1
         columns = columns.at(once)
-    return replace(columns, warnings=told(warnings))
+    return replace(columns, warnings=warning_lines(warnings))
 
 
 class Source(NamedTuple):

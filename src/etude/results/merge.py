@@ -22,7 +22,7 @@ from etude.results.model import Measurement
 from etude.results.reader import load_results, read_experiment
 from etude.results.regular import read_regular
 from etude.results.results import FORMAT, VERSION
-from etude.results.writer import directory_name, refused, write_experiment
+from etude.results.writer import directory_name, write_error, write_experiment
 
 UNPAIRED = "unpaired"
 """Why a trial is excluded whose block was cut short."""
@@ -46,7 +46,7 @@ class _Whole:
     """By file below the directory, where a copy of it comes from."""
 
 
-def merged(parts: Mapping[str, Path], into: Path, document: Mapping[str, Any] | None = None) -> None:
+def merge_results(parts: Mapping[str, Path], into: Path, document: Mapping[str, Any] | None = None) -> None:
     """Merge results directories, in this order, into another one; what it holds of an earlier merge is replaced.
 
     `parts`: each by a name, which its sittings have as `part`. `document` has the members of experiment.json that say
@@ -74,7 +74,7 @@ def merged(parts: Mapping[str, Path], into: Path, document: Mapping[str, Any] | 
             if str(known.relative_to(into)) not in whole.copied:
                 known.unlink()
     except OSError as error:
-        raise refused(into, error) from error
+        raise write_error(into, error) from error
     write_experiment(into, found)
 
 

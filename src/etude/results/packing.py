@@ -55,7 +55,7 @@ class Found:
 
 
 @contextmanager
-def compressed(file: IO[bytes], suffix: str) -> Iterator[IO[bytes]]:
+def compressed_archive(file: IO[bytes], suffix: str) -> Iterator[IO[bytes]]:
     """A stream whose content is compressed into the file, without a name or a time of day.
 
     Raises:

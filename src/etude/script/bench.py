@@ -40,7 +40,7 @@ from etude.script.outputs import drop_outputs, keep_outputs
 from etude.script.program import Program
 from etude.script.remote import Remote, Trial, start_spread
 from etude.script.resfiles import ResFiles, file_name
-from etude.script.rows import accept, partial_notes, printed_metrics, read_log, rows_of, why_failed
+from etude.script.rows import accepted_rows, partial_notes, printed_metrics, read_log, rows_of, why_failed
 from etude.script.state import OF_OUTPUT, Running, Scope, State
 from etude.script.tested_file_system import file_system_under_test
 from etude.script.worker_group import Shared, WorkerGroup
@@ -302,7 +302,7 @@ class ScriptBench:
         self._desk.kernel.begin()
         rows, blocks, notes = self._measuring.launch(here, probes, test.name, test.trial, run)
         said = self._desk.kernel.end()
-        accept(rows, placed.accepted)
+        accepted_rows(rows, placed.accepted)
         notes += crew.take(rows, self._remote)
         kept = keep_outputs(crew.outputs, test.trial)
         printed = [printed_metrics(test.metrics, output) for output in kept]
@@ -312,7 +312,7 @@ class ScriptBench:
         logs = list(map(read_log, crew.logs))
         lines, others = rows_of(rows, logs, printed, taken, list(words), notes)
         lines = [row | {"command": self._mask.words(row["command"])} for row in lines]
-        accept(lines, placed.accepted)
+        accepted_rows(lines, placed.accepted)
         if trial.places:
             lines = [row | trial.places[row["worker"]] for row in lines]
             lines[0]["metrics"] |= {"start_spread": start_spread(lines, len(crew.numbers))}
@@ -327,7 +327,7 @@ class ScriptBench:
         if host == LOCAL:
             return crew.launch(host, shared)
         there = self._remote[host]
-        variables = environment.elsewhere(scope, "EXEC", test) | there.variables()
+        variables = environment.environment_elsewhere(scope, "EXEC", test) | there.variables()
         return crew.launch(host, replace(shared, variables=variables), there.facts.directory)
 
     def _note_file_system(self, test: Running, variables: Mapping[str, str]) -> None:

@@ -57,14 +57,14 @@ def _unquoted(match: re.Match[str]) -> str:
     return match[3] if match[2] is None else _ESCAPED.sub(r"\1", match[2])
 
 
-def shown(text: str) -> str:
+def shown_word(text: str) -> str:
     """A text as messages quote it: printable, and not too long."""
     return repr(text if len(text) <= 40 else text[:37] + "…")
 
 
-def expected(what: str, word: Word, hint: str = "") -> ArgumentError:
+def expected_error(what: str, word: Word, hint: str = "") -> ArgumentError:
     """The error of a word that is not what was expected, or is missing (an empty one)."""
-    found = f", found {shown(word.text)}" if word.text else ""
+    found = f", found {shown_word(word.text)}" if word.text else ""
     return ArgumentError(f"expected {what}{found}{hint}", word.column)
 
 
@@ -75,5 +75,5 @@ def variable_name(word: Word) -> str:
         ArgumentError: it is none.
     """
     if not NAME.fullmatch(word.text):
-        raise expected("the name of a variable", word)
+        raise expected_error("the name of a variable", word)
     return word.text

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from etude.script.directive_words import ArgumentError, Word, expected, split_words
+from etude.script.directive_words import ArgumentError, Word, expected_error, split_words
 
 _FLAG = frozenset({"yes", "no"})
 _VALUE = frozenset[str]()
@@ -50,14 +50,14 @@ def parse_disk(directive: str, text: str) -> DiskStep:
     words = words[once:]
     end = Word("", len(text.rstrip()) + 1)
     if not words or not words[0].text:
-        raise expected("[ONCE] PATH [NAME=VALUE …]", words[0] if words else end)
+        raise expected_error("[ONCE] PATH [NAME=VALUE …]", words[0] if words else end)
     options = tuple(_option(directive, word) for word in words[1:])
     names = [name for name, _ in options]
     for name, word in zip(names, words[1:], strict=True):
         if names.count(name) > 1:
             raise ArgumentError(f"{name} stands twice", word.column)
     if directive == "FILL" and len({"to", "leave"} & set(names)) != 1:
-        raise expected("either to=SHARE or leave=BYTES behind the directory", end)
+        raise expected_error("either to=SHARE or leave=BYTES behind the directory", end)
     return DiskStep(once, words[0].text, options)
 
 
@@ -67,12 +67,12 @@ def _option(directive: str, word: Word) -> tuple[str, str]:
     if name not in known:
         close = get_close_matches(name[:40].lower(), known, 1)
         hint = f"; did you mean {close[0]}?" if close else ""
-        raise expected(f"NAME=VALUE, a NAME of {', '.join(known)}", word, hint)
+        raise expected_error(f"NAME=VALUE, a NAME of {', '.join(known)}", word, hint)
     at = Word(value, word.column + len(name) + len(equals))
     if not value:
-        raise expected(f"a value of {name}", at)
+        raise expected_error(f"a value of {name}", at)
     if known[name] and value not in known[name]:
-        raise expected(f"{name}={' or '.join(sorted(known[name], reverse=True))}", at)
+        raise expected_error(f"{name}={' or '.join(sorted(known[name], reverse=True))}", at)
     return name, value
 
 

@@ -9,13 +9,13 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from etude.cluster.distributed.jobs import Jobs, again
+from etude.cluster.distributed.jobs import Jobs, begin_again
 from etude.cluster.distributed.part import Part
 from etude.cluster.pool.job import Ended
 from etude.errors import CommandFailed, EtudeError, InputError, UsageError
 from etude.experiment import monitoring
 from etude.experiment.monitoring import Monitoring
-from etude.results.merge import merged
+from etude.results.merge import merge_results
 from etude.script.check import Outline
 from etude.script.run import ScriptOptions, read_script, run_script
 
@@ -111,7 +111,7 @@ class Tests:
     def _heed(self, over: Sequence[tuple[Part, Ended]]) -> None:
         for part, ended in over:
             try:
-                if again(part, ended):
+                if begin_again(part, ended):
                     self._begin(tuple(part.task["only"]), part.attempt + 1)
             except CommandFailed as error:
                 self._failed.append(str(error))
@@ -134,7 +134,7 @@ class Tests:
         done = sorted(self._done(), key=lambda part: order.get(tuple(part.task["only"]), len(order)))
         pool = {**self._document["pool"], **(members or {})}
         parts = {part.name: part.results for part in done}
-        merged(parts, self._jobs.directory, {**self._document, "pool": pool})
+        merge_results(parts, self._jobs.directory, {**self._document, "pool": pool})
 
 
 def measure(part: Part) -> None:

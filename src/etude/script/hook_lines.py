@@ -41,7 +41,7 @@ class Lines:
             if host == LOCAL:
                 failed = self.here(name, point, placed.line, around)
             else:
-                variables = environment.elsewhere(scope, point, test)
+                variables = environment.environment_elsewhere(scope, point, test)
                 failed = self._there(host, name, point, placed.line, variables)
             why = why or failed
         return why

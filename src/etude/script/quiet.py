@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from etude.machine.quiet.apply_restore import Experiment, recorded
+from etude.machine.quiet.apply_restore import Experiment, recorded_changes
 from etude.machine.quiet.table import parse
 
 
@@ -28,7 +28,7 @@ class ScriptQuiet:
                 "sitting": sitting,
                 "by": "script",
                 "asked": list(words),
-                "operations": recorded() or {},
+                "operations": recorded_changes() or {},
                 "unavailable": outcome.unavailable,
             }
         )

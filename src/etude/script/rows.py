@@ -28,7 +28,7 @@ def read_log(path: str) -> list[Block]:
     return [block for block in parse_blocks(text) if block.name]
 
 
-def accept(rows: Sequence[dict[str, Any]], statuses: Sequence[int]) -> None:
+def accepted_rows(rows: Sequence[dict[str, Any]], statuses: Sequence[int]) -> None:
     """Let exit statuses that ACCEPT names stand as 0 in these rows, which then say what was returned."""
     for row in rows:
         if row["exit_status"] in statuses:

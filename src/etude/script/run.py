@@ -21,12 +21,12 @@ from etude.experiment.remote_engine import only_here
 from etude.experiment.session import (
     EngineMaker,
     SessionContext,
-    already,
+    existing_results,
     holds_results,
     is_complete,
     new_directory,
     new_document,
-    sit,
+    run_session,
 )
 from etude.machine.boot import record, restart
 from etude.machine.boot.record import boot_id
@@ -135,7 +135,7 @@ def run_script(
     path = new_directory(directory, Path(asked.program.path).stem)
     with sole_writer(path):
         if holds_results(path):
-            raise already(path)
+            raise existing_results(path)
         document = _new_document(asked, command_line, monitor)
         _sit(asked, path, document, asked.state(), observe, make_engine, len(planned.tests) * planned.whole)
     return path
@@ -255,7 +255,7 @@ def _sit(
         raise_failures(path, desk.document["tests"], desk.ledger.kept)
         return [f"{test['name']}: {test.get('ended', '')}" for test in desk.document["tests"]]
 
-    sit(path, document, make_engine, work)
+    run_session(path, document, make_engine, work)
     _forget(path)
 
 

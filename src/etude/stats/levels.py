@@ -55,7 +55,7 @@ class Split:
     """None for a single trial. Of `split_by_kind` within what is possible, as `means.Average.interval`."""
 
 
-def split(
+def split_variance(
     x: ArrayLike, labels: Mapping[str, Sequence[Hashable]], *, confidence: float = 0.95, factor: float = 1.0
 ) -> Split:
     """Split the variance of `x`, shape (n,), in order of time, over the levels that are labelled.
@@ -91,12 +91,12 @@ def split_by_kind(
     confidence: float = 0.95,
     factor: float = 1.0,
 ) -> Split:
-    """`split`, with the mean that fits a metric of this kind: its interval is formed where values add up.
+    """`split_variance`, with the mean that fits a metric of this kind: its interval is formed where values add up.
 
     That is on times for rates, on logarithms for ratios. The components stay those of the values themselves.
     Raises ValueError also for rates and ratios at or below zero.
     """
-    found = split(x, labels, confidence=confidence, factor=factor)
+    found = split_variance(x, labels, confidence=confidence, factor=factor)
     values = finite_sample(x)
     which = FITTING[kind]
     if which == "arithmetic" and not bool(np.any(values < 0.0)):
@@ -106,7 +106,7 @@ def split_by_kind(
     if bool(np.any(values <= 0.0)):
         raise ValueError(f"this mean needs values above zero: the smallest is {values.min():g}")
     scale = float(values.min()) if which == "harmonic" else 1.0
-    inner = split(
+    inner = split_variance(
         scale / values if which == "harmonic" else np.log(values),
         labels,
         confidence=confidence,

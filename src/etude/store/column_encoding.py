@@ -44,14 +44,14 @@ def unpack(packed: bytes) -> tuple[float, ...]:
     return struct.unpack(f"<{len(packed) // 8}d", packed)
 
 
-def runs(numbers: Sequence[int]) -> str:
+def run_length_encode(numbers: Sequence[int]) -> str:
     """`1,1,1,2` as `1x3 2x1`: so many in a row are the same."""
     return " ".join(f"{number}x{sum(1 for _ in run)}" for number, run in groupby(numbers))
 
 
 @lru_cache(4096)  # in most entries they are the same
-def unrun(text: str, most: int) -> tuple[int, ...]:
-    """What `runs` was given, of at most so many numbers. Raises ValueError for anything else."""
+def run_length_decode(text: str, most: int) -> tuple[int, ...]:
+    """What `run_length_encode` was given, of at most so many numbers. Raises ValueError for anything else."""
     found: list[int] = []
     for run in text.split():
         number, _, count = run.partition("x")

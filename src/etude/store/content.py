@@ -21,7 +21,7 @@ from etude.results.series import Series
 from etude.results.series_of import series_of_table
 from etude.results.session_groups import stretches
 from etude.results.trials import trials_of_results
-from etude.store.column_encoding import clean, key, pack, runs
+from etude.store.column_encoding import clean, key, pack, run_length_encode
 from etude.store.entry import Machine
 from etude.store.machine import machine_of, of_facts
 
@@ -241,5 +241,5 @@ def _digest(trials: int, points: Sequence[Point]) -> str:
     numbers = hashlib.sha256(str(trials).encode())
     for point in points:
         words = (point.test, point.metric, point.unit, point.kind, point.machine.name, point.machine.digest)
-        numbers.update(key(*words, runs(point.sittings)).encode() + pack(point.values))
+        numbers.update(key(*words, run_length_encode(point.sittings)).encode() + pack(point.values))
     return numbers.hexdigest()

@@ -17,7 +17,7 @@ from etude.store import insert, marks, queries
 from etude.store.column_encoding import Damaged, rows_of
 from etude.store.content import Content, read_content
 from etude.store.entry import Added, Entry, Machine, Mark, Result, Selector
-from etude.store.failures import repeated
+from etude.store.failures import with_retries
 from etude.store.place import WAIT_S, WRITING, engine_of, is_missing, shown, url_of
 from etude.store.schema import METADATA, REVISION, VERSION_TABLE
 
@@ -204,7 +204,7 @@ class Store:
 
     def remembered(self, name: str) -> str | None:
         """The text that was kept by this name."""
-        return self._read(lambda connection: marks.remembered(connection, name))
+        return self._read(lambda connection: marks.recall(connection, name))
 
     def check(self) -> tuple[str, ...]:
         """What is wrong with what is stored, a line each; normally nothing."""
@@ -232,7 +232,7 @@ class Store:
             self._known = True
             return found
 
-        return repeated(attempt, self.where, nothing, self._pause)
+        return with_retries(attempt, self.where, nothing, self._pause)
 
     def _read(self, ask: Callable[[Connection], Found]) -> Found:
         def attempt() -> Found:
@@ -241,7 +241,7 @@ class Store:
             with self._engine.connect() as connection, rows_of("a table"):
                 return ask(connection)
 
-        return repeated(attempt, self.where, "nothing was read", self._pause)
+        return with_retries(attempt, self.where, "nothing was read", self._pause)
 
     def _look(self) -> None:
         """See that there is a store that can be read, and bring older tables up to date."""

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Table, delete, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from etude.errors import InputError, UsageError
-from etude.store.column_encoding import key, pack, runs, to_us
+from etude.store.column_encoding import key, pack, run_length_encode, to_us
 from etude.store.content import Content, Point
 from etude.store.entry import Added, Machine
 from etude.store.schema import entry, machine, metric, result, tag, test
@@ -150,7 +150,7 @@ def _row(point: Point) -> dict[str, Any]:
         "lowest": float(values.min()),
         "highest": float(values.max()),
         "trials": pack(point.values),
-        "sittings": runs(point.sittings),
+        "sittings": run_length_encode(point.sittings),
         "command": point.command,
     }
 

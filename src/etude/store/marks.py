@@ -39,6 +39,6 @@ def remember(connection: Connection, name: str, text: str) -> None:
     connection.execute(insert(note), {"name": name, "text": clean(text)})
 
 
-def remembered(connection: Connection, name: str) -> str | None:
+def recall(connection: Connection, name: str) -> str | None:
     """The text of that name."""
     return connection.execute(select(note.c.text).where(note.c.name == name)).scalar()

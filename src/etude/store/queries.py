@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, func, select, type_coerce
 from sqlalchemy.types import NullType
 
 from etude.errors import InputError, UsageError
-from etude.store.column_encoding import Damaged, clean, key, of_us, rows_of, to_us, unpack, unrun
+from etude.store.column_encoding import Damaged, clean, key, of_us, rows_of, run_length_decode, to_us, unpack
 from etude.store.entry import Entry, Machine, Result, Selector
 from etude.store.schema import entry, machine, mark, metric, result, tag, test
 
@@ -81,7 +81,7 @@ def _entry(row: Sequence[Any], known: Mapping[int, Machine]) -> Entry:
         branch,
         tuple(sorted(tags.split(_BETWEEN))) if tags else (),
         source,
-        unrun(sittings, len(values)),
+        run_length_decode(sittings, len(values)),
         command,
     )
 
@@ -232,6 +232,6 @@ def _damaged(
 
 def _whole(count: int, trials: bytes, sittings: str, measured_us: int) -> None:
     values = unpack(trials)
-    if len(values) != count or len(unrun(sittings, count)) not in (0, count):
+    if len(values) != count or len(run_length_decode(sittings, count)) not in (0, count):
         raise ValueError(f"its values are not the {count} that were stored")
     of_us(measured_us)

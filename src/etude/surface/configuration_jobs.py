@@ -21,8 +21,8 @@ from etude.codec import plain, read
 from etude.errors import InputError
 from etude.machine import snapshot
 from etude.machine.boot.record import boot_id
-from etude.peak.record import instant, now
-from etude.peak.search import spent
+from etude.peak.record import instant, utc_now
+from etude.peak.search import benchmarking_time_s
 from etude.peak.search_store import SearchStore
 from etude.results.reader import read_experiment
 from etude.results.writer import replace_json
@@ -121,7 +121,9 @@ def _attempt_in(place: Path, ended: Ended | None) -> Attempt:
         if ended is None or not ended.nodes:
             # A job that never ran was on no machine; what is no job's was made here.
             return (
-                Attempt("") if (place / RECORD).exists() else Attempt(os.uname().nodename, boot_id(), now())
+                Attempt("")
+                if (place / RECORD).exists()
+                else Attempt(os.uname().nodename, boot_id(), utc_now())
             )
         start = None if ended.started_s is None else _instant(ended.started_s)
         return Attempt(ended.nodes[0], start=start)
@@ -142,7 +144,7 @@ def on_disk(place: Path) -> tuple[float, int]:
         trials = SearchStore(place / SEARCH).trials() if (place / SEARCH / "experiment.json").exists() else []
     except InputError:
         trials = []  # what a dead node left half written costs nobody a map
-    return spent(trials), len(trials)
+    return benchmarking_time_s(trials), len(trials)
 
 
 @dataclass(frozen=True)

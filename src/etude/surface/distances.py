@@ -13,7 +13,7 @@ KINDS_APART = 9.0
 """Squared distance of two levels of a categorical factor: each is to be seen before the ends of any other, at 4."""
 
 
-def apart(space: Space, places: Floats, place: Floats) -> Floats:
+def distance(space: Space, places: Floats, place: Floats) -> Floats:
     """Squared distances of coded cells from one."""
     squared = (places - place) ** 2
     for at, factor in enumerate(space.factors):
@@ -22,7 +22,7 @@ def apart(space: Space, places: Floats, place: Floats) -> Floats:
     return np.asarray(squared.sum(axis=1))
 
 
-def farthest(space: Space, taken: Iterable[Cell]) -> Cell:
+def farthest_cells(space: Space, taken: Iterable[Cell]) -> Cell:
     """The cell that is farthest from the nearest of those taken; from the middle where there are none."""
     return _far(space.factors, space.without).cell(set(taken))
 
@@ -46,7 +46,7 @@ class _Far:
         if not self._taken <= taken:
             self._forget()
         for place in self._space.coded(sorted(taken - self._taken)):
-            self._nearest = np.minimum(self._nearest, apart(self._space, self._places, place))
+            self._nearest = np.minimum(self._nearest, distance(self._space, self._places, place))
         self._taken = taken
         return self._cells[int(self._nearest.argmax())]
 

@@ -23,13 +23,13 @@ from etude.experiment.session import asks_anew, new_document
 from etude.peak.record import (
     FILE,
     Record,
-    alone,
     append,
     begin,
     check_numbers,
+    cut_torn_line,
     digest,
     instant,
-    mend,
+    only_file,
     whole_lines,
 )
 from etude.results.model import Measurement, check_measurement, to_line
@@ -88,7 +88,7 @@ class Charted:
         }
 
 
-def charted(name: str, space: Space, rules: Rules, response: Response, spec: str) -> Charted:
+def resume_map(name: str, space: Space, rules: Rules, response: Response, spec: str) -> Charted:
     """Of a response."""
     return Charted(name, space, rules, response.name, response.unit, response.better, response.text, spec)
 
@@ -235,7 +235,7 @@ def keeping_surface(
     Raises:
         InputError: it holds another map, or something else; MachineRefuses: it cannot be written to.
     """
-    with alone(directory) as path:
+    with only_file(directory) as path:
         kept = _opened(path, what, command_line)
         kept.sit_elsewhere() if elsewhere else kept.sit()
         try:
@@ -251,7 +251,7 @@ def _opened(path: Path, what: Charted, command_line: Sequence[str]) -> MapStore:
         begin(path, new_document(what.name, VERB, command_line, plan, digest(plan), (), _metrics(what)))
         return MapStore(path)
     _charted(read_trusted_experiment(path), path)
-    mend(path)
+    cut_torn_line(path)
     kept = MapStore(path)
     if kept.document["tests"] and (how := _differs(kept.charted, what)) is not None:
         raise InputError(f"{path}: holds another map ({how}); name another directory with -o")

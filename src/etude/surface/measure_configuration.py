@@ -42,6 +42,6 @@ def measured_in(
     return replace(sample, why="; ".join(filter(None, (sample.why, *setting.notes))))
 
 
-def failed(cell: Cell, why: str, cost_s: float) -> Sample:
+def failed_sample(cell: Cell, why: str, cost_s: float) -> Sample:
     """Of a cell that could not be measured."""
     return Sample(cell, "failed", None, 0.0, float("inf"), 0.95, cost_s, 0, False, why)

@@ -20,7 +20,7 @@ from scipy import special
 from etude.surface import plans
 from etude.surface.cost_model import expected_cost
 from etude.surface.factors import Cell, Factor, Floats, Space
-from etude.surface.samples import Known, Sample, known
+from etude.surface.samples import Known, Sample, known_samples
 from etude.surface.surrogate import Predicted
 from etude.surface.surrogates.selection import Choice, Chosen
 
@@ -36,7 +36,7 @@ MOST = 3
 """Measurements of a cell."""
 
 
-def doubtful(fit: Choice, samples: Sequence[Sample], besides: Collection[Cell] = ()) -> int | None:
+def doubtful_cells(fit: Choice, samples: Sequence[Sample], besides: Collection[Cell] = ()) -> int | None:
     """The number, in `fit.known`, of the cell that is farthest off what the others predict and was measured once, or
     twice without agreement; None where there is none. `besides`: cells that are not asked for."""
     if len(fit.known.cells) < LEAST_CELLS or not np.isfinite(fit.left_out.log).all():
@@ -171,9 +171,9 @@ def decide(
 
 def _again(space: Space, rules: Rules, samples: Sequence[Sample], pending: Sequence[Cell]) -> Visit | None:
     """A cell that is not believed yet; its expectation is that of the others."""
-    seen = tuple(samples[: learnt(len(samples), len(pending))])
-    fit = fitted(space, seen) if rules.plan != "in-order" else None
-    at = None if fit is None else doubtful(fit, samples, pending)
+    seen = tuple(samples[: learned_at(len(samples), len(pending))])
+    fit = fit_surrogate(space, seen) if rules.plan != "in-order" else None
+    at = None if fit is None else doubtful_cells(fit, samples, pending)
     if fit is None or at is None:
         return None
     told, measured = math.exp(float(fit.left_out.log[at])), math.exp(float(fit.known.log[at]))
@@ -182,7 +182,7 @@ def _again(space: Space, rules: Rules, samples: Sequence[Sample], pending: Seque
     return Visit(fit.known.cells[at], told, spread, why)
 
 
-def learnt(count: int, under_way: int = 0) -> int:
+def learned_at(count: int, under_way: int = 0) -> int:
     """How many of so many samples a choice has learnt from: all of few; of many all but the last 1/16 at most; where
     many cells are under way, all but the last 1/16 of as many.
 
@@ -210,27 +210,31 @@ def _decided(
     taken = {*(sample.cell for sample in samples), *pending}
     if rules.count is not None and rules.plan != "d-optimal" and len(taken) >= rules.count:
         return Enough(f"{len(taken)} cells were asked for")
-    left = [cell for cell in planned(space, rules) if cell not in taken]
+    left = [cell for cell in planned_cells(space, rules) if cell not in taken]
     if not left:
         return Enough("every cell of the plan has been tried")
-    seen = tuple(samples[: learnt(len(samples), len(pending))])
+    seen = tuple(samples[: learned_at(len(samples), len(pending))])
     ahead = (*(sample.cell for sample in samples[len(seen) :]), *pending)
-    fit = fitted(space, seen) if rules.plan != "in-order" else None
+    fit = fit_surrogate(space, seen) if rules.plan != "in-order" else None
     if fit is not None and rules.plan == "adaptive" and (why := known_enough(fit, rules)):
         return Enough(why)
     skipping = fit is not None and rules.skip
-    if skipping and proven(space, rules, seen) and (told := predicted(space, seen, left, ahead)) is not None:
-        unsure = [cell for cell, known in zip(left, sure(told, rules), strict=True) if not known]
+    if (
+        skipping
+        and is_proven(space, rules, seen)
+        and (told := is_predicted(space, seen, left, ahead)) is not None
+    ):
+        unsure = [cell for cell, known in zip(left, is_sure(told, rules), strict=True) if not known]
         if not unsure:
             return Enough(f"the other {len(left)} cells are predicted well enough")
         left = unsure
     cell = _longest(space, rules, left, samples, pending)
     if cell is None:
         cell = _next(space, rules, left, fit, seen, ahead, cost)
-    return _visit(space, cell, fit, seen, skipping and calibrated(space, rules, seen))
+    return _visit(space, cell, fit, seen, skipping and calibration_of(space, rules, seen))
 
 
-def planned(space: Space, rules: Rules) -> tuple[Cell, ...]:
+def planned_cells(space: Space, rules: Rules) -> tuple[Cell, ...]:
     """The cells that may be measured."""
     return _planned(space.factors, space.without, rules)
 
@@ -239,13 +243,13 @@ def planned(space: Space, rules: Rules) -> tuple[Cell, ...]:
 def _planned(factors: tuple[Factor, ...], without: frozenset[Cell], rules: Rules) -> tuple[Cell, ...]:
     space = Space(factors, without)
     if rules.plan == "one-at-a-time":
-        return plans.one_factor(space, rules.base or middle(space))
+        return plans.one_factor(space, rules.base or middle_cell(space))
     if rules.plan == "d-optimal":
         return plans.d_optimal(space, min(rules.count or space.size, space.size), (), rules.seed)
     return tuple(space)
 
 
-def middle(space: Space) -> Cell:
+def middle_cell(space: Space) -> Cell:
     """The cell nearest to the middle of all factors."""
     wanted = tuple(len(factor.levels) // 2 for factor in space.factors)
     cells = list(space)
@@ -265,16 +269,16 @@ class _Seen:
 
 @lru_cache(maxsize=4)
 def _known(seen: _Seen) -> Known:
-    return known(seen.samples)
+    return known_samples(seen.samples)
 
 
 @lru_cache(maxsize=64)
 def _fitted(factors: tuple[Factor, ...], seen: _Seen) -> Choice | None:
-    data = known(seen.samples)
+    data = known_samples(seen.samples)
     return Chosen().fit(Space(factors), data) if len(data.cells) >= FIRST else None
 
 
-def fitted(space: Space, samples: tuple[Sample, ...]) -> Choice | None:
+def fit_surrogate(space: Space, samples: tuple[Sample, ...]) -> Choice | None:
     """What is believed of the surface after these samples; None while they are too few."""
     measured = tuple(sample for sample in samples if sample.state == "measured")
     return _fitted(space.factors, _Seen(measured))
@@ -288,15 +292,15 @@ def known_enough(fit: Choice, rules: Rules) -> str:
     return f"predictions are {100 * error:.1f} % off on average"
 
 
-def proven(space: Space, rules: Rules, samples: tuple[Sample, ...]) -> bool:
+def is_proven(space: Space, rules: Rules, samples: tuple[Sample, ...]) -> bool:
     """Whether the last predictions, each made before its cell was measured, came true."""
-    tried = foretold(space, samples)
+    tried = forecast_of(space, samples)
     return len(tried) >= rules.checks and all(each.came_true(rules) for each in tried[-rules.checks :])
 
 
-def calibrated(space: Space, rules: Rules, samples: tuple[Sample, ...]) -> bool:
+def calibration_of(space: Space, rules: Rules, samples: tuple[Sample, ...]) -> bool:
     """Whether predictions were about as far off as they said, so far."""
-    return len(foretold(space, samples)) >= rules.checks and widening(space, samples) <= CALIBRATED
+    return len(forecast_of(space, samples)) >= rules.checks and widening_of(space, samples) <= CALIBRATED
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,7 +324,7 @@ class Foretold:
         return abs(self.off) <= math.log1p(rules.within) + self.measured_sd
 
 
-def foretold(space: Space, samples: tuple[Sample, ...]) -> list[Foretold]:
+def forecast_of(space: Space, samples: tuple[Sample, ...]) -> list[Foretold]:
     """The last predictions, each made by a surrogate that had not seen its cell."""
     measured = [each for each in samples if each.state == "measured" and each.value]
     first = max(plans.START, len(measured) - RECENT)
@@ -333,37 +337,37 @@ def _foretold(space: Space, measured: Sequence[Sample], at: int) -> Foretold | N
     log, variance = sample.alone
     if sample.expected is not None and sample.spread is not None:
         return Foretold(log - math.log(sample.expected), sample.spread, math.sqrt(variance))
-    fit = fitted(space, tuple(measured[: learnt(at)]))
+    fit = fit_surrogate(space, tuple(measured[: learned_at(at)]))
     if fit is None:
         return None
     told = fit.predict([sample.cell])
     return Foretold(log - float(told.log[0]), float(told.sd[0]), math.sqrt(variance))
 
 
-def widening(space: Space, samples: tuple[Sample, ...]) -> float:
+def widening_of(space: Space, samples: tuple[Sample, ...]) -> float:
     """Factor of all standard deviations, by how far predictions were off so far (prequential: Dawid 1984);
     LEAST_WIDENING at least.
 
     Cells are left unmeasured where the spread is smallest, and so most often where it is too small: errors of left-out
     samples, by which a surrogate widens its own, do not know of that choice.
     """
-    squares = [each.square for each in foretold(space, samples)]
+    squares = [each.square for each in forecast_of(space, samples)]
     return math.sqrt(max((BELIEVED + sum(squares)) / (BELIEVED + len(squares)), LEAST_WIDENING**2))
 
 
-def predicted(
+def is_predicted(
     space: Space, samples: tuple[Sample, ...], cells: Sequence[Cell], pending: Sequence[Cell] = ()
 ) -> Predicted | None:
     """Of cells, with all that is known of how good predictions are, once `pending` ones have been measured; None where
     nothing can be said."""
-    fit = fitted(space, samples)
+    fit = fit_surrogate(space, samples)
     if fit is None or not cells:
         return None
     told = fit.predict(cells)
-    return Predicted(told.log, plans.sd_after(fit, cells, pending) * widening(space, samples))
+    return Predicted(told.log, plans.sd_after(fit, cells, pending) * widening_of(space, samples))
 
 
-def sure(predicted: Predicted, rules: Rules) -> list[bool]:
+def is_sure(predicted: Predicted, rules: Rules) -> list[bool]:
     """Of each, whether it is good enough to be left unmeasured."""
     quantile = float(special.ndtri((1 + rules.confidence) / 2))
     return [bool(sd * quantile <= math.log1p(rules.within)) for sd in predicted.sd]
@@ -371,10 +375,10 @@ def sure(predicted: Predicted, rules: Rules) -> list[bool]:
 
 def as_predicted(space: Space, samples: Sequence[Sample], confidence: float) -> tuple[Sample, ...]:
     """A sample for each cell that was not tried, from what is believed; none where nothing is."""
-    fit = fitted(space, tuple(samples))
+    fit = fit_surrogate(space, tuple(samples))
     done = {sample.cell for sample in samples}
     left = [cell for cell in space if cell not in done]
-    told = predicted(space, tuple(samples), left)
+    told = is_predicted(space, tuple(samples), left)
     if fit is None or told is None:
         return ()
     quantile = float(special.ndtri((1 + confidence) / 2))
@@ -429,7 +433,7 @@ def _next(
 
 def visit(space: Space, rules: Rules, cell: Cell, samples: Sequence[Sample]) -> Visit:
     """A given cell, with what is expected there."""
-    fit = fitted(space, tuple(samples)) if rules.plan != "in-order" else None
+    fit = fit_surrogate(space, tuple(samples)) if rules.plan != "in-order" else None
     return _visit(space, cell, fit, samples)
 
 
@@ -442,14 +446,14 @@ def _visit(
             spread = max(float(told.sd[0]), LEAST_SPREAD)
             why = f"{fit.name} says so, ± {100 * spread:.0f} %"
             return Visit(cell, math.exp(float(told.log[0])), spread, why, trusted)
-    near = nearest(space, cell, samples)
+    near = nearest_cells(space, cell, samples)
     return Visit(cell, near, None, "as the nearest sample" if near is not None else "the first")
 
 
-def nearest(space: Space, cell: Cell, samples: Sequence[Sample]) -> float | None:
+def nearest_cells(space: Space, cell: Cell, samples: Sequence[Sample]) -> float | None:
     """The response of the nearest sample; where none has the same categories, the middle of all ("Cutting Corners",
     section 3.7)."""
-    data = known(samples)
+    data = known_samples(samples)
     if not data.cells:
         return None
     words = [at for at, factor in enumerate(space.factors) if factor.scale == "categorical"]

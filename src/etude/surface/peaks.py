@@ -18,12 +18,12 @@ from etude.peak.goal import Criterion, Goal
 from etude.peak.harnesses.simulated import SimulatedServer
 from etude.peak.harnesses.spec import Harness as CommandHarness
 from etude.peak.observed_bench import ObservedBench
-from etude.peak.policies.belief.evidence import gathered
-from etude.peak.policies.belief.grid import believed
+from etude.peak.policies.belief.evidence import evidence_of
+from etude.peak.policies.belief.grid import posterior_of
 from etude.peak.policies.policy import Policy
 from etude.peak.policies.registry import DEFAULT, policy
-from etude.peak.search import search, spent
-from etude.peak.search_store import SearchSpec, SearchStore, keeping
+from etude.peak.search import benchmarking_time_s, search
+from etude.peak.search_store import SearchSpec, SearchStore, open_store
 from etude.peak.sources import HIGHEST, LOWEST, Source
 from etude.peak.task import Answer, Task, Trial, TrialRequest
 from etude.peak.window import Window
@@ -52,8 +52,8 @@ def task_of(task: Task, visit: Visit, shapes: Shapes) -> Task:
 
 def shapes_after(task: Task, trials: Sequence[Trial]) -> Shapes:
     """How likely each shape of the curve is after a search; what the next cell's is told."""
-    evidence = gathered(task, trials)
-    return believed(task, evidence).shapes() if evidence else task.seed_shapes
+    evidence = evidence_of(task, trials)
+    return posterior_of(task, evidence).shapes() if evidence else task.seed_shapes
 
 
 def sample_of(
@@ -67,7 +67,7 @@ def sample_of(
     told = task.seed_load is not None and task.seed_spread is not None
     expected = (task.seed_load, task.seed_spread, policy_name == DEFAULT) if told else (None, None, False)
     return Sample(
-        cell, state, *found, spent(trials), len(trials), answer.kept, answer.why, *expected
+        cell, state, *found, benchmarking_time_s(trials), len(trials), answer.kept, answer.why, *expected
     )  # fmt: skip
 
 
@@ -116,7 +116,7 @@ class PeakRate:
         place = asked.place / SEARCH
         sought = self._sought(asked, place)
         watched = self.punctual(policy(self.policy))
-        with keeping(place, sought) as kept:
+        with open_store(place, sought) as kept:
             with self.opened(asked) as bench:
                 telling = ObservedBench(bench, lambda offer: tell(f"load {offer.load:.6g}"), _telling(tell))
                 answer = search(watched, sought.task, telling, kept.trials(), kept.keep)

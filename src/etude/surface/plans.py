@@ -13,7 +13,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from etude.surface.distances import apart, farthest
+from etude.surface.distances import distance, farthest_cells
 from etude.surface.factors import Cell, Floats, Space
 from etude.surface.samples import Known
 from etude.surface.surrogate import Fit
@@ -163,7 +163,7 @@ def next_sample(
     if not cells:
         raise ValueError("all cells are measured")
     if fit is None or len(taken) < START:
-        return farthest(space, taken)
+        return farthest_cells(space, taken)
     if not isinstance(fit, Learning):
         worth = _plain(space, fit, cells, [*tried, *pending])
     else:
@@ -184,7 +184,7 @@ def _plain(space: Space, fit: Fit, cells: Sequence[Cell], pending: Sequence[Cell
     variance = fit.predict(cells).sd ** 2
     near, places = np.ones(len(cells)), space.coded(cells)
     for place in space.coded(pending):
-        near = np.minimum(near, apart(space, places, place))
+        near = np.minimum(near, distance(space, places, place))
     return np.asarray(np.where(np.isfinite(variance), variance, 1e6) * near)
 
 

@@ -19,7 +19,7 @@ from etude.peak.harnesses.curves import CURVES
 from etude.peak.harnesses.simulated import SimulatedServer
 from etude.peak.policies.registry import policy
 from etude.peak.rehearse import MARGIN, Place, executor, of_means
-from etude.peak.search import search, spent
+from etude.peak.search import benchmarking_time_s, search
 from etude.peak.task import Task, Trial, TrialRequest
 from etude.surface.factors import Cell, Floats, Space
 from etude.surface.next_configuration import Rules, Visit, as_predicted, decide
@@ -154,7 +154,7 @@ def simulated_map(
         answer = search(policy(policy_name), asked, server(visit.cell), made=keep)
         samples.append(sample_of(visit.cell, asked, answer, trials, policy_name))
         shapes = shapes_after(asked, trials)
-        left_s -= spent(trials)
+        left_s -= benchmarking_time_s(trials)
     return samples
 
 

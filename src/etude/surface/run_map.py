@@ -11,8 +11,8 @@ from typing import Protocol
 from etude.errors import EtudeError
 from etude.machine.resources.resource import Resource, undo_left
 from etude.surface.map_store import MapStore
-from etude.surface.measure_configuration import UNMEASURABLE, failed, measured_in
-from etude.surface.next_configuration import Enough, Visit, decide, fitted
+from etude.surface.measure_configuration import UNMEASURABLE, failed_sample, measured_in
+from etude.surface.next_configuration import Enough, Visit, decide, fit_surrogate
 from etude.surface.response import Response, Tell
 from etude.surface.samples import Sample
 
@@ -45,7 +45,7 @@ class Display:
     made: Callable[[Visit, Sample], None] = lambda visit, sample: None
 
 
-def chart(kept: MapStore, response: Response, means: Means, display: Display) -> str:
+def run_map(kept: MapStore, response: Response, means: Means, display: Display) -> str:
     """Measure until there is enough, and say why it is; each cell is on disk before the next begins.
 
     Raises:
@@ -59,12 +59,12 @@ def chart(kept: MapStore, response: Response, means: Means, display: Display) ->
         decision = decide(space, rules, kept.samples())
         why = decision.why if isinstance(decision, Enough) else _spent(kept, means)
         if why:
-            surrogate = fitted(space, tuple(kept.samples()))
+            surrogate = fit_surrogate(space, tuple(kept.samples()))
             kept.ended(why, "" if surrogate is None else surrogate.name, findings(kept.samples()))
             return why
         assert isinstance(decision, Visit)  # nothing is under way here
         display.begins(decision)
-        sample = foretold(_measured(kept, response, means, decision, display.tell), decision)
+        sample = forecast_of(_measured(kept, response, means, decision, display.tell), decision)
         if sample.state == "failed" and means.left_s() < LEAST_S:
             continue  # for want of time: it is gone on with in another sitting
         kept.keep(decision, sample)
@@ -87,7 +87,7 @@ def taught_before(kept: MapStore, response: Learns) -> None:
             return
 
 
-def foretold(sample: Sample, visit: Visit) -> Sample:
+def forecast_of(sample: Sample, visit: Visit) -> Sample:
     """With what was predicted of it, where its response did not say what it began with."""
     if sample.expected is not None:
         return sample
@@ -138,10 +138,12 @@ def _measured(kept: MapStore, response: Response, means: Means, visit: Visit, te
     except UNMEASURABLE as error:
         tried = kept.samples()
         if len(tried) + 1 >= HOPELESS and all(each.state == "failed" for each in tried):
-            raise hopeless(error, len(tried) + 1, ", which is not on disk and will be tried again") from None
-        return failed(visit.cell, str(error), time.monotonic() - began)
+            raise is_hopeless(
+                error, len(tried) + 1, ", which is not on disk and will be tried again"
+            ) from None
+        return failed_sample(visit.cell, str(error), time.monotonic() - began)
 
 
-def hopeless(error: EtudeError, count: int, last: str = "") -> EtudeError:
+def is_hopeless(error: EtudeError, count: int, last: str = "") -> EtudeError:
     """The error of a map of which nothing could be measured. `last`: what becomes of the last cell."""
     return type(error)(f"the first {count} cells could not be measured; the last{last}: {error}")

@@ -89,7 +89,7 @@ class Known:
         return Known(tuple(self.cells[at] for at in which), self.log[which], self.variance[which])
 
 
-def known(samples: Sequence[Sample]) -> Known:
+def known_samples(samples: Sequence[Sample]) -> Known:
     """Those that were measured and have a value above 0, the last of each cell, in the order of the samples."""
     last = {
         each.cell: each

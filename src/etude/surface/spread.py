@@ -26,10 +26,10 @@ from etude.surface.configuration_jobs import CellJobs, attempt_in, is_begun, on_
 from etude.surface.cost_model import LEAST, expected_cost
 from etude.surface.factors import Cell, Floats
 from etude.surface.map_store import MapStore
-from etude.surface.measure_configuration import failed
-from etude.surface.next_configuration import Visit, decide, fitted, visit
-from etude.surface.run_map import HOPELESS, LEAST_S, Means, findings, foretold, hopeless, taught_before
-from etude.surface.samples import Sample, known
+from etude.surface.measure_configuration import failed_sample
+from etude.surface.next_configuration import Visit, decide, fit_surrogate, visit
+from etude.surface.run_map import HOPELESS, LEAST_S, Means, findings, forecast_of, is_hopeless, taught_before
+from etude.surface.samples import Sample, known_samples
 from etude.surface.surrogates.selection import Choice
 from etude.units.formatting import percent
 
@@ -48,7 +48,7 @@ def machine_findings(kept: MapStore, fit: Choice | None) -> list[str]:
     several = [w.text for w in machine_warnings(kept.document) if w.kind == "several-machines"]
     if fit is None:
         return several
-    data = known(kept.samples())
+    data = known_samples(kept.samples())
     off = data.log - fit.left_out.log
     return [*several, *apart(off, [hosts[cell] for cell in data.cells])]
 
@@ -103,7 +103,7 @@ def _told(name: str, found: Difference, pair: bool) -> str:
 DEADLINE, BUDGET = "the deadline has come", "the budget of bench time is spent"
 
 
-def over(kept: MapStore, means: Means, pending: Sequence[Cell]) -> str:
+def why_over(kept: MapStore, means: Means, pending: Sequence[Cell]) -> str:
     """Why no further cell is begun; empty if one may be."""
     if means.left_s() < LEAST_S:
         return DEADLINE
@@ -171,7 +171,9 @@ class SpreadDisplay:
     lost: Callable[[Visit, Ended], None] = lambda visit, ended: None
 
 
-def spread(kept: MapStore, cells: CellJobs, pool: JournaledPool, means: Means, display: SpreadDisplay) -> str:
+def run_map_over_pool(
+    kept: MapStore, cells: CellJobs, pool: JournaledPool, means: Means, display: SpreadDisplay
+) -> str:
     """Measure until there is enough, and say why it is. Jobs that an earlier controller left are waited for; those that
     are under way when this is interrupted go on, for the next one.
 
@@ -180,7 +182,7 @@ def spread(kept: MapStore, cells: CellJobs, pool: JournaledPool, means: Means, d
     """
     why = _Spread(kept, cells, pool, means, display).made()
     samples = kept.samples()
-    surrogate = fitted(kept.charted.space, tuple(samples))
+    surrogate = fit_surrogate(kept.charted.space, tuple(samples))
     said = [*findings(samples), *machine_findings(kept, surrogate)]
     kept.ended(why, "" if surrogate is None else surrogate.name, said)
     return why
@@ -228,7 +230,7 @@ class _Spread:
         width = max((self.pool.pool.width() - len(self.unfit)) // self.cells.nodes, 1)
         self.widest = max(self.widest, width)
         while True:
-            why = str(self.stopped or "") or over(self.kept, self.means, self._pending())
+            why = str(self.stopped or "") or why_over(self.kept, self.means, self._pending())
             if why == DEADLINE:
                 self._withdraw(set(self.visits) - self.pool.pool.running(), why)
             if why or not self._room(width):
@@ -275,7 +277,7 @@ class _Spread:
         self.pool.conclude(submitted, ended)
         tried = self.kept.samples()
         if len(tried) >= HOPELESS and all(each.state == "failed" for each in tried):
-            refusal = hopeless(CommandFailed(tried[-1].why), len(tried))
+            refusal = is_hopeless(CommandFailed(tried[-1].why), len(tried))
         if refusal is not None:
             self._withdraw(set(self.visits), "the map came to its end")
             raise refusal
@@ -300,15 +302,15 @@ class _Spread:
         if sample.state == "failed" and self.means.left_s() < LEAST_S:  # for want of time
             self._keep_lost(visit, attempt, INTERRUPTED, sample)
             return
-        sample = foretold(sample, visit)
+        sample = forecast_of(sample, visit)
         self.kept.keep(visit, sample, attempt)
         if sample.trials:
             self.cells.learn(place)
-        self.display.made(visit, sample, where(attempt))
+        self.display.made(visit, sample, where_measured(attempt))
 
     def _lost(self, visit: Visit, place: Path, ended: Ended) -> None:
         """Its node was lost: what it measured does not count, and it is tried again, TRIES times at most."""
-        attempt, sample = attempt_in(place, ended), failed(visit.cell, ended.why, _took(ended))
+        attempt, sample = attempt_in(place, ended), failed_sample(visit.cell, ended.why, _took(ended))
         if ended.how in UNFIT:
             self.unfit.update(ended.nodes[:1])
         tries = 1 + sum(line.lost in ELSEWHERE for line in self.kept.losses(visit.cell))
@@ -317,16 +319,16 @@ class _Spread:
             self._keep_lost(visit, attempt, ended.how, replace(sample, trials=on_disk(place)[1]))
             return
         sample = replace(sample, why=f"{tries} nodes came to no end of it; the last: {ended.why}")
-        self.kept.keep(visit, foretold(sample, visit), attempt)
-        self.display.made(visit, sample, where(attempt))
+        self.kept.keep(visit, forecast_of(sample, visit), attempt)
+        self.display.made(visit, sample, where_measured(attempt))
 
     def _refused(self, visit: Visit, place: Path, ended: Ended) -> EtudeError | None:
         """It was cancelled, or had no time left, or Étude itself failed there: the cell is failed, and tried again
         where that is asked for. Where all jobs end so, the map does."""
         why = ended.why or "its job has ended well, and what it measured is not here"
-        sample, attempt = failed(visit.cell, why, _took(ended)), attempt_in(place, ended)
-        self.kept.keep(visit, foretold(sample, visit), attempt)
-        self.display.made(visit, sample, where(attempt))
+        sample, attempt = failed_sample(visit.cell, why, _took(ended)), attempt_in(place, ended)
+        self.kept.keep(visit, forecast_of(sample, visit), attempt)
+        self.display.made(visit, sample, where_measured(attempt))
         self.refused += 1
         if self.refused < HOPELESS:
             return None
@@ -339,7 +341,7 @@ class _Spread:
 
     def _interrupted(self, visit: Visit, place: Path, why: str) -> None:
         cost_s, trials = on_disk(place)
-        sample = replace(failed(visit.cell, why, cost_s), trials=trials)
+        sample = replace(failed_sample(visit.cell, why, cost_s), trials=trials)
         self._keep_lost(visit, attempt_in(place), INTERRUPTED, sample)
 
     def _keep_lost(self, visit: Visit, attempt: Attempt, how: str, sample: Sample) -> None:
@@ -353,7 +355,7 @@ class _Spread:
             self._interrupted(visit, place, why)
 
 
-def where(attempt: Attempt) -> str:
+def where_measured(attempt: Attempt) -> str:
     """On which nodes."""
     return f"{attempt.host} and {attempt.system}" if attempt.system else attempt.host
 

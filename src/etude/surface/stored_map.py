@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from etude.surface.map_store import MapStore
-from etude.surface.next_configuration import fitted, predicted
+from etude.surface.next_configuration import fit_surrogate, is_predicted
 from etude.surface.surface_result import Cost, SurfaceResult
 from etude.surface.surrogate import Predicted
 
@@ -13,12 +13,12 @@ from etude.surface.surrogate import Predicted
 def mapped_of(kept: MapStore) -> SurfaceResult:
     """With predictions of what was not measured, by the surrogate that is best now."""
     what, samples = kept.charted, tuple(kept.samples())
-    fit = fitted(what.space, samples)
+    fit = fit_surrogate(what.space, samples)
     base = SurfaceResult(
         what.space, what.response, what.unit, what.better, samples, Predicted(np.zeros(0), np.zeros(0)), ""
     )
     left = base.unmeasured
-    told = predicted(what.space, samples, left) or _nothing(len(left))
+    told = is_predicted(what.space, samples, left) or _nothing(len(left))
     costs = tuple(
         Cost(each.cell, each.cost_s, each.trials, each.state)
         for each in (line.sample for line in kept.attempts())

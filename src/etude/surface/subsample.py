@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from etude.surface.distances import apart
+from etude.surface.distances import distance
 from etude.surface.factors import Space
 from etude.surface.samples import Known
 
@@ -18,7 +18,7 @@ NEWEST = 100
 """Of them, those that came last."""
 
 
-def few(space: Space, known: Known, most: int = MOST, newest: int = NEWEST) -> Known:
+def subsample(space: Space, known: Known, most: int = MOST, newest: int = NEWEST) -> Known:
     """At most so many samples, in their order; all where they are no more."""
     count = len(known.cells)
     if count <= most:
@@ -27,9 +27,9 @@ def few(space: Space, known: Known, most: int = MOST, newest: int = NEWEST) -> K
     places = space.coded(known.cells)
     nearest = np.full(count, np.inf)
     for at in chosen:
-        nearest = np.minimum(nearest, apart(space, places, places[at]))
+        nearest = np.minimum(nearest, distance(space, places, places[at]))
     while len(chosen) < most:
         at = int(nearest.argmax())
         chosen.append(at)
-        nearest = np.minimum(nearest, apart(space, places, places[at]))
+        nearest = np.minimum(nearest, distance(space, places, places[at]))
     return known.only(sorted(chosen))

@@ -87,7 +87,7 @@ def accuracy(loo: Sequence[float], confidence: float = 0.95) -> Accuracy | None:
     return Accuracy(mean, max(0.0, mean - half), mean + half, float(sizes.max()), len(sizes), confidence)
 
 
-def spent(mapped: SurfaceResult) -> CostSummary:
+def cost_summary(mapped: SurfaceResult) -> CostSummary:
     """Over all attempts; of samples where no costs were kept."""
     states = [mapped.estimate(cell).state for cell in mapped.space]
     taken = [(c.cost_s, c.trials) for c in mapped.costs] or [(s.cost_s, s.trials) for s in mapped.samples]
@@ -136,7 +136,7 @@ def summarise(mapped: SurfaceResult, *, target: float | None = None, little: flo
         if target is None
         else tuple(each for name in rising for each in break_evens(filled, name, target, better)),
         accuracy(mapped.loo, mapped.confidence),
-        spent(mapped),
+        cost_summary(mapped),
     )
 
 

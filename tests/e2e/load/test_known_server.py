@@ -21,7 +21,7 @@ from etude.errors import MachineRefuses
 from etude.peak.goal import Criterion
 from etude.peak.harnesses.known_server import KnownServer
 from etude.peak.task import TrialRequest
-from etude.peak.window import Window, together
+from etude.peak.window import Window, joined_windows
 from etude.program import engine_path
 from etude.results.histograms import decode
 
@@ -99,7 +99,7 @@ def test_constant_arrivals_are_as_many_as_the_rate_says() -> None:
 def test_constant_services_without_a_queue_take_their_time_and_little_more() -> None:
     with KnownServer(200, "constant", 0.020, seed=1, warm_up_s=0.0) as bench:
         trial = bench.run(TrialRequest(200.0, 1.0, ""), lambda _: False)
-    assert together(trial.windows).completed == together(trial.windows).offered > 100
+    assert joined_windows(trial.windows).completed == joined_windows(trial.windows).offered > 100
     latency = trial.windows[0].latency
     assert latency is not None
     assert latency.values.min() >= 20_000_000
@@ -112,7 +112,7 @@ def test_the_mean_response_is_that_of_the_formula() -> None:
         rate = 240.0
         trial = bench.run(TrialRequest(rate, 3.0, ""), lambda _: False)
         overhead_s = bench.overhead_s
-        whole = together(trial.windows)
+        whole = joined_windows(trial.windows)
         expected_s = bench.queue.mean_response_s(rate).value
     assert (trial.ended, trial.limited, len(trial.windows)) == ("whole", None, 6)
     assert whole.completed == whole.offered
@@ -136,7 +136,7 @@ def test_a_trial_ends_when_its_windows_are_enough() -> None:
     assert trial.ended == "early"
     assert 1.0 <= trial.ran_s < 30
     assert len(trial.windows) in (2, 3)
-    whole = together(trial.windows)
+    whole = joined_windows(trial.windows)
     assert whole.offered == whole.completed
 
 
@@ -148,14 +148,14 @@ def test_after_an_overload_the_server_is_idle_again() -> None:
         # The same server, of the same port, serves the next trial as if nothing had been.
         again = bench.run(TrialRequest(20.0, 1.0, ""), lambda _: False)
     assert (state["waiting"], state["busy"]) == (0, 0)
-    assert together(again.windows).mean_s == pytest.approx(0.0105, abs=0.008)
+    assert joined_windows(again.windows).mean_s == pytest.approx(0.0105, abs=0.008)
 
 
 def test_a_server_is_the_limit_where_as_many_are_outstanding_as_may_be() -> None:
     with KnownServer(1, "constant", 0.050, warm_up_s=0.0, outstanding=5, drain_s=0.0) as bench:
         trial = bench.run(TrialRequest(200.0, 1.0, ""), lambda _: False)
     assert trial.limited == "server"
-    assert together(trial.windows).completed < 30 < together(trial.windows).offered
+    assert joined_windows(trial.windows).completed < 30 < joined_windows(trial.windows).offered
 
 
 def test_a_server_that_dies_under_load_is_part_of_the_trial() -> None:
@@ -169,7 +169,7 @@ def test_a_server_that_dies_under_load_is_part_of_the_trial() -> None:
 
         trial = bench.run(TrialRequest(50.0, 5.0, ""), killing)
         assert trial.ended == "died"
-        assert together(trial.windows).failed > 0
+        assert joined_windows(trial.windows).failed > 0
         # The next trial has a server again.
         assert bench.run(TrialRequest(50.0, 0.4, ""), lambda _: False).ended == "whole"
 

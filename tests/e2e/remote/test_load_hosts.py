@@ -18,7 +18,7 @@ from etude.peak.goal import Criterion
 from etude.peak.harnesses.queues import Queue
 from etude.peak.harnesses.spec import parse_harness
 from etude.peak.task import Trial, TrialRequest
-from etude.peak.window import together as joined
+from etude.peak.window import joined_windows as joined
 from etude.program import engine_path
 from support.hosts import Lab, laboratory
 from support.real import ETUDE, called, one_line, processes_with

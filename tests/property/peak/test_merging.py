@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from etude.peak.harnesses.load_report import LoadReport
 from etude.peak.harnesses.merge_reports import MergeReports
-from etude.peak.window import Window, together
+from etude.peak.window import Window, joined_windows
 from etude.results.histograms import Counted
 
 MS = 1_000_000
@@ -119,7 +119,7 @@ def test_windows_of_any_lengths_stay_in_order_and_are_merged_once(durations: lis
         own = [each.parts[index].window.duration_s for each in found]
         assert math.fsum(own) <= math.fsum(lengths) + 1e-9
         assert sum(each.parts[index].window.completed for each in found) <= len(lengths)
-    assert together([each.window for each in found]).completed == sum(
+    assert joined_windows([each.window for each in found]).completed == sum(
         part.window.completed for each in found for part in each.parts
     )
 

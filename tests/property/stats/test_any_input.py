@@ -23,7 +23,7 @@ from etude.stats import (
     variances,
     warmup,
 )
-from etude.stats.levels import split
+from etude.stats.levels import split_variance
 from etude.stats.planning import (
     noise_of_pairs,
     noise_of_trials,
@@ -77,7 +77,7 @@ ONE_SAMPLE = {
     "binary": lambda x: means.average(x, "binary"),
     "plan": lambda x: plan(noise_of_trials(x, seconds_per_trial=1.0)),
     "trials_for_mean": lambda x: trials_for_mean(x, 0.01),
-    "split": lambda x: split(
+    "split": lambda x: split_variance(
         x, {"sitting": [i % 3 for i in range(len(x))], "boot": [i % 2 for i in range(len(x))]}
     ),
 }

@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.store.column_encoding import clean, key, of_us, pack, runs, to_us, unpack, unrun
+from etude.store.column_encoding import (
+    clean,
+    key,
+    of_us,
+    pack,
+    run_length_decode,
+    run_length_encode,
+    to_us,
+    unpack,
+)
 
 
 @given(st.lists(st.floats(allow_nan=False)))
@@ -18,7 +27,7 @@ def test_values_come_back_exactly(values: list[float]) -> None:
 
 @given(st.lists(st.integers(1, 4)))
 def test_sittings_come_back(numbers: list[int]) -> None:
-    assert unrun(runs(numbers), len(numbers)) == tuple(numbers)
+    assert run_length_decode(run_length_encode(numbers), len(numbers)) == tuple(numbers)
 
 
 @given(st.datetimes(datetime(1900, 1, 1), datetime(2200, 1, 1)))

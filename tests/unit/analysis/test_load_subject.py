@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from etude.analysis.load_subject import read_subject
-from etude.analysis.output_equivalence import differences
+from etude.analysis.output_equivalence import work_differences
 from etude.analysis.subject import Subject
 from etude.analysis.summaries import Summaries
 from etude.analysis.verdict import verdict
@@ -93,7 +93,7 @@ def test_what_a_few_trials_printed_is_looked_at(tmp_path: Path, in_memory: bool)
     plan = {"check_output": "first", "tests": [{"name": name} for name in rows]}
     path = results_directory(tmp_path / "r", rows, plan=plan)
     trials = trials_of_results(load_results(path)) if in_memory else read_trials(path)
-    assert [each.between for each in differences(trials)] == [False, False, True]
+    assert [each.between for each in work_differences(trials)] == [False, False, True]
     a, _ = series_of_columns(trials.columns)
     assert a.caches == [None, cache, None]
     assert [each and each["throttled"] for each in a.kernel] == [None, 0, 2]

@@ -261,8 +261,8 @@ def test_many_outliers_are_not_all_looked_at(tmp_path: Path) -> None:
     assert isinstance(subject, Subject)
     trials = [number for number, length in enumerate(lengths, 1) if length > 1]
     outliers = [warning("outliers", "a", "elapsed", "", "", trials)]
-    assert len(outliers_explained.explained(subject, outliers)) == 10
-    found = outliers_explained.explained(subject, outliers, every_one=True)
+    assert len(outliers_explained.explain_outliers(subject, outliers)) == 10
+    found = outliers_explained.explain_outliers(subject, outliers, every_one=True)
     assert [each.trials for each in found] == [*((number,) for number in trials[-10:]), tuple(trials[:-10])]
     assert found[-1].text.startswith("5 outliers")
 
@@ -466,13 +466,13 @@ def test_of_several_disturbed_trials_the_slower_ones_are_explained_together(
     subject = read_subject(str(trials_of_seconds(tmp_path / "r", lengths, readings)))
     assert isinstance(subject, Subject)
     trials = sorted({number for _, number in slow}) if kind == "late-level" else []
-    (found,) = outliers_explained.explained(
+    (found,) = outliers_explained.explain_outliers(
         subject, [warning(kind, "a", "elapsed", "", "", trials, **numbers)]
     )
     assert set(found.trials) == {number for _, number in slow}
     assert "intruder 1.5 CPUs" in found.text
     quiet = [busy_second(n, 0.33 if n in hit else 0.97) for n in range(1, at + 1)]
     write(tmp_path / "r" / "monitor-1.jsonl", [head(), columns(), *quiet])
-    assert not outliers_explained.explained(
+    assert not outliers_explained.explain_outliers(
         subject, [warning(kind, "a", "elapsed", "", "", trials, **numbers)]
     )

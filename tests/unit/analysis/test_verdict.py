@@ -26,7 +26,7 @@ from etude.errors import MachineRefuses, UsageError
 from etude.experiment.test import Test, make_test
 from etude.export.gather import gather
 from etude.present.export import to_csv, to_json, to_markdown, write
-from etude.present.extension import limit_line, reaching
+from etude.present.extension import limit_line, reaching_command
 from etude.present.extra_statistics import percentile_lines
 from etude.present.text import basis_line, comparison_lines, precision_line
 from etude.present.verdict_text import verdict_lines
@@ -342,9 +342,9 @@ def test_no_command_is_printed_for_a_target_that_is_out_of_reach(tmp_path: Path)
     (c,) = judged.comparisons
     assert c.missed
     assert not c.within_reach
-    assert reaching(judged) is None
+    assert reaching_command(judged) is None
     near = replace(judged, comparisons=(replace(c, more=5, more_s=1.0),))
-    assert reaching(near) is not None
+    assert reaching_command(near) is not None
 
 
 @pytest.mark.parametrize(

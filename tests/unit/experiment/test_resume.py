@@ -20,7 +20,7 @@ from etude.experiment.plan import Plan
 from etude.experiment.progress import paired_samples, trials_of
 from etude.experiment.run import resume
 from etude.experiment.test import Test
-from etude.present.extension import reaching
+from etude.present.extension import reaching_command
 from etude.present.text import precision_line
 from etude.results.reader import load_results
 from etude.results.results import Results
@@ -270,7 +270,7 @@ def test_what_a_verdict_advises_reaches_its_target(tmp_path: Path) -> None:
     noisy = World({"a": around(0.01, -0.05, 0.07, 0.01, -0.03), "b": around(0.02, 0.04, -0.06, 0.02)})
     found = verdict(run(plan, directory=tmp_path, make_engine=noisy.make_engine).results)
     (c,) = found.comparisons
-    extension = reaching(found)
+    extension = reaching_command(found)
     assert c.missed
     assert extension is not None
     assert (extension.max_trials or 0) >= 10 + c.more
@@ -284,7 +284,7 @@ def test_a_single_test_is_measured_anew_since_more_sessions_do_not_narrow_its_me
     words = ["etude bench", "-M", "10", "--precision", "0.2%", "-o", "x", "a", "--cpu", "1"]
     done = run(plan, directory=tmp_path, make_engine=noisy.make_engine, command_line=words)
     found = verdict(done.results)
-    extension = reaching(found)
+    extension = reaching_command(found)
     assert extension is not None
     assert (extension.anew, extension.precision) == (("a", "--cpu", "1"), 0.002)
     assert (extension.max_trials or 0) >= 10 + found.tests[0].more

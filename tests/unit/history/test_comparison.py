@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from etude.history.comparison import compared
-from etude.history.selection import chosen
+from etude.history.comparison import compare_sides
+from etude.history.selection import select_results
 from etude.stats.compare import Ratio
 from etude.stats.cross_session import CrossSessionRatio, Refused
 from etude.store.entry import Entry, Machine
@@ -21,7 +21,7 @@ OTHER = Machine("host-b", "d3", (("kernel", "6.1"), ("processor", "Xeon")))
 
 
 def ratio_of(entries: list[Entry], base: str, other: str) -> CrossSessionRatio | Ratio | Refused:
-    (found,) = compared(chosen(base, entries), chosen(other, entries), entries)
+    (found,) = compare_sides(select_results(base, entries), select_results(other, entries), entries)
     return found.found
 
 
@@ -99,7 +99,7 @@ def test_ratios_that_are_judged_at_once_are_as_wide_as_so_many_need() -> None:
     tests = [history(30, seed=seed, test=f"t{seed}") for seed in range(6)]
     made = [entry for each in tests for entry in each]
     sides = [f"date:2026-01-{day}" for day in (10, 20)]
-    together = compared(*(chosen(side, made) for side in sides), made)
+    together = compare_sides(*(select_results(side, made) for side in sides), made)
     for its, one in zip(tests, together, strict=True):
         alone = ratio_of(its, *sides)
         assert isinstance(alone, CrossSessionRatio)
@@ -114,7 +114,9 @@ def test_ratios_that_are_judged_at_once_are_as_wide_as_so_many_need() -> None:
 def test_a_result_is_not_compared_with_itself(sides: tuple[str, str]) -> None:
     ended = [replace(e, tags=("v",)) for e in history(20)]
     both = [*ended, *history(30, test="copy", seed=2)]
-    found = {each.test: each.found for each in compared(*(chosen(side, both) for side in sides), both)}
+    found = {
+        each.test: each.found for each in compare_sides(*(select_results(side, both) for side in sides), both)
+    }
     assert isinstance(found["sort"], Refused)
     if "copy" in found:
         assert isinstance(found["copy"], CrossSessionRatio)
@@ -123,24 +125,31 @@ def test_a_result_is_not_compared_with_itself(sides: tuple[str, str]) -> None:
 
 def test_machines_are_paired_by_name_and_named_where_only_others_are_there() -> None:
     made = [*history(20), *[replace(e, machine=OTHER, tags=("there",)) for e in history(20, seed=2)]]
-    pairs = compared(chosen("date:2026-01-05", made), chosen("date:2026-01-15", made), made)
+    pairs = compare_sides(
+        select_results("date:2026-01-05", made), select_results("date:2026-01-15", made), made
+    )
     assert [(p.base[0].machine.name, p.other[0].machine.name) for p in pairs] == [
         ("host-a",) * 2,
         ("host-b",) * 2,
     ]
     assert all(p.same_machine for p in pairs)
-    base = chosen("machine:host-a,date:2026-01-05", made)
-    (across,) = compared(base, chosen("machine:host-b,date:2026-01-05", made), made)
+    base = select_results("machine:host-a,date:2026-01-05", made)
+    (across,) = compare_sides(base, select_results("machine:host-b,date:2026-01-05", made), made)
     assert across.differences == ("machine: host-a → host-b", "processor: Epyc → Xeon")
 
 
 def test_a_machine_that_changed_under_its_name_is_told() -> None:
     made = on_another(history(40), UPGRADED, 20)
-    (found,) = compared(chosen("date:2026-01-05", made), chosen("date:2026-02-05", made), made)
+    (found,) = compare_sides(
+        select_results("date:2026-01-05", made), select_results("date:2026-02-05", made), made
+    )
     assert found.differences == ("kernel: 6.1 → 6.2",)
 
 
 def test_values_that_have_no_ratio_are_left_out() -> None:
     made = [replace(e, values=(0.0, 1.0)) for e in history(10)]
-    assert compared(chosen("date:2026-01-05", made), chosen("date:2026-01-06", made), made) == ()
+    assert (
+        compare_sides(select_results("date:2026-01-05", made), select_results("date:2026-01-06", made), made)
+        == ()
+    )
     assert HOST.name == "host-a"

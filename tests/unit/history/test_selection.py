@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.errors import EtudeError, InputError, UsageError
-from etude.history.selection import KINDS, chosen
+from etude.history.selection import KINDS, select_results
 from etude.store.entry import Machine
 from support.made_histories import commit, history, on_another
 
@@ -27,7 +27,7 @@ STORED = stored()
 
 
 def results(text: str) -> list[int]:
-    return [e.result for e in chosen(text, STORED).entries]
+    return [e.result for e in select_results(text, STORED).entries]
 
 
 def test_a_side_is_chosen_by_commit_tag_date_and_machine() -> None:
@@ -80,7 +80,7 @@ def test_what_cannot_be_looked_up_is_an_error_of_usage(text: str) -> None:
 @given(st.text(max_size=30) | st.builds("{}:{}".format, st.sampled_from(KINDS), st.text(max_size=12)))
 def test_any_text_means_results_or_is_refused_as_ours(text: str) -> None:
     try:
-        found = chosen(text, STORED)
+        found = select_results(text, STORED)
     except EtudeError:
         return
     assert found.entries

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from etude.errors import InputError
 from etude.figures.iotrace import figure_beside
-from etude.iotrace.comparison import ProfileComparison, _paired, beside, inner_path, is_replay
+from etude.iotrace.comparison import ProfileComparison, _paired, compare_profiles, inner_path, is_replay
 from etude.iotrace.comparison_document import beside_document
 from etude.iotrace.profile import Profile, profile_of
 from support.traces import Make
@@ -51,7 +51,7 @@ def original(make: Make) -> Profile:
 
 @pytest.fixture
 def found(make: Make, original: Profile) -> ProfileComparison:
-    return beside(original, of(make, SECOND, ["/bin/etude", "replay", "x.roll", "/d"]))
+    return compare_profiles(original, of(make, SECOND, ["/bin/etude", "replay", "x.roll", "/d"]))
 
 
 def test_a_ratio_is_that_of_the_second_to_the_first(found: ProfileComparison) -> None:
@@ -75,7 +75,7 @@ def test_calls_that_the_script_has_not_are_left_out_of_its_recording(
         'dropped write "pipe" 1 calls 1 bytes 0 requests 9.0\n'
     )
     before = {each.name: each for each in found.times}
-    times = {each.name: each for each in beside(found.a, found.b, script=script).times}
+    times = {each.name: each for each in compare_profiles(found.a, found.b, script=script).times}
     assert times["read"].ratio == pytest.approx(1.0)
     assert times["write"] == before["write"]
     assert times["all I/O"].a == pytest.approx(before["all I/O"].a - 0.00101)
@@ -100,7 +100,7 @@ def test_files_are_found_in_both_below_their_own_directories_and_under_other_nam
 
 def test_a_call_that_one_has_none_of_is_there_without_a_ratio(make: Make, original: Profile) -> None:
     more = "1 1.000000 fsync(4) = 0 <0.000010>\n1 1.000100 close(9) = -1 EBADF (Bad file descriptor) <0.000010>\n"
-    document = beside_document(beside(original, of(make, more, ["copy", "in"])))
+    document = beside_document(compare_profiles(original, of(make, more, ["copy", "in"])))
     ratios = document["ratios"]
     assert ratios["calls"]["fsync"] == {"count": None, "bytes": None, "errors": None, "time_s": None}
     assert (ratios["reads"]["count"], ratios["writes"]["bytes"]) == (0.0, 0.0)
@@ -108,7 +108,7 @@ def test_a_call_that_one_has_none_of_is_there_without_a_ratio(make: Make, origin
 
 
 def test_a_profile_beside_itself_differs_in_nothing(original: Profile) -> None:
-    same = beside(original, original)
+    same = compare_profiles(original, original)
     assert same.same_program
     assert {each.ratio for each in same.times} == {1.0}
     assert {each.ratio for each in same.sizes} == {1.0}
@@ -124,13 +124,13 @@ def test_sizes_are_those_of_the_trace_and_of_its_text(found: ProfileComparison, 
     assert 6 * 40 < sizes["text"].a < 6 * 100
     assert sizes["text / trace"].a == pytest.approx(sizes["text"].a / sizes["trace"].a)
     (tmp_path / "x.roll").write_bytes(b"etuderol" + bytes(4))
-    with_roll = beside(found.a, found.b, roll=tmp_path / "x.roll")
+    with_roll = compare_profiles(found.a, found.b, roll=tmp_path / "x.roll")
     told = beside_document(with_roll)["sizes"]
     assert told["script"] is None
     assert (told["roll"]["bytes"], told["roll"]["bytes_per_event"]) == (12, 2.0)
     assert told["roll"]["text_ratio"] == pytest.approx(sizes["text"].a / 12)
     with pytest.raises(InputError, match=r"^nosuch: "):
-        beside(found.a, found.b, script=Path("nosuch"))
+        compare_profiles(found.a, found.b, script=Path("nosuch"))
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_a_file_that_is_no_script_or_roll_is_refused(
     other = tmp_path / "other"
     other.write_bytes(content)
     with pytest.raises(InputError, match=f"^{other}: "):
-        beside(found.a, found.b, **{form: other})
+        compare_profiles(found.a, found.b, **{form: other})
 
 
 def test_the_document_holds_both_documents_and_their_ratios_under_the_same_names(

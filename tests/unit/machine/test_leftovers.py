@@ -26,12 +26,16 @@ def marked() -> Iterator[subprocess.Popen[bytes]]:
 
 
 def test_a_mark_is_found_as_a_whole(marked: subprocess.Popen[bytes]) -> None:
-    assert leftovers.marked("ETUDE_TEST_MARK", "7") == [marked.pid]
-    assert leftovers.marked("ETUDE_TEST_MARK", "77") == leftovers.marked("TEST_MARK", "7") == []
+    assert leftovers.marked_processes("ETUDE_TEST_MARK", "7") == [marked.pid]
+    assert (
+        leftovers.marked_processes("ETUDE_TEST_MARK", "77")
+        == leftovers.marked_processes("TEST_MARK", "7")
+        == []
+    )
 
 
 def test_what_is_stopped_is_waited_for(marked: subprocess.Popen[bytes]) -> None:
-    leftovers.stop(lambda: leftovers.marked("ETUDE_TEST_MARK", "7"), 2.0, marked.poll)
+    leftovers.stop(lambda: leftovers.marked_processes("ETUDE_TEST_MARK", "7"), 2.0, marked.poll)
     assert marked.poll() == -15
 
 

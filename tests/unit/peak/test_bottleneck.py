@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.peak.bottleneck import BUSY, Effort, Generator, busy_share, headroom, limited, short, told
+from etude.peak.bottleneck import (
+    BUSY,
+    Effort,
+    Generator,
+    busy_share,
+    effort_line,
+    find_bottleneck,
+    headroom,
+    sent_too_little,
+)
 from support.golden import Golden
 
 POOL = Generator(outstanding=8)
@@ -36,13 +45,13 @@ def test_headroom_is_what_is_left_below_saturation() -> None:
 
 
 def test_it_is_the_server_when_all_that_may_be_outstanding_is_and_the_generator_is_idle() -> None:
-    assert limited(POOL, effort()) == "server"
+    assert find_bottleneck(POOL, effort()) == "server"
 
 
 def test_one_window_with_all_outstanding_shows_that_the_server_was_the_limit() -> None:
-    assert limited(POOL, effort(outstanding=5.0, most_outstanding=7.9)) == "server"
-    assert limited(POOL, effort(outstanding=5.0, most_outstanding=6.0)) == "generator"
-    assert limited(POOL, effort(outstanding=5.0, most_outstanding=7.9, cores=0.9)) == "generator"
+    assert find_bottleneck(POOL, effort(outstanding=5.0, most_outstanding=7.9)) == "server"
+    assert find_bottleneck(POOL, effort(outstanding=5.0, most_outstanding=6.0)) == "generator"
+    assert find_bottleneck(POOL, effort(outstanding=5.0, most_outstanding=7.9, cores=0.9)) == "generator"
 
 
 @pytest.mark.parametrize(
@@ -65,7 +74,7 @@ def test_one_window_with_all_outstanding_shows_that_the_server_was_the_limit() -
 def test_it_is_the_server_when_what_was_sent_is_not_answered(
     changed: dict[str, object], whose: str | None
 ) -> None:
-    assert limited(Generator(), effort(**{"sent": 6000, **changed})) == whose
+    assert find_bottleneck(Generator(), effort(**{"sent": 6000, **changed})) == whose
 
 
 @pytest.mark.parametrize(
@@ -79,7 +88,7 @@ def test_it_is_the_server_when_what_was_sent_is_not_answered(
     ],
 )
 def test_in_every_other_case_it_is_the_generator(generator: Generator, changed: dict[str, object]) -> None:
-    assert limited(generator, effort(**changed)) == "generator"
+    assert find_bottleneck(generator, effort(**changed)) == "generator"
 
 
 @pytest.mark.parametrize(
@@ -95,33 +104,33 @@ def test_in_every_other_case_it_is_the_generator(generator: Generator, changed: 
     ],
 )
 def test_who_sent_what_was_asked_is_not_limited(generator: Generator, changed: dict[str, object]) -> None:
-    assert limited(generator, effort(**changed)) is None
+    assert find_bottleneck(generator, effort(**changed)) is None
 
 
 def test_what_is_itself_measured_is_the_server_however_busy() -> None:
-    assert limited(Generator(serves=True), effort(cores=1.0)) == "server"
+    assert find_bottleneck(Generator(serves=True), effort(cores=1.0)) == "server"
 
 
 def test_of_a_closed_system_only_a_busy_generator_is_told() -> None:
-    assert limited(POOL, effort(asked=None)) is None
-    assert limited(POOL, effort(asked=None, cores=0.9)) == "generator"
+    assert find_bottleneck(POOL, effort(asked=None)) is None
+    assert find_bottleneck(POOL, effort(asked=None, cores=0.9)) == "generator"
 
 
 @given(st.floats(1, 1e6), st.floats(0, 1))
 def test_short_is_below_95_percent_and_beyond_three_sigma(due: float, share: float) -> None:
-    if short(due, due * share):
+    if sent_too_little(due, due * share):
         assert share < 0.95
         assert due * (1 - share) > 3 * due**0.5 * 0.999
 
 
 def test_a_trial_says_asked_sent_completed_failed_and_what_the_generator_took(golden: Golden) -> None:
-    line = told(POOL, effort(failed=7))
+    line = effort_line(POOL, effort(failed=7))
     assert re.findall(r"[\d.]+(?:/s)?", line) == ["100/s", "66.67/s", "66.67/s", "7", "0.10", "1", "7.9", "8"]
     golden(line)
 
 
 def test_a_busy_generator_that_holds_all_its_clients_kept_up() -> None:
     closed = {"asked": None, "sent": None, "cores": 0.95, "clients": 8.0}
-    assert limited(POOL, effort(**closed, outstanding=7.8)) is None
-    assert limited(POOL, effort(**closed, outstanding=5.0)) == "generator"
-    assert limited(POOL, effort(**closed, outstanding=None)) == "generator"
+    assert find_bottleneck(POOL, effort(**closed, outstanding=7.8)) is None
+    assert find_bottleneck(POOL, effort(**closed, outstanding=5.0)) == "generator"
+    assert find_bottleneck(POOL, effort(**closed, outstanding=None)) == "generator"

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from etude.peak.diagnostics import collapsing, findings, hysteretic, overloads
+from etude.peak.diagnostics import find_collapsing, find_hysteretic, findings, overloads
 from etude.peak.goal import Criterion, Goal
 from etude.peak.policies.belief.evidence import Evidence
 from etude.peak.task import GeneratorPart, Trial
@@ -164,7 +164,7 @@ def test_a_load_is_slower_after_an_overload_by_more_than_chance_and_by_a_third()
             Evidence(300.0, math.log(20.0), 0.01, 10, 1),
             Evidence(100.0, math.log(0.2 * times), sd**2, 10, 2),
         ]
-        return hysteretic(task(), known) is not None
+        return find_hysteretic(task(), known) is not None
 
     assert named(1.4, 0.01)
     assert not named(1 / 1.4, 0.01), "quicker than before"
@@ -180,12 +180,12 @@ def answering(load: float, completed: int, seconds: float) -> Trial:
 
 
 def test_fewer_answers_at_more_load_are_a_collapse_where_luck_does_not_explain_them(golden: Golden) -> None:
-    found = collapsing(task(), [answering(200, 2000, 10), answering(400, 1500, 10)])
+    found = find_collapsing(task(), [answering(200, 2000, 10), answering(400, 1500, 10)])
     assert found is not None
     assert sorted(re.findall(r"(\d+)[.0]*/s", found.what)) == ["150", "200", "200", "400"]
     golden(found.what)
-    assert collapsing(task(), [answering(200, 2000, 10), answering(400, 1850, 10)]) is None, "no tenth"
-    assert collapsing(task(), [answering(200, 200, 1), answering(400, 165, 1)]) is None, (
+    assert find_collapsing(task(), [answering(200, 2000, 10), answering(400, 1850, 10)]) is None, "no tenth"
+    assert find_collapsing(task(), [answering(200, 200, 1), answering(400, 165, 1)]) is None, (
         "the luck of one second"
     )
 
@@ -193,7 +193,7 @@ def test_fewer_answers_at_more_load_are_a_collapse_where_luck_does_not_explain_t
 def test_windows_in_which_requests_of_the_warm_up_end_are_no_collapse() -> None:
     counts = [0, 800, 2000, 2000]
     late = Trial(400.0, 40.0, tuple(Window(10.0, 4000, each, 0, 0.05) for each in counts), 40.0)
-    assert collapsing(task(), [answering(200, 2000, 10), late]) is None
+    assert find_collapsing(task(), [answering(200, 2000, 10), late]) is None
 
 
 def of_errors(load: float, completed: int, failed: int, mean_s: float | None) -> Trial:

@@ -9,10 +9,10 @@ import pytest
 from etude.codec import decoded
 from etude.peak.machine_state import (
     MachineState,
-    between,
     counters,
     machine_member,
-    stolen,
+    state_between,
+    steal_share,
 )
 
 
@@ -27,22 +27,22 @@ def machine(root: Path, steal: int, idle: int, waited_us: int | None) -> Path:
 def test_steal_and_pressure_are_shares_of_the_time_between_two_looks(tmp_path: Path) -> None:
     before = counters(machine(tmp_path, 10, 1000, 2_000_000), at_s=100.0)
     after = counters(machine(tmp_path, 30, 1180, 4_500_000), at_s=110.0)
-    found = between(before, after)
+    found = state_between(before, after)
     assert found == MachineState(steal=pytest.approx(0.1), cpu_pressure=pytest.approx(0.25))
     assert decoded(MachineState, machine_member(found), "") == found
 
 
 def test_what_the_kernel_does_not_report_is_unknown(tmp_path: Path) -> None:
     nothing = counters(tmp_path, at_s=0.0)
-    assert between(nothing, counters(tmp_path, at_s=1.0)) == MachineState()
+    assert state_between(nothing, counters(tmp_path, at_s=1.0)) == MachineState()
     some = counters(machine(tmp_path, 10, 1000, None), at_s=1.0)
-    assert between(nothing, some) == between(some, some) == MachineState()
+    assert state_between(nothing, some) == state_between(some, some) == MachineState()
     assert machine_member(MachineState()) == {}
 
 
 def test_a_trial_is_disturbed_by_steal_time_that_the_others_did_not_have() -> None:
     def flags(*steal: float | None) -> list[bool]:
-        return stolen([None if share is None else MachineState(share) for share in steal])
+        return steal_share([None if share is None else MachineState(share) for share in steal])
 
     assert flags(0.0, 0.2, 0.01, None) == [False, True, False, False]
     assert flags(0.0, 0.04, 0.0) == [False] * 3

@@ -14,7 +14,7 @@ from etude.peak.harnesses.curves import CURVES, TROUBLED
 from etude.peak.harnesses.noise import NOISE, QUIET
 from etude.peak.harnesses.simulated import SimulatedServer
 from etude.peak.rehearse import Place, binomial_interval, place_like, rehearse
-from etude.peak.slo_ratio import bracket, readings
+from etude.peak.slo_ratio import bracket, slo_ratios
 from etude.peak.task import Answer, Finding, Task, Trial, TrialRequest
 
 TASK = Task(Goal((Criterion("mean", 0.040),)), 50, 5000, runlength_s=60.0)
@@ -30,7 +30,7 @@ class Halving:
     name: str = "halving"
 
     def decide(self, task, trials):
-        fine, too_much = bracket(readings(task, trials))
+        fine, too_much = bracket(slo_ratios(task, trials))
         if too_much <= fine * (1 + self.width):
             return Answer(math.sqrt(fine * too_much), fine, too_much, 0.95, self.kept, "found")
         if math.isinf(too_much):
@@ -43,7 +43,7 @@ class Halving:
         return len(windows) >= 2 and not 0.5 < task.goal.reading(windows) < 2
 
     def best(self, task, trials, why):
-        fine, too_much = bracket(readings(task, trials))
+        fine, too_much = bracket(slo_ratios(task, trials))
         return Answer(None, fine, too_much, 0.95, False, why, (Finding("drifting", "it is said"),))
 
 

@@ -23,8 +23,8 @@ from etude.errors import EtudeError, InputError, MachineRefuses
 from etude.peak.goal import Criterion, Goal
 from etude.peak.machine_state import MachineState
 from etude.peak.policies.registry import policy
-from etude.peak.search_store import SearchSpec, SearchStore, keeping
-from etude.peak.slo_ratio import readings
+from etude.peak.search_store import SearchSpec, SearchStore, open_store
+from etude.peak.slo_ratio import slo_ratios
 from etude.peak.task import Answer, Finding, GeneratorPart, Task, Trial, TrialRequest
 from etude.peak.trial_lines import from_line, peak_member, window_lines
 from etude.peak.window import Window
@@ -141,7 +141,7 @@ def test_a_histogram_of_another_tool_comes_back_as_text_alone() -> None:
 @settings(suppress_health_check=list(HealthCheck), max_examples=examples(15))
 def test_a_search_comes_back_from_disk(found: list[Trial], tmp_path_factory: pytest.TempPathFactory) -> None:
     directory = tmp_path_factory.mktemp("kept")
-    with keeping(directory, SOUGHT) as kept:
+    with open_store(directory, SOUGHT) as kept:
         for each in found:
             kept.keep(OFFER, each)
     again = SearchStore(directory)
@@ -153,16 +153,16 @@ def test_a_search_comes_back_from_disk(found: list[Trial], tmp_path_factory: pyt
 def test_what_decisions_rest_on_is_the_same_after_going_on(tmp_path: Path) -> None:
     made = [trial(100 / 3, 0.1 + 0.2), trial(500.0, 0.04), trial(100 / 3, 1 / 7), trial(700.0, ended="died")]
     for number, each in enumerate(made):
-        with keeping(tmp_path, SOUGHT) as kept:
+        with open_store(tmp_path, SOUGHT) as kept:
             assert len(kept.trials()) == number
             kept.keep(OFFER, each)
-    assert readings(TASK, SearchStore(tmp_path).trials()) == readings(TASK, made)
+    assert slo_ratios(TASK, SearchStore(tmp_path).trials()) == slo_ratios(TASK, made)
     assert SearchStore(tmp_path).trials() == made
     assert len(SearchStore(tmp_path).document["sittings"]) == 4
 
 
 def test_the_directory_is_read_as_any_results(tmp_path: Path) -> None:
-    with keeping(tmp_path, SOUGHT) as kept:
+    with open_store(tmp_path, SOUGHT) as kept:
         kept.keep(OFFER, trial(250.0))
         kept.keep(OFFER, trial(500.0, ended="died"))
         kept.answered(Answer(250.0, 200.0, 300.0, 0.95, True, "enough"))
@@ -184,7 +184,7 @@ def test_the_directory_is_read_as_any_results(tmp_path: Path) -> None:
 
 def test_an_answer_stands_beside_its_trials(tmp_path: Path) -> None:
     answer = Answer(None, 400.0, math.inf, 0.95, False, "it is above", (Finding("above-highest", "5000/s"),))
-    with keeping(tmp_path, SOUGHT) as kept:
+    with open_store(tmp_path, SOUGHT) as kept:
         kept.answered(answer)
     assert SearchStore(tmp_path).answer == answer
     stored = json.loads((tmp_path / "experiment.json").read_text())["answer"]
@@ -203,11 +203,11 @@ def test_an_answer_stands_beside_its_trials(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_another_task_is_refused_in_one_line(changed: SearchSpec, said: str, tmp_path: Path) -> None:
-    with keeping(tmp_path, SOUGHT) as kept:
+    with open_store(tmp_path, SOUGHT) as kept:
         kept.keep(OFFER, trial())
     with (
         pytest.raises(InputError, match=said) as raised,
-        keeping(tmp_path, changed),
+        open_store(tmp_path, changed),
     ):
         pass
     assert str(raised.value).startswith(f"{tmp_path}: ")
@@ -215,33 +215,33 @@ def test_another_task_is_refused_in_one_line(changed: SearchSpec, said: str, tmp
 
 
 def test_a_directory_without_a_trial_takes_any_task(tmp_path: Path) -> None:
-    with keeping(tmp_path, SOUGHT):
+    with open_store(tmp_path, SOUGHT):
         pass
     other = SearchSpec("server", TASK, "binsearch", SIMULATED)
-    with keeping(tmp_path, other) as kept:
+    with open_store(tmp_path, other) as kept:
         kept.keep(OFFER, trial())
     assert SearchStore(tmp_path).sought == other
 
 
 def test_more_time_is_the_same_search(tmp_path: Path) -> None:
-    with keeping(tmp_path, SOUGHT) as kept:
+    with open_store(tmp_path, SOUGHT) as kept:
         kept.keep(OFFER, trial())
     more = SearchSpec("server", Task(TASK.goal, 50.0, 5000.0, budget_s=60.0), "linear", SIMULATED)
-    with keeping(tmp_path, more) as kept:
+    with open_store(tmp_path, more) as kept:
         assert len(kept.trials()) == 1
     assert SearchStore(tmp_path).task.budget_s == 60.0
 
 
 def test_the_same_harness_written_otherwise_is_the_same(tmp_path: Path) -> None:
     one, other = (SearchSpec("server", TASK, "linear", text) for text in ("a = 1\n", "# why\na   = 1"))
-    with keeping(tmp_path, one):
+    with open_store(tmp_path, one):
         pass
-    with keeping(tmp_path, other):
+    with open_store(tmp_path, other):
         pass
 
 
 def test_a_torn_last_trial_is_dropped_and_made_again(tmp_path: Path) -> None:
-    with keeping(tmp_path, SOUGHT) as kept:
+    with open_store(tmp_path, SOUGHT) as kept:
         kept.keep(OFFER, trial())
         kept.keep(OFFER, trial(500.0, 0.05))
     file = tmp_path / "load-500" / "results.jsonl"
@@ -249,7 +249,7 @@ def test_a_torn_last_trial_is_dropped_and_made_again(tmp_path: Path) -> None:
     for cut in (1, len(whole) // 4, len(whole) // 2 - 1):
         file.write_bytes(whole[:-cut])
         assert len(SearchStore(tmp_path).trials()) == 1
-    with keeping(tmp_path, SOUGHT) as kept:
+    with open_store(tmp_path, SOUGHT) as kept:
         kept.keep(OFFER, trial(500.0, 0.05))
     assert SearchStore(tmp_path).trials() == [trial(), trial(500.0, 0.05)]
 
@@ -270,7 +270,7 @@ def _cut(place: Path) -> None:
 def test_a_line_that_stands_there_again_counts_once_and_one_that_was_changed_is_refused(
     tmp_path: Path,
 ) -> None:
-    with keeping(tmp_path, SOUGHT) as kept:
+    with open_store(tmp_path, SOUGHT) as kept:
         for load in (500.0, 600.0, 600.0):
             kept.keep(OFFER, trial(load))
         kept.answered(Answer(600.0, 500.0, 700.0, 0.95, True, ""))
@@ -292,7 +292,7 @@ def test_a_line_that_stands_there_again_counts_once_and_one_that_was_changed_is_
 def test_a_trial_that_is_gone_is_told_and_going_on_makes_a_new_one(
     tmp_path: Path, lose: Callable[[Path], None], counted: bool
 ) -> None:
-    with keeping(tmp_path, SOUGHT) as kept:
+    with open_store(tmp_path, SOUGHT) as kept:
         for load in (500.0, 600.0, 700.0):
             kept.keep(OFFER, trial(load))
         kept.answered(Answer(600.0, 500.0, 700.0, 0.95, True, ""))
@@ -307,7 +307,7 @@ def test_a_trial_that_is_gone_is_told_and_going_on_makes_a_new_one(
     assert kept.lost == {"load=600": 1}
     with pytest.raises(InputError, match=r"1( or more)? of load=600"):
         kept.check_whole("trials")
-    with keeping(tmp_path, SOUGHT) as kept:
+    with open_store(tmp_path, SOUGHT) as kept:
         assert kept.lost == {"load=600": 1}
         kept.keep(OFFER, trial(600.0))
         kept.answered(Answer(600.0, 500.0, 700.0, 0.95, True, ""))
@@ -318,7 +318,7 @@ def test_a_trial_that_is_gone_is_told_and_going_on_makes_a_new_one(
 
 @pytest.mark.parametrize("text", ["{}", "[]", "x", '{"test": 1}', ""])
 def test_a_line_that_is_no_trial_is_named(text: str, tmp_path: Path) -> None:
-    with keeping(tmp_path, SOUGHT) as kept:
+    with open_store(tmp_path, SOUGHT) as kept:
         kept.keep(OFFER, trial())
     file = tmp_path / "load-500" / "results.jsonl"
     file.write_text(text + "\n" + file.read_text())
@@ -332,7 +332,7 @@ def test_any_line_is_a_trial_or_an_error_of_the_file(
     data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     directory = tmp_path_factory.mktemp("kept")
-    with keeping(directory, SOUGHT) as kept:
+    with open_store(directory, SOUGHT) as kept:
         kept.keep(OFFER, trial())
     file = directory / "load-500" / "results.jsonl"
     line = json.loads(file.read_text())
@@ -375,7 +375,7 @@ def ended(directory: Path) -> Any:
     """experiment.json of a search with an answer."""
     found = Answer(500.0, 450.0, math.inf, 0.95, True, "", (Finding("no-windows", "of 1 trial"),))
     seeded = replace(TASK, seed_load=400.0, seed_spread=0.1, seed_shapes=(("mm1 0.15", 0.5),), budget_s=60.0)
-    with keeping(directory, replace(SOUGHT, task=seeded, factors={"disks": "1"})) as kept:
+    with open_store(directory, replace(SOUGHT, task=seeded, factors={"disks": "1"})) as kept:
         kept.keep(OFFER, trial())
         kept.answered(found)
     return json.loads((directory / "experiment.json").read_text())
@@ -425,17 +425,17 @@ def test_a_member_that_cannot_be_meant_is_named(path: Any, value: Any, said: str
 
 
 def test_a_search_of_a_version_that_knew_less_of_seeds_goes_on(tmp_path: Path) -> None:
-    with keeping(tmp_path, SOUGHT) as kept:
+    with open_store(tmp_path, SOUGHT) as kept:
         kept.keep(OFFER, trial())
     file = tmp_path / "experiment.json"
     document = json.loads(file.read_text())
     for name in ("seed_spread", "seed_shapes"):
         del document["plan"]["task"][name]
     file.write_text(json.dumps(document))
-    with keeping(tmp_path, SOUGHT) as kept:
+    with open_store(tmp_path, SOUGHT) as kept:
         assert len(kept.trials()) == 1
     seeded = replace(SOUGHT, task=replace(TASK, seed_load=400.0, seed_spread=0.1))
-    with pytest.raises(InputError, match="seed_load was None, now 400"), keeping(tmp_path, seeded):
+    with pytest.raises(InputError, match="seed_load was None, now 400"), open_store(tmp_path, seeded):
         pass
 
 
@@ -450,15 +450,15 @@ def test_what_a_newer_version_asked_for_is_not_overlooked(tmp_path: Path) -> Non
 def test_a_search_that_goes_on_has_no_answer_until_it_has_another(tmp_path: Path) -> None:
     ended(tmp_path)
     sought = SearchStore(tmp_path).sought
-    with keeping(tmp_path, sought) as kept:
+    with open_store(tmp_path, sought) as kept:
         assert kept.answer is None
     assert SearchStore(tmp_path).answer is None
 
 
 def test_two_at_once_do_not_share_a_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer, "LOCK_WAIT_S", 0.05)
-    with keeping(tmp_path, SOUGHT) as kept:
-        with pytest.raises(MachineRefuses, match=str(tmp_path)), keeping(tmp_path, SOUGHT):
+    with open_store(tmp_path, SOUGHT) as kept:
+        with pytest.raises(MachineRefuses, match=str(tmp_path)), open_store(tmp_path, SOUGHT):
             pass
         kept.keep(OFFER, trial())
     assert len(SearchStore(tmp_path).trials()) == 1
@@ -488,7 +488,7 @@ def test_a_full_disk_says_how_a_search_goes_on(
     def full(*arguments: object) -> None:
         raise OSError(errno.ENOSPC, "full")
 
-    with keeping(tmp_path, SOUGHT) as kept, monkeypatch.context() as patched:
+    with open_store(tmp_path, SOUGHT) as kept, monkeypatch.context() as patched:
         patched.setattr(os, call, full)
         with pytest.raises(MachineRefuses, match="the same -o") as refused:
             kept.keep(OFFER, trial())

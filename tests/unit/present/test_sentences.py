@@ -21,7 +21,7 @@ from etude.present.text import (
     margin,
     narrower_line,
     ratio_text,
-    takes,
+    takes_text,
     widened_line,
 )
 from etude.present.verdict_text import compared_lines
@@ -154,7 +154,7 @@ def test_a_difference_is_claimed_only_when_the_interval_excludes_one(
 ) -> None:
     c = replace(SLOWER, ratio=ratio((low + high) / 2, low, high))
     assert c.differs == differs
-    assert comparison_lines(c)[0].startswith(takes("elapsed", "B", ratio_text(c.ratio), "A")) == differs
+    assert comparison_lines(c)[0].startswith(takes_text("elapsed", "B", ratio_text(c.ratio), "A")) == differs
 
 
 def test_an_interval_that_says_nothing_is_not_dressed_up(golden: Golden) -> None:
@@ -246,7 +246,7 @@ def test_no_confidence_is_said_to_be_100_percent(confidence: float, text: str) -
 
 
 def test_names_that_end_in_s_take_an_apostrophe() -> None:
-    assert "2 × ls' " in takes("elapsed", "B", "2", "ls")
+    assert "2 × ls' " in takes_text("elapsed", "B", "2", "ls")
 
 
 def test_what_a_predicate_costs_is_said_once(golden: Golden) -> None:

@@ -18,7 +18,7 @@ from etude.experiment.new_limits import NewLimits
 from etude.experiment.run import extend, resume
 from etude.experiment.test import Test
 from etude.peak.goal import Criterion, Goal
-from etude.peak.search_store import SearchSpec, keeping
+from etude.peak.search_store import SearchSpec, open_store
 from etude.peak.task import Task, Trial, TrialRequest
 from etude.peak.window import Window
 from etude.results.readers import read_table
@@ -95,7 +95,7 @@ def test_a_search_or_a_map_with_other_limits_stays_the_same_one(tmp_path: Path) 
     task = Task(Goal((Criterion("mean", 0.04),)), 50.0, 5000.0)
     for budget_s in (10.0, 20.0):
         sought = SearchSpec("server", replace(task, budget_s=budget_s), "linear", "s")
-        with keeping(tmp_path / "peak", sought) as kept:
+        with open_store(tmp_path / "peak", sought) as kept:
             kept.keep(
                 TrialRequest(50.0, 1.0, "first"), Trial(50.0, 1.0, (Window(1.0, 50, 50, 0, 0.01),), 1.0)
             )

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from etude.errors import InputError, MachineRefuses, UsageError
-from etude.store.failures import repeated
+from etude.store.failures import with_retries
 from etude.store.place import WRITING, engine_of, shown, url_of
 
 
@@ -89,5 +89,5 @@ def test_who_keeps_a_store_locked_is_named(tmp_path: Path) -> None:
                 connection.exec_driver_sql("INSERT INTO t VALUES (1)")
 
         with pytest.raises(MachineRefuses, match=rf"process {other.pid}, python"):
-            repeated(attempt, str(tmp_path / "s.sqlite"), "nothing", lambda _: None)
+            with_retries(attempt, str(tmp_path / "s.sqlite"), "nothing", lambda _: None)
         other.kill()

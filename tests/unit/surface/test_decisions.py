@@ -24,10 +24,10 @@ from etude.surface.next_configuration import (
     as_predicted,
     contradiction,
     decide,
-    learnt,
-    middle,
-    nearest,
-    planned,
+    learned_at,
+    middle_cell,
+    nearest_cells,
+    planned_cells,
 )
 from etude.surface.samples import Sample
 from support.profiles import examples
@@ -86,7 +86,7 @@ def test_a_plan_visits_its_own_cells_each_once_and_ends(name: str) -> None:
     samples, why = mapped(GRID, PLANS[name], lambda cell: measured(cell, product(cell)))
     cells = [sample.cell for sample in samples]
     assert len(set(cells)) == len(cells)
-    assert set(cells) <= set(planned(GRID, PLANS[name]))
+    assert set(cells) <= set(planned_cells(GRID, PLANS[name]))
     assert why
 
 
@@ -101,14 +101,14 @@ def test_a_plan_has_as_many_cells_as_it_says(name: str, count: int, why: str) ->
 
 
 def test_one_at_a_time_is_the_middle_and_what_differs_in_one_factor() -> None:
-    cells = planned(GRID, PLANS["one-at-a-time"])
-    assert cells[0] == middle(GRID) == (1, 2)
+    cells = planned_cells(GRID, PLANS["one-at-a-time"])
+    assert cells[0] == middle_cell(GRID) == (1, 2)
     assert all(sum(a != b for a, b in zip(cell, cells[0], strict=True)) == 1 for cell in cells[1:])
-    assert planned(GRID, Rules("one-at-a-time", base=(0, 0)))[0] == (0, 0)
+    assert planned_cells(GRID, Rules("one-at-a-time", base=(0, 0)))[0] == (0, 0)
 
 
 def test_the_middle_is_a_cell_that_is_there() -> None:
-    assert middle(replace(GRID, without=frozenset({(1, 2)}))) in {(1, 1), (1, 3), (0, 2), (2, 2)}
+    assert middle_cell(replace(GRID, without=frozenset({(1, 2)}))) in {(1, 1), (1, 3), (0, 2), (2, 2)}
 
 
 def test_in_order_goes_through_all_and_begins_at_the_nearest_response() -> None:
@@ -118,16 +118,16 @@ def test_in_order_goes_through_all_and_begins_at_the_nearest_response() -> None:
         decision = decide(KINDS, Rules("in-order"), samples)
         assert isinstance(decision, Visit)
         assert (decision.cell, decision.spread) == (cell, None)
-        assert decision.expected == nearest(KINDS, cell, samples)
+        assert decision.expected == nearest_cells(KINDS, cell, samples)
         samples.append(measured(cell, 10.0 * (1 + len(samples))))
 
 
 def test_the_nearest_is_of_the_same_category_and_without_one_it_is_the_middle_of_all() -> None:
     samples = [measured((0, 0), 10.0), measured((0, 2), 1000.0), failed((0, 1))]
-    assert nearest(KINDS, (0, 1), samples[:1]) == pytest.approx(10.0)
-    assert nearest(KINDS, (1, 2), samples) == pytest.approx(100.0), "the median of logs"
-    assert nearest(KINDS, (1, 2), [*samples, measured((1, 0), 7.0)]) == pytest.approx(7.0)
-    assert nearest(KINDS, (1, 2), [failed((1, 1))]) is None
+    assert nearest_cells(KINDS, (0, 1), samples[:1]) == pytest.approx(10.0)
+    assert nearest_cells(KINDS, (1, 2), samples) == pytest.approx(100.0), "the median of logs"
+    assert nearest_cells(KINDS, (1, 2), [*samples, measured((1, 0), 7.0)]) == pytest.approx(7.0)
+    assert nearest_cells(KINDS, (1, 2), [failed((1, 1))]) is None
 
 
 def test_the_first_cell_has_no_expectation_the_second_the_first_ones_response_a_later_one_a_prediction() -> (
@@ -202,7 +202,7 @@ def test_a_constant_response_is_mapped_to_its_end(name: str, away: float) -> Non
 
 def test_of_two_samples_of_a_cell_the_last_counts() -> None:
     samples = [measured((0, 0), 10.0), measured((2, 2), 20.0), failed((1, 1)), measured((0, 0), 15.0)]
-    assert nearest(GRID, (0, 1), samples) == pytest.approx(15.0)
+    assert nearest_cells(GRID, (0, 1), samples) == pytest.approx(15.0)
     assert isinstance(decide(GRID, Rules(), samples), Visit)
 
 
@@ -277,7 +277,7 @@ def test_cells_under_way_are_not_visited_and_the_map_ends_only_after_they_have(n
             cell = under_way.pop(len(samples) % len(under_way))
             samples.append(measured(cell, noisy(cell)))
     assert under_way == []
-    assert {each.cell for each in samples} <= set(planned(GRID, PLANS[name]))
+    assert {each.cell for each in samples} <= set(planned_cells(GRID, PLANS[name]))
     if PLANS[name].count is not None:
         assert len(samples) == PLANS[name].count
 
@@ -365,11 +365,11 @@ def test_what_teaches_most_for_its_cost_is_first_where_time_is_short() -> None:
 
 def test_of_many_samples_the_last_few_only_count_as_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     """A surrogate is not fitted anew after each; they are as cells under way."""
-    assert [learnt(n) for n in (0, 1, 255, 256, 257, 511, 512, 543, 544, 10_000)] == [
+    assert [learned_at(n) for n in (0, 1, 255, 256, 257, 511, 512, 543, 544, 10_000)] == [
         0, 1, 255, 256, 256, 496, 512, 512, 544, 9728,
     ]  # fmt: skip
-    assert [learnt(n, 511) for n in (0, 3, 9, 31, 100, 300, 9999)] == [0, 3, 8, 28, 96, 288, 9728]
-    assert [learnt(n, 31) for n in (7, 100, 256)] == [7, 100, 256]
+    assert [learned_at(n, 511) for n in (0, 3, 9, 31, 100, 300, 9999)] == [0, 3, 8, 28, 96, 288, 9728]
+    assert [learned_at(n, 31) for n in (7, 100, 256)] == [7, 100, 256]
     monkeypatch.setattr("etude.surface.next_configuration.EACH", 16)
     space = Space(
         (Factor("a", "linear", tuple(map(float, range(9)))), Factor("b", "log", (1.0, 2.0, 4.0, 8.0, 16.0)))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from etude.surface.next_configuration import doubtful, far_off
-from etude.surface.samples import Sample, known
+from etude.surface.next_configuration import doubtful_cells, far_off
+from etude.surface.samples import Sample, known_samples
 from etude.surface.surrogate import Predicted
 from etude.surface.surrogates.selection import Choice
 
@@ -32,7 +32,7 @@ def asked(*more: float, first: float = 5.0, besides: tuple[tuple[int, ...], ...]
     """Of ten cells, of which the fourth read `first`, and `more` when it was measured again."""
     samples = [sample(cell, first if cell == (3,) else TRUE * (1 + 0.02 * cell[0])) for cell in CELLS]
     samples += [sample((3,), value) for value in more]
-    return doubtful(Choice(LeftOut(), (), known(samples)), samples, besides)
+    return doubtful_cells(Choice(LeftOut(), (), known_samples(samples)), samples, besides)
 
 
 def test_a_cell_far_off_what_the_others_predict_is_measured_again() -> None:

@@ -16,7 +16,7 @@ from etude.errors import CommandFailed, InputError
 from etude.experiment.plan_defaults import make_plan
 from etude.results.reader import load_results
 from etude.surface.factors import Cell, Factor, Space
-from etude.surface.map_store import Charted, MapStore, charted, keeping_surface
+from etude.surface.map_store import Charted, MapStore, keeping_surface, resume_map
 from etude.surface.next_configuration import Rules, Visit
 from etude.surface.samples import Sample
 from support.charting import SPACE, Made, lines, mapped, product, unknown
@@ -43,12 +43,12 @@ def test_samples_come_back_bit_by_bit_in_their_order(
     tmp_path_factory: pytest.TempPathFactory, found: list[Sample]
 ) -> None:
     path = tmp_path_factory.mktemp("map")
-    with keeping_surface(path, charted("made", SPACE, Rules(), Made(), "text")) as kept:
+    with keeping_surface(path, resume_map("made", SPACE, Rules(), Made(), "text")) as kept:
         for sample in found:
             kept.keep(Visit(sample.cell, None, None, "asked"), sample)
     back = MapStore(path)
     assert back.samples() == found
-    assert back.charted == charted("made", SPACE, Rules(), Made(), "text")
+    assert back.charted == resume_map("made", SPACE, Rules(), Made(), "text")
 
 
 def test_a_map_is_results_that_all_of_etude_reads(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ OTHERS = {
 def test_another_map_is_refused_and_the_first_stays(name: str, tmp_path: Path) -> None:
     mapped(tmp_path, Made(), Rules(count=2))
     changed, said = OTHERS[name]
-    other = replace(charted("made", SPACE, Rules(), Made(), ""), **changed)  # type: ignore[arg-type]
+    other = replace(resume_map("made", SPACE, Rules(), Made(), ""), **changed)  # type: ignore[arg-type]
     with pytest.raises(InputError) as error, keeping_surface(tmp_path, other):
         pass
     assert re.match(rf"{tmp_path}: .*{said}.* -o$", str(error.value))
@@ -118,7 +118,7 @@ def test_a_factor_that_is_another_resource_by_now_is_another_map(tmp_path: Path)
         return f'[factor.a]\nlevels = [1, 2]\nresource = "{resource}"\n'
 
     def one(text: str) -> Charted:
-        return charted("made", SPACE, Rules(), Made(), text)
+        return resume_map("made", SPACE, Rules(), Made(), text)
 
     with keeping_surface(tmp_path, one(spec("quota"))) as kept:
         kept.attempt_place((0, 0))
@@ -136,7 +136,7 @@ def test_a_tighter_precision_is_another_map_and_a_wider_one_is_not(tmp_path: Pat
     """Cells would be told of that miss what is asked for now."""
 
     def asking(precision: str) -> Charted:
-        return charted("made", SPACE, Rules(), Made(), f'[response]\ncommand = "true"\n{precision}')
+        return resume_map("made", SPACE, Rules(), Made(), f'[response]\ncommand = "true"\n{precision}')
 
     with keeping_surface(tmp_path, asking("precision = 0.02")) as kept:
         kept.attempt_place((0, 0))
@@ -155,7 +155,7 @@ def test_another_map_is_refused_also_where_the_first_cell_is_not_done(tmp_path: 
     """Its search is on disk: another harness must not go on with it."""
     with pytest.raises(KeyboardInterrupt):
         mapped(tmp_path, Made(lambda cell: KeyboardInterrupt()))
-    other = replace(charted("made", SPACE, Rules(), Made(), ""), text="made 2")
+    other = replace(resume_map("made", SPACE, Rules(), Made(), ""), text="made 2")
     with pytest.raises(InputError, match="holds another map"), keeping_surface(tmp_path, other):
         pass
 

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etude.surface.cost_model import expected_cost
-from etude.surface.distances import apart, farthest
+from etude.surface.distances import distance, farthest_cells
 from etude.surface.factors import Cell, Factor, Space
 from etude.surface.plans import next_sample
 from etude.surface.samples import Known, Sample
-from etude.surface.subsample import few
+from etude.surface.subsample import subsample
 from etude.surface.surrogates.gaussian import Gaussian
 from etude.surface.surrogates.gp_linear_mean import GpLinearMean
 from etude.surface.surrogates.process import Data, Process
@@ -120,14 +120,14 @@ def test_few_of_many_samples_are_the_newest_and_such_as_lie_apart() -> None:
     wide = Space((Factor("n", "linear", tuple(float(n) for n in range(1000))),))
     cells: list[Cell] = [(at,) for at in range(900)]
     known = Known(tuple(cells), np.arange(900.0), np.full(900, VARIANCE))
-    kept = few(wide, known, 60, 20)
+    kept = subsample(wide, known, 60, 20)
     places = [cell[0] for cell in kept.cells]
     assert len(places) == 60
     assert places == sorted(places)
     assert places[-20:] == list(range(880, 900))
     assert max(np.diff([0, *places])) <= 900 / 40 * 2
     assert list(kept.log) == places
-    assert few(wide, known, 900) is known
+    assert subsample(wide, known, 900) is known
 
 
 def test_a_surrogate_is_fitted_to_few_of_many_samples(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,7 +139,7 @@ def test_a_surrogate_is_fitted_to_few_of_many_samples(monkeypatch: pytest.Monkey
 
 def test_levels_of_a_category_are_farther_apart_than_the_ends_of_a_factor() -> None:
     places = GRID.coded([(0, 0, 0), (6, 0, 0), (0, 0, 1), (6, 3, 1)])
-    assert list(apart(GRID, places, places[0])) == [0.0, 4.0, 9.0, 17.0]
+    assert list(distance(GRID, places, places[0])) == [0.0, 4.0, 9.0, 17.0]
 
 
 @given(st.lists(st.lists(st.sampled_from(CELLS), max_size=8), max_size=5))
@@ -147,9 +147,9 @@ def test_the_farthest_cell_does_not_hang_on_what_was_asked_before(asked: list[li
     places = GRID.coded(CELLS)
     for taken in asked:
         nearest = [
-            min(apart(GRID, GRID.coded(taken), place)) if taken else (place**2).sum() for place in places
+            min(distance(GRID, GRID.coded(taken), place)) if taken else (place**2).sum() for place in places
         ]
-        assert farthest(GRID, taken) == CELLS[int(np.argmax(nearest))]
+        assert farthest_cells(GRID, taken) == CELLS[int(np.argmax(nearest))]
 
 
 def test_the_cost_of_a_cell_is_expected_from_what_others_took() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.surface.factors import Cell, Factor, Space
-from etude.surface.map_store import MapStore, charted, keeping_surface
+from etude.surface.map_store import MapStore, keeping_surface, resume_map
 from etude.surface.next_configuration import (
     LEAST_WIDENING,
     Enough,
@@ -20,14 +20,14 @@ from etude.surface.next_configuration import (
     Wait,
     as_predicted,
     decide,
-    fitted,
-    predicted,
-    sure,
-    widening,
+    fit_surrogate,
+    is_predicted,
+    is_sure,
+    widening_of,
 )
 from etude.surface.response import Asked, Tell
-from etude.surface.run_map import Display, Means, chart, foretold
-from etude.surface.samples import Sample, known
+from etude.surface.run_map import Display, Means, forecast_of, run_map
+from etude.surface.samples import Sample, known_samples
 from etude.surface.stored_map import mapped_of
 
 SPACE = Space((Factor("disks", "linear", (1, 2, 3, 4)), Factor("nfsds", "log", (1, 2, 4, 8, 16, 32))))
@@ -64,7 +64,7 @@ def test_what_was_expected_teaches_nothing_twice() -> None:
     log, variance = told.alone
     assert math.log(105.0) < log < math.log(108.0)
     assert one.variance < variance < 2 * one.variance
-    assert known([told]).log[0] == log
+    assert known_samples([told]).log[0] == log
 
 
 def test_a_poor_prediction_counts_for_little() -> None:
@@ -86,17 +86,17 @@ def test_a_measurement_by_itself_is_known_less_well_and_lies_beyond(
 
 
 def test_predictions_that_came_true_are_believed_as_they_are() -> None:
-    assert widening(SPACE, measured(off=0.5)) == LEAST_WIDENING
-    assert widening(SPACE, ()) == LEAST_WIDENING
+    assert widening_of(SPACE, measured(off=0.5)) == LEAST_WIDENING
+    assert widening_of(SPACE, ()) == LEAST_WIDENING
 
 
 def test_predictions_that_were_off_widen_those_to_come() -> None:
-    wide = widening(SPACE, measured(16, off=3.0))
+    wide = widening_of(SPACE, measured(16, off=3.0))
     assert 2 < wide < 3
     samples = measured(16, off=3.0)
-    fit = fitted(SPACE, samples)
-    left = [cell for cell in SPACE if cell not in known(samples).cells]
-    told = predicted(SPACE, samples, left)
+    fit = fit_surrogate(SPACE, samples)
+    left = [cell for cell in SPACE if cell not in known_samples(samples).cells]
+    told = is_predicted(SPACE, samples, left)
     assert fit is not None
     assert told is not None
     np.testing.assert_allclose(told.sd, fit.predict(left).sd * wide)
@@ -105,27 +105,27 @@ def test_predictions_that_were_off_widen_those_to_come() -> None:
 
 
 def test_few_predictions_do_not_decide() -> None:
-    few, many = (widening(SPACE, measured(count, off=2.0)) for count in (5, 20))
+    few, many = (widening_of(SPACE, measured(count, off=2.0)) for count in (5, 20))
     assert few < 1.4 < many
 
 
 def test_a_single_prediction_is_never_counted_as_farther_off_than_8() -> None:
     samples = list(measured(5))
     samples[4] = replace(samples[4], expected=(samples[4].value or 0) * 100)
-    assert widening(SPACE, tuple(samples)) == pytest.approx(math.sqrt((4 + 64) / 5))
+    assert widening_of(SPACE, tuple(samples)) == pytest.approx(math.sqrt((4 + 64) / 5))
 
 
 def test_the_first_samples_prove_nothing() -> None:
-    assert widening(SPACE, measured(4, off=5.0)) == LEAST_WIDENING
+    assert widening_of(SPACE, measured(4, off=5.0)) == LEAST_WIDENING
 
 
 def test_a_surrogate_is_asked_what_it_would_have_said_where_that_was_not_kept() -> None:
     samples = measured(12, spread=None)
-    fit = fitted(SPACE, samples[:11])
+    fit = fit_surrogate(SPACE, samples[:11])
     assert fit is not None
     told = fit.predict([samples[11].cell])
     kept = replace(samples[11], expected=math.exp(told.log[0]), spread=float(told.sd[0]))
-    assert widening(SPACE, (*samples[:11], kept)) == pytest.approx(widening(SPACE, samples))
+    assert widening_of(SPACE, (*samples[:11], kept)) == pytest.approx(widening_of(SPACE, samples))
 
 
 def mapped(rules: Rules, noise: float) -> list[Sample]:
@@ -133,7 +133,7 @@ def mapped(rules: Rules, noise: float) -> list[Sample]:
     rng = np.random.default_rng(3)
     while isinstance(visit := decide(SPACE, rules, samples), Visit):
         value = peak(visit.cell) * math.exp(noise * rng.standard_normal())
-        samples.append(foretold(sample(visit.cell, value), visit))
+        samples.append(forecast_of(sample(visit.cell, value), visit))
     assert isinstance(visit, Enough)
     return samples
 
@@ -148,13 +148,13 @@ def test_what_is_sure_is_left_out_though_other_cells_are_not_and_one_agreeing_tr
     rng, trusted = np.random.default_rng(3), 0
     rules = Rules(skip=True)
     while isinstance(visit := decide(SPACE, rules, samples), Visit):
-        told = predicted(SPACE, tuple(samples), [visit.cell])
+        told = is_predicted(SPACE, tuple(samples), [visit.cell])
         trusted += visit.proven
         if visit.proven:
             assert told is not None
-            assert not any(sure(told, rules)), visit
+            assert not any(is_sure(told, rules)), visit
         value = peak(visit.cell) * math.exp(0.03 * rng.standard_normal())
-        samples.append(foretold(sample(visit.cell, value, 0.03), visit))
+        samples.append(forecast_of(sample(visit.cell, value, 0.03), visit))
     assert trusted > 0
     assert not any(
         visit.proven for visit in [decide(SPACE, Rules(), samples[:10])] if isinstance(visit, Visit)
@@ -184,15 +184,15 @@ class Cells:
 
 
 def test_what_was_predicted_is_kept_and_shown_intervals_are_as_wide(tmp_path: object) -> None:
-    what = charted("made", SPACE, Rules(count=14), Cells(), "")
+    what = resume_map("made", SPACE, Rules(count=14), Cells(), "")
     with keeping_surface(f"{tmp_path}/map", what) as kept:
-        chart(kept, Cells(), Means({}), Display())
+        run_map(kept, Cells(), Means({}), Display())
         samples = kept.samples()
     again = MapStore(f"{tmp_path}/map")
     assert again.samples() == samples
     assert sum(each.expected is not None for each in samples) >= 8
     shown = mapped_of(again)
-    told = predicted(SPACE, tuple(samples), shown.unmeasured)
+    told = is_predicted(SPACE, tuple(samples), shown.unmeasured)
     assert told is not None
     np.testing.assert_array_equal(shown.predicted.sd, told.sd)
 
@@ -206,5 +206,5 @@ def test_a_cell_that_its_neighbours_contradict_is_measured_again_and_then_believ
     assert visit.cell == wrong
     assert visit.expected == pytest.approx(peak(wrong), rel=0.5)
     assert isinstance(decide(SPACE, Rules(count=14), samples, [wrong]), Wait)
-    samples.append(foretold(sample(wrong, peak(wrong)), visit))
+    samples.append(forecast_of(sample(wrong, peak(wrong)), visit))
     assert isinstance(decide(SPACE, Rules(count=14), samples), Enough)

@@ -17,14 +17,14 @@ from etude.cluster.pool.job import Ended, How
 from etude.cluster.pool.journal import Journal
 from etude.cluster.pool.simulated import Death
 from etude.errors import CommandFailed, InputError, MachineRefuses
-from etude.peak.record import now
+from etude.peak.record import utc_now
 from etude.surface.attempt import Attempt
 from etude.surface.configuration_jobs import read_todo
 from etude.surface.factors import Cell, Factor, Space
-from etude.surface.map_store import MapStore, charted, keeping_surface
+from etude.surface.map_store import MapStore, keeping_surface, resume_map
 from etude.surface.next_configuration import Rules, Visit
 from etude.surface.run_map import Means
-from etude.surface.samples import Sample, known
+from etude.surface.samples import Sample, known_samples
 from etude.surface.spread import SpreadDisplay, apart, machine_findings
 from etude.surface.stored_map import mapped_of
 from support.charting import SPACE, lines, product
@@ -316,12 +316,12 @@ def test_equal_machines_are_seldom_named_apart() -> None:
 
 
 def test_of_a_system_with_a_node_of_its_own_that_node_is_named_apart(tmp_path: Path) -> None:
-    with keeping_surface(tmp_path, charted("made", WIDE, Rules(), Response(), ""), elsewhere=True) as kept:
+    with keeping_surface(tmp_path, resume_map("made", WIDE, Rules(), Response(), ""), elsewhere=True) as kept:
         for number, cell in enumerate(WIDE):
             sample = Sample(cell, "measured", 100.0, 99.0, 101.0, 0.95, 60.0, 3)
-            where = Attempt(f"client{number % 3}", "boot", now(), system=f"system{number % 2}")
+            where = Attempt(f"client{number % 3}", "boot", utc_now(), system=f"system{number % 2}")
             kept.keep(Visit(cell, None, None, "why"), sample, where)
         off = [0.3 * (number % 2) + 0.01 * (number % 3) for number in range(WIDE.size)]
-        left_out = SimpleNamespace(log=known(kept.samples()).log - off)
+        left_out = SimpleNamespace(log=known_samples(kept.samples()).log - off)
         said = machine_findings(kept, SimpleNamespace(left_out=left_out))  # type: ignore[arg-type]
     assert [re.findall(r"cells measured on (\w+)", each) for each in said][-1:] == [["system0"]]

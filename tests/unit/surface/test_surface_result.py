@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from etude.surface.samples import Sample
-from etude.surface.summary import accuracy, spent, summarise, summary_lines
+from etude.surface.summary import accuracy, cost_summary, summarise, summary_lines
 from etude.surface.surface_result import Cost
 from etude.surface.surrogate import Predicted
 from support.golden import Golden
@@ -49,19 +49,19 @@ def test_the_last_sample_of_a_cell_counts() -> None:
 def test_cells_that_make_no_sense_are_nowhere() -> None:
     mapped = surface((DISKS, NFSDS), power, without=[(0, 7)])
     assert not mapped.filled.known[0, 7]
-    assert spent(mapped).cells == 31
+    assert cost_summary(mapped).cells == 31
     assert all("disks=1 nfsds=100" not in limit.name for limit in summarise(mapped).limits)
 
 
 def test_costs_add_up(golden: Golden) -> None:
     mapped = surface((DISKS,), lambda d: d, predicted=lambda n: n == 1, failed=[(2,)])
-    found = spent(mapped)
+    found = cost_summary(mapped)
     assert (found.measured, found.predicted, found.failed, found.trials) == (2, 1, 1, 19)
     assert found.bench_s == 3660
     golden(found.text)
-    assert spent(replace(mapped, costs=())).bench_s == 3660
+    assert cost_summary(replace(mapped, costs=())).bench_s == 3660
     tried_twice = replace(mapped, costs=(*mapped.costs, Cost((0,), 40.0, 2, "failed")))
-    assert (spent(tried_twice).bench_s, spent(tried_twice).trials) == (3700, 21)
+    assert (cost_summary(tried_twice).bench_s, cost_summary(tried_twice).trials) == (3700, 21)
 
 
 def test_the_error_of_predictions_is_the_mean_of_absolute_ones() -> None:

@@ -15,19 +15,19 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from etude.cluster.distributed.jobs import Jobs, Say, again
+from etude.cluster.distributed.jobs import Jobs, Say, begin_again
 from etude.cluster.distributed.part import Part
 from etude.cluster.pool.job import Ended
 from etude.errors import EtudeError
 from etude.experiment import monitoring
-from etude.experiment.loop import GIVE_UP, judged, shell_test
+from etude.experiment.loop import GIVE_UP, judged_metrics, shell_test
 from etude.experiment.monitoring import Monitoring
 from etude.experiment.plan import Plan, RuleSpec, from_document, to_document
 from etude.experiment.progress import Progress
 from etude.experiment.run import resume, run
 from etude.experiment.schedule import groups
 from etude.experiment.test import Test
-from etude.results.merge import merged
+from etude.results.merge import merge_results
 from etude.results.reader import load_results
 from etude.results.results import Results
 from etude.results.session_groups import stretches
@@ -46,16 +46,16 @@ def decide(plan: Plan, results: Results, tests: Sequence[str]) -> Decision:
     Raises:
         UsageError: it cannot judge the primary metric.
     """
-    return judged(plan, lambda: seen(plan, results, tests))
+    return judged_metrics(plan, lambda: blocks_seen(plan, results, tests))
 
 
-def kept(results: Results, tests: Sequence[str]) -> int:
+def kept_blocks(results: Results, tests: Sequence[str]) -> int:
     """Kept trials of the test that has the fewest."""
     counts = [len({m.trial for m in results.measurements.get(test, ()) if m.kept}) for test in tests]
     return min(counts, default=0)
 
 
-def seen(plan: Plan, results: Results, tests: Sequence[str]) -> Seen:
+def blocks_seen(plan: Plan, results: Results, tests: Sequence[str]) -> Seen:
     """All kept trials so far, a machine after the other.
 
     Raises:
@@ -175,7 +175,7 @@ class Blocks:
     ) -> tuple[int, ...] | None:
         """The blocks of each job that is to be begun for tests that share blocks; None: there are enough."""
         names, rule = names_of(group), self._plan.rule
-        have = kept(results, names)
+        have = kept_blocks(results, names)
         coming = sum(_blocks_of(part, names) for part in self._jobs.parts)
         given_up = sum(_blocks_of(part, names) for part in begun) >= (GIVE_UP + 1) * rule.maximum
         if have >= rule.minimum:
@@ -222,7 +222,7 @@ class Blocks:
     def _heed(self, over: Sequence[tuple[Part, Ended]]) -> None:
         for part, ended in over:
             names = tuple(part.task["tests"])
-            if again(part, ended):
+            if begin_again(part, ended):
                 self._lost[names] = part.attempt
             else:
                 self._lost.pop(names, None)
@@ -230,7 +230,7 @@ class Blocks:
     def _merge(self, members: Mapping[str, Any] | None = None) -> None:
         parts = {part.name: part.results for part in self._jobs.over if part.measured}
         pool = {**self._document["pool"], **(members or {})}
-        merged(parts, self._jobs.directory, {**self._document, "pool": pool})
+        merge_results(parts, self._jobs.directory, {**self._document, "pool": pool})
 
     def _results(self) -> Results:
         return load_results(self._jobs.directory)

@@ -97,7 +97,7 @@ class Jobs:
             self._followed.cancel(id, "ended from here")
 
 
-def again(part: Part, ended: Ended) -> bool:
+def begin_again(part: Part, ended: Ended) -> bool:
     """Whether the job's end says nothing of the part, so that it is to be done again, elsewhere.
 
     Raises:

@@ -16,7 +16,7 @@ from typing import Any
 from etude.cluster.pool.job import Job
 from etude.codec import read
 from etude.errors import EDITED, CommandFailed, EtudeError, InputError, MachineRefuses, UsageError
-from etude.results.writer import mode_of, refused, replace_json
+from etude.results.writer import mode_of, replace_json, write_error
 
 PARTS, TASK, RESULTS, ERROR = ".pool", "part.json", "results", "error.json"
 TOLD = {each.__name__: each for each in (UsageError, InputError, CommandFailed, MachineRefuses)}
@@ -76,7 +76,7 @@ def new_part(directory: Path, task: Mapping[str, Any]) -> Part:
         place = parts / f"part-{max(numbers, default=0) + 1:04d}"
         place.mkdir()
     except OSError as error:
-        raise refused(parts, error) from error
+        raise write_error(parts, error) from error
     replace_json(place / TASK, task, mode=mode_of(task.get("plan") or task))
     return Part(place, task)
 

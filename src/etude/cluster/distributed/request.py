@@ -36,7 +36,7 @@ def document_of(
     }
 
 
-def stored(directory: Path) -> tuple[dict[str, Any], PoolSpec] | None:
+def stored_request(directory: Path) -> tuple[dict[str, Any], PoolSpec] | None:
     """The same of an experiment that was begun, and its pool; None where it was begun without one.
 
     Raises:
@@ -57,6 +57,6 @@ def stored(directory: Path) -> tuple[dict[str, Any], PoolSpec] | None:
         ) from None
 
 
-def complete(document: Mapping[str, Any]) -> bool:
+def is_complete(document: Mapping[str, Any]) -> bool:
     """Whether there is nothing left to do."""
     return str(document["pool"]["ended"]) == "complete"

@@ -142,7 +142,7 @@ class EngineOnlyPool:
             said = self._ask([*srun(id, held.node), "sh", "-c", "uname -m; df -Pk /tmp | tail -n 1"])
         except MachineRefuses as error:
             return self._ended(id, "node-lost", None, str(error))
-        refused = unfit(said, held.node)
+        refused = unsuitable_reason(said, held.node)
         if refused is not None:
             return self._ended(id, *refused)
         given = {**os.environ, **held.job.environment, VARIABLE: f"{id}:{held.node}"}
@@ -187,7 +187,7 @@ class EngineOnlyPool:
         return Ended(id, how, code, nodes, why, held.submitted_s, held.started_s, self.clock_s())
 
 
-def unfit(said: str, node: str) -> tuple[How, None, str] | None:
+def unsuitable_reason(said: str, node: str) -> tuple[How, None, str] | None:
     """Why a node cannot bear the engine, of what `uname -m` and the last line of `df -Pk` say; None where it can."""
     lines = said.splitlines()
     machine, here = lines[0].strip() if lines else "", os.uname().machine

@@ -47,7 +47,7 @@ class Written:
     """The scheduler's; empty where there is none."""
 
 
-def begun(place: Path) -> Written | None:
+def read_begun(place: Path) -> Written | None:
     """What it wrote when it began; None where it has not."""
     return _read(place / BEGUN)
 
@@ -82,12 +82,12 @@ def last_line(place: Path) -> str:
 
 def _read(path: Path) -> Written | None:
     try:
-        return written(path.read_text(encoding="utf-8", errors="replace"))
+        return read_end(path.read_text(encoding="utf-8", errors="replace"))
     except OSError:
         return None
 
 
-def written(text: str) -> Written | None:
+def read_end(text: str) -> Written | None:
     """Of the text of such a file; None where it is none (a disk that was full)."""
     try:
         return decoded(Written, parsed(text, END), END)

@@ -16,7 +16,7 @@ from typing import Any
 from etude.cluster.pool.job import Ended, Job
 from etude.codec import decoded
 from etude.errors import EDITED, InputError
-from etude.results.writer import refused
+from etude.results.writer import write_error
 
 FILE = "pool.jsonl"
 
@@ -82,7 +82,7 @@ class Journal:
             finally:
                 os.close(file)
         except OSError as error:
-            raise refused(self._path, error) from error
+            raise write_error(self._path, error) from error
         self._size += len(text)
         self._take(line)
 

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from etude.cluster.pool.job import Ended, How, Job
-from etude.cluster.pool.job_status import REFUSALS, SCRIPT, STOPPED, begun, by_itself, end
+from etude.cluster.pool.job_status import REFUSALS, SCRIPT, STOPPED, by_itself, end, read_begun
 from etude.cluster.pool.shell import Checks
-from etude.cluster.pool.staging import StagedJob, laid, lay
+from etude.cluster.pool.staging import StagedJob, stage_job, staged_job
 from etude.errors import MachineRefuses
 from etude.osutil.files import lock_holder, named_process, try_lock
 
@@ -72,19 +72,19 @@ class LocalPool:
 
     def submit(self, job: Job) -> str:
         """It is started once those before it have ended. A place is one job, as in a pool by Slurm."""
-        before = laid(job.place)
+        before = staged_job(job.place)
         if before is not None:
             self.adopt(before.token, job)
             return before.token
         record = StagedJob(f"local-{secrets.token_hex(6)}", time.time())
-        lay(job, record, Checks(None))
+        stage_job(job, record, Checks(None))
         self._waiting[record.token] = (job, record.submitted_s)
         self._start_next()
         return record.token
 
     def adopt(self, id: str, job: Job) -> None:
         """One that never began is run; one that runs is waited for."""
-        before = laid(job.place)
+        before = staged_job(job.place)
         if before is None:
             raise MachineRefuses(f"{job.place}: no job was submitted from here")
         self._waiting[id] = (job, before.submitted_s)
@@ -131,7 +131,7 @@ class LocalPool:
         if self._started is not None or not self._waiting:
             return
         for id, (job, submitted_s) in self._waiting.items():
-            written = begun(job.place)
+            written = read_begun(job.place)
             if end(job.place) is not None or written is not None:
                 pid = written.pid if written is not None and written.pid is not None else 0
                 self._started = _Started(id, job, submitted_s, pid, None)
@@ -141,7 +141,9 @@ class LocalPool:
         lock = self._locked()
         if lock is None:
             return
-        if begun(job.place) is not None:  # an earlier controller's, which began while the lock was waited for
+        if (
+            read_begun(job.place) is not None
+        ):  # an earlier controller's, which began while the lock was waited for
             os.close(lock)
             return
         del self._waiting[id]
@@ -206,7 +208,7 @@ class LocalPool:
             return None
         self._started = None
         written = end(started.job.place)
-        began = written or begun(started.job.place)
+        began = written or read_begun(started.job.place)
         # An earlier controller may have run it on another machine, which shares this directory.
         where = (began.nodes,) if began is not None and began.nodes else (os.uname().nodename,)
         if written is not None:

@@ -22,7 +22,7 @@ from etude.cluster.pool.pool import Pool
 from etude.errors import MachineRefuses
 from etude.machine.remote.slurm import slurm, srun
 from etude.osutil.trust import tool_words
-from etude.results.writer import refused
+from etude.results.writer import write_error
 
 LOOK_S = 2.0
 """Between questions to Slurm which commands have ended: one for all jobs."""
@@ -72,7 +72,7 @@ class StagedPool:
     """A pool (pool.py) on top of another."""
 
     def __init__(self, nodes: Pool, ask: Ask = slurm, carry: Carry | None = None) -> None:
-        self._nodes, self._ask, self._carry = nodes, ask, carry or carried
+        self._nodes, self._ask, self._carry = nodes, ask, carry or carried_files
         self._away: dict[str, _Away] = {}
         self.name = nodes.name
 
@@ -158,7 +158,7 @@ class StagedPool:
             given = f"[ -e {GIVEN} ] || {{ tar -x && touch {GIVEN}; }}"
             # Where a file is there that only this side writes, it is this very directory: nothing is to be removed.
             line = f"cd {place} && if [ -e {RECORD} ]; then cat >/dev/null; echo {SHARED}; else {given}; fi"
-            shared = self._on(id, away, line, packed(away.job)).strip() == SHARED.encode()
+            shared = self._on(id, away, line, pack_files(away.job)).strip() == SHARED.encode()
         except MachineRefuses:
             away.node = ""
             raise
@@ -196,7 +196,7 @@ class StagedPool:
         return self._carry([*srun(id, away.node), "--chdir=/", "/bin/sh", "-c", line], data)
 
 
-def packed(job: Job) -> bytes:
+def pack_files(job: Job) -> bytes:
     """What stands in a job's place here, as an archive."""
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w") as files:
@@ -218,10 +218,10 @@ def unpack(data: bytes, job: Job) -> None:
     except tarfile.TarError as error:
         raise MachineRefuses(f"{job.name}: its results did not come whole: {error}") from None
     except OSError as error:
-        raise refused(job.place, error) from error
+        raise write_error(job.place, error) from error
 
 
-def carried(words: Sequence[str], data: bytes) -> bytes:
+def carried_files(words: Sequence[str], data: bytes) -> bytes:
     """Of a command of Slurm. Raises MachineRefuses: it fails, or takes too long."""
     try:
         done = subprocess.run(

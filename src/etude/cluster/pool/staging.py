@@ -11,11 +11,11 @@ from pathlib import Path
 
 from etude import codec
 from etude.cluster.pool.job import Job
-from etude.cluster.pool.job_status import BEGUN, END, RECORD, SCRIPT, begun
+from etude.cluster.pool.job_status import BEGUN, END, RECORD, SCRIPT, read_begun
 from etude.cluster.pool.shell import Checks, script
 from etude.codec import read
 from etude.errors import InputError
-from etude.results.writer import refused, replace_json
+from etude.results.writer import replace_json, write_error
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +30,17 @@ class StagedJob:
     """The scheduler's; None until it has answered."""
 
 
-def laid(place: Path) -> StagedJob | None:
+def staged_job(place: Path) -> StagedJob | None:
     """Of a place from which a job was submitted, or was about to be; None of any other."""
     try:
         found = read(place / RECORD, StagedJob)
     except InputError:
         return None
-    written = begun(place) if found.id is None else None
+    written = read_begun(place) if found.id is None else None
     return replace(found, id=(written.id if written else found.id) or None)
 
 
-def lay(job: Job, record: StagedJob, checks: Checks) -> None:
+def stage_job(job: Job, record: StagedJob, checks: Checks) -> None:
     """Write the script, then the record; what an earlier job left there is removed. Raises MachineRefuses."""
     try:
         job.place.mkdir(parents=True, exist_ok=True)
@@ -50,7 +50,7 @@ def lay(job: Job, record: StagedJob, checks: Checks) -> None:
             script(job, record.token, checks), encoding="utf-8", errors="surrogateescape"
         )
     except OSError as error:
-        raise refused(job.place, error) from error
+        raise write_error(job.place, error) from error
     note(job.place, record)
 
 

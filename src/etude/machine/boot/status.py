@@ -56,7 +56,7 @@ class BootStatus:
         return found + ([f"Can boot: {self.no_entries}"] if self.no_entries else [])
 
 
-def standing(root: Path = Path("/")) -> BootStatus:
+def boot_status(root: Path = Path("/")) -> BootStatus:
     """Look; nothing is changed."""
     waits = refused = no_entries = None
     offered: list[Bootable] = []

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from etude.machine.resources.ledger import Ledger, held
+from etude.machine.resources.ledger import Ledger, held_entries
 from etude.machine.resources.tools import tool
 from etude.osutil.mounts import Mount, mounts
 
@@ -20,7 +20,7 @@ PATIENCE_S = 600.0
 
 
 @contextmanager
-def noted(mount: Mount, options: str, backing: str) -> Iterator[Ledger]:
+def noted_remounts(mount: Mount, options: str, backing: str) -> Iterator[Ledger]:
     """While this mount is away. `backing`: the file of a loop device that goes with its last close.
 
     What killed runs have left unmounted is mounted first.
@@ -28,7 +28,7 @@ def noted(mount: Mount, options: str, backing: str) -> Iterator[Ledger]:
     Raises:
         MachineRefuses: it cannot be noted, or is still not mounted at the end.
     """
-    with held(DIRECTORY, PATIENCE_S, name=NAME, undoing=UNDO) as ledger:
+    with held_entries(DIRECTORY, PATIENCE_S, name=NAME, undoing=UNDO) as ledger:
         ledger.undo()
         step = ledger.before(
             "mount_again",
@@ -52,7 +52,7 @@ def finish() -> list[str]:
     """
     if os.geteuid() or not (DIRECTORY / f"{NAME}.json").exists():
         return []
-    with held(DIRECTORY, PATIENCE_S, name=NAME, undoing=UNDO) as ledger:
+    with held_entries(DIRECTORY, PATIENCE_S, name=NAME, undoing=UNDO) as ledger:
         away = [str(step["target"]) for step in ledger.steps if not _is_mounted(**step)]
         ledger.undo()
     return away

@@ -120,7 +120,7 @@ def _mount_anew(mount: Mount) -> str:
     again = f"mount -t {shlex.quote(mount.kind)} -o {shlex.quote(options)} -- {source} {target}"
     below = loops(mount)
     backing = next((loop.backing for loop in below if loop.cleared and loop.device == mount.source), "")
-    with _kept(below) as kept, remounts.noted(mount, options, backing) as ledger:
+    with _kept(below) as kept, remounts.noted_remounts(mount, options, backing) as ledger:
         try:
             tool("/bin/sh", "-c", f"umount -- {target} && {again}", holding=(*kept, ledger.lock))
         except MachineRefuses as error:

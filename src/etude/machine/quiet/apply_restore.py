@@ -1,6 +1,6 @@
 """Quiet and back: what undoes each operation is on disk before it begins, and stays there until it is undone.
 
-Nothing here lives while the machine is quiet, so a killed process loses nothing: the next `off`, or the next `on`,
+Nothing here lives while the machine is quiet, so a killed process loses nothing: the next `restore` or `apply`
 finds in the ledger what was. After a restart of the machine its settings are what the boot has made them; only what
 outlives one is undone then.
 """
@@ -19,9 +19,9 @@ from etude.machine.boot.record import boot_id
 from etude.machine.quiet.machine import Machine
 from etude.machine.quiet.operation import Change, Operation, Request, Unavailable
 from etude.machine.quiet.table import BY_NAME
-from etude.machine.resources.ledger import Ledger, Step, held, read
+from etude.machine.resources.ledger import Ledger, Step, held_entries, read
 from etude.osutil.files import try_lock
-from etude.osutil.trust import trusted
+from etude.osutil.trust import is_trusted
 
 DIRECTORY_VARIABLE = "ETUDE_QUIET_DIRECTORY"
 DEFAULT_DIRECTORY = "/var/lib/etude"
@@ -29,13 +29,13 @@ NAME, ALIVE = "quiet", "quiet.experiment"
 UNDO = "put_back"
 HAND, EXPERIMENT = "hand", "experiment"
 PATIENCE_S = 20.0
-"""For another `on` or `off` under way."""
+"""For another `apply` or `restore` under way."""
 MEMBERS = {"undo", "operation", "items", "boot_id", "by"}
 
 
 @dataclass
 class Outcome:
-    """What came of one `on`: changes by operation; operations that were quiet already; those that could not be done,
+    """What came of one `apply`: changes by operation; operations that were quiet already; those that could not be done,
     with the reason; and the items that the kernel refused to change, without harm."""
 
     done: dict[str, list[Change]] = field(default_factory=dict)
@@ -64,8 +64,8 @@ def file() -> Path:
     return directory() / f"{NAME}.json"
 
 
-def on(asked: Request, machine: Machine | None = None) -> Outcome:
-    """Make the machine quiet until `off`. All that is asked for is done, or nothing.
+def apply(asked: Request, machine: Machine | None = None) -> Outcome:
+    """Make the machine quiet until `restore`. All that is asked for is done, or nothing.
 
     Raises:
         MachineRefuses: no permission, an operation that failed (all was put back), or an experiment that does it.
@@ -78,7 +78,7 @@ def on(asked: Request, machine: Machine | None = None) -> Outcome:
         return _on(asked, machine, ledger, HAND)
 
 
-def off(machine: Machine | None = None) -> list[str]:
+def restore(machine: Machine | None = None) -> list[str]:
     """Put everything back, newest first; returns the operations that were in force. Harmless where none was.
 
     Raises:
@@ -114,7 +114,7 @@ def in_force(machine: Machine | None = None) -> list[Held]:
     ]
 
 
-def recorded(machine: Machine | None = None) -> dict[str, dict[str, list[str]]] | None:
+def recorded_changes(machine: Machine | None = None) -> dict[str, dict[str, list[str]]] | None:
     """For the results: by operation the items that have their quiet values, each with the former and the quiet one.
     None where the machine is not quiet."""
     machine = machine or Machine()
@@ -136,10 +136,10 @@ class Experiment:
         self._lock: int | None = None
 
     def on(self, asked: Request) -> Outcome:
-        """Add to what is quiet until `off`.
+        """Add to what is quiet until `restore`.
 
         Raises:
-            MachineRefuses: as `on`; another experiment keeps the machine quiet. InputError: as `on`.
+            MachineRefuses: as `apply`; another experiment keeps the machine quiet. InputError: as `apply`.
         """
         with _ledger(self._machine, mine=self._lock is not None) as (ledger, machine):
             if self._lock is None:
@@ -154,7 +154,7 @@ class Experiment:
         """Put back what this experiment has changed; what was quiet before it stays. Returns the operations.
 
         Raises:
-            MachineRefuses: something does not go back; it is kept in the ledger. InputError: as `off`.
+            MachineRefuses: something does not go back; it is kept in the ledger. InputError: as `restore`.
         """
         if self._lock is None:
             return []
@@ -180,7 +180,7 @@ def _ledger(machine: Machine, *, mine: bool = False) -> Iterator[tuple[Ledger, M
     _must_be_root(machine)
     _trusted()
     undoing = {UNDO: lambda **members: _put_back(machine, **members)}
-    with held(directory(), PATIENCE_S, name=NAME, undoing=undoing) as ledger:
+    with held_entries(directory(), PATIENCE_S, name=NAME, undoing=undoing) as ledger:
         machine = replace(machine, holding=(ledger.lock,))
         for step in _believed(ledger.steps):
             if step["boot_id"] != boot_id(machine.root):
@@ -309,7 +309,7 @@ def _trusted() -> Path:
         InputError: others could have written it.
     """
     if os.path.lexists(file()):
-        trusted(file())
+        is_trusted(file())
     return file()
 
 

@@ -20,7 +20,7 @@ SINCE, SHIELDED = "since", "shielded"
 MOST_ANCESTORS = 100
 
 
-def others(machine: Machine, asked: Request) -> set[int]:
+def other_cpus(machine: Machine, asked: Request) -> set[int]:
     """The CPUs that are left for all else.
 
     Raises:
@@ -70,7 +70,7 @@ class Interrupts(Operation):
     needs_cpus = True
 
     def changes(self, machine: Machine, asked: Request) -> list[Change]:
-        left = others(machine, asked)
+        left = other_cpus(machine, asked)
         default = machine.read(DEFAULT)
         if default is None:
             raise Unavailable("the kernel has no /proc/irq")
@@ -130,7 +130,7 @@ class Shield(Operation):
     passes = 3
 
     def changes(self, machine: Machine, asked: Request) -> list[Change]:
-        left, found = others(machine, asked), [Change(SINCE, self._now(machine), SHIELDED)]
+        left, found = other_cpus(machine, asked), [Change(SINCE, self._now(machine), SHIELDED)]
         if (queues := machine.read(WORKQUEUES)) is not None:
             put = mask(of_mask(queues) & left or left, queues)
             found.append(Change(WORKQUEUES, queues, put, optional=True))

@@ -13,7 +13,7 @@ from collections.abc import Collection
 from etude.errors import MachineRefuses
 from etude.machine.quiet.machine import Machine, comm, processes, start, stat
 from etude.machine.quiet.operation import Change
-from etude.machine.resources.tools import within
+from etude.machine.resources.tools import wait_until
 
 FREEZE_S = 5.0
 UP = ("active", "activating", "reloading")
@@ -84,5 +84,5 @@ def put(machine: Machine, item: str, value: str) -> None:
     if start(machine, int(number)) != started:
         return
     machine.signal(int(number), signal.SIGSTOP if value == "frozen" else signal.SIGCONT)
-    if not within(FREEZE_S, lambda: read(machine, item) in (value, None)):
+    if not wait_until(FREEZE_S, lambda: read(machine, item) in (value, None)):
         raise MachineRefuses(f"process {number} does not stop, or does not go on: it waits for a device")

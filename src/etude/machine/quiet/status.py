@@ -50,7 +50,7 @@ class Row:
         return _distinct([each.put for each in self.changes])
 
 
-def standing(asked: Request, machine: Machine | None = None) -> list[Row]:
+def quiet_status(asked: Request, machine: Machine | None = None) -> list[Row]:
     """One row for each operation that is asked for.
 
     Raises:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from etude.errors import MachineRefuses
-from etude.machine.resources.cgroups import Controller, Place, made, placed, put_all
+from etude.machine.resources.cgroups import Controller, Place, make_group, placed_in, put_all
 from etude.machine.resources.ledger import Ledger
 from etude.machine.resources.levels import UNLIMITED
 from etude.machine.resources.resource import Setting
@@ -36,7 +36,7 @@ class Confined(ABC):
 
     def check(self) -> str | None:
         """Why there can be no group of the controller."""
-        place = placed(self.controller, self.root)
+        place = placed_in(self.controller, self.root)
         if isinstance(place, str):
             return place
         return None if os.access(place.base, os.W_OK) else f"{place.base}: only root may make cgroups in it"
@@ -45,11 +45,11 @@ class Confined(ABC):
         """The group of the ledger, with this limit."""
         if level == UNLIMITED:
             return Setting()
-        place = placed(self.controller, self.root)
+        place = placed_in(self.controller, self.root)
         if isinstance(place, str):
             raise MachineRefuses(place)
         writes = self.writes(level, place, so_far)
-        group = made(place, self.controller, ledger)
+        group = make_group(place, self.controller, ledger)
         put_all(group, [(name, text) for name, text in writes if self.there(group, name)])
         return Setting((str(group),), notes=self.notes(place))
 

@@ -33,7 +33,7 @@ class Place:
     """Groups whose children have to be given the controller, top down (version 2)."""
 
 
-def placed(controller: Controller, root: Path = Path("/")) -> Place | str:
+def placed_in(controller: Controller, root: Path = Path("/")) -> Place | str:
     """Where a group of this controller can be made, or why nowhere. Version 1 first: a controller that is bound to
     it is not in version 2."""
     mounted = mounts(root)
@@ -101,12 +101,12 @@ def _below(mount: Mount, group: str, root: Path) -> Path:
     return base if base.is_dir() else top
 
 
-def made(place: Place, controller: str, ledger: Ledger) -> Path:
+def make_group(place: Place, controller: str, ledger: Ledger) -> Path:
     """The group of this ledger at a place, made if it is not there yet."""
     for group in place.enable:
         if controller not in _words(group / "cgroup.subtree_control"):
             ledger.before("withdraw_controller", group=str(group), controller=controller)
-            put(group / "cgroup.subtree_control", f"+{controller}")
+            write_value(group / "cgroup.subtree_control", f"+{controller}")
     path = place.base / ledger.name
     if not path.exists():
         ledger.before("remove_group", path=str(path))
@@ -123,10 +123,10 @@ def _inherit(above: Path, group: Path) -> None:
     """A new group of the v1 controller cpuset has no CPUs, and takes no process until it has."""
     for name in ("cpuset.cpus", "cpuset.mems"):
         if (above / name).exists() and (words := _words(above / name)):
-            put(group / name, words[0])
+            write_value(group / name, words[0])
 
 
-def put(file: Path, text: str) -> None:
+def write_value(file: Path, text: str) -> None:
     """Into a file of the kernel, in one write."""
     try:
         file.write_text(text)
@@ -137,7 +137,7 @@ def put(file: Path, text: str) -> None:
 def put_all(group: Path, writes: Iterable[tuple[str, str]]) -> None:
     """File names and texts, in this order."""
     for name, text in writes:
-        put(group / name, text)
+        write_value(group / name, text)
 
 
 def _words(file: Path) -> list[str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from etude.errors import EtudeError, InputError, MachineRefuses
-from etude.machine.resources.tools import tool, within
+from etude.machine.resources.tools import tool, wait_until
 from etude.machine.resources.undo_steps import UNDO
 from etude.osutil.files import replace_file, sync_directory, try_lock
 from etude.osutil.trust import check_directory_for_root, open_for_root
@@ -100,7 +100,7 @@ class Ledger:
 
 
 @contextmanager
-def held(
+def held_entries(
     directory: Path, patience_s: float = 5.0, *, name: str = NAME, undoing: Undoing = UNDO
 ) -> Iterator[Ledger]:
     """The ledger of a directory, with what others left in it; one process at a time has it.
@@ -119,7 +119,7 @@ def held(
     except OSError as error:
         raise MachineRefuses(f"{directory}: nothing can be kept there: {error.strerror}") from None
     with opened as lock:
-        if not within(patience_s, lambda: try_lock(lock.fileno())):
+        if not wait_until(patience_s, lambda: try_lock(lock.fileno())):
             raise MachineRefuses(f"{directory}: another process holds resources by it; wait for its end")
         (directory / f".{name}.json.new").unlink(missing_ok=True)  # half written when its process was killed
         steps = read(directory / f"{name}.json", undoing)

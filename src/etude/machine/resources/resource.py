@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Protocol
 
 from etude.errors import InputError, Interrupted, MachineRefuses
-from etude.machine.resources.ledger import Ledger, held
+from etude.machine.resources.ledger import Ledger, held_entries
 
 WATCHED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -100,7 +100,7 @@ def limited(
     for name, resource, level in chosen:
         with _named(name, level):
             resource.accept(level)
-    with _ending_by_signals(), held(directory) as ledger:
+    with _ending_by_signals(), held_entries(directory) as ledger:
         with _deferred():
             ledger.undo()
         try:
@@ -133,7 +133,7 @@ def undo_left(directory: Path) -> list[str]:
     """
     if not directory.is_dir():
         return []
-    with held(directory) as ledger:
+    with held_entries(directory) as ledger:
         left = [str(step["undo"]) for step in reversed(ledger.steps)]
         with _deferred():
             ledger.undo()

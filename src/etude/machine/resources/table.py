@@ -111,15 +111,17 @@ class Hook:
         """Undoing first, into the ledger."""
         values = {**so_far.values, "level": level}
         if self.undo:
-            ledger.before("run", command=filled(self.undo, values), directory=str(self.directory.absolute()))
-        self._run(filled(self.command, values))
-        return Setting(words=tuple(shlex.split(filled(self.words, values))))
+            ledger.before(
+                "run", command=with_defaults(self.undo, values), directory=str(self.directory.absolute())
+            )
+        self._run(with_defaults(self.command, values))
+        return Setting(words=tuple(shlex.split(with_defaults(self.words, values))))
 
     def _run(self, command: str) -> None:
         tool("sh", "-c", command, directory=str(self.directory.absolute()), patience_s=PATIENCE_S)
 
 
-def filled(command: str, values: dict[str, str]) -> str:
+def with_defaults(command: str, values: dict[str, str]) -> str:
     """Each `{name}` that is known, as one word of the shell; other braces stay, as the shell has uses for them."""
     return _NAME.sub(lambda match: shlex.quote(values[match[1]]) if match[1] in values else match[0], command)
 
@@ -137,10 +139,10 @@ class Cpus(Confined):
 
     def writes(self, level: str, place: Place, so_far: Setting) -> Writes:
         """One file; memory nodes stay as they are above."""
-        return [("cpuset.cpus", levels.listed(levels.cpus(level, allowed(place.base))))]
+        return [("cpuset.cpus", levels.listed(levels.cpus(level, allowed_resources(place.base))))]
 
 
-def allowed(group: Path) -> list[int]:
+def allowed_resources(group: Path) -> list[int]:
     """The CPUs of a group: v2 has them in `effective`, which a group without the controller lacks."""
     for folder in (group, *group.parents):
         for name in ("cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus"):

@@ -48,7 +48,7 @@ def tool(
                 pass_fds=holding,
             )  # fmt: skip
         except FileNotFoundError:
-            raise MachineRefuses(lacking(words[0])) from None
+            raise MachineRefuses(missing_tools(words[0])) from None
         except subprocess.TimeoutExpired:
             raise MachineRefuses(f"{line}: not done after {patience_s:g} s") from None
         output.seek(0)
@@ -61,13 +61,13 @@ def tool(
         return said
 
 
-def lacking(program: str) -> str:
+def missing_tools(program: str) -> str:
     """The line for a program that is not there."""
     package = PACKAGES.get(program)
     return f"no program {program}" + (f": install the Debian package {package}" if package else "")
 
 
-def within(patience_s: float, done: Callable[[], bool]) -> bool:
+def wait_until(patience_s: float, done: Callable[[], bool]) -> bool:
     """Whether it came true in time; it is asked every 10 ms."""
     until = time.monotonic() + patience_s
     while not done():
@@ -79,4 +79,4 @@ def within(patience_s: float, done: Callable[[], bool]) -> bool:
 
 def lacking_any(programs: Iterable[str]) -> str | None:
     """The line for the first that is not there."""
-    return next((lacking(program) for program in programs if shutil.which(program) is None), None)
+    return next((missing_tools(program) for program in programs if shutil.which(program) is None), None)

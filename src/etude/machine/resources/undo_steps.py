@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from etude.errors import MachineRefuses
-from etude.machine.resources.tools import tool, within
+from etude.machine.resources.tools import tool, wait_until
 from etude.osutil.mounts import mounts
 
 PATIENCE_S = 5.0
@@ -48,7 +48,7 @@ def _remove_one_group(folder: Path) -> None:
             return False
         return True
 
-    if not within(PATIENCE_S, gone):
+    if not wait_until(PATIENCE_S, gone):
         raise MachineRefuses(f"{folder}: processes in it do not end: {_members(folder)}")
 
 
@@ -86,7 +86,7 @@ def unmount(target: str, devices: list[str]) -> None:
             tool("umount", target)
         return False
 
-    if not within(PATIENCE_S, done):
+    if not wait_until(PATIENCE_S, done):
         tool("umount", target)
 
 
@@ -100,7 +100,7 @@ def detach_loop(file: str) -> None:
                 tool("losetup", "--detach", device)
         return not found
 
-    if not within(PATIENCE_S, done):
+    if not wait_until(PATIENCE_S, done):
         raise MachineRefuses(f"{file}: loop device {' '.join(loops_of(file))} is still used")
 
 

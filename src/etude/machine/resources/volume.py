@@ -13,7 +13,7 @@ from typing import ClassVar
 from etude.errors import EtudeError, InputError, MachineRefuses
 from etude.machine import tree
 from etude.machine.resources import levels
-from etude.machine.resources.ledger import Ledger, held
+from etude.machine.resources.ledger import Ledger, held_entries
 from etude.machine.resources.resource import Setting
 from etude.machine.resources.tools import lacking_any
 from etude.machine.resources.undo_steps import loops_of
@@ -101,7 +101,7 @@ class Volume:
     def _tried(self) -> str | None:
         small = replace(self, devices=(), files=(), directory=None, mount=None, size_bytes=TRIED_BYTES)
         try:
-            with tempfile.TemporaryDirectory(prefix="etude-") as place, held(Path(place)) as ledger:
+            with tempfile.TemporaryDirectory(prefix="etude-") as place, held_entries(Path(place)) as ledger:
                 try:
                     small.apply("1", Setting(), ledger)
                 finally:

@@ -18,7 +18,7 @@ from etude.machine.leftovers import stop
 from etude.machine.orphans import Orphans
 from etude.machine.resources.oom import oom_kills
 from etude.peak.bench import Enough
-from etude.peak.bottleneck import Effort, Generator, busy_share, limited, told
+from etude.peak.bottleneck import Effort, Generator, busy_share, effort_line, find_bottleneck
 from etude.peak.harnesses import processes
 from etude.peak.harnesses.load_hosts import LoadHosts
 from etude.peak.harnesses.load_report import Run, Unreadable
@@ -26,7 +26,7 @@ from etude.peak.harnesses.load_run import LoadRun, LocalRun, Share, Watched, aft
 from etude.peak.harnesses.processes import Command
 from etude.peak.harnesses.readers import ReaderOf
 from etude.peak.harnesses.tools.sysbench import checkpoints
-from etude.peak.machine_state import between, counters
+from etude.peak.machine_state import counters, state_between
 from etude.peak.task import Ended, GeneratorPart, Task, Trial, TrialRequest
 from etude.toml_config import line_of
 
@@ -225,7 +225,7 @@ class CommandBench:
         late = [each.lateness_p99_s for each in told_by(watched, index) if each.lateness_p99_s is not None]
         return GeneratorPart(
             host,
-            limited(self.generator, effort) if watched.told else None,
+            find_bottleneck(self.generator, effort) if watched.told else None,
             busy_share(self.generator, effort),
             max(late, default=None),
             after_first_s(watched.used, index),
@@ -267,7 +267,7 @@ class CommandBench:
             self._run_load(run, enough, watched)
             if watched.wrong or watched.early:
                 break
-        watched.machine = between(machine_before, counters())
+        watched.machine = state_between(machine_before, counters())
         return watched
 
     def _warm_up(self, offer: TrialRequest) -> Watched:
@@ -402,7 +402,7 @@ class CommandBench:
 
     def _listen(self) -> None:
         """To the system: one whose output nobody takes would stop."""
-        for _ in processes.said(self._system, 0.0) if self._system else ():
+        for _ in processes.error_text(self._system, 0.0) if self._system else ():
             pass
 
     def _drained(self) -> bool:
@@ -420,7 +420,7 @@ class CommandBench:
         until = time.monotonic() + within_s
         try:
             while command.process.poll() is None and time.monotonic() < until:
-                for _ in processes.said(command, 0.02):
+                for _ in processes.error_text(command, 0.02):
                     pass
             self._heard = processes.last_line(command)
             return command.process.poll()
@@ -459,4 +459,4 @@ class CommandBench:
 
 def _noted(generator: Generator, share: Share, effort: Effort) -> str:
     """A generator's effort in a line, with the host where there are several."""
-    return f"{share.host}: {told(generator, effort)}" if share.host else told(generator, effort)
+    return f"{share.host}: {effort_line(generator, effort)}" if share.host else effort_line(generator, effort)

@@ -17,7 +17,7 @@ from etude.peak.bench import Enough
 from etude.peak.goal import Criterion
 from etude.peak.harnesses.queues import Known, Queue
 from etude.peak.task import Limited, Trial, TrialRequest
-from etude.peak.window import Window, together
+from etude.peak.window import Window, joined_windows
 from etude.program import engine_path
 from etude.results.histograms import decode, joined
 
@@ -77,7 +77,7 @@ class KnownServer:
         words = ("--rate", f"{0.2 * self.queue.capacity:.6g}", "--seconds", str(PROBE_S))
         windows, _, _ = self._loaded(words, PROBE_S, lambda _: False)
         after = self.state()
-        seen = together(windows).mean_s
+        seen = joined_windows(windows).mean_s
         served = after["served"] - before["served"]
         if seen is None or not served:
             raise MachineRefuses("etude-engine known-server answered nothing at a fifth of its capacity")
@@ -109,7 +109,7 @@ class KnownServer:
             windows,
             cost_s,
             ended,
-            limited(own, end),
+            is_limited(own, end),
             note,
             end["summary"]["cpu"],
             end["lateness_p99_s"],
@@ -217,7 +217,7 @@ def window(document: Mapping[str, Any]) -> Window:
     )
 
 
-def limited(own: Mapping[str, Any], end: Mapping[str, Any]) -> Limited | None:
+def is_limited(own: Mapping[str, Any], end: Mapping[str, Any]) -> Limited | None:
     """Whose fault it is that less than was asked for was done: of the generator's figures in the last window and at
     the end."""
     if end["summary"]["cpu"] >= BUSY:
@@ -231,7 +231,7 @@ def with_drained(windows: Sequence[Window], drained: Mapping[str, Any] | None) -
     if not windows or drained is None:
         return tuple(windows)
     last, late = windows[-1], window(drained)
-    both = together((last, late))
+    both = joined_windows((last, late))
     found = [each.latency for each in (last, late) if each.latency is not None]
     latency = joined(found) if found else None
     whole = replace(last, completed=both.completed, failed=both.failed, mean_s=both.mean_s, latency=latency)

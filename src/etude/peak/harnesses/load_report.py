@@ -87,7 +87,7 @@ def counted(values_ns: NDArray[np.float64], counts: NDArray[np.int64] | None = N
     return Counted(found, np.bincount(place, weights=weights).astype(np.int64))
 
 
-def bounded(unread: int, expected: str) -> None:
+def bounded_text(unread: int, expected: str) -> None:
     """Raises Unreadable where so many characters are too many."""
     if unread > MOST_TEXT:
         raise Unreadable(f"it printed more than {MOST_TEXT >> 20} MiB: expected {expected}")

@@ -82,12 +82,12 @@ class LocalRun:
     def hear(self, wait_s: float) -> list[LoadReport]:
         """What it has reported since. Raises Unreadable."""
         command, reader = self._command, self._reader
-        chunk = b"".join(processes.said(command, wait_s))
+        chunk = b"".join(processes.error_text(command, wait_s))
         command.look(_CPU_S)
         status = command.process.poll()
         found = reader.feed(chunk.decode("utf-8", "replace"))
         if status is not None:
-            found += reader.feed(b"".join(processes.said(command, 0.0)).decode("utf-8", "replace"))
+            found += reader.feed(b"".join(processes.error_text(command, 0.0)).decode("utf-8", "replace"))
             found += [] if status else reader.end()
             self.ended, self.failed = True, bool(status)
             if status:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from etude.peak.harnesses.load_report import LoadReport
-from etude.peak.window import Window, together
+from etude.peak.window import Window, joined_windows
 from etude.results.histograms import joined
 
 
@@ -85,7 +85,7 @@ def side_by_side(reports: Sequence[LoadReport]) -> LoadReport:
 def _added(reports: Sequence[LoadReport], duration_s: float, last: Sequence[LoadReport]) -> LoadReport:
     """`last`: those that hold what is under way at the end."""
     windows = [each.window for each in reports]
-    whole = together(windows)
+    whole = joined_windows(windows)
     answering = [window for window in windows if window.completed]
     counted = [window.latency for window in answering if window.latency is not None]
     latency = joined(counted) if counted and len(counted) == len(answering) else None

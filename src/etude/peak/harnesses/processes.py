@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from etude.errors import CommandFailed
-from etude.machine.leftovers import marked, stop
+from etude.machine.leftovers import marked_processes, stop
 
 MARK = "ETUDE_PEAK_PLACE"
 """In the environment of all that a harness starts: the scratch directory that it belongs to."""
@@ -85,7 +85,7 @@ def _search_path() -> str:
     return os.pathsep.join((os.environ.get("PATH", os.defpath), sysconfig.get_path("scripts")))
 
 
-def said(command: Command, wait_s: float) -> Iterator[bytes]:
+def error_text(command: Command, wait_s: float) -> Iterator[bytes]:
     """What it says within that time, in chunks; nothing once all who could write have closed its output."""
     stream = command.process.stdout
     assert stream is not None
@@ -128,7 +128,7 @@ def end(command: Command, grace_s: float) -> None:
 
 def left_over(place: Path) -> list[int]:
     """Processes that were started for this scratch directory, by whomever, and still run."""
-    return marked(MARK, str(place))
+    return marked_processes(MARK, str(place))
 
 
 def how_ended(status: int) -> str:
@@ -152,7 +152,7 @@ def last_line(command: Command | None) -> str:
     """The last line that a command printed."""
     if command is None:
         return "it said nothing"
-    for _ in said(command, 0.05) if not command.process.stdout.closed else ():  # type: ignore[union-attr]
+    for _ in error_text(command, 0.05) if not command.process.stdout.closed else ():  # type: ignore[union-attr]
         pass
     return tail(command.output)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from etude.errors import EDITED
 from etude.patterns import compile_pattern
-from etude.peak.harnesses.load_report import LoadReport, Reader, Run, Unreadable, bounded, excerpt
+from etude.peak.harnesses.load_report import LoadReport, Reader, Run, Unreadable, bounded_text, excerpt
 from etude.peak.harnesses.tools import fio, hey, httperf, k6, pgbench, sysbench, vegeta
 from etude.peak.window import Window
 from etude.results.histograms import BadHistogram, Counted, decode
@@ -110,7 +110,7 @@ class Windows:
             self._window(line) for line in lines if line.lstrip().startswith("{") and not _SUMMARY.match(line)
         ]
         self._unread = len(self._text) if found else self._unread + len(text)
-        bounded(self._unread, f"windows, JSON lines; what it printed ends with {excerpt(self._seen)!r}")
+        bounded_text(self._unread, f"windows, JSON lines; what it printed ends with {excerpt(self._seen)!r}")
         return found
 
     def end(self) -> list[LoadReport]:
@@ -124,7 +124,7 @@ class Windows:
     def _window(self, line: str) -> LoadReport:
         self._count += 1
         try:
-            found = told(line)
+            found = read_window_line(line)
             self._judge(found)
         except Unreadable as error:
             raise Unreadable(f"window {self._count} is {line[:80]!r}: {error}") from None
@@ -150,7 +150,7 @@ class Windows:
             )
 
 
-def told(line: str) -> LoadReport:
+def read_window_line(line: str) -> LoadReport:
     """One window. Raises Unreadable: which member is wrong, and what was expected."""
     try:
         document = json.loads(line)
@@ -252,7 +252,7 @@ class Figures:
     def feed(self, text: str) -> list[LoadReport]:
         """Nothing before the end."""
         self._size += len(text)
-        bounded(self._size, "a report")
+        bounded_text(self._size, "a report")
         self._text.append(text)
         return []
 

@@ -5,21 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from etude.peak.policies.load_history import half_width, side, sides
+from etude.peak.policies.load_history import half_width, side_of, sides_of
 from etude.peak.slo_ratio import Reading, bracket
 from etude.peak.task import Answer, Finding, Task
 
 
-def found(task: Task, visits: Sequence[Reading], rate: float, why: str) -> Answer:
+def found_answer(task: Task, visits: Sequence[Reading], rate: float, why: str) -> Answer:
     """The policy's own rule has ended the search at `rate`."""
     low, high = bounds(task, visits, rate)
     return Answer(rate, low, high, task.confidence, True, why, contradictions(task, visits))
 
 
-def unfinished(task: Task, visits: Sequence[Reading], why: str, findings: Sequence[Finding] = ()) -> Answer:
+def unfinished_answer(
+    task: Task, visits: Sequence[Reading], why: str, findings: Sequence[Finding] = ()
+) -> Answer:
     """The best that is known: the load in the peak region whose reading is nearest to the limit, else the middle of
     the bracket, else bounds alone."""
-    near = [visit for visit in visits if len(visit.values) > 1 and side(task, visit) == "near"]
+    near = [visit for visit in visits if len(visit.values) > 1 and side_of(task, visit) == "near"]
     fine, too_much = bracket(sorted(visits, key=lambda visit: visit.load))
     rate: float | None = None
     if near:
@@ -33,13 +35,13 @@ def unfinished(task: Task, visits: Sequence[Reading], why: str, findings: Sequen
     return Answer(rate, low, high, task.confidence, False, why, both)
 
 
-def beyond(task: Task, visits: Sequence[Reading]) -> Answer | None:
+def answer_beyond(task: Task, visits: Sequence[Reading]) -> Answer | None:
     """Where the last load is the lowest and too much, or the highest and fine, and no other says otherwise: only
     that much is known."""
     last = visits[-1]
-    where = side(task, last)
+    where = side_of(task, last)
     lowest, highest = allowed_ends(task)
-    others = {side(task, visit) for visit in visits[:-1] if len(visit.values) > 1}
+    others = {side_of(task, visit) for visit in visits[:-1] if len(visit.values) > 1}
     if where == "too much" and last.load == lowest and "fine" not in others:
         what = f"{_share(task, last)} at the lowest load, {task.load_text(last.load)}"
         finding = Finding("below-lowest", what)
@@ -51,14 +53,14 @@ def beyond(task: Task, visits: Sequence[Reading]) -> Answer | None:
     return None
 
 
-def adjacent(task: Task, visits: Sequence[Reading]) -> Answer | None:
+def adjacent_loads(task: Task, visits: Sequence[Reading]) -> Answer | None:
     """Of loads that are whole numbers: the highest fine one, where the next one is too much. The paper has none; no
     rule on response times could say more of them."""
-    fine, too_much = sides(task, visits)
+    fine, too_much = sides_of(task, visits)
     if not task.whole or fine <= 0 or too_much - fine > 1:
         return None
     why = f"{task.load_text(fine)} is fine and {task.load_text(too_much)} is too much: there is none between"
-    return found(task, visits, fine, why)
+    return found_answer(task, visits, fine, why)
 
 
 def bounds(task: Task, visits: Sequence[Reading], rate: float | None) -> tuple[float, float]:
@@ -74,7 +76,7 @@ def bounds(task: Task, visits: Sequence[Reading], rate: float | None) -> tuple[f
 
 def contradictions(task: Task, visits: Sequence[Reading]) -> tuple[Finding, ...]:
     """That a load is fine although a lower one is too much."""
-    judged = [(visit, side(task, visit)) for visit in visits if len(visit.values) > 1]
+    judged = [(visit, side_of(task, visit)) for visit in visits if len(visit.values) > 1]
     too_much = min((v for v, where in judged if where == "too much"), key=lambda v: v.load, default=None)
     fine = max((v for v, where in judged if where == "fine"), key=lambda v: v.load, default=None)
     if too_much is None or fine is None or fine.load < too_much.load:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from etude.peak.policies.answer import unfinished
-from etude.peak.policies.load_history import sides
+from etude.peak.policies.answer import unfinished_answer
+from etude.peak.policies.load_history import sides_of
 from etude.peak.policies.stopping import Stopping
 from etude.peak.slo_ratio import Reading
 from etude.peak.task import Answer, Task
@@ -24,16 +24,16 @@ def binsearch() -> Stopping:
 def picked(task: Task, visits: Sequence[Reading]) -> float | Answer:
     """Twice the highest while all are fine, else the middle. Between the lines: where the first load is too much, the
     interval begins at 0, so loads are halved until one is fine."""
-    fine, too_much = sides(task, visits)
+    fine, too_much = sides_of(task, visits)
     return 2 * fine if math.isinf(too_much) else middle(task, visits)
 
 
 def middle(task: Task, visits: Sequence[Reading]) -> float | Answer:
     """Of the interval in which the peak is. Between the lines: an interval that has collapsed is an answer whose
     promise was not kept."""
-    fine, too_much = sides(task, visits)
+    fine, too_much = sides_of(task, visits)
     if too_much - fine < COLLAPSED * too_much:
         why = f"{task.load_text(fine)} is fine, {task.load_text(too_much)} is too much"
         why += ", and nothing between was found near the limit"
-        return unfinished(task, visits, why)
+        return unfinished_answer(task, visits, why)
     return (fine + too_much) / 2

@@ -17,7 +17,7 @@ from scipy import special
 from etude.peak import diagnostics
 from etude.peak.diagnostics import not_bracketed
 from etude.peak.policies.belief.curves import CAP
-from etude.peak.policies.belief.evidence import Evidence, between, gathered, of_windows
+from etude.peak.policies.belief.evidence import Evidence, between_trial_variance, evidence_of, of_windows
 from etude.peak.task import Answer, Finding, Task, Trial, TrialRequest
 from etude.peak.window import Window
 
@@ -41,7 +41,7 @@ class Bracket:
 
     def decide(self, task: Task, trials: Sequence[Trial]) -> TrialRequest | Answer:
         """The next load of the bracket, or its middle."""
-        known = gathered(task, trials)
+        known = evidence_of(task, trials)
         if not known:
             return _blind(task, trials)
         inside = _in_region(task, known)
@@ -73,7 +73,7 @@ class Bracket:
 
     def best(self, task: Task, trials: Sequence[Trial], why: str) -> Answer:
         """The middle of the bracket so far."""
-        known = gathered(task, trials)
+        known = evidence_of(task, trials)
         low, high = sides(task, known)
         rate = math.sqrt(low * high) if low > 0 and high < math.inf else None
         return _answer(task, trials, known, rate, False, why)
@@ -86,7 +86,7 @@ def tolerance(task: Task) -> float:
 
 def side(task: Task, group: Sequence[Evidence]) -> int:
     """+1: too much; -1: fine; 0: not clear yet."""
-    tau = between(group)
+    tau = between_trial_variance(group)
     mean = float(np.mean([each.value for each in group]))
     if len(group) >= MOST_TRIALS:
         return 1 if mean > 0 else -1

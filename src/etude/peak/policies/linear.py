@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from etude.peak.policies.binsearch import middle
-from etude.peak.policies.load_history import sides
+from etude.peak.policies.load_history import sides_of
 from etude.peak.policies.stopping import Stopping
 from etude.peak.slo_ratio import Reading
 from etude.peak.task import Answer, Task
@@ -19,7 +19,7 @@ def linear() -> Stopping:
 
 def picked(task: Task, visits: Sequence[Reading]) -> float | Answer:
     """A step on. Between the lines: a step back while all are too much, as a seed may be."""
-    fine, too_much = sides(task, visits)
+    fine, too_much = sides_of(task, visits)
     if math.isinf(too_much):
         return fine + step(task)
     return middle(task, visits) if fine > 0 else too_much - step(task)

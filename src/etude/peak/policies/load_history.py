@@ -10,7 +10,7 @@ import numpy as np
 from scipy import special
 
 from etude.peak.goal import Goal
-from etude.peak.slo_ratio import Reading, reading
+from etude.peak.slo_ratio import Reading, slo_ratio_of
 from etude.peak.task import Task, Trial
 
 MOST_FOR_STUDENT = 30
@@ -42,7 +42,9 @@ class LoadHistory:
         self._goal = goal
         del self._trials[same:], self._values[same:]
         self._trials += trials[same:]
-        self._values += [reading(goal, trial) if trial.of_server else math.nan for trial in trials[same:]]
+        self._values += [
+            slo_ratio_of(goal, trial) if trial.of_server else math.nan for trial in trials[same:]
+        ]
         return list(self._values)
 
     def of(self, goal: Goal, trials: Sequence[Trial]) -> list[Reading]:
@@ -63,7 +65,7 @@ def half_width(visit: Reading, confidence: float) -> float:
     return quantile * float(np.std(visit.values, ddof=1)) / math.sqrt(n)
 
 
-def side(task: Task, visit: Reading) -> Side:
+def side_of(task: Task, visit: Reading) -> Side:
     """Of the peak region, 1 ± width of the limit; *near*: the interval of the mean at 95 % overlaps it, or touches."""
     half = half_width(visit, OVERLAP_CONFIDENCE)
     if visit.mean + half < 1 - task.width:
@@ -71,18 +73,18 @@ def side(task: Task, visit: Reading) -> Side:
     return "too much" if visit.mean - half > 1 + task.width else "near"
 
 
-def sides(task: Task, visits: Sequence[Reading]) -> tuple[float, float]:
+def sides_of(task: Task, visits: Sequence[Reading]) -> tuple[float, float]:
     """The lowest load that is too much, behind the highest fine one below it; 0 and inf where there is none.
 
     The paper's "most recent interval" where no two loads contradict each other; where they do, the lower part counts.
     """
-    judged = [(visit.load, side(task, visit)) for visit in visits]
+    judged = [(visit.load, side_of(task, visit)) for visit in visits]
     too_much = min((load for load, where in judged if where == "too much"), default=math.inf)
     fine = max((load for load, where in judged if where == "fine" and load < too_much), default=0.0)
     return fine, too_much
 
 
-def allowed(task: Task, load: float) -> float:
+def allowed_load(task: Task, load: float) -> float:
     """The nearest load that may be asked for."""
     within = min(max(load, task.lowest), task.highest)
     if not task.whole:

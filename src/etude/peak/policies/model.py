@@ -18,8 +18,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from etude.peak.policies import binsearch
-from etude.peak.policies.answer import unfinished
-from etude.peak.policies.load_history import allowed
+from etude.peak.policies.answer import unfinished_answer
+from etude.peak.policies.load_history import allowed_load
 from etude.peak.policies.stopping import Stopping
 from etude.peak.slo_ratio import Reading
 from etude.peak.task import Answer, Finding, Task
@@ -54,7 +54,7 @@ def picked(through: int, curve: Curve, task: Task, visits: Sequence[Reading]) ->
     predicted = curve([last, *nearest[: through - 1]])
     if predicted is None:
         return binsearch.picked(task, visits)
-    load = allowed(task, predicted)
+    load = allowed_load(task, predicted)
     if any(math.isclose(visit.load, load, rel_tol=SAME) for visit in visits):
         return diverged(task, visits, f"it predicts {task.load_text(load)} again")
     return load
@@ -91,4 +91,4 @@ def diverged(task: Task, visits: Sequence[Reading], how: str) -> Answer:
     """The end of a search that does not converge."""
     last = visits[-1]
     what = f"the fitted curve does not lead to the peak: {how}, the last gave {last.mean:.2f} of the limit"
-    return unfinished(task, visits, what, (Finding("model-misfit", what),))
+    return unfinished_answer(task, visits, what, (Finding("model-misfit", what),))

@@ -21,28 +21,28 @@ from etude.peak.policies.belief.confirmation import (
     CLEARLY,
     DOUBTED,
     SURPRISED,
-    disturbed,
+    disturbed_trials,
     ends,
-    unconfirmed,
+    unconfirmed_loads,
     without,
 )
 from etude.peak.policies.belief.curves import family
-from etude.peak.policies.belief.evidence import Evidence, gathered, of_windows
-from etude.peak.policies.belief.grid import Belief, believed
+from etude.peak.policies.belief.evidence import Evidence, evidence_of, of_windows
+from etude.peak.policies.belief.grid import Belief, posterior_of
 from etude.peak.policies.belief.modes import quicker_ones, slow_share, slower_ones
 from etude.peak.policies.belief.second_looks import (
     CALM,
     LOOK_WINDOWS,
-    again,
     calm_windows,
+    has_recovered,
+    is_shedding,
     look,
     recheck_of,
-    recovered,
-    remarked,
-    rising,
-    shedding,
+    remarkable_loads,
+    repeat_of,
+    rising_evidence,
 )
-from etude.peak.policies.belief.target import TargetCheck, answered, held, reach, unbracketed
+from etude.peak.policies.belief.target import TargetCheck, answer_of, is_target_met, reach, unbracketed
 from etude.peak.policies.bracket import Bracket
 from etude.peak.task import Answer, Finding, Task, Trial, TrialRequest
 from etude.peak.window import Window
@@ -86,32 +86,35 @@ class Posterior:
 
     def decide(self, task: Task, trials: Sequence[Trial]) -> TrialRequest | Answer:
         """The next load, a second look, or the answer."""
-        known = gathered(task, trials)
+        known = evidence_of(task, trials)
         if not known and (trials or task.seed_spread is None):
             return self._fallback.decide(task, trials)
-        if known and blind(trials[known[-1].order + 1 :], max(each.load for each in known)) >= MOST_BLIND:
+        if (
+            known
+            and blind_load(trials[known[-1].order + 1 :], max(each.load for each in known)) >= MOST_BLIND
+        ):
             return self.best(task, trials, f"the last {MOST_BLIND} trials tell nothing of the server")
         if self._stale(task, trials):
             return self.best(task, trials, f"the last {STALE} trials did not narrow the interval")
-        doubt = again(task, known) or recovered(task, known) or remarked(task, known)
+        doubt = repeat_of(task, known) or has_recovered(task, known) or remarkable_loads(task, known)
         if doubt is not None:
             return doubt
-        known = usable(known)
-        belief = believed(task, known)
+        known = usable_trials(known)
+        belief = posterior_of(task, known)
         misfit = fits_not(task, belief, known)
         if misfit is not None:
             decision = self._fallback.decide(task, trials)
             return decision if isinstance(decision, TrialRequest) else with_finding(decision, misfit)
-        bound = beyond(task, trials, belief, known)
+        bound = answer_beyond_tried(task, trials, belief, known)
         if bound is not None:
             return bound
-        now, most = answered(task, belief, known), reach(task, trials)
+        now, most = answer_of(task, belief, known), reach(task, trials)
         if now.met:
-            extra = look(task, known, now.rate, most) or shedding(task, trials, now.rate, most)
+            extra = look(task, known, now.rate, most) or is_shedding(task, trials, now.rate, most)
             return (
                 extra
-                or nearer(task, gathered(task, trials), now.rate, most)
-                or once_more(task, gathered(task, trials), now.rate)
+                or nearer_load(task, evidence_of(task, trials), now.rate, most)
+                or once_more(task, evidence_of(task, trials), now.rate)
                 or answer(task, trials, belief, now, "")
             )
         load, why = next_load(task, belief, known, trials, most)
@@ -127,20 +130,20 @@ class Posterior:
         self, task: Task, trials: Sequence[Trial], offer: TrialRequest, windows: Sequence[Window]
     ) -> bool:
         """When the promise is met with these, or their side of the limit is clear and that is all one wants to know."""
-        known = gathered(task, trials)
+        known = evidence_of(task, trials)
         now = of_windows(task.goal, offer.load, windows, len(trials))
         if len(windows) < LEAST_WINDOWS or now is None:
             return False
-        if len(windows) < LOOK_WINDOWS and wild(task, windows):
+        if len(windows) < LOOK_WINDOWS and is_wild(task, windows):
             return False
         before = recheck_of(known, offer.load)
         if before is not None:
-            told = compared(before, now)
+            told = comparable_trials(before, now)
         elif abs(now.value) >= CLEAR * math.sqrt(now.within):
             told = len(windows) >= self._least(known, now)
         else:
             told = self._told(task, trials, offer, windows, now)
-        return told and seen(task, known, now)
+        return told and loads_seen(task, known, now)
 
     def _least(self, known: Sequence[Evidence], now: Evidence) -> int:
         """Windows of a trial whose side is clear."""
@@ -162,41 +165,43 @@ class Posterior:
         now: Evidence,
     ) -> bool:
         """Whether one whose side is not clear tells enough."""
-        known = usable(gathered(task, trials))
-        belief = believed(task, known)
+        known = usable_trials(evidence_of(task, trials))
+        belief = posterior_of(task, known)
         if known and fits_not(task, belief, known) is not None:
             return self._fallback.enough(task, trials, offer, windows)
         now = replace(now, slow_share=known[0].slow_share if known else 0.0)
-        if held(task, belief, known).met:  # a look: what it is to tell is its own side
+        if is_target_met(task, belief, known).met:  # a look: what it is to tell is its own side
             clear = now.value >= 2 * math.sqrt(now.within) and len(windows) >= LOOK_WINDOWS
             return clear or len(windows) >= MOST_LOOK_WINDOWS
-        return held(task, belief.updated(now), [*known, now]).met
+        return is_target_met(task, belief.updated(now), [*known, now]).met
 
     def best(self, task: Task, trials: Sequence[Trial], why: str) -> Answer:
         """The likeliest rate so far."""
-        known = usable(gathered(task, trials))
+        known = usable_trials(evidence_of(task, trials))
         if not known:
             return Answer(None, 0.0, math.inf, 0.0, False, why, diagnostics.findings(task, trials))
-        belief = believed(task, known)
+        belief = posterior_of(task, known)
         misfit = fits_not(task, belief, known)
         if misfit is not None:
             return with_finding(self._fallback.best(task, trials, why), misfit)
-        return answer(task, trials, belief, answered(task, belief, known), why)
+        return answer(task, trials, belief, answer_of(task, belief, known), why)
 
 
-def usable(known: Sequence[Evidence]) -> list[Evidence]:
+def usable_trials(known: Sequence[Evidence]) -> list[Evidence]:
     """Without disturbed trials, and the loads below which a higher one was quicker; where trials of a load disagree,
     others may be of the slow mode as well."""
     share = slow_share(known)
-    return [replace(each, slow_share=share) for each in rising(without(known, disturbed(known)))]
+    return [
+        replace(each, slow_share=share) for each in rising_evidence(without(known, disturbed_trials(known)))
+    ]
 
 
 def once_more(task: Task, known: Sequence[Evidence], rate: float) -> TrialRequest | None:
     """Another trial of a load that an answer rests on; None where it rests on none. More is asked of an answer without
     the load that is too much."""
-    left = usable(known)
+    left = usable_trials(known)
     too_much = ends(left)[1]
-    for load, why in unconfirmed(known):
+    for load, why in unconfirmed_loads(known):
         marked = load == too_much and after_overload(left, load)
         strict = load == too_much and not task.seed_trials
         if marked or rests_on(task, left, rate, load, STANDS_TOO_MUCH if strict else STANDS):
@@ -204,12 +209,12 @@ def once_more(task: Task, known: Sequence[Evidence], rate: float) -> TrialReques
     made = sum(each.load == too_much for each in left)
     if too_much is None or made >= DOUBTED:
         return None
-    if slow_share(known) or (made < SURPRISED and surprising(task, left, too_much)):
+    if slow_share(known) or (made < SURPRISED and is_surprising(task, left, too_much)):
         return TrialRequest(too_much, task.runlength_s, "a slow mode may have made it too much")
     return None
 
 
-def nearer(task: Task, known: Sequence[Evidence], rate: float, most: float) -> TrialRequest | None:
+def nearer_load(task: Task, known: Sequence[Evidence], rate: float, most: float) -> TrialRequest | None:
     """A trial at the answer, where all were so far below the limit, or above it, that they give but a bound."""
     load = float(round(rate)) if task.whole else rate
     tried = any(abs(math.log(each.load / load)) < TRIED for each in known)
@@ -224,18 +229,18 @@ def after_overload(known: Sequence[Evidence], load: float) -> bool:
     return all(each.order > first for each in known if each.load == load)
 
 
-def surprising(task: Task, known: Sequence[Evidence], too_much: float) -> bool:
+def is_surprising(task: Task, known: Sequence[Evidence], too_much: float) -> bool:
     """Whether the trials below make it unlikely that a load is too much: the curve is steeper than they say."""
     lower = [each for each in known if each.load < too_much]
-    return bool(lower) and float(believed(task, lower).below(too_much)) < SURPRISE
+    return bool(lower) and float(posterior_of(task, lower).below(too_much)) < SURPRISE
 
 
 def rests_on(task: Task, known: Sequence[Evidence], rate: float, load: float, stands: float) -> bool:
-    """Whether an answer has a probability below `stands` without the trials of one load."""
+    """Whether an answer has a probability below `finding_stands` without the trials of one load."""
     others = [each for each in known if each.load != load]
     if not others and not task.seed_trials:
         return True
-    belief = believed(task, others)
+    belief = posterior_of(task, others)
     held_still = belief.below(rate / (1 - task.within)) - belief.below(rate / (1 + task.within))
     return float(held_still) < stands
 
@@ -245,26 +250,26 @@ def width_of(found: Answer) -> float:
     return math.log(found.high / found.low) if found.low > 0 and found.high < math.inf else math.inf
 
 
-def blind(last: Sequence[Trial], highest: float) -> int:
+def blind_load(last: Sequence[Trial], highest: float) -> int:
     """Of the last trials, which tell nothing of the server, those after which no lower load is left to be tried."""
     return sum(trial.offered or trial.load <= highest for trial in last)
 
 
-def seen(task: Task, known: Sequence[Evidence], now: Evidence) -> bool:
+def loads_seen(task: Task, known: Sequence[Evidence], now: Evidence) -> bool:
     """Whether an answer would rest on enough windows to have shown stalls: more of one trial are cheap."""
     if task.seed_trials or now.value >= CALM or calm_windows([*known, now]) >= SEEN:
         return True  # similar configurations would have shown stalls
-    every = usable([*known, now])
-    return not held(task, believed(task, every), every).met
+    every = usable_trials([*known, now])
+    return not is_target_met(task, posterior_of(task, every), every).met
 
 
-def wild(task: Task, windows: Sequence[Window]) -> bool:
+def is_wild(task: Task, windows: Sequence[Window]) -> bool:
     """Whether a load looks too much by few windows of which some are fine."""
     values = [task.goal.reading([window]) for window in windows]
     return min(values) < 2 < sum(values) / len(values) and max(values) > WILD * min(values)
 
 
-def compared(before: Evidence, now: Evidence) -> bool:
+def comparable_trials(before: Evidence, now: Evidence) -> bool:
     """Whether a load that is offered again after an overload is told to be as quick as before, or not."""
     spread = math.sqrt(before.within + now.within)
     off = (now.value - before.value) / spread
@@ -294,7 +299,7 @@ def with_finding(found: Answer, finding: Finding) -> Answer:
     )
 
 
-def beyond(
+def answer_beyond_tried(
     task: Task, trials: Sequence[Trial], belief: Belief, known: Sequence[Evidence]
 ) -> TrialRequest | Answer | None:
     """The end of a search whose peak is outside the loads that can be offered; None while that is not sure."""
@@ -331,7 +336,7 @@ def answer(task: Task, trials: Sequence[Trial], belief: Belief, now: TargetCheck
     against = [
         each
         for each in found
-        if each.kind not in diagnostics.HARMLESS and not stands(task, trials, now, each)
+        if each.kind not in diagnostics.HARMLESS and not finding_stands(task, trials, now, each)
     ]
     if against and not why:
         why = f"{against[0].kind}: {against[0].what}"
@@ -339,7 +344,7 @@ def answer(task: Task, trials: Sequence[Trial], belief: Belief, now: TargetCheck
     # The rate that keeps the promise most surely may lie on one side of a lopsided belief.
     rate = now.rate if task.whole else min(max(now.rate, low), high)
     low, high = min(low, rate), max(high, rate)
-    ends = unbracketed(task, gathered(task, trials), rate)
+    ends = unbracketed(task, evidence_of(task, trials), rate)
     if ends is not None:
         fine, too_much = ends
         sure = 1 - float(belief.below(fine)) if fine else float(belief.below(too_much))
@@ -352,9 +357,9 @@ def with_rates(task: Task, trials: Sequence[Trial], finding: Finding) -> Finding
     """Of two modes: with the likeliest rate of each."""
     if finding.kind != "bimodal":
         return finding
-    known = gathered(task, trials)
+    known = evidence_of(task, trials)
     quick, slow = (
-        believed(task, rising(without(known, dropped))).best_rate(task.within)[0]
+        posterior_of(task, rising_evidence(without(known, dropped))).best_rate(task.within)[0]
         for dropped in (slower_ones(known), quicker_ones(known))
     )
     return replace(
@@ -363,17 +368,18 @@ def with_rates(task: Task, trials: Sequence[Trial], finding: Finding) -> Finding
     )
 
 
-def stands(task: Task, trials: Sequence[Trial], now: TargetCheck, finding: Finding) -> bool:
+def finding_stands(task: Task, trials: Sequence[Trial], now: TargetCheck, finding: Finding) -> bool:
     """Whether the promise holds against a finding: without stalls the answer is as good; and a peak is one, also where
     above it less is answered."""
     if finding.kind == "disturbed":
-        return len(disturbed(gathered(task, trials))) == 1
+        return len(disturbed_trials(evidence_of(task, trials))) == 1
     if finding.kind != "stalling" or task.promise != "rate":
-        return finding == diagnostics.collapsing(task, trials)
+        return finding == diagnostics.find_collapsing(task, trials)
     if diagnostics.stalled_share(task, trials) > MOST_STALLED:
         return False
-    calm = believed(
-        task, rising(gathered(task, [diagnostics.without_stalls(task, trial) for trial in trials]))
+    calm = posterior_of(
+        task,
+        rising_evidence(evidence_of(task, [diagnostics.without_stalls(task, trial) for trial in trials])),
     )
     sure = calm.below(now.rate / (1 - task.within)) - calm.below(now.rate / (1 + task.within))
     return float(sure) >= task.confidence - 0.05

@@ -18,8 +18,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from etude.peak.policies.answer import adjacent, beyond, found, unfinished
-from etude.peak.policies.load_history import MOST_FOR_STUDENT, LoadHistory, allowed, half_width, side
+from etude.peak.policies.answer import adjacent_loads, answer_beyond, found_answer, unfinished_answer
+from etude.peak.policies.load_history import MOST_FOR_STUDENT, LoadHistory, allowed_load, half_width, side_of
 from etude.peak.slo_ratio import Reading
 from etude.peak.task import Answer, Finding, Task, Trial, TrialRequest
 from etude.peak.window import Window
@@ -52,13 +52,13 @@ class Stopping:
         visits = self._visits.of(task.goal, trials)
         load = trials[-1].load
         if nothing_learnt(self._visits.values(task.goal, trials)):
-            return unfinished(task, visits, *why_nothing(task, trials[-1]))
+            return unfinished_answer(task, visits, *why_nothing(task, trials[-1]))
         here = next((visit for visit in visits if visit.load == load), None)
         if here is None or len(here.values) < FEWEST:
             return TrialRequest(
                 load, task.runlength_s, f"{task.load_text(load)} takes {FEWEST} trials at least"
             )
-        if side(task, here) == "near":
+        if side_of(task, here) == "near":
             return self._at_peak(task, visits, here)
         return self._elsewhere(task, visits)
 
@@ -70,7 +70,7 @@ class Stopping:
 
     def best(self, task: Task, trials: Sequence[Trial], why: str) -> Answer:
         """The best load so far."""
-        return unfinished(task, self._visits.of(task.goal, trials), why)
+        return unfinished_answer(task, self._visits.of(task.goal, trials), why)
 
     def _at_peak(self, task: Task, visits: Sequence[Reading], here: Reading) -> TrialRequest | Answer:
         reached = accuracy(task, here)
@@ -78,33 +78,33 @@ class Stopping:
         said = f"{here.mean:.2f} of the limit at {task.load_text(here.load)}"
         said += f", accuracy {100 * reached:.0f} % by {n} trials"
         if reached >= task.accuracy and (n > MOST_FOR_STUDENT or looks_normal(here)):
-            return found(task, visits, here.load, said)
+            return found_answer(task, visits, here.load, said)
         if n >= MOST_AT_A_LOAD:
-            return unfinished(task, visits, f"{said}: no more are made at one load")
+            return unfinished_answer(task, visits, f"{said}: no more are made at one load")
         return TrialRequest(here.load, task.runlength_s, said)
 
     def _elsewhere(self, task: Task, visits: Sequence[Reading]) -> TrialRequest | Answer:
-        ended = beyond(task, visits) or adjacent(task, visits)
+        ended = answer_beyond(task, visits) or adjacent_loads(task, visits)
         if ended is not None:
             return ended
         picked = self._pick(task, visits)
         if isinstance(picked, Answer):
             return picked
-        load, last = allowed(task, picked), visits[-1]
+        load, last = allowed_load(task, picked), visits[-1]
         if any(visit.load == load for visit in visits):
-            return unfinished(
+            return unfinished_answer(
                 task, visits, f"{task.load_text(load)} was to be tried again: the policy does not get on"
             )
         return TrialRequest(
             load,
             task.runlength_s,
-            f"{last.mean:.2f} of the limit at {task.load_text(last.load)}: {side(task, last)}",
+            f"{last.mean:.2f} of the limit at {task.load_text(last.load)}: {side_of(task, last)}",
         )
 
 
 def first_load(task: Task) -> float:
     """The seed, else the lowest load ("Cutting Corners", section 3.7)."""
-    return allowed(task, task.lowest if task.seed_load is None else task.seed_load)
+    return allowed_load(task, task.lowest if task.seed_load is None else task.seed_load)
 
 
 def accuracy(task: Task, visit: Reading) -> float:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from etude.peak.policies.answer import allowed_ends, found, unfinished
+from etude.peak.policies.answer import allowed_ends, found_answer, unfinished_answer
 from etude.peak.policies.linear import step
-from etude.peak.policies.load_history import LoadHistory, allowed
+from etude.peak.policies.load_history import LoadHistory, allowed_load
 from etude.peak.policies.stopping import first_load, nothing_learnt, why_nothing
 from etude.peak.slo_ratio import Reading
 from etude.peak.task import Answer, Finding, Task, Trial, TrialRequest
@@ -37,7 +37,7 @@ class Strawman:
         visits = self._visits.of(task.goal, trials)
         load = trials[-1].load
         if nothing_learnt(self._visits.values(task.goal, trials)):
-            return unfinished(task, visits, *why_nothing(task, trials[-1]))
+            return unfinished_answer(task, visits, *why_nothing(task, trials[-1]))
         here = next((visit for visit in visits if visit.load == load), None)
         if here is None or len(here.values) < TRIALS:
             made = 0 if here is None else len(here.values)
@@ -52,7 +52,7 @@ class Strawman:
 
     def best(self, task: Task, trials: Sequence[Trial], why: str) -> Answer:
         """The best load so far."""
-        return unfinished(task, self._visits.of(task.goal, trials), why)
+        return unfinished_answer(task, self._visits.of(task.goal, trials), why)
 
     def _stepped(self, task: Task, visits: Sequence[Reading], here: Reading) -> TrialRequest | Answer:
         saturated = here.mean > 1
@@ -60,7 +60,7 @@ class Strawman:
         too_much = min((visit.load for visit in visits if visit.mean > 1), default=None)
         said = f"{here.mean:.2f} of the limit at {task.load_text(here.load)}"
         if fine is not None and too_much is not None:
-            return found(
+            return found_answer(
                 task,
                 visits,
                 fine,
@@ -70,6 +70,6 @@ class Strawman:
         if here.load == (lowest if saturated else highest):
             which = "the lowest load" if saturated else "the highest load"
             finding = Finding("below-lowest" if saturated else "above-highest", f"{said}, {which}")
-            return unfinished(task, visits, f"{said}, {which}", (finding,))
+            return unfinished_answer(task, visits, f"{said}, {which}", (finding,))
         after = here.load + (-step(task) if saturated else step(task))
-        return TrialRequest(allowed(task, after), RUNLENGTH_S, said)
+        return TrialRequest(allowed_load(task, after), RUNLENGTH_S, said)

@@ -15,7 +15,7 @@ from etude.analysis.summaries import Summaries
 from etude.analysis.verdict import TestVerdict, Verdict
 from etude.analysis.verdict_status import status_line
 from etude.present import details, text
-from etude.present.extension import lasted_s, reaching
+from etude.present.extension import lasted_s, reaching_command
 from etude.present.page.gather import Gathered
 from etude.results.results import of_machine
 from etude.stats.cross_session import Refused
@@ -138,7 +138,7 @@ def _open(verdict: Verdict) -> Iterator[str]:
     lines = [line for test in verdict.tests if (line := text.precision_line(test, verdict.asked)) is not None]
     yield from lines[:MOST_NAMED]
     yield from not_compared_lines(verdict)
-    if (extension := reaching(verdict)) is not None:
+    if (extension := reaching_command(verdict)) is not None:
         yield f"{extension.label}: {extension.command}"
     yield from _ended(verdict)
 
@@ -153,7 +153,7 @@ def _ended(verdict: Verdict) -> Iterator[str]:
         yield f"{_some(names)} ended: {why}."
     if not reasons:
         decisions = dict.fromkeys((experiment.get("sittings") or [{}])[-1].get("decisions") or ())
-        yield from (f"Ended: {stopped(str(line))}" for line in list(decisions)[:MOST_NAMED])
+        yield from (f"Ended: {with_full_stop(str(line))}" for line in list(decisions)[:MOST_NAMED])
 
 
 def _labelled(found: Gathered) -> list[tuple[str, Verdict]]:
@@ -412,7 +412,9 @@ def _large(found: Gathered) -> Iterator[str]:
 def _size(c: Comparison) -> str:
     limits = span(c.ratio.low, c.ratio.high)
     ratio = text.ratio_text(c.ratio)
-    taken = text.takes(c.metric, c.other, ratio, c.base) if c.differs else f"{c.other}/{c.base}: {ratio} ×"
+    taken = (
+        text.takes_text(c.metric, c.other, ratio, c.base) if c.differs else f"{c.other}/{c.base}: {ratio} ×"
+    )
     level = f"{text.level_of(c.ratio)}{text.caution(c)}"
     sentence = f"{taken}, somewhere in {limits} ({level})" if c.varies else f"{taken}, without an interval"
     if c.difference is not None:
@@ -431,7 +433,7 @@ def _size(c: Comparison) -> str:
 
 def _against(found: Gathered) -> Iterator[str]:
     warnings = [f"{where}{w}" for where, verdict in _labelled(found) for w in verdict.warnings]
-    yield from map(stopped, warnings[:MOST_NAMED])
+    yield from map(with_full_stop, warnings[:MOST_NAMED])
     if len(warnings) > MOST_NAMED:
         yield f"{len(warnings) - MOST_NAMED} more warnings stand below."
     if not warnings and found.verdicts:
@@ -445,7 +447,7 @@ def _against(found: Gathered) -> Iterator[str]:
         yield "Of files with summaries only nothing can be checked."
 
 
-def stopped(text: str) -> str:
+def with_full_stop(text: str) -> str:
     """A sentence with its full stop."""
     return text if text.endswith((".", "?", "!")) else f"{text}."
 

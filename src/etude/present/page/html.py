@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from etude.errors import MachineRefuses
-from etude.present.page.answers import stopped
+from etude.present.page.answers import with_full_stop
 from etude.present.page.content import Content
 from etude.present.page.expectations import MET, NOT_MET, OPEN
 
@@ -102,7 +102,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"key": _key, "stop": stopped}
+    environment.filters |= {"key": _key, "stop": with_full_stop}
     return environment
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from etude.present.page.answers import stopped
+from etude.present.page.answers import with_full_stop
 from etude.present.page.content import Content
 from etude.present.page.section import Section
 from etude.present.page.tables import Table
@@ -96,8 +96,8 @@ def _warnings(c: Content) -> Iterator[str]:
         )
     for w in c.warnings[:MOST_WARNINGS]:
         test = f"**{escaped(w.test)}**: " if w.test else ""
-        advice = f" What helps: {escaped(stopped(w.advice))}" if w.advice else ""
-        yield f"- `{w.kind}` {test}{escaped(stopped(w.text))}{advice}"
+        advice = f" What helps: {escaped(with_full_stop(w.advice))}" if w.advice else ""
+        yield f"- `{w.kind}` {test}{escaped(with_full_stop(w.text))}{advice}"
     if len(c.warnings) > MOST_WARNINGS:
         yield f"- and {len(c.warnings) - MOST_WARNINGS} more"
 

@@ -12,7 +12,7 @@ import numpy as np
 from etude.surface.factors import Cell, Floats, Space
 from etude.surface.plans import Learning, Lessons
 from etude.surface.samples import Known
-from etude.surface.subsample import few
+from etude.surface.subsample import subsample
 from etude.surface.surrogate import Fit, Predicted
 from etude.surface.surrogates.gaussian import Gaussian
 from etude.surface.surrogates.quadratic import Quadratic
@@ -106,7 +106,7 @@ class Chosen:
     name: str = "auto"
 
     def fit(self, space: Space, known: Known) -> Choice | None:
-        known = few(space, known)
+        known = subsample(space, known)
         fits = [surrogate.fit(space, known) for surrogate in self.surrogates]
         judged = tuple(
             judge(surrogate.name, fit, known) for surrogate, fit in zip(self.surrogates, fits, strict=True)

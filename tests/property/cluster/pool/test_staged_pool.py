@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from etude.cluster.pool.job import Job
 from etude.cluster.pool.job_status import RECORD
 from etude.cluster.pool.shell import Checks, script
-from etude.cluster.pool.staged_pool import packed, unpack
+from etude.cluster.pool.staged_pool import pack_files, unpack
 from etude.errors import EtudeError, MachineRefuses
 
 NAMES = st.text(
@@ -33,7 +33,7 @@ def test_what_went_comes_back_byte_for_byte(files: dict[str, bytes]) -> None:
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as two:
         for name, content in files.items():
             (Path(one) / name).write_bytes(content)
-        unpack(packed(job(Path(one))), job(Path(two)))
+        unpack(pack_files(job(Path(one))), job(Path(two)))
         assert {path.name: path.read_bytes() for path in Path(two).iterdir()} == files
 
 

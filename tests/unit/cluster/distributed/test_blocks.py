@@ -17,7 +17,7 @@ from etude.cluster.distributed import blocks
 from etude.cluster.distributed.blocks import LEAST, Blocks, shares
 from etude.cluster.distributed.jobs import Jobs
 from etude.cluster.distributed.part import new_part, parts_of
-from etude.cluster.distributed.request import document_of, stored
+from etude.cluster.distributed.request import document_of, stored_request
 from etude.cluster.pool.job import TRIES, Ended
 from etude.cluster.pool.journal import Journal
 from etude.cluster.pool.pool_config import PoolSpec
@@ -163,7 +163,7 @@ def test_a_controller_that_was_killed_is_gone_on_with_and_nothing_is_measured_tw
     plan = plan_of("a", "b", min_trials=7, max_trials=21, precision=0.0001, budget_s=1e9)
     with pytest.raises(Died):
         spread(plan, tmp_path, pool).run()
-    document, spec = stored(tmp_path) or ({}, PoolSpec())
+    document, spec = stored_request(tmp_path) or ({}, PoolSpec())
     assert (spec, document["pool"]["ended"]) == (PoolSpec("slurm"), None)
     spread(plan, tmp_path, pool).run()
     names = [name for name, _ in made.begun]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.cluster.pool.engine_only_pool import EngineOnlyPool, unfit
+from etude.cluster.pool.engine_only_pool import EngineOnlyPool, unsuitable_reason
 from etude.cluster.pool.job import Ended, How, Job
 from etude.cluster.pool.job_status import last_line
 from etude.errors import MachineRefuses
@@ -159,5 +159,5 @@ def test_a_node_that_cannot_bear_the_engine_is_told_as_such(
 
 @given(st.text())
 def test_whatever_a_node_says_is_an_answer(said: str) -> None:
-    found = unfit(said, "n1")
+    found = unsuitable_reason(said, "n1")
     assert found is None or found[0] in ("other-architecture", "no-space")

@@ -15,7 +15,7 @@ import pytest
 
 from etude.cluster.pool import local
 from etude.cluster.pool.job import Job
-from etude.cluster.pool.job_status import begun
+from etude.cluster.pool.job_status import read_begun
 from etude.cluster.pool.journal import Journal
 from etude.cluster.pool.journaled_pool import JournaledPool
 from etude.cluster.pool.local import LocalPool
@@ -151,7 +151,7 @@ def test_a_controller_that_is_killed_leaves_its_jobs_to_the_next(tmp_path: Path)
     assert told == [("a", "done"), ("b", "done")]
     assert (tmp_path / "ran").read_text() == "a\nb\n"
     assert Journal(tmp_path).unfinished() == ()
-    assert begun(tmp_path / "a") is not None
+    assert read_begun(tmp_path / "a") is not None
 
 
 def test_a_job_that_ran_on_another_machine_is_told_of_that_one(pool: LocalPool, tmp_path: Path) -> None:

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etude.cluster.pool.job import Job
-from etude.cluster.pool.job_status import Written, begun, end, last_line, written
+from etude.cluster.pool.job_status import Written, end, last_line, read_begun, read_end
 from etude.cluster.pool.shell import Checks
-from etude.cluster.pool.staging import StagedJob, laid, lay, note
+from etude.cluster.pool.staging import StagedJob, note, stage_job, staged_job
 from etude.errors import UsageError
 from support.profiles import examples
 
@@ -24,7 +24,7 @@ BARE = Checks(None)
 
 def ran(place: Path, *command: str, checks: Checks = BARE, **changes: object) -> tuple[int, Written | None]:
     job = Job(**{"name": "a", "command": command, "place": place, "directory": place} | changes)  # type: ignore[arg-type]
-    lay(job, StagedJob("t", 1.0), checks)
+    stage_job(job, StagedJob("t", 1.0), checks)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     done = subprocess.run(["sh", str(place / "job.sh")], env=environment, check=False, timeout=60)
     return done.returncode, end(place)
@@ -37,7 +37,7 @@ def test_a_job_writes_how_it_ended(tmp_path: Path) -> None:
     assert (code, ended.how, ended.code) == (3, "failed", 3)
     assert last_line(tmp_path / "a") == "said"
     assert ended.began_s <= ended.ended_s
-    began = begun(tmp_path / "a")
+    began = read_begun(tmp_path / "a")
     assert began is not None
     assert began.nodes == os.uname().nodename
 
@@ -88,7 +88,7 @@ def test_a_job_that_is_ended_by_a_signal_leaves_it_to_others_to_say_so(tmp_path:
     code, ended = ran(tmp_path, "sh", "-c", "kill -TERM $PPID")
     assert code == 143
     assert ended is None
-    assert begun(tmp_path) is not None
+    assert read_begun(tmp_path) is not None
 
 
 def test_a_variable_has_a_name(tmp_path: Path) -> None:
@@ -99,12 +99,12 @@ def test_a_variable_has_a_name(tmp_path: Path) -> None:
 def test_the_record_is_read_back_and_a_new_job_has_no_end(tmp_path: Path) -> None:
     ran(tmp_path, "true")
     assert end(tmp_path) is not None
-    lay(Job("a", ("true",), tmp_path, tmp_path), StagedJob("u", 2.0), BARE)
+    stage_job(Job("a", ("true",), tmp_path, tmp_path), StagedJob("u", 2.0), BARE)
     assert end(tmp_path) is None
-    assert laid(tmp_path) == StagedJob("u", 2.0)
+    assert staged_job(tmp_path) == StagedJob("u", 2.0)
     note(tmp_path, StagedJob("u", 2.0, "17"))
-    assert laid(tmp_path) == StagedJob("u", 2.0, "17")
-    assert laid(tmp_path / "none") is None
+    assert staged_job(tmp_path) == StagedJob("u", 2.0, "17")
+    assert staged_job(tmp_path / "none") is None
 
 
 @pytest.mark.parametrize("missing", ["how", "ended_s", "began_s", "nodes"])
@@ -121,7 +121,7 @@ def test_an_end_says_how_when_and_where(tmp_path: Path, missing: str) -> None:
     | st.recursive(st.none() | st.booleans() | st.floats() | st.text(max_size=5), st.lists)
 )
 def test_any_file_is_read_or_is_none(content: object) -> None:
-    written(content if isinstance(content, str) else str(content))
+    read_end(content if isinstance(content, str) else str(content))
 
 
 @settings(max_examples=examples(20))
@@ -130,5 +130,5 @@ def test_any_record_is_read_or_is_none(tmp_path_factory: pytest.TempPathFactory,
     place = tmp_path_factory.mktemp("place")
     for name in ("job.json", "end.json", "begun.json", "output"):
         (place / name).write_bytes(content)
-    laid(place), end(place), begun(place)
+    staged_job(place), end(place), read_begun(place)
     assert last_line(place).isprintable()

@@ -13,7 +13,7 @@ import pytest
 from etude.errors import CommandFailed, EtudeError, InputError
 from etude.machine.boot import record
 from etude.machine.boot.resume import GoOn, become, resume
-from etude.machine.boot.status import standing
+from etude.machine.boot.status import boot_status
 from etude.machine.boot.wait_for_boot import BootState
 from support.golden import Golden
 
@@ -126,23 +126,23 @@ def test_what_cannot_be_run_is_one_line(kept: Any, tmp_path: Path) -> None:
 
 def test_how_things_stand_is_said_without_changing_them(kept: Any, tmp_path: Path, golden: Golden) -> None:
     def said() -> str:
-        told = standing()
+        told = boot_status()
         known = replace(told, restart="RESTART", entries=[], no_entries=None)  # of this machine
         return "\n".join(known.lines()).replace(str(tmp_path), "TMP")
 
-    nothing, nothing_said = standing(), said()
+    nothing, nothing_said = boot_status(), said()
     assert (nothing.waits, nothing.refused, nothing.given_up) == (None, None, None)
     kept.register()
     before = record.path().read_bytes()
-    waits, waits_said = standing(), said()
+    waits, waits_said = boot_status(), said()
     assert waits.waits is not None
     assert (waits.waits.results, waits.waits.boots, waits.waits.most_boots) == (str(kept.directory), 0, 3)
     kept.state.chmod(0o666)
-    refused, refused_said = standing(), said()
+    refused, refused_said = boot_status(), said()
     assert refused.refused is not None
     assert record.path().read_bytes() == before
     record.give_up()
-    assert standing().given_up == str(record.stopped_path())
+    assert boot_status().given_up == str(record.stopped_path())
     golden("\n\n".join((nothing_said, waits_said, refused_said, said())))
 
 

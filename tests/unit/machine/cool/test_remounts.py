@@ -43,13 +43,13 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 def unmounted(machine: Machine, backing: str = "") -> None:
     """As a remount that is killed after its unmount leaves it."""
-    with pytest.raises(MachineRefuses), remounts.noted(MOUNT, "noatime,rw", backing):
+    with pytest.raises(MachineRefuses), remounts.noted_remounts(MOUNT, "noatime,rw", backing):
         machine.mounted, machine.broken = [], True
     machine.broken = False
 
 
 def test_nothing_is_left_of_a_remount_that_came_to_its_end(machine: Machine) -> None:
-    with remounts.noted(MOUNT, "rw", ""):
+    with remounts.noted_remounts(MOUNT, "rw", ""):
         pass
     assert (remounts.finish(), machine.done) == ([], [])
 
@@ -78,5 +78,5 @@ def test_what_cannot_be_mounted_is_kept_for_the_next_time(machine: Machine) -> N
 
 def test_another_remount_first_mounts_what_is_away(machine: Machine) -> None:
     unmounted(machine)
-    with remounts.noted(MOUNT, "rw", ""):
+    with remounts.noted_remounts(MOUNT, "rw", ""):
         assert len(machine.done) == 1

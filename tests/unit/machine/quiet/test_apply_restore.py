@@ -26,14 +26,14 @@ EVERYTHING = [*ALL, "cpus=3"]
 
 def test_all_operations_change_something_and_are_put_back_byte_for_byte(kernel: Kernel) -> None:
     before = kernel.seen()
-    outcome = apply_restore.on(parse(EVERYTHING), kernel)
+    outcome = apply_restore.apply(parse(EVERYTHING), kernel)
     assert set(outcome.done) == set(ALL)
     assert outcome.unavailable == {}
     assert kernel.read("sys/devices/system/cpu/cpufreq/policy1/scaling_governor") == "performance"
     assert kernel.read("proc/sys/vm/dirty_background_ratio") == "50"
     assert kernel.threads[20] == {0, 1, 2}
     assert kernel.seen() != before
-    assert apply_restore.off(kernel) == list(ALL)
+    assert apply_restore.restore(kernel) == list(ALL)
     assert kernel.seen() == before
     assert not apply_restore.file().exists()
 
@@ -44,7 +44,7 @@ def test_what_was_is_on_disk_before_anything_changes(kernel: Kernel) -> None:
         named = {item[0] for step in steps for item in step["items"]}
         assert what in named or what.startswith(("thread", "process", "swap")) or f"{what[:-6]}" in named
 
-    apply_restore.on(parse(EVERYTHING), replace(kernel, faults=look))
+    apply_restore.apply(parse(EVERYTHING), replace(kernel, faults=look))
 
 
 def test_the_ledger_is_synced_before_the_first_change(
@@ -52,7 +52,7 @@ def test_the_ledger_is_synced_before_the_first_change(
 ) -> None:
     story: list[str] = []
     monkeypatch.setattr(os, "fsync", lambda _: story.append("sync"))
-    apply_restore.on(parse(["aslr"]), replace(kernel, faults=story.append))
+    apply_restore.apply(parse(["aslr"]), replace(kernel, faults=story.append))
     assert story == ["sync", "sync", *["proc/sys/kernel/randomize_va_space"] * 2], "the file, and its name"
 
 
@@ -71,18 +71,18 @@ def test_random_sequences_with_failures_and_kills_always_restore(seed: int, kern
         words += [f"cpus={chance.choice(('3', '1', '2-3'))}"] if {"irqs", "shield"} & set(words) else []
         try:
             if chance.random() < 0.7:
-                apply_restore.on(parse(words), shaky)
+                apply_restore.apply(parse(words), shaky)
             else:
-                apply_restore.off(shaky)
+                apply_restore.restore(shaky)
         except (MachineRefuses, Killed):
             pass
-    apply_restore.off(kernel)
+    apply_restore.restore(kernel)
     assert kernel.seen() == before
     assert not apply_restore.file().exists()
 
 
 def test_a_failure_undoes_all_of_this_on_and_nothing_of_the_one_before(kernel: Kernel) -> None:
-    apply_restore.on(parse(["aslr"]), kernel)
+    apply_restore.apply(parse(["aslr"]), kernel)
     quiet = kernel.seen()
 
     def fault(what: str) -> None:
@@ -90,7 +90,7 @@ def test_a_failure_undoes_all_of_this_on_and_nothing_of_the_one_before(kernel: K
             raise OSError(errno.EROFS, "Read-only file system", what)
 
     with pytest.raises(MachineRefuses, match=r"\bwatchdogs: .*soft_watchdog"):
-        apply_restore.on(parse(["thp", "watchdogs"]), replace(kernel, faults=fault))
+        apply_restore.apply(parse(["thp", "watchdogs"]), replace(kernel, faults=fault))
     assert kernel.seen() == quiet
     assert [each.operation.name for each in apply_restore.in_force(kernel)] == ["aslr"]
 
@@ -102,45 +102,45 @@ def test_a_value_that_does_not_stay_is_a_failure(kernel: Kernel) -> None:
 
     deaf = Deaf(kernel.root, threads=kernel.threads)
     with pytest.raises(MachineRefuses, match=r"randomize_va_space .*'1'.*'2'"):
-        apply_restore.on(parse(["aslr"]), deaf)
+        apply_restore.apply(parse(["aslr"]), deaf)
 
 
 def test_what_does_not_go_back_is_kept_and_the_rest_goes_back(kernel: Kernel) -> None:
     before = kernel.seen()
-    apply_restore.on(parse(["aslr", "thp", "watchdogs"]), kernel)
+    apply_restore.apply(parse(["aslr", "thp", "watchdogs"]), kernel)
 
     def fault(what: str) -> None:
         if what.endswith("enabled"):
             raise OSError(errno.EROFS, "Read-only file system", what)
 
     with pytest.raises(MachineRefuses, match=r"\bthp: .*enabled: "):
-        apply_restore.off(replace(kernel, faults=fault))
+        apply_restore.restore(replace(kernel, faults=fault))
     assert kernel.read("proc/sys/kernel/randomize_va_space") == "1"
     assert kernel.read("proc/sys/kernel/nmi_watchdog") == "1"
     assert [each.operation.name for each in apply_restore.in_force(kernel)] == ["thp"]
-    apply_restore.off(kernel)
+    apply_restore.restore(kernel)
     assert kernel.seen() == before
 
 
 def test_off_twice_and_on_twice_are_as_once(kernel: Kernel) -> None:
     before = kernel.seen()
-    apply_restore.on(parse(EVERYTHING), kernel)
+    apply_restore.apply(parse(EVERYTHING), kernel)
     quiet = kernel.seen()
-    again = apply_restore.on(parse(EVERYTHING), kernel)
+    again = apply_restore.apply(parse(EVERYTHING), kernel)
     assert again.done == {}
     assert again.refused == {"irqs": [MANAGED]}, "what the kernel refuses is tried again"
     assert kernel.seen() == quiet
-    apply_restore.off(kernel)
-    assert apply_restore.off(kernel) == []
+    apply_restore.restore(kernel)
+    assert apply_restore.restore(kernel) == []
     assert kernel.seen() == before
 
 
 def test_an_operation_that_others_have_changed_since_goes_back_all_the_same(kernel: Kernel) -> None:
     before = kernel.seen()
-    apply_restore.on(parse(["perf", "writeback"]), kernel)
+    apply_restore.apply(parse(["perf", "writeback"]), kernel)
     kernel.write("proc/sys/kernel/perf_event_max_sample_rate", "777")  # as the kernel itself does under load
     kernel.write("proc/sys/vm/dirty_bytes", "4096000")
-    apply_restore.off(kernel)
+    apply_restore.restore(kernel)
     assert kernel.seen() == before
 
 
@@ -149,33 +149,33 @@ def test_an_operation_that_others_have_changed_since_goes_back_all_the_same(kern
 
 def test_after_a_restart_nothing_is_written_but_what_outlives_one_is_undone(kernel: Kernel) -> None:
     (kernel.root / "proc/self/mounts").write_text("/dev/sda1 / ext4 rw 0 0\n")  # /run is on the disk
-    apply_restore.on(parse(["logins", "aslr", "perf", "services"]), kernel)
+    apply_restore.apply(parse(["logins", "aslr", "perf", "services"]), kernel)
     assert (kernel.root / "etc/nologin").exists()
     kernel.boot("second-boot")
     kernel.write("proc/sys/kernel/randomize_va_space", "0")  # what this boot has made it
     kernel.process(20, "cron", state="T", start=7)  # another process of that number
     before = kernel.seen()
-    apply_restore.off(kernel)
+    apply_restore.restore(kernel)
     del before["etc/nologin"]
     assert kernel.seen() == before
     assert not apply_restore.file().exists()
 
 
 def test_a_refusal_of_logins_in_memory_is_gone_with_the_restart(kernel: Kernel) -> None:
-    apply_restore.on(parse(["logins"]), kernel)
+    apply_restore.apply(parse(["logins"]), kernel)
     assert (kernel.root / "run/nologin").read_text().startswith("Benchmarks run")
     kernel.boot("second-boot")
     (kernel.root / "run/nologin").write_text("Booting.\n")  # systemd's
-    apply_restore.off(kernel)
+    apply_restore.restore(kernel)
     assert (kernel.root / "run/nologin").read_text() == "Booting.\n"
 
 
 def test_on_after_a_restart_takes_what_is_now_for_what_was(kernel: Kernel) -> None:
-    apply_restore.on(parse(["aslr"]), kernel)
+    apply_restore.apply(parse(["aslr"]), kernel)
     kernel.boot("second-boot")
     kernel.write("proc/sys/kernel/randomize_va_space", "0")
-    apply_restore.on(parse(["aslr"]), kernel)
-    apply_restore.off(kernel)
+    apply_restore.apply(parse(["aslr"]), kernel)
+    apply_restore.restore(kernel)
     assert kernel.read("proc/sys/kernel/randomize_va_space") == "0"
 
 
@@ -184,15 +184,15 @@ def test_on_after_a_restart_takes_what_is_now_for_what_was(kernel: Kernel) -> No
 
 def test_a_script_puts_back_its_own_and_leaves_what_was_quiet_before(kernel: Kernel) -> None:
     before = kernel.seen()
-    apply_restore.on(parse(["aslr"]), kernel)
+    apply_restore.apply(parse(["aslr"]), kernel)
     by_hand = kernel.seen()
     script = apply_restore.Experiment(kernel)
     script.on(parse(["aslr", "thp", "governor"]))
-    assert set(apply_restore.recorded(kernel) or ()) == {"aslr", "thp", "governor"}
+    assert set(apply_restore.recorded_changes(kernel) or ()) == {"aslr", "thp", "governor"}
     script.off()
     assert kernel.seen() == by_hand
     script.off()
-    apply_restore.off(kernel)
+    apply_restore.restore(kernel)
     assert kernel.seen() == before
 
 
@@ -201,7 +201,7 @@ def test_one_script_at_a_time_keeps_a_machine_quiet_and_nobody_undoes_it_meanwhi
     script.on(parse(["thp"]))
     with pytest.raises(MachineRefuses, match="another experiment"):
         apply_restore.Experiment(kernel).on(parse(["aslr"]))
-    for act in (lambda: apply_restore.on(parse(["aslr"]), kernel), lambda: apply_restore.off(kernel)):
+    for act in (lambda: apply_restore.apply(parse(["aslr"]), kernel), lambda: apply_restore.restore(kernel)):
         with pytest.raises(MachineRefuses, match="QUIET"):
             act()
     script.off()
@@ -213,9 +213,9 @@ def test_what_a_killed_script_left_is_put_back_before_anything_else(kernel: Kern
     killed = apply_restore.Experiment(kernel)
     killed.on(parse(["thp"]))
     os.close(killed._lock or 0)  # the kernel does so when the process ends
-    apply_restore.on(parse(["aslr"]), kernel)
+    apply_restore.apply(parse(["aslr"]), kernel)
     assert [each.operation.name for each in apply_restore.in_force(kernel)] == ["aslr"]
-    apply_restore.off(kernel)
+    apply_restore.restore(kernel)
     assert kernel.seen() == before
 
 
@@ -249,7 +249,7 @@ def test_a_step_that_is_not_of_its_operation_is_refused_and_nothing_is_written(
 ) -> None:
     before = kernel.seen()
     put(place, json.dumps({"version": 1, "steps": [STEP | wrong]}))
-    for act in (lambda: apply_restore.off(kernel), lambda: apply_restore.on(parse(["aslr"]), kernel)):
+    for act in (lambda: apply_restore.restore(kernel), lambda: apply_restore.apply(parse(["aslr"]), kernel)):
         with pytest.raises(InputError, match=r"quiet\.json: step 1 "):
             act()
     assert kernel.seen() == before
@@ -259,7 +259,7 @@ def test_a_ledger_that_others_may_write_is_refused(kernel: Kernel, place: Path) 
     put(place, json.dumps({"version": 1, "steps": [STEP]}))
     apply_restore.file().chmod(0o666)
     with pytest.raises(InputError, match=f"^{apply_restore.file()}: "):
-        apply_restore.off(kernel)
+        apply_restore.restore(kernel)
 
 
 @settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -287,7 +287,7 @@ def test_whatever_stands_in_the_ledger_is_refused_in_one_line_or_undone(kernel: 
     put(apply_restore.directory(), text)
     said = ""
     try:
-        apply_restore.off(kernel)
+        apply_restore.restore(kernel)
     except EtudeError as error:
         said = str(error)
     assert "\n" not in said
@@ -305,7 +305,7 @@ def test_without_room_for_the_ledger_nothing_changes(kernel: Kernel, place: Path
     (place / "quiet.new").parent.mkdir()
     place.joinpath("quiet.json").mkdir()
     with pytest.raises(EtudeError):
-        apply_restore.on(parse(["aslr"]), kernel)
+        apply_restore.apply(parse(["aslr"]), kernel)
     assert kernel.seen() == before
 
 

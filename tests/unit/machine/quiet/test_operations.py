@@ -9,7 +9,7 @@ import pytest
 
 from etude.machine.quiet import apply_restore
 from etude.machine.quiet.cpus import mask, of_mask, ranges
-from etude.machine.quiet.status import standing
+from etude.machine.quiet.status import quiet_status
 from etude.machine.quiet.table import all_of, parse
 from support.quiet_kernel import Kernel
 
@@ -17,7 +17,7 @@ POLICY = "sys/devices/system/cpu/cpufreq/policy"
 
 
 def why_not(kernel: Kernel, *words: str) -> dict[str, str]:
-    return apply_restore.on(parse(words), kernel).unavailable
+    return apply_restore.apply(parse(words), kernel).unavailable
 
 
 @pytest.mark.parametrize("limit", ["0", "100"])
@@ -39,8 +39,8 @@ def test_swap_stays_on_where_memory_has_no_room_for_it(kernel: Kernel) -> None:
 
 
 def test_swap_is_turned_on_by_its_priority_and_as_fstab_says(kernel: Kernel) -> None:
-    apply_restore.on(parse(["swap"]), kernel)
-    apply_restore.off(kernel)
+    apply_restore.apply(parse(["swap"]), kernel)
+    apply_restore.restore(kernel)
     assert kernel.tools == [
         *("swapoff /dev/zram0", "swapoff /swap file", "swapoff /dev/sda2"),
         *("swapon --priority 5 --discard=pages /dev/sda2", "swapon /swap file", "swapon /dev/zram0"),
@@ -76,41 +76,41 @@ def test_ssh_stays_while_somebody_is_logged_in_over_it(kernel: Kernel) -> None:
 
 def test_a_refusal_of_logins_that_is_there_already_stays_as_it_is(kernel: Kernel) -> None:
     (kernel.root / "etc/nologin").write_text("maintenance\n")
-    assert apply_restore.on(parse(["logins"]), kernel).already == ["logins"]
-    apply_restore.off(kernel)
+    assert apply_restore.apply(parse(["logins"]), kernel).already == ["logins"]
+    apply_restore.restore(kernel)
     assert (kernel.root / "etc/nologin").read_text() == "maintenance\n"
 
 
 def test_anothers_refusal_of_logins_in_the_place_of_ours_stays(kernel: Kernel) -> None:
-    apply_restore.on(parse(["logins"]), kernel)
+    apply_restore.apply(parse(["logins"]), kernel)
     (kernel.root / "run/nologin").write_text("Going down.\n")
-    apply_restore.off(kernel)
+    apply_restore.restore(kernel)
     assert (kernel.root / "run/nologin").read_text() == "Going down.\n"
 
 
 def test_known_daemons_are_frozen_where_systemd_does_not_run(kernel: Kernel) -> None:
-    changes = apply_restore.on(parse(["services"]), kernel).done["services"]
+    changes = apply_restore.apply(parse(["services"]), kernel).done["services"]
     assert [each.item for each in changes] == ["process:cron:20:20", "process:cupsd:21:21"]
     assert {each.put for each in changes} == {"frozen"}
 
 
 def test_a_process_with_the_number_of_one_that_has_ended_is_left_alone(kernel: Kernel) -> None:
-    apply_restore.on(parse(["services", "shield", "cpus=3"]), kernel)
+    apply_restore.apply(parse(["services", "shield", "cpus=3"]), kernel)
     kernel.process(20, "make", state="T", start=999_999)
     kernel.threads[20] = {2}
-    apply_restore.off(kernel)
+    apply_restore.restore(kernel)
     assert " T " in (kernel.root / "proc/20/stat").read_text()
     assert kernel.threads[20] == {2}
 
 
 def test_what_is_born_behind_the_shield_gets_what_its_parent_had(kernel: Kernel) -> None:
-    apply_restore.on(parse(["shield", "cpus=3"]), kernel)
+    apply_restore.apply(parse(["shield", "cpus=3"]), kernel)
     assert (kernel.threads[20], kernel.threads[21], kernel.threads[22]) == ({0, 1, 2}, {1}, {0, 1, 2, 3})
     kernel.process(301, "child of cupsd", above=21, start=200_000)
     kernel.process(302, "grandchild", above=301, start=200_000)
     kernel.process(303, "pinned by itself", above=20, start=200_000)
     kernel.threads.update({301: {1}, 302: {0, 1, 2}, 303: {0}})
-    apply_restore.off(kernel)
+    apply_restore.restore(kernel)
     assert [kernel.threads[number] for number in (301, 302, 303)] == [{1, 3}, {0, 1, 2, 3}, {0}]
 
 
@@ -137,9 +137,9 @@ def test_the_limits_of_dirty_memory_are_put_back_in_the_unit_that_they_had(kerne
         kernel.write("proc/sys/vm/dirty_ratio", "9")
         kernel.write(f"proc/sys/vm/dirty_{kind}", value)
         before = kernel.seen()
-        apply_restore.on(parse(["writeback"]), kernel)
+        apply_restore.apply(parse(["writeback"]), kernel)
         kernel.write("proc/sys/vm/dirty_bytes", "123456")
-        apply_restore.off(kernel)
+        apply_restore.restore(kernel)
         assert kernel.seen() == before
 
 
@@ -147,24 +147,24 @@ def test_the_status_says_what_is_what_and_changes_nothing(kernel: Kernel) -> Non
     before = kernel.seen()
     (kernel.root / "sys/kernel/mm/transparent_hugepage/enabled").unlink()
     (kernel.root / "sys/kernel/mm/transparent_hugepage/defrag").unlink()
-    states = {row.name: row.state for row in standing(all_of(), kernel)}
+    states = {row.name: row.state for row in quiet_status(all_of(), kernel)}
     assert states["aslr"] == "available"
     assert states["thp"] == states["shield"] == "unavailable"
-    apply_restore.on(parse(["aslr"]), kernel)
-    (row,) = standing(parse(["aslr"]), kernel)
+    apply_restore.apply(parse(["aslr"]), kernel)
+    (row,) = quiet_status(parse(["aslr"]), kernel)
     assert (row.state, row.now, row.told) == ("held", "2", "held (1 changed)")
-    apply_restore.off(kernel)
+    apply_restore.restore(kernel)
     assert {**kernel.seen(), "x": 0}.keys() - before.keys() == {"x"}
 
 
 def test_what_is_in_force_stands_in_the_results_with_both_values(kernel: Kernel) -> None:
-    assert apply_restore.recorded(kernel) is None
-    apply_restore.on(parse(["aslr", "shield", "cpus=3"]), kernel)
-    found = apply_restore.recorded(kernel)
+    assert apply_restore.recorded_changes(kernel) is None
+    apply_restore.apply(parse(["aslr", "shield", "cpus=3"]), kernel)
+    found = apply_restore.recorded_changes(kernel)
     assert found is not None
     assert found["aslr"] == {"proc/sys/kernel/randomize_va_space": ["1", "2"]}
     assert [values for name, values in found["shield"].items() if re.search("0-3.*0-2", name)] == [["0", "4"]]
     kernel.write("proc/sys/kernel/randomize_va_space", "0")
-    assert set(apply_restore.recorded(replace(kernel)) or ()) == {"shield"}, (
+    assert set(apply_restore.recorded_changes(replace(kernel)) or ()) == {"shield"}, (
         "what others have changed since is not in force"
     )

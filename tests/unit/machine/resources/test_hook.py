@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from etude.errors import MachineRefuses
 from etude.machine.resources.ledger import Ledger
 from etude.machine.resources.resource import Setting, limited
-from etude.machine.resources.table import Hook, filled
+from etude.machine.resources.table import Hook, with_defaults
 
 
 def test_a_hook_is_run_with_its_level_and_undone(tmp_path: Path) -> None:
@@ -54,11 +54,11 @@ def test_a_hook_knows_what_other_resources_gave(tmp_path: Path, ledger: Ledger) 
 
 
 def test_braces_of_the_shell_stay() -> None:
-    assert filled("echo ${list} {1..3}; { true; }", {"level": "1"}) == "echo ${list} {1..3}; { true; }"
+    assert with_defaults("echo ${list} {1..3}; { true; }", {"level": "1"}) == "echo ${list} {1..3}; { true; }"
 
 
 @given(st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=30))
 def test_a_level_is_one_word_of_the_shell(level: str) -> None:
     import shlex
 
-    assert shlex.split(filled("run {level} end", {"level": level})) == ["run", level, "end"]
+    assert shlex.split(with_defaults("run {level} end", {"level": level})) == ["run", level, "end"]

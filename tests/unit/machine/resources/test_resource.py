@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from etude.errors import InputError, Interrupted, MachineRefuses
-from etude.machine.resources.ledger import FILE, Ledger, held
+from etude.machine.resources.ledger import FILE, Ledger, held_entries
 from etude.machine.resources.resource import Setting, limited, undo_left
 
 
@@ -111,7 +111,7 @@ def test_a_signal_while_undoing_waits_for_its_end(tmp_path: Path, monkeypatch) -
 
 def test_what_a_killed_process_left_is_undone(tmp_path: Path) -> None:
     file = tmp_path / "a"
-    with held(tmp_path / "l") as ledger:
+    with held_entries(tmp_path / "l") as ledger:
         Standin(file).apply("1", Setting(), ledger)  # and killed here
     assert undo_left(tmp_path / "l") == ["remove_file"]
     assert not file.exists()
@@ -122,7 +122,7 @@ def test_what_a_killed_process_left_is_undone(tmp_path: Path) -> None:
 
 def test_what_was_left_is_undone_before_levels_are_applied(tmp_path: Path) -> None:
     old = tmp_path / "old"
-    with held(tmp_path / "l") as ledger:
+    with held_entries(tmp_path / "l") as ledger:
         Standin(old).apply("1", Setting(), ledger)
     with limited({}, {}, tmp_path / "l"):
         assert not old.exists()

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from etude.peak.harnesses.known_server import limited, window, with_drained
-from etude.peak.window import together
+from etude.peak.harnesses.known_server import is_limited, window, with_drained
+from etude.peak.window import joined_windows
 from etude.results.histograms import encode
 
 
@@ -34,7 +34,7 @@ def test_what_was_drained_belongs_to_the_last_window_and_takes_no_time() -> None
     assert last.latency is not None
     assert last.latency.counts.tolist() == [1, 2, 1]
     assert sorted(last.latency.values.tolist()) == last.latency.values.tolist()
-    assert together(found).percentile_s(100) == pytest.approx(0.050, rel=1e-3)
+    assert joined_windows(found).percentile_s(100) == pytest.approx(0.050, rel=1e-3)
 
 
 def test_without_anything_drained_windows_stay_as_they_are() -> None:
@@ -48,7 +48,7 @@ def test_the_generator_is_the_limit_where_it_needs_its_cpu_and_the_server_where_
     def end(cpu: float) -> dict[str, Any]:
         return {"summary": {"cpu": cpu}}
 
-    assert limited({"waiting": 0}, end(0.2)) is None
-    assert limited({"waiting": 7}, end(0.2)) == "server"
-    assert limited({"waiting": 7}, end(0.85)) == "generator"
-    assert limited({}, end(0.1)) is None
+    assert is_limited({"waiting": 0}, end(0.2)) is None
+    assert is_limited({"waiting": 7}, end(0.2)) == "server"
+    assert is_limited({"waiting": 7}, end(0.85)) == "generator"
+    assert is_limited({}, end(0.1)) is None

@@ -24,7 +24,7 @@ from etude.peak.harnesses.readers import (
 )
 from etude.peak.harnesses.tools.pgbench import Pgbench
 from etude.peak.harnesses.tools.sysbench import checkpoints
-from etude.peak.window import together
+from etude.peak.window import joined_windows
 from etude.results.histograms import encode
 from etude.units.parsing import MILLISECOND, ONE, PER_SECOND
 from support.places import DATA
@@ -58,7 +58,7 @@ def test_a_windows_mean_is_that_of_its_histogram() -> None:
     line = json.dumps({"duration_s": 1, "completed": 2, "latency": encode([10_000_000, 30_000_000])})
     (told,) = Windows(run()).feed(line + "\n")
     assert told.window.mean_s == pytest.approx(0.02, rel=1e-3)
-    assert together([told.window]).percentile_s(50) == pytest.approx(0.01, rel=1e-3)
+    assert joined_windows([told.window]).percentile_s(50) == pytest.approx(0.01, rel=1e-3)
 
 
 def test_how_late_requests_were_is_read_and_has_to_be_a_time() -> None:
@@ -195,8 +195,8 @@ def test_json_paths_make_one_window_with_the_percentiles_that_are_known() -> Non
     (told,) = reader.end()
     assert (told.window.completed, told.window.failed, told.window.offered) == (270, 3, 300)
     assert told.window.mean_s == pytest.approx(0.012)
-    assert together([told.window]).percentile_s(50) == pytest.approx(0.010)
-    assert together([told.window]).percentile_s(95) == pytest.approx(0.040)
+    assert joined_windows([told.window]).percentile_s(50) == pytest.approx(0.010)
+    assert joined_windows([told.window]).percentile_s(95) == pytest.approx(0.040)
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ def test_pgbenchs_log_is_windows_while_it_is_written(tmp_path: Path) -> None:
     assert first.busy_s == pytest.approx(97 * 0.020)
     assert [each.window.duration_s for each in rest] == pytest.approx([1.0, 0.61])
     assert rest[-1].window.mean_s == pytest.approx(0.120)
-    assert together([rest[-1].window]).percentile_s(95) == pytest.approx(0.120, rel=0.01)
+    assert joined_windows([rest[-1].window]).percentile_s(95) == pytest.approx(0.120, rel=0.01)
 
 
 def test_httperf_with_a_slow_answer_is_not_late_but_one_that_took_longer_is() -> None:
@@ -272,7 +272,7 @@ def test_httperf_with_a_slow_answer_is_not_late_but_one_that_took_longer_is() ->
     assert told.window.offered == 570
     assert told.window.mean_s == pytest.approx(0.0028)
     assert int(told.window.latency.counts.sum()) == 570
-    assert together([told.window]).percentile_s(50) == pytest.approx(0.001)
+    assert joined_windows([told.window]).percentile_s(50) == pytest.approx(0.001)
     late = TOOLS["httperf"].reader(run(load=190.0))
     late.feed(text.replace("test-duration 3.009", "test-duration 4.009"))
     assert late.end()[0].window.offered == pytest.approx(757, abs=1)
@@ -326,7 +326,7 @@ def test_lines_of_requests_are_windows_while_they_come(kind: str, line: Callable
     assert first.sent is None
     assert [each.window.duration_s for each in rest] == pytest.approx([1.0, 1.0])
     assert rest[-1].window.mean_s == pytest.approx(0.118, abs=0.003)
-    assert together([rest[-1].window]).percentile_s(95) == pytest.approx(0.120, rel=0.01)
+    assert joined_windows([rest[-1].window]).percentile_s(95) == pytest.approx(0.120, rel=0.01)
 
 
 def test_heys_lines_are_windows_by_when_requests_end() -> None:

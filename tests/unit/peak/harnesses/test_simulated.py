@@ -11,9 +11,9 @@ from etude.peak.goal import Criterion, Goal
 from etude.peak.harnesses.curves import CURVES, TROUBLED, Curve, Mannered, Manners, manners_of
 from etude.peak.harnesses.noise import QUIET
 from etude.peak.harnesses.simulated import SimulatedServer
-from etude.peak.slo_ratio import reading
+from etude.peak.slo_ratio import slo_ratio_of
 from etude.peak.task import Trial, TrialRequest
-from etude.peak.window import together
+from etude.peak.window import joined_windows
 
 GOAL = Goal((Criterion("mean", 0.040),))
 MM1 = CURVES["mm1"]
@@ -33,7 +33,7 @@ def offer(load: float = 800.0, runlength_s: float = 180.0) -> TrialRequest:
 
 
 def mean_s(trial: Trial) -> float:
-    mean = together(trial.windows).mean_s
+    mean = joined_windows(trial.windows).mean_s
     assert mean is not None
     return mean
 
@@ -139,18 +139,18 @@ def test_a_run_length_that_is_no_multiple_of_windows_ends_in_a_short_one():
 def test_well_above_saturation_completions_lag_what_is_offered(name):
     server = SimulatedServer(CURVES[name], 1000, 1)
     beyond = server.run(offer(3000), never)
-    whole = together(beyond.windows)
+    whole = joined_windows(beyond.windows)
     assert beyond.limited == "server"
     assert whole.completed < 0.7 * whole.offered
-    assert reading(GOAL, beyond) == 50
+    assert slo_ratio_of(GOAL, beyond) == 50
     below = server.run(offer(950), never)
     assert below.limited is None
-    assert together(below.windows).completed == together(below.windows).offered
+    assert joined_windows(below.windows).completed == joined_windows(below.windows).offered
 
 
 def test_a_thrashing_server_completes_less_the_more_is_asked_of_it():
     server = SimulatedServer(TROUBLED["thrashing"], 1000, 1)
-    done = [together(server.run(offer(load), never).windows) for load in (1000, 1500, 3000)]
+    done = [joined_windows(server.run(offer(load), never).windows) for load in (1000, 1500, 3000)]
     assert done[0].completed > done[1].completed > done[2].completed
     assert [whole.failed for whole in done[:1]] == [0]
     assert done[2].failed == done[2].offered - done[2].completed

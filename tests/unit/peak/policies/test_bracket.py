@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from etude.peak.policies.belief.evidence import gathered
+from etude.peak.policies.belief.evidence import evidence_of
 from etude.peak.policies.bracket import Bracket, side, tolerance
 from etude.peak.search import search
 from etude.peak.task import TrialRequest
@@ -29,7 +29,7 @@ def test_its_middle_is_near_the_peak(curve) -> None:  # type: ignore[no-untyped-
 
 def test_a_side_is_clear_only_beyond_the_noise() -> None:
     def known(*readings: list[float]) -> int:
-        return side(task(), gathered(task(), [trial(100, each) for each in readings]))
+        return side(task(), evidence_of(task(), [trial(100, each) for each in readings]))
 
     assert known([0.2] * 6) == -1
     assert known([8.0] * 6) == 1

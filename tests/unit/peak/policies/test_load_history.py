@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from etude.peak.goal import Criterion, Goal
-from etude.peak.policies.load_history import LoadHistory, allowed, half_width, side, sides
+from etude.peak.policies.load_history import LoadHistory, allowed_load, half_width, side_of, sides_of
 from etude.peak.slo_ratio import Reading
 from support.standin import GOAL, task, trial, trials
 
@@ -55,26 +55,26 @@ def test_the_interval_is_students_up_to_thirty_trials_and_normal_above():
     ids=str,
 )
 def test_an_interval_that_touches_the_region_is_near(share, where):
-    assert side(task(), Reading(100.0, (share, share))) == where
+    assert side_of(task(), Reading(100.0, (share, share))) == where
 
 
 def test_the_side_is_told_at_95_percent_whatever_the_answer_is_to_have():
     visit = Reading(100.0, (0.80, 0.81))  # ± 0.064 at 95 %, ± 0.32 at 99 %
-    assert side(task(confidence=0.99), visit) == "fine"
+    assert side_of(task(confidence=0.99), visit) == "fine"
 
 
 def test_the_lower_part_counts_where_loads_contradict_each_other():
     visits = [
         Reading(load, (share, share)) for load, share in ((50, 0.2), (100, 2.0), (200, 0.3), (400, 3.0))
     ]
-    assert sides(task(), visits) == (50, 100)
-    assert sides(task(), visits[:1]) == (50, math.inf)
-    assert sides(task(), visits[1:2]) == (0, 100)
+    assert sides_of(task(), visits) == (50, 100)
+    assert sides_of(task(), visits[:1]) == (50, math.inf)
+    assert sides_of(task(), visits[1:2]) == (0, 100)
 
 
 @given(st.floats(-1e6, 1e6), st.floats(1.0, 500.0), st.floats(1.0, 500.0), st.booleans())
 def test_an_allowed_load_is_within_the_bounds_and_whole_where_it_must_be(load, lowest, more, whole):
     bounded = replace(task(), lowest=lowest, highest=lowest + more, whole=whole)
-    found = allowed(bounded, load)
+    found = allowed_load(bounded, load)
     assert lowest <= found <= lowest + more
     assert not whole or found == int(found)

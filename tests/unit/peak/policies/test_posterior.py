@@ -13,9 +13,9 @@ from etude.peak import diagnostics
 from etude.peak.diagnostics import findings
 from etude.peak.goal import Criterion, Goal
 from etude.peak.policies.belief.choice import GROWTH
-from etude.peak.policies.belief.evidence import gathered
-from etude.peak.policies.belief.grid import believed
-from etude.peak.policies.belief.second_looks import ABOVE, FEW, LOOK_WINDOWS, calm_windows, shedding
+from etude.peak.policies.belief.evidence import evidence_of
+from etude.peak.policies.belief.grid import posterior_of
+from etude.peak.policies.belief.second_looks import ABOVE, FEW, LOOK_WINDOWS, calm_windows, is_shedding
 from etude.peak.policies.belief.target import TargetCheck
 from etude.peak.policies.posterior import (
     MOST_LOOK_WINDOWS,
@@ -23,10 +23,10 @@ from etude.peak.policies.posterior import (
     SEEN,
     WATCHED,
     Posterior,
-    stands,
+    finding_stands,
 )
 from etude.peak.policies.posterior import answer as answer_of
-from etude.peak.search import search, spent
+from etude.peak.search import benchmarking_time_s, search
 from etude.peak.task import Answer, Task, Trial, TrialRequest
 from etude.peak.window import Window
 from etude.results.histograms import Counted
@@ -64,7 +64,7 @@ def test_it_is_within_10_percent_of_the_peak(curve: Curve) -> None:
     assert covered >= 9
     assert kept >= 9
     if curve in (mm1, knee):
-        spans = [spent(server.made) for server in servers]
+        spans = [benchmarking_time_s(server.made) for server in servers]
         assert np.mean(spans) < 0.44 * 1.3 * 3600, "with the second trials that guard against modes"
         assert np.mean([trial.ended == "early" for server in servers for trial in server.made]) > 0.9
 
@@ -100,7 +100,7 @@ def test_a_good_seed_makes_it_cheaper() -> None:
         servers = [(Server(mm1, peak, seed), peak) for seed, peak in enumerate(peaks(4))]
         for server, peak in servers:
             searched(server, task(seed_load=0.97 * peak if seeded else None))
-        return sum(spent(server.made) for server, _ in servers)
+        return sum(benchmarking_time_s(server.made) for server, _ in servers)
 
     assert hours(seeded=True) < 0.8 * hours(seeded=False)
 
@@ -271,7 +271,7 @@ def test_answers_rest_on_enough_calm_windows_to_show_a_stall_of_one_in_twenty() 
     for seed, peak in enumerate(peaks(6, seed=2)):
         server = Server(mm1, peak, seed)
         searched(server, task())
-        seen.append(calm_windows(gathered(task(), server.made)))
+        seen.append(calm_windows(evidence_of(task(), server.made)))
     assert np.median(seen) >= FEW
     assert np.mean(seen) >= 0.75 * SEEN
 
@@ -327,7 +327,7 @@ def test_a_look_well_above_ends_when_its_side_is_told() -> None:
 def test_the_last_trial_goes_on_until_stalls_would_have_shown() -> None:
     server = Server(mm1, 400.0, 3)
     searched(server, task())
-    calm = [calm_windows(gathered(task(), server.made[: n + 1])) for n in range(len(server.made))]
+    calm = [calm_windows(evidence_of(task(), server.made[: n + 1])) for n in range(len(server.made))]
     place = next(n for n, windows in enumerate(calm) if windows >= SEEN)
     before, last = server.made[:place], server.made[place]
     offer = TrialRequest(last.load, 180.0, "")
@@ -348,11 +348,11 @@ def test_a_peak_stands_where_a_stall_now_and_then_is_left_out_and_not_where_they
     stalled = [trial(100, [0.1] * 11 + [0.65]), *calm]
     (finding,) = findings(task(), stalled)
     assert stalls_share(stalled) < MOST_STALLED
-    assert stands(task(), stalled, TargetCheck(398.0, 0.97, True), finding)
-    assert not stands(task(), stalled, TargetCheck(330.0, 0.97, True), finding)
+    assert finding_stands(task(), stalled, TargetCheck(398.0, 0.97, True), finding)
+    assert not finding_stands(task(), stalled, TargetCheck(330.0, 0.97, True), finding)
     often_so = [trial(100, [0.1] * 10 + [3.0] * 2), *calm]
     assert stalls_share(often_so) > MOST_STALLED
-    assert not stands(task(), often_so, TargetCheck(398.0, 0.97, True), findings(task(), often_so)[0])
+    assert not finding_stands(task(), often_so, TargetCheck(398.0, 0.97, True), findings(task(), often_so)[0])
 
 
 def stalls_share(trials: list[Trial]) -> float:
@@ -364,11 +364,11 @@ def test_a_peak_stands_where_above_it_less_is_answered_and_not_where_a_lower_loa
     thrashing = [trial(400, [0.9] * 8), Trial(600, 180.0, (failed,) * 4, 210.0, "early", "server")]
     (finding,) = findings(task(), thrashing)
     assert finding.kind == "non-monotone"
-    assert stands(task(), thrashing, TargetCheck(405.0, 0.97, True), finding)
+    assert finding_stands(task(), thrashing, TargetCheck(405.0, 0.97, True), finding)
     dip = [trial(load, [reading] * 12) for load, reading in ((100, 0.8), (200, 0.3)) for _ in range(2)]
     (finding,) = findings(task(), dip)
     assert finding.kind == "non-monotone"
-    assert not stands(task(), dip, TargetCheck(405.0, 0.97, True), finding)
+    assert not finding_stands(task(), dip, TargetCheck(405.0, 0.97, True), finding)
 
 
 def test_before_an_answer_a_load_well_above_is_tried_where_requests_failed(golden: Golden) -> None:
@@ -384,13 +384,13 @@ def test_before_an_answer_a_load_well_above_is_tried_where_requests_failed(golde
 def test_where_requests_failed_in_an_overload_a_load_well_above_is_tried() -> None:
     failed = tuple(Window(10.0, 4500, 3900, 600, 0.03) for _ in range(4))
     made = [trial(400, [0.8] * 8), Trial(450, 180.0, failed, 210.0, "early", "server")]
-    offered = shedding(task(), made, 420.0, 5000.0)
+    offered = is_shedding(task(), made, 420.0, 5000.0)
     assert offered is not None
     assert offered.load == pytest.approx(630)
-    assert shedding(task(), [*made, trial(640, [3.0] * 2)], 420.0, 5000.0) is None
+    assert is_shedding(task(), [*made, trial(640, [3.0] * 2)], 420.0, 5000.0) is None
     queued = tuple(Window(10.0, 4500, 3900, 0, 0.03) for _ in range(4))
     assert (
-        shedding(task(), [made[0], Trial(450, 180.0, queued, 210.0, "early", "server")], 420.0, 5000.0)
+        is_shedding(task(), [made[0], Trial(450, 180.0, queued, 210.0, "early", "server")], 420.0, 5000.0)
         is None
     )
 
@@ -430,7 +430,7 @@ def test_a_trial_whose_side_is_clear_ends_early_and_one_near_the_limit_goes_on()
 
 
 def test_trials_that_tell_nothing_count_for_nothing() -> None:
-    known = gathered(task(), [trial(50, []), trial(60, [0.2, 0.2], limited="generator"), trial(70, [0.2])])
+    known = evidence_of(task(), [trial(50, []), trial(60, [0.2, 0.2], limited="generator"), trial(70, [0.2])])
     assert [(each.load, each.order) for each in known] == [(70, 2)]
 
 
@@ -457,7 +457,10 @@ def test_a_prediction_that_counts_as_a_trial_spares_some_and_does_not_mislead_wh
             assert abs(answer.rate / peak - 1) <= 0.1, off
             searched(other, what)
             if off < 1:
-                counted, not_counted = counted + spent(server.made), not_counted + spent(other.made)
+                counted, not_counted = (
+                    counted + benchmarking_time_s(server.made),
+                    not_counted + benchmarking_time_s(other.made),
+                )
     assert counted < 0.8 * not_counted
 
 
@@ -473,14 +476,14 @@ def test_a_prediction_that_is_wrong_costs_time_and_not_the_answer() -> None:
 def test_shapes_of_similar_configurations_save_trials() -> None:
     first = Server(slow, 400.0, 1)
     searched(first, task())
-    known = believed(task(), gathered(task(), first.made)).shapes()
+    known = posterior_of(task(), evidence_of(task(), first.made)).shapes()
     spared = 0.0
     for seed, peak in enumerate(peaks(8), 2):
         seeded = task(seed_load=0.97 * peak, seed_spread=0.05)
         without, told = Server(slow, peak, seed), Server(slow, peak, seed)
         searched(without, seeded)
         searched(told, replace(seeded, seed_shapes=known))
-        spared += spent(without.made) - spent(told.made)
+        spared += benchmarking_time_s(without.made) - benchmarking_time_s(told.made)
     assert spared > 0
 
 
@@ -489,7 +492,7 @@ def test_a_whole_rate_below_the_interval_of_the_belief_is_in_its_own() -> None:
     made = [
         trial(load, [reading] * 8) for load, reading in ((60.0, 0.8), (60.0, 0.8), (75.0, 1.4), (75.0, 1.4))
     ]
-    belief = believed(what, gathered(what, made))
+    belief = posterior_of(what, evidence_of(what, made))
     low = belief.quantile(0.05)
     answer = answer_of(what, made, belief, TargetCheck(math.floor(low) - 1.0, 0.9, True), "")
     assert answer.rate is not None

@@ -10,12 +10,12 @@ import pytest
 from etude.peak.goal import Goal
 from etude.peak.harnesses.request_queue import TROUBLES, RequestQueue
 from etude.peak.machine_state import MachineState
-from etude.peak.policies.belief.confirmation import disturbed, unconfirmed
-from etude.peak.policies.belief.evidence import Evidence, gathered
-from etude.peak.policies.belief.grid import believed
+from etude.peak.policies.belief.confirmation import disturbed_trials, unconfirmed_loads
+from etude.peak.policies.belief.evidence import Evidence, evidence_of
+from etude.peak.policies.belief.grid import posterior_of
 from etude.peak.policies.belief.modes import AGREED, slow_share
-from etude.peak.policies.belief.target import held
-from etude.peak.policies.posterior import Posterior, once_more, surprising, usable
+from etude.peak.policies.belief.target import is_target_met
+from etude.peak.policies.posterior import Posterior, is_surprising, once_more, usable_trials
 from etude.peak.search import search
 from etude.peak.task import Answer, Task, Trial, TrialRequest
 from support.policy_simulator import task, trial
@@ -82,27 +82,27 @@ def test_disturbed_trials_give_no_wrong_rate_that_is_kept() -> None:
 
 def test_a_trial_that_is_slower_than_two_that_agree_is_disturbed() -> None:
     made = [trial(400.0, [0.5] * 8), trial(400.0, [3.0] * 3), trial(400.0, [0.52] * 8)]
-    assert [each.order for each in disturbed(gathered(task(), made))] == [1]
-    assert disturbed(gathered(task(), made[:2])) == []
+    assert [each.order for each in disturbed_trials(evidence_of(task(), made))] == [1]
+    assert disturbed_trials(evidence_of(task(), made[:2])) == []
 
 
 def test_steal_time_is_a_reason_to_repeat_a_trial_and_to_leave_a_slower_one_out() -> None:
     quiet, steal = MachineState(0.0), MachineState(0.3)
 
     def known(*trials: tuple[float, list[float], MachineState]) -> list[Evidence]:
-        return gathered(task(), [replace(trial(load, w), machine=m) for load, w, m in trials])
+        return evidence_of(task(), [replace(trial(load, w), machine=m) for load, w, m in trials])
 
     fine = [(300.0, [0.5] * 8, quiet)] * 2
     slow, again = (400.0, [3.0] * 8, steal), (400.0, [0.5] * 8, quiet)
     # Two that agree would be enough, had they not both been disturbed.
-    assert [load for load, _ in unconfirmed(known(*fine, slow, slow))] == [400.0]
-    assert unconfirmed(known(*fine, slow, slow, slow)) == []
+    assert [load for load, _ in unconfirmed_loads(known(*fine, slow, slow))] == [400.0]
+    assert unconfirmed_loads(known(*fine, slow, slow, slow)) == []
     calm = (400.0, [3.0] * 8, quiet)
-    assert unconfirmed(known(*fine, calm, calm)) == []
+    assert unconfirmed_loads(known(*fine, calm, calm)) == []
     # One without steal time is believed rather than a slower one with it; a quicker one is no disturbance.
-    assert [each.order for each in disturbed(known(*fine, slow, again))] == [2]
-    assert disturbed(known(*fine, (400.0, [0.5] * 8, steal), calm)) == []
-    assert disturbed(known(*fine, calm, again)) == []
+    assert [each.order for each in disturbed_trials(known(*fine, slow, again))] == [2]
+    assert disturbed_trials(known(*fine, (400.0, [0.5] * 8, steal), calm)) == []
+    assert disturbed_trials(known(*fine, calm, again)) == []
 
 
 def test_a_load_that_is_too_much_is_tried_again_before_an_answer_rests_on_it() -> None:
@@ -124,18 +124,18 @@ CLIFF = [
 
 
 def test_a_load_that_is_too_much_against_the_curve_below_it_takes_three_trials() -> None:
-    known = gathered(task(), CLIFF)
-    assert surprising(task(), usable(known), 135.0)
+    known = evidence_of(task(), CLIFF)
+    assert is_surprising(task(), usable_trials(known), 135.0)
     offer = once_more(task(), known, 126.0)
     assert offer is not None
     assert offer.load == 135.0
-    assert once_more(task(), gathered(task(), [*CLIFF, CLIFF[-1]]), 126.0) is None
+    assert once_more(task(), evidence_of(task(), [*CLIFF, CLIFF[-1]]), 126.0) is None
 
 
 def test_a_load_that_is_clearly_fine_is_not_tried_again_for_no_disturbance_makes_a_trial_quicker() -> None:
     def again(fine: float) -> list[float]:
         made = [trial(400.0, [fine] * 8), *[trial(500.0, [9.0] * 3)] * 2]
-        return [load for load, _ in unconfirmed(gathered(task(), made))]
+        return [load for load, _ in unconfirmed_loads(evidence_of(task(), made))]
 
     assert again(0.3) == []
     assert again(0.8) == [400.0]
@@ -146,10 +146,10 @@ def test_a_load_that_is_too_much_is_not_tried_again_where_the_answer_stands_with
     made += [trial(380.0, [0.75] * 18), trial(380.0, [0.75] * 18), trial(460.0, [10.0] * 2)]
 
     def again(trials: list[Trial], rate: float) -> float | None:
-        offer = once_more(task(), gathered(task(), trials), rate)
+        offer = once_more(task(), evidence_of(task(), trials), rate)
         return None if offer is None else offer.load
 
-    assert 460.0 in [load for load, _ in unconfirmed(gathered(task(), made))]
+    assert 460.0 in [load for load, _ in unconfirmed_loads(evidence_of(task(), made))]
     assert again(made, 418.0) is None
     assert again(made, 440.0) == 460.0
     # A mark that the overload before has left may be all that made it too much.
@@ -172,11 +172,11 @@ def test_the_rate_allows_for_stalls_that_no_window_has_shown() -> None:
     def answered(below: float, of_limit: float) -> tuple[float, float]:
         fine, over = trial(below, [of_limit] * 18), [trial(550.0, [17.0] * n) for n in (2, 3)]
         made = [trial(119.0, [0.06] * 8), fine, *over, fine]
-        known = usable(gathered(task(), made))
+        known = usable_trials(evidence_of(task(), made))
         answer = Posterior().best(task(), made, "")
         assert answer.rate is not None
         assert answer.confidence >= task().confidence
-        return answer.rate, held(task(), believed(task(), known), known).rate
+        return answer.rate, is_target_met(task(), posterior_of(task(), known), known).rate
 
     rate, middle = answered(417.0, 0.66)
     assert middle > 1.1 * 400.0
@@ -194,12 +194,12 @@ def test_where_trials_disagree_a_load_that_is_too_much_takes_four_and_says_nothi
         trial(400.0, [0.08] * 6),
     ]
     made += [trial(430.0, [0.1] * 8), *[trial(480.0, [50.0] * 3)] * 3]
-    known = gathered(task(), made)
+    known = evidence_of(task(), made)
     assert slow_share(known) == 1 / (2 + AGREED)
     offer = once_more(task(), known, 440.0)
     assert offer is not None
     assert offer.load == 480.0
-    assert once_more(task(), gathered(task(), [*made, made[-1]]), 440.0) is None
+    assert once_more(task(), evidence_of(task(), [*made, made[-1]]), 440.0) is None
 
 
 def test_trials_that_were_slow_in_a_row_are_not_believed_because_they_agree() -> None:

@@ -85,7 +85,7 @@ def nodes(text: str) -> tuple[Node, ...]:
     return tuple(found)
 
 
-def accounted(text: str) -> Seen | None:
+def accounted_jobs(text: str) -> Seen | None:
     """The last of `sacct -n -P -X -o ACCOUNTING_FORMAT`: of a job that was requeued, its last run."""
     last = None
     for id, state, code, started, ended, nodes_of in _rows(text, 6):

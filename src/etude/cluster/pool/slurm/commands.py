@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from etude.cluster.pool.slurm.answers import ACCOUNTING_FORMAT, NODE_FORMAT, QUEUE_FORMAT, Node, Seen
-from etude.cluster.pool.slurm.answers import accounted as read_accounted
+from etude.cluster.pool.slurm.answers import accounted_jobs as read_accounted
 from etude.cluster.pool.slurm.answers import job as read_job
 from etude.cluster.pool.slurm.answers import nodes as read_nodes
 from etude.cluster.pool.slurm.answers import queue as read_queue
@@ -41,7 +41,7 @@ class Unanswered(MachineRefuses):
         self.last = last or text
 
 
-def silent(error: Unanswered, seconds: float) -> Unanswered:
+def is_unanswered(error: Unanswered, seconds: float) -> Unanswered:
     """The one line for a Slurm that has not answered for so long."""
     return Unanswered(
         f"Slurm has not answered for {seconds:g} s: {error}; jobs under way go on: wait until it answers "
@@ -120,7 +120,7 @@ class Slurm:
                 return self._once(words)
             except Unanswered as error:
                 if waited >= patience_s:
-                    raise silent(error, patience_s) if patience_s else error from None
+                    raise is_unanswered(error, patience_s) if patience_s else error from None
             self._pause(pause)
             waited, pause = waited + pause, min(2 * pause, LONGEST_PAUSE_S)
 

@@ -14,14 +14,14 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from etude.cluster.pool.job import Ended, How, Job
-from etude.cluster.pool.job_status import SCRIPT, Written, begun, by_itself, end
+from etude.cluster.pool.job_status import SCRIPT, Written, by_itself, end, read_begun
 from etude.cluster.pool.pool_config import PoolSpec
 from etude.cluster.pool.shell import Checks
 from etude.cluster.pool.slurm import states
 from etude.cluster.pool.slurm.answers import Node, Seen
-from etude.cluster.pool.slurm.commands import Slurm, Unanswered, silent
+from etude.cluster.pool.slurm.commands import Slurm, Unanswered, is_unanswered
 from etude.cluster.pool.slurm.hostlist import expand
-from etude.cluster.pool.staging import StagedJob, laid, lay, note
+from etude.cluster.pool.staging import StagedJob, note, stage_job, staged_job
 from etude.errors import MachineRefuses
 
 _WORDS = re.compile("[A-Za-z0-9_.:-]+(?:[&|][A-Za-z0-9_.:-]+)*")
@@ -140,7 +140,7 @@ class SlurmPool:
 
     def submit(self, job: Job) -> str:
         """A place is one job: one that was submitted from it before, by whomever, is followed and not made again."""
-        before = laid(job.place)
+        before = staged_job(job.place)
         if before is not None:
             found = before.id or self._slurm.named(before.token, ANSWER_S)
             if found is not None:
@@ -149,7 +149,7 @@ class SlurmPool:
         python = self._spec.python if self._spec.etude == "shared" else None
         checks = Checks(python, is_shared=self._spec.results == "shared")
         now = before or StagedJob(f"etude-{secrets.token_hex(6)}", self._clock())
-        lay(job, now, checks)
+        stage_job(job, now, checks)
         words = arguments(job, now.token, self._spec, self._known)
         try:
             id = self._slurm.submit(words)
@@ -163,7 +163,7 @@ class SlurmPool:
 
     def adopt(self, id: str, job: Job) -> None:
         """By its id alone; when it was submitted stands in its place."""
-        before = laid(job.place)
+        before = staged_job(job.place)
         self._follow(id, job, before.submitted_s if before else self._clock())
 
     def ended(self, timeout_s: float | None = None) -> Sequence[Ended]:
@@ -213,7 +213,7 @@ class SlurmPool:
                 return self._slurm.named(token, 0.0) or self._slurm.submit(words)
             except Unanswered as error:
                 lost = error
-        raise silent(lost, ANSWER_S)
+        raise is_unanswered(lost, ANSWER_S)
 
     def _look(self) -> list[Ended]:
         """What has ended since the last look."""
@@ -225,7 +225,7 @@ class SlurmPool:
             ends += self._asked(now)
         found = [each for each in ends if each is not None]
         if not found and self._silent is not None and now - self._silent[0] > ANSWER_S:
-            raise silent(self._silent[1], ANSWER_S)
+            raise is_unanswered(self._silent[1], ANSWER_S)
         return found
 
     def _done(self, id: str) -> Ended | None:
@@ -258,7 +258,7 @@ class SlurmPool:
         followed.state = seen.state
         if seen.state in states.WAITING:
             return self._waiting(id, seen, now, busy)
-        how = states.ended(seen)
+        how = states.end_of_state(seen)
         if how is None:
             return None
         if seen.state in ("COMPLETED", "FAILED"):
@@ -268,16 +268,16 @@ class SlurmPool:
             if not self._waited_for_files(followed, now):
                 return None
             seen = self._slurm.job(id) or seen
-            how = states.ended(seen) or how
+            how = states.end_of_state(seen) or how
         if seen.state in ("SUSPENDED", "STOPPED", "REQUEUE_HOLD", "SPECIAL_EXIT"):
             self._slurm.cancel(id, 0.0)
         return self._by_slurm(id, seen, *how)
 
     def _waiting(self, id: str, seen: Seen, now: float, busy: bool) -> Ended | None:
         followed = self._followed[id]
-        why = states.held(seen.reason)
+        why = states.is_held(seen.reason)
         if why is None:
-            if busy or not states.stuck(seen.reason):
+            if busy or not states.is_stuck(seen.reason):
                 followed.stuck_since = None
                 return None
             followed.stuck_since = now if followed.stuck_since is None else followed.stuck_since
@@ -296,7 +296,7 @@ class SlurmPool:
         if not self._waited_for_files(followed, now):
             return None
         seen = self._slurm.accounted(id)
-        how = states.ended(seen) if seen is not None else None
+        how = states.end_of_state(seen) if seen is not None else None
         if seen is not None and how is not None:
             return self._by_slurm(id, seen, *how)
         why = "Slurm has forgotten it, and it has not written its end: something ended it"
@@ -313,7 +313,7 @@ class SlurmPool:
 
     def _by_slurm(self, id: str, seen: Seen, how: How, why: str) -> Ended:
         followed = self._followed.pop(id)
-        written = begun(followed.job.place)
+        written = read_begun(followed.job.place)
         nodes = (expand(written.nodes) or () if written else ()) or seen.nodes
         started = written.began_s if written else seen.started_s if nodes else None
         now = self._clock()

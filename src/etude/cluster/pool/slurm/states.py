@@ -45,7 +45,7 @@ _PATIENT = ("ReqNodeNotAvail", "PartitionDown", "PartitionInactive", "Reservatio
 _LIMITS = ("Assoc", "QOS", "MaxMemPerLimit")
 
 
-def held(reason: str) -> str | None:
+def is_held(reason: str) -> str | None:
     """Why a waiting job waits for a person; None where it waits for its turn, or may not wait for long."""
     name = reason.replace(" ", "") if reason.startswith("JobHeld") else reason
     for known, words in _FOR_A_PERSON.items():
@@ -57,12 +57,12 @@ def held(reason: str) -> str | None:
     return None
 
 
-def stuck(reason: str) -> bool:
+def is_stuck(reason: str) -> bool:
     """Whether what it waits for is not its turn: nodes that are not there, a limit that others use up."""
     return reason.startswith((*_PATIENT, *_LIMITS))
 
 
-def ended(seen: Seen) -> tuple[How, str] | None:
+def end_of_state(seen: Seen) -> tuple[How, str] | None:
     """How a job has ended by Slurm's account, and why; None while it waits or runs."""
     if seen.state in WAITING or seen.state in RUNNING:
         return None

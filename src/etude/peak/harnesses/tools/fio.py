@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from etude.errors import EDITED
-from etude.peak.harnesses.load_report import LoadReport, Run, Unreadable, bounded, counted, excerpt
+from etude.peak.harnesses.load_report import LoadReport, Run, Unreadable, bounded_text, counted, excerpt
 from etude.peak.window import Window
 
 NEEDS = "fio"
@@ -45,7 +45,7 @@ class Fio:
             if now.ran_s - before.ran_s >= 0.25 * self.run.window_s:
                 found.append(self._window(before, now))
                 self._last = now
-        bounded(len(self._text), "reports of fio, json or json+")
+        bounded_text(len(self._text), "reports of fio, json or json+")
         return found
 
     def end(self) -> list[LoadReport]:

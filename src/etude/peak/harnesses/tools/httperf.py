@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from etude.peak.harnesses.load_report import LoadReport, Run, Unreadable, bounded, excerpt
+from etude.peak.harnesses.load_report import LoadReport, Run, Unreadable, bounded_text, excerpt
 from etude.peak.window import Window
 from etude.results.histograms import Counted
 
@@ -43,7 +43,7 @@ class Httperf:
     def feed(self, text: str) -> list[LoadReport]:
         """Nothing before the end."""
         self.text += text
-        bounded(len(self.text), "a summary of httperf")
+        bounded_text(len(self.text), "a summary of httperf")
         return []
 
     def end(self) -> list[LoadReport]:

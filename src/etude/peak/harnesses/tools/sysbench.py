@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from etude.peak.harnesses.load_report import LoadReport, Run, Unreadable, bounded, excerpt
+from etude.peak.harnesses.load_report import LoadReport, Run, Unreadable, bounded_text, excerpt
 from etude.peak.window import Window
 from etude.results.histograms import Counted
 
@@ -51,7 +51,7 @@ class Sysbench:
             report, self._text = self._text[: match.end()], self._text[match.end() :]
             if told := self._window(match, report):
                 found.append(told)
-        bounded(len(self._text), "reports of sysbench")
+        bounded_text(len(self._text), "reports of sysbench")
         return found
 
     def end(self) -> list[LoadReport]:

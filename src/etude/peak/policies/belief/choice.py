@@ -79,7 +79,7 @@ def _most_telling(
     lengths = [window.duration_s for trial in trials for window in trial.windows]
     window_s = float(np.median(lengths)) if lengths else WINDOW_S
     longest = max(round(task.runlength_s / window_s), LEAST_WINDOWS)
-    told = [foretold(belief, load, scatter(known, load), longest, task.within) for load in loads]
+    told = [forecast_of(belief, load, scatter(known, load), longest, task.within) for load in loads]
     cost_s = np.array([overhead_s + each.windows * window_s for each in told])
     cost_s *= [AGAIN if load in alone else 1.0 for load in loads]
     gains = np.array([each.sure - now for each in told])
@@ -100,7 +100,7 @@ class Forecast:
     """Until it ends."""
 
 
-def foretold(belief: Belief, load: float, variance: float, longest: int, within: float) -> Forecast:
+def forecast_of(belief: Belief, load: float, variance: float, longest: int, within: float) -> Forecast:
     """Of a trial at a load.
 
     `variance`: of one window's log reading.

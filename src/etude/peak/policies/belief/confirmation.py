@@ -34,19 +34,19 @@ MOST_STOLEN = 3
 """After so many trials of a load with steal time no quiet one is waited for."""
 
 
-def slower(one: Evidence, other: Evidence) -> bool:
+def slower_trials(one: Evidence, other: Evidence) -> bool:
     """Whether the first disagrees with the other, being slower."""
     return one.value > other.value and disagree(one, other)
 
 
-def disturbed(known: Sequence[Evidence]) -> list[Evidence]:
+def disturbed_trials(known: Sequence[Evidence]) -> list[Evidence]:
     """Trials that are slower than all others of their load, of which there are two at least that agree, or one that
     had no steal time while they had it."""
     found = []
     for load in sorted({each.load for each in known}):
         group = sorted((each for each in known if each.load == load), key=lambda each: each.value)
         quiet = [each for each in group if not each.stolen]
-        off = [e for e in group if quiet and e.stolen and slower(e, quiet[-1])]
+        off = [e for e in group if quiet and e.stolen and slower_trials(e, quiet[-1])]
         found += off
         group = without(group, off)
         if len(group) < 3:
@@ -78,10 +78,10 @@ def ends(known: Sequence[Evidence]) -> tuple[float | None, float | None]:
     return max(below, default=None), too_much
 
 
-def unconfirmed(known: Sequence[Evidence]) -> list[tuple[float, str]]:
+def unconfirmed_loads(known: Sequence[Evidence]) -> list[tuple[float, str]]:
     """Loads that need another trial before an answer may rest on them, and why. The load that is too much comes first:
     the other then shows whether it has left a mark."""
-    kept = without(known, disturbed(known))
+    kept = without(known, disturbed_trials(known))
     fine, too_much = ends(kept)
     found = []
     for load in (too_much, fine):

@@ -8,7 +8,7 @@ The variance of a log reading has three parts.
 - *start*: the first windows of a trial may be off, together by about `START` windows: (START/n)².
   One window has no scatter, and both are a guess (ν₀ = 1): repeated loads tell what share of it is true.
 - *between*: trials of the same load differ by more than their windows tell; τ² is learned over all trials
-  (`between`), from a prior of 3 %.
+  (`between_trial_variance`), from a prior of 3 %.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from etude.peak.goal import WORST, Goal
-from etude.peak.machine_state import stolen
+from etude.peak.machine_state import steal_share
 from etude.peak.policies.belief.curves import CAP, FLOOR
 from etude.peak.task import Task, Trial
 from etude.peak.window import Window
@@ -64,9 +64,9 @@ class Evidence:
         return self.value >= CAP
 
 
-def gathered(task: Task, trials: Sequence[Trial]) -> list[Evidence]:
+def evidence_of(task: Task, trials: Sequence[Trial]) -> list[Evidence]:
     """Of all trials that tell something of the server, in the order in which they were made."""
-    flags = stolen([trial.machine for trial in trials])
+    flags = steal_share([trial.machine for trial in trials])
     found = [
         replace(found, stolen=True) if flags[order] else found
         for order, trial in enumerate(trials)
@@ -158,7 +158,7 @@ def _lengthening(off: NDArray[np.float64]) -> float:
     return (1 + r) / (1 - r) if r > 1.645 / math.sqrt(n) else 1.0
 
 
-def between(known: Iterable[Evidence]) -> float:
+def between_trial_variance(known: Iterable[Evidence]) -> float:
     """τ²: the variance of the effect that a whole trial has, from trials repeated at one load."""
     groups: dict[float, list[Evidence]] = {}
     for each in known:

@@ -11,7 +11,7 @@ import numpy as np
 
 from etude.peak.policies.belief.confirmation import without
 from etude.peak.policies.belief.curves import CAP, Floats, family
-from etude.peak.policies.belief.evidence import Evidence, between
+from etude.peak.policies.belief.evidence import Evidence, between_trial_variance
 from etude.peak.policies.belief.modes import slower_ones
 from etude.peak.policies.belief.seed import Seed, seed_of
 from etude.peak.task import Task
@@ -140,7 +140,7 @@ class Belief:
         return np.array(found)
 
 
-def believed(task: Task, known: Sequence[Evidence]) -> Belief:
+def posterior_of(task: Task, known: Sequence[Evidence]) -> Belief:
     """After these trials: on the whole range first, then on what of it is plausible still."""
     return _believed(task.lowest, task.highest, seed_of(task), tuple(known))
 
@@ -148,7 +148,7 @@ def believed(task: Task, known: Sequence[Evidence]) -> Belief:
 @lru_cache(maxsize=16)
 def _believed(lowest: float, highest: float, seed: Seed, known: tuple[Evidence, ...]) -> Belief:
     low, high = math.log(lowest) - MARGIN, math.log(highest) + MARGIN
-    tau = between(without(known, slower_ones(known)))
+    tau = between_trial_variance(without(known, slower_ones(known)))
     for _ in range(_DEEPEST):
         belief = _on(low, high, seed, known, tau)
         step = belief.log_peak[1] - belief.log_peak[0]

@@ -17,7 +17,7 @@ AGREED = 2
 """So many trials in the usual mode are assumed besides those that were made."""
 
 
-def parted(known: Sequence[Evidence]) -> list[tuple[list[Evidence], list[Evidence]]]:
+def split_modes(known: Sequence[Evidence]) -> list[tuple[list[Evidence], list[Evidence]]]:
     """Of each load whose trials disagree, the quicker and the slower ones: on either side of the widest gap. Trials
     with steal time are slow for a reason that is known."""
     quiet = [each for each in known if not each.stolen]
@@ -33,12 +33,12 @@ def parted(known: Sequence[Evidence]) -> list[tuple[list[Evidence], list[Evidenc
 
 def quicker_ones(known: Sequence[Evidence]) -> list[Evidence]:
     """Those of the quicker mode, of loads whose trials disagree."""
-    return [each for quicker, _ in parted(known) for each in quicker]
+    return [each for quicker, _ in split_modes(known) for each in quicker]
 
 
 def slower_ones(known: Sequence[Evidence]) -> list[Evidence]:
     """Those of the slower mode, of loads whose trials disagree."""
-    return [each for _, slower in parted(known) for each in slower]
+    return [each for _, slower in split_modes(known) for each in slower]
 
 
 def slow_share(known: Sequence[Evidence]) -> float:

@@ -18,9 +18,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from etude.peak.diagnostics import DOUBT, SURE, by_load, conflict, marked, overloads
+from etude.peak.diagnostics import DOUBT, SURE, by_load, conflict, mark_disturbed, overloads
 from etude.peak.policies.belief.evidence import Evidence
-from etude.peak.policies.belief.grid import believed
+from etude.peak.policies.belief.grid import posterior_of
 from etude.peak.task import Task, Trial, TrialRequest
 
 LEFT_OVER = math.log(3.0)
@@ -50,7 +50,7 @@ def look(task: Task, known: Sequence[Evidence], rate: float, most: float) -> Tri
     return above or _recovered(task, known, rate)
 
 
-def shedding(task: Task, trials: Sequence[Trial], rate: float, most: float) -> TrialRequest | None:
+def is_shedding(task: Task, trials: Sequence[Trial], rate: float, most: float) -> TrialRequest | None:
     """A load well above, where an overload was not queued but failed: it may answer fewer than at the peak."""
     load = min(ABOVE * rate, most)
     fails = any(
@@ -63,7 +63,7 @@ def shedding(task: Task, trials: Sequence[Trial], rate: float, most: float) -> T
     return TrialRequest(load, task.runlength_s, "whether still fewer are answered well above")
 
 
-def recovered(task: Task, known: Sequence[Evidence]) -> TrialRequest | None:
+def has_recovered(task: Task, known: Sequence[Evidence]) -> TrialRequest | None:
     """A second look at once, while a mark is fresh: what came after an overload is neither fine even if it was slowed,
     nor too much even so."""
     bad = overloads(known)
@@ -72,9 +72,9 @@ def recovered(task: Task, known: Sequence[Evidence]) -> TrialRequest | None:
     return _as_before(task, known)
 
 
-def remarked(task: Task, known: Sequence[Evidence]) -> TrialRequest | None:
+def remarkable_loads(task: Task, known: Sequence[Evidence]) -> TrialRequest | None:
     """Another trial of a load that was slower in the only one after an overload."""
-    found = marked(known)
+    found = mark_disturbed(known)
     if found is None or found[1].trials > 1:
         return None
     return TrialRequest(found[1].load, task.runlength_s, "it was slower after the overload: once more")
@@ -85,7 +85,7 @@ def calm_windows(known: Sequence[Evidence]) -> int:
     return sum(each.windows for each in known if each.value < CALM)
 
 
-def rising(known: Sequence[Evidence]) -> list[Evidence]:
+def rising_evidence(known: Sequence[Evidence]) -> list[Evidence]:
     """Without the loads below which, for certain, a higher load was quicker: the peak is looked for above them."""
     left = list(known)
     repeated = {each.load for each in by_load(known) if each.trials > 1}
@@ -131,12 +131,12 @@ def _as_before(task: Task, known: Sequence[Evidence]) -> TrialRequest | None:
 
 def _holds_even_so(task: Task, known: Sequence[Evidence], rate: float, since: int) -> bool:
     slack = [replace(e, slack=LEFT_OVER if e.order > since else 0.0) for e in known]
-    belief = believed(task, slack)
+    belief = posterior_of(task, slack)
     held = belief.below(rate / (1 - task.within)) - belief.below(rate / (1 + task.within))
     return float(held) >= HOLDS
 
 
-def again(task: Task, known: Sequence[Evidence]) -> TrialRequest | None:
+def repeat_of(task: Task, known: Sequence[Evidence]) -> TrialRequest | None:
     """The next trial of two loads of which the lower was slower, while either was tried but once."""
     pair = conflict(known, DOUBT)
     if pair is None:

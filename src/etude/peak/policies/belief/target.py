@@ -10,7 +10,7 @@ import numpy as np
 
 from etude.peak.policies.belief.curves import Floats
 from etude.peak.policies.belief.evidence import Evidence
-from etude.peak.policies.belief.grid import Belief, believed
+from etude.peak.policies.belief.grid import Belief, posterior_of
 from etude.peak.policies.belief.second_looks import CALM
 from etude.peak.task import Task, Trial
 
@@ -36,7 +36,7 @@ class TargetCheck:
     met: bool
 
 
-def held(task: Task, belief: Belief, known: Sequence[Evidence]) -> TargetCheck:
+def is_target_met(task: Task, belief: Belief, known: Sequence[Evidence]) -> TargetCheck:
     """Of the task's promise."""
     if task.promise == "rate":
         rate, confidence = belief.best_rate(task.within)
@@ -49,18 +49,18 @@ def held(task: Task, belief: Belief, known: Sequence[Evidence]) -> TargetCheck:
     return TargetCheck(rate, confidence, confidence >= wanted and near + task.seed_trials >= LEAST_TRIALS)
 
 
-def answered(task: Task, belief: Belief, known: Sequence[Evidence]) -> TargetCheck:
-    """As `held`, but of all rates that meet the target the one that is best where stalls were missed, too.
+def answer_of(task: Task, belief: Belief, known: Sequence[Evidence]) -> TargetCheck:
+    """As `is_target_met`, but of all rates that meet the target the one that is best where stalls were missed, too.
 
     Rare windows carry much of the mean of a server that stalls. Most samples miss them, so that the answer is too high
     more often than too low. Where the belief is narrower than the target, a lower rate is as good without stalls.
     """
-    now = held(task, belief, known)
+    now = is_target_met(task, belief, known)
     if not now.met or task.promise != "rate" or task.whole:
         return now
     with_stalls = [replace(e, value=e.value + MISSED_BY) if e.value < CALM else e for e in known]
     rates = np.exp(belief.log_peak)
-    usual, stalled = (_within(task, each, rates) for each in (belief, believed(task, with_stalls)))
+    usual, stalled = (_within(task, each, rates) for each in (belief, posterior_of(task, with_stalls)))
     meets = (usual >= task.confidence) & (rates <= now.rate)
     if not meets.any():
         return now

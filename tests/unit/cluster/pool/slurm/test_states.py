@@ -31,7 +31,7 @@ from etude.cluster.pool.slurm.answers import Seen
     ],
 )
 def test_a_final_state_is_an_end(state: str, reason: str, code: int | None, how: How) -> None:
-    found = states.ended(Seen("1", state, reason, (), None, None, code))
+    found = states.end_of_state(Seen("1", state, reason, (), None, None, code))
     assert found is not None
     assert found[0] == how
     assert bool(found[1]) == (how != "done")
@@ -39,7 +39,7 @@ def test_a_final_state_is_an_end(state: str, reason: str, code: int | None, how:
 
 @pytest.mark.parametrize("state", sorted(states.WAITING | states.RUNNING))
 def test_what_waits_or_runs_has_not_ended(state: str) -> None:
-    assert states.ended(Seen("1", state)) is None
+    assert states.end_of_state(Seen("1", state)) is None
 
 
 def test_a_node_that_cannot_run_it_says_nothing_of_the_job() -> None:
@@ -55,13 +55,13 @@ def test_a_node_that_cannot_run_it_says_nothing_of_the_job() -> None:
     ],
 )
 def test_a_reason_that_no_time_mends_is_a_hold(reason: str) -> None:
-    assert states.held(reason)
+    assert states.is_held(reason)
 
 
 @pytest.mark.parametrize("reason", ["None", "Priority", "Resources", "BeginTime", "Dependency", ""])
 def test_a_turn_is_waited_for(reason: str) -> None:
-    assert states.held(reason) is None
-    assert not states.stuck(reason)
+    assert states.is_held(reason) is None
+    assert not states.is_stuck(reason)
 
 
 @pytest.mark.parametrize(
@@ -69,5 +69,5 @@ def test_a_turn_is_waited_for(reason: str) -> None:
     ["ReqNodeNotAvail, UnavailableNodes:n3", "PartitionDown", "AssocGrpNodeLimit", "QOSMaxJobsPerUserLimit"],
 )
 def test_what_is_not_a_turn_is_waited_for_with_bounds(reason: str) -> None:
-    assert states.held(reason) is None
-    assert states.stuck(reason)
+    assert states.is_held(reason) is None
+    assert states.is_stuck(reason)

@@ -14,12 +14,12 @@ from etude.peak.policies.belief.evidence import (
     PRIOR_BETWEEN,
     START,
     Evidence,
-    between,
-    gathered,
+    between_trial_variance,
+    evidence_of,
     of_windows,
 )
-from etude.peak.policies.belief.grid import Belief, believed, log_likelihood
-from etude.peak.policies.belief.target import held
+from etude.peak.policies.belief.grid import Belief, log_likelihood, posterior_of
+from etude.peak.policies.belief.target import is_target_met
 from etude.peak.task import Trial
 from support.policy_simulator import GOAL, mm1, task, trial
 from support.profiles import examples
@@ -86,13 +86,16 @@ def test_more_windows_are_surer_and_wilder_ones_less_sure() -> None:
 
 def test_a_trial_that_died_is_as_bad_as_can_be_and_one_of_the_generator_is_none() -> None:
     died, short = Trial(100, 180.0, (), 170.0, "died"), trial(90, [0.1] * 4, limited="generator")
-    (known,) = gathered(task(), [short, died])
+    (known,) = evidence_of(task(), [short, died])
     assert (known.load, known.order, known.value) == (100, 1, pytest.approx(math.log(50)))
 
 
 def test_how_far_trials_differ_is_learned_from_repeated_ones() -> None:
-    assert between([evidence(100, 0.5), evidence(200, 0.9)]) == pytest.approx(PRIOR_BETWEEN)
-    assert between([evidence(100, 0.5), evidence(100, 0.8), evidence(100, 0.4)]) > 10 * PRIOR_BETWEEN
+    assert between_trial_variance([evidence(100, 0.5), evidence(200, 0.9)]) == pytest.approx(PRIOR_BETWEEN)
+    assert (
+        between_trial_variance([evidence(100, 0.5), evidence(100, 0.8), evidence(100, 0.4)])
+        > 10 * PRIOR_BETWEEN
+    )
 
 
 @settings(max_examples=examples(25))
@@ -100,7 +103,7 @@ def test_how_far_trials_differ_is_learned_from_repeated_ones() -> None:
 def test_exact_readings_lead_to_the_peak(peak: float) -> None:
     loads = [0.5 * peak, 0.8 * peak, 0.95 * peak, 1.05 * peak]
     known = [evidence(load, mm1(load / peak), order=n) for n, load in enumerate(loads)]
-    belief = believed(task(), known)
+    belief = posterior_of(task(), known)
     rate, sure = belief.best_rate(0.1)
     assert belief.quantile(0.5) == pytest.approx(peak, rel=0.03)
     assert rate == pytest.approx(peak, rel=0.08)
@@ -111,34 +114,34 @@ def test_exact_readings_lead_to_the_peak(peak: float) -> None:
 
 def test_nothing_is_believed_of_the_shape_by_a_trial_far_from_the_limit() -> None:
     known = [evidence(100, 0.12), evidence(200, 0.14, order=1), evidence(300, 0.16, order=2)]
-    belief = believed(task(), known)
+    belief = posterior_of(task(), known)
     assert belief.quantile(0.975) / belief.quantile(0.025) > 3
 
 
 def test_an_update_is_what_all_trials_together_give() -> None:
     known = [evidence(100, 0.3), evidence(300, 5.0, order=1)]
     more = evidence(200, 0.8, order=2)
-    one = believed(task(), known).updated(more)
-    two = believed(task(), [*known, more])
+    one = posterior_of(task(), known).updated(more)
+    two = posterior_of(task(), [*known, more])
     assert one.best_rate(0.1)[0] == pytest.approx(two.best_rate(0.1)[0], rel=0.03)
 
 
 def test_a_seed_draws_the_belief_and_gives_way_to_trials() -> None:
     seeded = task(seed_load=400.0)
-    assert believed(seeded, []).quantile(0.5) == pytest.approx(400, rel=0.2)
+    assert posterior_of(seeded, []).quantile(0.5) == pytest.approx(400, rel=0.2)
     known = [evidence(1000, 0.6), evidence(1300, 4.0, order=1)]
-    assert believed(seeded, known).quantile(0.1) > 950
-    assert 1000 < believed(seeded, known).quantile(0.5) < 1300
+    assert posterior_of(seeded, known).quantile(0.1) > 950
+    assert 1000 < posterior_of(seeded, known).quantile(0.5) < 1300
 
 
 def test_a_promise_is_not_met_with_one_trial_near_the_answer() -> None:
     what = task(within=0.3, confidence=0.7)
     known = [evidence(100, 0.97), evidence(2000, 20.0, order=1)]
-    one = held(what, believed(what, known), known)
+    one = is_target_met(what, posterior_of(what, known), known)
     assert one.confidence > what.confidence
     assert not one.met
     two = [*known, evidence(105, 1.02, order=2)]
-    assert held(what, believed(what, two), two).met
+    assert is_target_met(what, posterior_of(what, two), two).met
 
 
 def test_the_start_of_a_trial_is_left_out_once_there_is_enough_after_it() -> None:
@@ -185,20 +188,20 @@ def test_the_region_is_promised_with_less_doubt_than_the_rate() -> None:
 
     known = [evidence(100, 0.98), evidence(101, 1.01, order=1)]
     none = np.zeros(0)
-    assert held(task(), Sure(none, none, 0.0), known).met
-    assert not held(task(promise="region"), Sure(none, none, 0.97), known).met
-    assert held(task(promise="region"), Sure(none, none, 0.99), known).met
+    assert is_target_met(task(), Sure(none, none, 0.0), known).met
+    assert not is_target_met(task(promise="region"), Sure(none, none, 0.97), known).met
+    assert is_target_met(task(promise="region"), Sure(none, none, 0.99), known).met
 
 
 def test_trials_of_one_window_are_as_sure_as_repeats_agree() -> None:
     def within(*readings: float) -> float:
         single = [trial(100, [each]) for each in readings]
-        return gathered(task(), [*single, trial(200, [0.5])])[-1].within
+        return evidence_of(task(), [*single, trial(200, [0.5])])[-1].within
 
     alone = within(0.3)
     assert within(0.3, 0.3) == pytest.approx(alone / 2)
     assert within(*[0.3, 0.31] * 8) < alone / 10
     assert within(0.3, 0.9, 0.2, 1.2) > within(0.3, 0.3, 0.3, 0.3)
     longer = [trial(200, [0.5] * 6)]
-    same, other = (gathered(task(), [*made, *longer])[-1] for made in ([], [trial(100, [0.3])] * 5))
+    same, other = (evidence_of(task(), [*made, *longer])[-1] for made in ([], [trial(100, [0.3])] * 5))
     assert same.within == other.within

@@ -5,7 +5,14 @@ from __future__ import annotations
 import math
 
 from etude.peak.policies.belief.evidence import Evidence
-from etude.peak.policies.belief.second_looks import FEW, again, calm_windows, look, recovered, remarked
+from etude.peak.policies.belief.second_looks import (
+    FEW,
+    calm_windows,
+    has_recovered,
+    look,
+    remarkable_loads,
+    repeat_of,
+)
 from etude.peak.policies.belief.target import reach
 from support.policy_simulator import task, trial
 
@@ -16,21 +23,21 @@ def evidence(load: float, reading: float, order: int, *, windows: int = 10, sd: 
 
 def test_a_mark_is_looked_for_at_once_where_what_came_after_may_be_its_doing() -> None:
     known = [evidence(100, 0.3, 0), evidence(200, 0.35, 1), evidence(800, 20.0, 2)]
-    asked = recovered(task(), [*known, evidence(400, 0.9, 3)])
+    asked = has_recovered(task(), [*known, evidence(400, 0.9, 3)])
     assert asked is not None
     assert asked.load == 200
-    assert recovered(task(), [*known, evidence(400, 0.4, 3)]) is None
-    assert recovered(task(), [*known, evidence(400, 4.0, 3)]) is None
-    assert recovered(task(), [known[0], known[1], evidence(400, 0.9, 3)]) is None
+    assert has_recovered(task(), [*known, evidence(400, 0.4, 3)]) is None
+    assert has_recovered(task(), [*known, evidence(400, 4.0, 3)]) is None
+    assert has_recovered(task(), [known[0], known[1], evidence(400, 0.9, 3)]) is None
 
 
 def test_one_slow_trial_after_an_overload_is_made_again() -> None:
     known = [evidence(200, 0.1, 0), evidence(600, 20.0, 1), evidence(200, 0.3, 2)]
-    asked = remarked(task(), known)
+    asked = remarkable_loads(task(), known)
     assert asked is not None
     assert asked.load == 200
-    assert remarked(task(), [*known, evidence(200, 0.3, 3)]) is None
-    assert remarked(task(), [*known[:2], evidence(200, 0.1, 2)]) is None
+    assert remarkable_loads(task(), [*known, evidence(200, 0.3, 3)]) is None
+    assert remarkable_loads(task(), [*known[:2], evidence(200, 0.1, 2)]) is None
 
 
 def test_a_mark_is_looked_for_before_an_answer_on_few_windows() -> None:
@@ -75,7 +82,7 @@ def test_a_doubt_is_worth_another_look_before_it_is_a_finding() -> None:
     def asked(deviations: float) -> list[float]:
         spread = math.sqrt(2 * (0.03**2 + 0.02**2))
         known = [evidence(100, 0.5 * math.exp(deviations * spread), 0), evidence(200, 0.5, 1)]
-        found = again(task(), known)
+        found = repeat_of(task(), known)
         return [] if found is None else [found.load]
 
     assert asked(1.4) == []

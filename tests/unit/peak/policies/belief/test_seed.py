@@ -9,14 +9,14 @@ import pytest
 
 from etude.peak.policies.belief.curves import family
 from etude.peak.policies.belief.evidence import Evidence
-from etude.peak.policies.belief.grid import believed
+from etude.peak.policies.belief.grid import posterior_of
 from etude.peak.policies.belief.seed import Seed, seed_of
 from support.policy_simulator import mm1, task
 
 
 def test_a_prediction_is_believed_about_as_far_as_it_says() -> None:
     for spread in (0.05, 0.2):
-        belief = believed(task(seed_load=400.0, seed_spread=spread), [])
+        belief = posterior_of(task(seed_load=400.0, seed_spread=spread), [])
         assert belief.quantile(0.5) == pytest.approx(400, rel=0.02)
         half = math.log(belief.quantile(0.84) / belief.quantile(0.16)) / 2
         assert half == pytest.approx(spread, rel=0.4)
@@ -48,7 +48,7 @@ def test_what_a_belief_says_of_shapes_can_be_a_seed() -> None:
     known = [
         Evidence(load, math.log(mm1(load / 400)), 0.001, 10, at) for at, load in enumerate((200, 380, 420))
     ]
-    shapes = believed(task(), known).shapes()
+    shapes = posterior_of(task(), known).shapes()
     assert len(shapes) < len(family().names)
     assert [weight for _, weight in shapes] == sorted((weight for _, weight in shapes), reverse=True)
     assert min(weight for _, weight in shapes) > 1e-3
