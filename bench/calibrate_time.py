@@ -121,7 +121,7 @@ def _cells(rng: Generator, replications: int, pace: Pace, length_s: float, truth
 def _drawn(
     rng: Generator, replications: int, pace: Pace, length_s: float, maximum: int
 ) -> tuple[Floats, Floats]:
-    """Trials after the one that is set aside, a row a series, and the pace of each."""
+    """Trials after the one that is excluded, a row a series, and the pace of each."""
     paces = pace(rng, replications, length_s * np.arange(maximum + 1))[:, 1:]
     return paces * normal(CV)(rng, replications, maximum), paces
 

@@ -43,7 +43,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What it took, in bench time, and how good it is."""
+    """What it took, in benchmarking time, and how good it is."""
 
     span_s: float
     """From the first cell's begin to the last one's end."""

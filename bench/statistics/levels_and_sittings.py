@@ -1,4 +1,4 @@
-"""What intervals over the outermost level cover, and false findings between sittings."""
+"""What intervals over the outermost level cover, and false findings between sessions."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def levels(rng: Generator, replications: int) -> list[str]:
 
 
 def sittings(rng: Generator, replications: int) -> list[str]:
-    """Two identical tests, measured in one sitting each."""
+    """Two identical tests, measured in one session each."""
     few = max(20, replications // 2)
     rows = []
     for between in (0.0, 0.03, 0.15):
@@ -60,12 +60,12 @@ def sittings(rng: Generator, replications: int) -> list[str]:
                 given += not two.low <= 1.0 <= two.high
                 inner += welch(base, other).p < 0.05
             cells = [percent(count / few) for count in (widened, given, inner)]
-            rows.append([f"{100 * between:g} % between sittings, 3 % within", str(stored), *cells])
+            rows.append([f"{100 * between:g} % between sessions, 3 % within", str(stored), *cells])
     return [
-        "## One sitting a side",
+        "## One session a side",
         "",
         f"Identical tests called different at 5 %, in % ({few} comparisons each), 10 trials a side: widened by what",
-        "the stored sittings show, by the true spread as given, and not at all (Welch on the inner samples).",
+        "the stored sessions show, by the true spread as given, and not at all (Welch on the inner samples).",
         "",
-        *table(["spread", "stored sittings", "widened", "given", "inner samples"], rows),
+        *table(["spread", "stored sessions", "widened", "given", "inner samples"], rows),
     ]

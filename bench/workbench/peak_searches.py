@@ -264,5 +264,5 @@ def share(outcomes: Sequence[Outcome], of: Callable[[Outcome], bool]) -> float:
 
 
 def mean_hours(outcomes: Sequence[Outcome]) -> float:
-    """Bench time of a search."""
+    """Benchmarking time of a search."""
     return sum(each.hours for each in outcomes) / len(outcomes)

@@ -6,8 +6,8 @@ Of each server in turn (by harnesses of examples/peak, each held to a tenth of a
 and twice it, which is too much; a ladder of 8 loads from 0.7 times the first to the second, in random order; a search;
 the ladder; a search beside a busy loop that takes turns with the server's CPU time at random instants; the ladder. So a
 ladder has 3 repetitions, and meets what else the machine does as searches do. A row a server: the ladder's peak and
-what single repetitions give, both searches with their ratio to it, and bench time. With --rehearsals, the median bench
-time of so many rehearsed searches, too, whose trials cost and vary as those of the first search did.
+what single repetitions give, both searches with their ratio to it, and benchmarking time. With --rehearsals, the median
+benchmarking time of so many rehearsed searches, too, whose trials cost and vary as those of the first search did.
 
 As root. Needs the Debian packages nginx-light, wrk, redis-server, redis-tools, postgresql, mariadb-server, sysbench
 and curl.
@@ -55,7 +55,7 @@ GAP_S, LASTS_S = 60.0, (3.0, 8.0)
 """Between two disturbances, on average; and how long one lasts."""
 BUSY = (EXAMPLES / "lib" / "peak-held.sh", "server", HELD["cpu"], sys.executable, "-c", "while True: pass")
 HEADING = ("server", "ladder", "by repetition", "search", "ratio", "met", "disturbed search", "ratio", "met")
-HEADING_COST = ("ladder's bench time", "search's", "rehearsed", "rehearsed / search's")
+HEADING_COST = ("ladder's benchmarking time", "search's", "rehearsed", "rehearsed / search's")
 
 
 @dataclass
@@ -172,7 +172,7 @@ def told(answer: Answer, peak: float) -> tuple[str, str, str]:
 
 
 def rehearsed(task: Task, made: Sequence[Trial], rate: float, searches: int) -> float:
-    """Median bench time, s, with the costs and the noise that trials had."""
+    """Median benchmarking time, s, with the costs and the noise that trials had."""
     place = place_like(task, made, rate)
     print(f"  {place}", file=sys.stderr)
     curves = [CURVES[name] for name in ("mm1", "mmc", "knee", "ramp")]

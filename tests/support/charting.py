@@ -70,7 +70,7 @@ def mapped(
     display: Display | None = None,
     name: str = "made",
 ) -> MapStore:
-    """One sitting."""
+    """One session."""
     what = resume_map(name, space, rules or Rules(), response, "")
     with keeping_surface(path, what) as kept:
         if retry:

@@ -117,7 +117,7 @@ def mapped_over(
     retry: bool = False,
     response: Response | None = None,
 ) -> MapStore:
-    """One sitting."""
+    """One session."""
     response = response or Response()
     what = resume_map("made", space, rules or Rules(), response, "")
     with keeping_surface(path, what, elsewhere=True) as kept:

@@ -1,4 +1,4 @@
-"""Results of different sittings compared: as far as what changes between sittings is known, and else refused."""
+"""Results of different sessions compared: as far as what changes between sessions is known, and else refused."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from etude.stats.describe import describe
 from etude.stats.means import Kind, average
 
 MOST_STORED = 50
-"""Directories beside a result that are looked at for further sittings of its tests, the newest first."""
+"""Directories beside a result that are looked at for further sessions of its tests, the newest first."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class CrossSession:
     unit: str
     base_mean: float
     found: CrossSessionRatio | Ratio | Refused
-    """Ratio: both have several sittings, and the interval is over those."""
+    """Ratio: both have several sessions, and the interval is over those."""
     note: str = ""
     """What a reader should know of it."""
     trials: int | None = None
@@ -72,7 +72,7 @@ def compare_across(
 ) -> list[CrossSession]:
     """Each test of `other` against the test of `base` with its name, or the only one against the only one.
 
-    known: the spread between sittings as somebody states it; else it is taken from the sittings of the base's test in
+    known: the spread between sessions as somebody states it; else it is taken from the sessions of the base's test in
     `base` and `stored` on the same machine, of which there must be three.
 
     Raises:
@@ -167,7 +167,7 @@ def compare_with_first(
     """The later ones of two or more results against the first; and of each that is not compared its label and why.
 
     Intervals hold for all comparisons together.
-    between: the relative spread between sittings as somebody states it (0.03); else it is looked for beside the first.
+    between: the relative spread between sessions as somebody states it (0.03); else it is looked for beside the first.
     """
     base, *others = subjects
     known = None if between is None else given_between(100.0 * between)
@@ -299,7 +299,7 @@ def _age(path: Path) -> float:
 
 
 def by_sitting(series: Series, metric: str) -> list[Floats]:
-    """The metric's sample in each sitting that has two values or more."""
+    """The metric's sample in each session that has two values or more."""
     column = series.column(metric)
     if column is None:
         return []

@@ -240,7 +240,7 @@ def _of_across(bound: Bound, a: CrossSession, few: int) -> Answer:
         )
     if bound.of == "difference":
         raise UsageError(
-            f"--fail-if {bound.text!r}: results of different sittings are compared by their ratio: baseline * 1.05"
+            f"--fail-if {bound.text!r}: results of different sessions are compared by their ratio: baseline * 1.05"
         )
     name = f"{a.other} ({a.other_label}) against {a.base} ({a.base_label})"
     together = a.found.together

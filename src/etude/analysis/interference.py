@@ -108,7 +108,7 @@ class Interference:
 
     series: Series
     monitors: Mapping[int, Monitor]
-    """By sitting."""
+    """By session."""
     values: Mapping[Quantity, Floats]
     """Per second, or levels."""
     monitored: Flags
@@ -117,7 +117,7 @@ class Interference:
     """CPUs that processes used which had ended before they were looked for; 0 where nothing was read."""
 
     def monitor(self, place: int) -> Monitor | None:
-        """That of a trial's sitting."""
+        """That of a trial's session."""
         sittings = self.series.sittings
         found = self.monitors.get(1 if sittings is None else int(sittings[place]))
         boots = self.series.labels.get("boot")
@@ -160,7 +160,7 @@ def every(seconds: float) -> str:
 
 
 def load_monitors(directory: Path | None, experiment: Mapping[str, Any] | None) -> dict[int, Monitor]:
-    """What was read, by sitting.
+    """What was read, by session.
 
     Raises:
         InputError: a file cannot be read.
@@ -175,7 +175,7 @@ def load_monitors(directory: Path | None, experiment: Mapping[str, Any] | None) 
 def interference_of(
     series: Series, everything: Sequence[Series], monitors: Mapping[int, Monitor]
 ) -> Interference:
-    """What was read beside the trials of one test; `everything`: all that ran in those sittings."""
+    """What was read beside the trials of one test; `everything`: all that ran in those sessions."""
     found: dict[Quantity, Floats] = {}
     count = series.trials.size
     monitored, unseen = np.zeros(count, dtype=np.bool_), np.zeros(count)
@@ -223,7 +223,7 @@ def others_rate(monitor: Monitor, everything: Iterable[Series], sitting: int) ->
 
 
 def _of_sitting(series: Series, sitting: int, monitor: Monitor) -> Whole:
-    """Where the trials of a sitting stand of which it is known when they ran."""
+    """Where the trials of a session stand of which it is known when they ran."""
     if series.spans is None or not series.trials.size:
         return np.empty(0, dtype=np.int64)
     there = (series.spans[:, 0] >= 0) & (series.spans[:, 1] > series.spans[:, 0])

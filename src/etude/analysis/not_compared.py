@@ -101,7 +101,7 @@ def unanswered_lines(
     options = ["--same-within"] * (same_within is not None) + ["--test"] * bool(tests)
     named = " and ".join(options)
     if options and across:
-        return [f"{named}: only for tests of one result, not for results of different sittings"]
+        return [f"{named}: only for tests of one result, not for results of different sessions"]
     if options and not any(verdict.comparisons for verdict in verdicts):
         return [f"{named}: no tests are compared here; --reference TEST names what others are compared with"]
     return []

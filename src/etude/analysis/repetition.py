@@ -1,7 +1,7 @@
 """An experiment and its repetition: is each verdict reproduced?
 
-What two interleaved tests take of each other is comparable across sittings: the machine's state met both alike. How
-much time a test takes is not, unless it is known how far sittings lie apart (`etude.stats.cross_session`).
+What two interleaved tests take of each other is comparable across sessions: the machine's state met both alike. How
+much time a test takes is not, unless it is known how far sessions lie apart (`etude.stats.cross_session`).
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def repetition(
 ) -> Repetition:
     """Each comparison in blocks, and each test's own level, then and now; and what differs between the machines.
 
-    known: the spread between sittings as somebody states it; else it is taken from those of `then` and `stored`.
+    known: the spread between sessions as somebody states it; else it is taken from those of `then` and `stored`.
     """
     metric = then.primary
     after = {
@@ -259,7 +259,7 @@ def levels_again(
 def _level(across: CrossSession, then: float, now: float) -> RepeatedLevel:
     found = across.found
     if isinstance(found, Refused):
-        more = f"{found.needed} more stored sitting{'' if found.needed == 1 else 's'} of it here, or --between-sittings"
+        more = f"{found.needed} more stored session{'' if found.needed == 1 else 's'} of it here, or --between-sittings"
         reason = f"not comparable: {found.reason}; it takes {more}"
         return RepeatedLevel(across.base, then, now, across.unit, None, None, None, reason)
     change = Change(found.ratio, found.low, found.high, found.p)
@@ -268,10 +268,10 @@ def _level(across: CrossSession, then: float, now: float) -> RepeatedLevel:
 
 def _known_from(found: CrossSessionRatio | Ratio) -> str:
     if isinstance(found, Ratio):
-        return "both have several sittings"
+        return "both have several sessions"
     if found.between.sittings is None:
-        return "what lies between sittings is as stated"
-    return f"what lies between sittings is known from {found.between.sittings} of them"
+        return "what lies between sessions is as stated"
+    return f"what lies between sessions is known from {found.between.sittings} of them"
 
 
 def _decided(level: RepeatedLevel, p: float) -> RepeatedLevel:

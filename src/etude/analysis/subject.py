@@ -191,13 +191,13 @@ def _primary(metrics: Sequence[str], tests: Sequence[Series]) -> str:
 
 
 def _parts(series: Series) -> set[int]:
-    """The stretches of sittings of which trials were kept."""
+    """The stretches of sessions of which trials were kept."""
     numbers = series.sittings if series.stretches is None else series.stretches
     return set() if numbers is None else set(np.unique(numbers[series.kept]).tolist())
 
 
 def session_notes(trials: Trials, tests: Sequence[Series]) -> list[str]:
-    """The lines on what was left out or cut short, and why trials that were kept are of several sittings."""
+    """The lines on what was left out or cut short, and why trials that were kept are of several sessions."""
     left_out = trials.experiment.get("left_out") or []
     found = [f"{trials.directory}, line {entry['line']}: left out: {entry['reason']}" for entry in left_out]
     if not left_out:
@@ -205,7 +205,7 @@ def session_notes(trials: Trials, tests: Sequence[Series]) -> list[str]:
     found += [repeated_note(path, count) for path, count in trials.repeated.items()]
     sittings: list[Any] = trials.experiment["sittings"]
     found += [
-        f"{name}: a line that was cut short before sitting {sitting['sitting']} was left out"
+        f"{name}: a line that was cut short before session {sitting['sitting']} was left out"
         for sitting in sittings
         for name in sitting.get("torn") or ()
     ]

@@ -13,9 +13,9 @@ NS_PER_S = 1e9
 
 
 def seconds_per_trial(tests: Sequence[Series]) -> float | None:
-    """Mean time from one trial's start to the next's, of trials of these tests in one sitting, in seconds.
+    """Mean time from one trial's start to the next's, of trials of these tests in one session, in seconds.
 
-    What ran in between is in it: other tests, the reference against itself, the empty shell. None where no sitting has
+    What ran in between is in it: other tests, the reference against itself, the empty shell. None where no session has
     two trials whose start is known.
     """
     found = [_starts(series) for series in tests if series.spans is not None]
@@ -31,7 +31,7 @@ def seconds_per_trial(tests: Sequence[Series]) -> float | None:
 
 
 def time_span_s(tests: Sequence[Series]) -> float | None:
-    """From the first start of a kept trial of these tests to the last end, summed over sittings; None where unknown."""
+    """From the first start of a kept trial of these tests to the last end, summed over sessions; None where unknown."""
     found = [_kept_spans(series) for series in tests if series.spans is not None]
     if not found or not sum(part.shape[1] for part in found):
         return None
@@ -47,7 +47,7 @@ def mean_trial_s(series: Series) -> float:
 
 
 def _starts(series: Series) -> Whole:
-    """Shape (2, trials): the sitting of each trial, and when it began, ns. Where that is known."""
+    """Shape (2, trials): the session of each trial, and when it began, ns. Where that is known."""
     assert series.spans is not None
     starts = series.spans[:, 0]
     sittings = np.zeros_like(starts) if series.sittings is None else series.sittings
@@ -56,7 +56,7 @@ def _starts(series: Series) -> Whole:
 
 
 def _kept_spans(series: Series) -> Whole:
-    """Shape (3, kept trials): sitting, start and end of each, ns. Where they are known."""
+    """Shape (3, kept trials): session, start and end of each, ns. Where they are known."""
     assert series.spans is not None
     sittings = np.zeros_like(series.trials) if series.sittings is None else series.sittings
     there = series.kept & (series.spans[:, 0] >= 0)

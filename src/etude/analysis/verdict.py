@@ -58,7 +58,7 @@ class MetricSummary:
     corrected_s: float = 0.0
     kind: str = "cost"
     levels: Split | None = None
-    """Where the spread comes from, if more than one sitting, boot or machine is in it: then the mean and its interval
+    """Where the spread comes from, if more than one session, boot or machine is in it: then the mean and its interval
     are over the outermost of those."""
     joined: str = ""
     """How the workers of a trial, or the commands of one, were joined (`results.joining`); empty for one value."""
@@ -297,7 +297,7 @@ def metric_summary(
 
 
 def _levels(series: Series, column: Column, values: Floats, kind: Kind, confidence: float) -> Split | None:
-    """The split of the variance, where more than one sitting, boot or machine is in the values."""
+    """The split of the variance, where more than one session, boot or machine is in the values."""
     labels: dict[str, Sequence[Hashable]] = {
         level: names for level, names in series.labels.items() if len(names)
     }

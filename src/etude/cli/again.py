@@ -146,7 +146,7 @@ def _repeat(first: Path, document: Mapping[str, Any], seed: int, options: argpar
 
 
 def _stored(then: Verdict, path: Path) -> list[Subject]:
-    """Further sittings that lie beside the first result; not the repetition itself, which is to be judged by them."""
+    """Further sessions that lie beside the first result; not the repetition itself, which is to be judged by them."""
     new = path.resolve()
     return [subject for subject in stored_beside(then.subject) if Path(subject.label).resolve() != new]
 

@@ -116,7 +116,7 @@ def _answer(base: str, other: str, found: Sequence[Compared], names: Sequence[st
         return f"Not compared: {counted(refused, 'comparison')} refused."
     if len(found) == 1:
         name, metric, ratio = judged[0]
-        interval = f"95 %: {_interval(found[0])}; of different sittings, not side by side"
+        interval = f"95 %: {_interval(found[0])}; of different sessions, not side by side"
         if ratio.low <= 1.0 <= ratio.high:
             sides = f"between {other} and {base}"
             return f"{name}: no significant difference {sides}: ratio {_ratio(found[0])} ({interval})."
@@ -126,7 +126,7 @@ def _answer(base: str, other: str, found: Sequence[Compared], names: Sequence[st
     are = "is" if len(differ) == 1 else "are"
     line = f"{len(differ)} of {counted(len(judged), 'comparison')} {are} shown to differ"
     all_of_them = f"95 % for all {len(judged)} together; " if len(judged) > 1 else ""
-    line += f" ({all_of_them}of different sittings, not side by side)"
+    line += f" ({all_of_them}of different sessions, not side by side)"
     if most:
         line += ": " + ", ".join(f"{name} × {ratio.ratio:.4g}" for name, ratio in most)
     if len(differ) > len(most):

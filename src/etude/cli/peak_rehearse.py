@@ -98,7 +98,7 @@ def _say_rehearsal(found: Rehearsal, place: Place) -> None:
     screen.table(
         Column("simulated server", [*by_curve, "all"]),
         [
-            Column("bench time", [_median(each) for each in (*by_curve.values(), found)], 0),
+            Column("benchmarking time", [_median(each) for each in (*by_curve.values(), found)], 0),
             Column("quartiles", [_quartiles(each) for each in (*by_curve.values(), found)], 3),
             Column("right", [_share(_right(each)) for each in (*by_curve.values(), found)], 1),
             Column("says so", [_share(each.kept) for each in (*by_curve.values(), found)], 2),
@@ -110,8 +110,8 @@ def _say_rehearsal(found: Rehearsal, place: Place) -> None:
         f"{percent(right.value)} were right (95 %: {percent(right.low)} to {percent(right.high)})."
     )
     screen.say(
-        f"A search takes {_median(found)} of bench time (median), {_quartiles(found)} in half of all, where a trial "
-        f"costs {duration(place.fixed_cost_s)} besides its run."
+        f"A search takes {_median(found)} of benchmarking time (median), {_quartiles(found)} in half of all, "
+        f"where a trial costs {duration(place.fixed_cost_s)} besides its run."
     )
     screen.say(
         "Note: simulated servers have the shapes and the noise that were put into them (docs/workbench.md).",
@@ -199,7 +199,7 @@ def _say_calibration(task: Task, found: Calibration) -> None:
             Column("95 %", [_between(at) for at in found.loads], 3),
             Column("run length", [duration(at.cheapest.runlength_s) for at in found.loads], 0),
             Column("trials", [_trials(at.cheapest.trials) for at in found.loads], 0),
-            Column("bench time", [_bench(at) for at in found.loads], 2),
+            Column("benchmarking time", [_bench(at) for at in found.loads], 2),
         ],
     )
     screen.say(

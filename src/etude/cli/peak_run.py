@@ -43,7 +43,7 @@ LEFT_OUT = ("ran", "bench", "measured", "no.")
 
 
 class PeakDisplay:
-    """Tells of each trial: load, reading, whether it ended early, where the peak is now believed to be, bench time."""
+    """Prints each trial: load, reading, whether it ended early, where the peak is now believed to be, and its cost."""
 
     def __init__(
         self, stream: TextIO, task: Task, policy: Policy, clock: Callable[[], float] = time.monotonic
@@ -58,7 +58,7 @@ class PeakDisplay:
         self._trials = list(trials)
         if trials:
             self._screen.say(
-                f"resumed: {len(trials)} trials on disk, {duration(benchmarking_time_s(trials))} of bench time"
+                f"resumed: {len(trials)} trials on disk, {duration(benchmarking_time_s(trials))} of benchmarking time"
             )
 
     def begins(self, offer: TrialRequest) -> None:
@@ -164,7 +164,7 @@ def _answered(options: argparse.Namespace, source: Source, policy: Policy, kept:
 
 
 def say_lost(kept: Record, what: str) -> None:
-    """Print the trials that a directory has lost since its last sitting."""
+    """Print the trials that a directory has lost since its last session."""
     if text := kept.lost_text(what):
         say_note(
             Terminal(sys.stderr),

@@ -1,4 +1,4 @@
-"""`etude plot --monitor RESULT`: what went on beside the trials, a figure a sitting."""
+"""`etude plot --monitor RESULT`: what went on beside the trials, a figure a session."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _subject(options: argparse.Namespace) -> Subject:
 def _close(
     options: argparse.Namespace, subject: Subject, monitors: dict[int, Monitor]
 ) -> tuple[tuple[str, int] | None, list[int]]:
-    """The trial that is looked at closely, if one is, and the sittings to draw."""
+    """The trial that is looked at closely, if one is, and the sessions to draw."""
     if options.trial is None:
         return None, list(monitors)
     names = options.test or [series.test for series in subject.tests]
@@ -66,7 +66,7 @@ def _close(
         raise UsageError(f"--trial {options.trial}: test {names[0]!r} has no such trial")
     sitting = 1 if series.sittings is None else int(series.sittings[places[0]])
     if sitting not in monitors:
-        raise UsageError(f"--trial {options.trial}: nothing was monitored in its sitting, {sitting}")
+        raise UsageError(f"--trial {options.trial}: nothing was monitored in its session, {sitting}")
     return (names[0], options.trial), [sitting]
 
 

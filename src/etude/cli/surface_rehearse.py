@@ -75,7 +75,7 @@ def _say(found: Sequence[RehearsedMap], size: int, task: Task, place: Place) -> 
     screen.table(
         Column("simulated server", [each.curve for each in found]),
         [
-            Column("bench time", [duration(each.spent_s) for each in found], 0),
+            Column("benchmarking time", [duration(each.spent_s) for each in found], 0),
             Column("cells", [f"{each.measured} of {size}" for each in found], 2),
             Column("trials", [str(each.trials) for each in found], 3),
             Column("right", [percent(_right(each)) for each in found], 1),
@@ -83,7 +83,7 @@ def _say(found: Sequence[RehearsedMap], size: int, task: Task, place: Place) -> 
     )
     costs = [each.spent_s for each in found]
     screen.say(
-        f"A map takes {duration(median(costs))} of bench time (median; {duration(min(costs))} … "
+        f"A map takes {duration(median(costs))} of benchmarking time (median; {duration(min(costs))} … "
         f"{duration(max(costs))}), where a trial costs {duration(place.fixed_cost_s)} besides its run."
     )
     if any(_unknown(each, size) for each in found):

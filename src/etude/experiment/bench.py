@@ -37,7 +37,7 @@ class Session:
     host: str
     boot_id: str
     restarted_into: str | None = None
-    """The entry that the sitting before had the machine restarted into; None where this is no such boot."""
+    """The entry that the session before had the machine restarted into; None where this is no such boot."""
 
 
 class Named(Protocol):
@@ -62,7 +62,7 @@ class Event:
 
 @dataclass
 class Bench:
-    """Plan, engine, writer and ledger of one sitting."""
+    """Plan, engine, writer and ledger of one session."""
 
     plan: Plan
     writer: ResultsWriter
@@ -75,7 +75,7 @@ class Bench:
     kernel: KernelLog = field(default_factory=Silence)
     """What the kernel says during trials."""
     measured: bool = False
-    """Something ran in this sitting: caches are no longer as the boot left them."""
+    """Something ran in this session: caches are no longer as the boot left them."""
     inner: dict[str, int] = field(default_factory=dict)
     """Launches per trial of each test, once known."""
     entries: Mapping[str, dict[str, Any]] = field(default_factory=dict)

@@ -25,7 +25,7 @@ def data_set(paths: Sequence[str], directory: Path) -> DataSet | None:
 
 
 def cool_trial(way: str, paths: Sequence[str], directory: Path, *, booted: bool, warms: bool) -> Cooled:
-    """Cool before one trial. `warms`: it is the run of `warm` that is set aside; `booted`: the machine did restart.
+    """Cool before one trial. `warms`: it is the run of `warm` that is excluded; `booted`: the machine did restart.
 
     Raises:
         MachineRefuses: as `cool`.
@@ -57,7 +57,7 @@ def restart_machine(entry: str, words: Sequence[str], state: Path, results: Path
 
 
 def settled_cache() -> Mapping[str, Any] | None:
-    """What `etude boot-resume` says of the wait before this sitting; None where it did not begin it."""
+    """What `etude boot-resume` says of the wait before this session; None where it did not begin it."""
     with suppress(ValueError):
         found = json.loads(os.environ.get(SETTLED_VARIABLE, "null"))
         return found if isinstance(found, dict) else None

@@ -116,7 +116,7 @@ def _misses_a_trial(plan: Plan, ledger: Progress, tests: tuple[Test, ...], block
 def _set_aside(bench: Bench, tests: tuple[Test, ...]) -> None:
     """The warm-up runs of each test in this session: recorded, their output captured, excluded."""
     if any(test.cool in REBOOTS and bench.ledger.trials(test.name) for test in tests):
-        return  # in the sitting before: here it would fill the caches that the boot has left empty
+        return  # in the session before: here it would fill the caches that the boot has left empty
     shell = [shell_test(bench.plan.shell)] if bench.plan.shell else []
     order = block_order([*tests, *shell], 0, bench.plan.seed)
     for number in range(bench.plan.warmup):
@@ -151,7 +151,7 @@ def _check_primary(bench: Bench, test: Test) -> None:
 
 
 def _inner(bench: Bench, test: Test) -> int:
-    """Launches per trial: as asked, as in earlier sittings, or enough for the clock."""
+    """Launches per trial: as asked, as in earlier sessions, or enough for the clock."""
     if test.inner != "auto":
         return int(test.inner)
     kept = [trial for trial in bench.ledger.trials(test.name) if trial.kept]

@@ -21,7 +21,7 @@ class Trial:
     @property
     def first(self) -> Measurement:
         """The first command of the first worker. What the whole trial shares stands in each line, so in this one, too:
-        number, block, sitting, whether it is kept and why not, launches, cache."""
+        number, block, session, whether it is kept and why not, launches, cache."""
         return self.measurements[0]
 
     @property
@@ -96,7 +96,7 @@ class Progress:
     """Trials by test. It starts with those on disk when an experiment is resumed.
 
     What is asked after each trial costs as much as what was added since: a long series is never gone through again.
-    `stretches`: of each sitting the one that it belongs to (`etude.results.session_groups`).
+    `stretches`: of each session the one that it belongs to (`etude.results.session_groups`).
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Progress:
         self._unplaced_s: dict[str, float] = {}
         """Of trials of which it is not known when they ran."""
         self._spans: dict[str, dict[int, tuple[int, int]]] = {}
-        """By test and sitting: its first start and its last end, ns."""
+        """By test and session: its first start and its last end, ns."""
         self._columns: dict[tuple[str, str], _Column] = {}
         for name, rows in measured.items():
             self.begin(name)
@@ -138,7 +138,7 @@ class Progress:
             self._spans[test][trial.first.sitting] = min(known[0], start), max(known[1], end)
 
     def trials(self, test: str) -> Sequence[Trial]:
-        """All trials of a test, set-aside ones included."""
+        """All trials of a test, excluded ones included."""
         return self._trials[test]
 
     def measurements(self) -> dict[str, tuple[Measurement, ...]]:
@@ -195,7 +195,7 @@ class Progress:
         return max(1, len({sitting for name in tests for sitting in self._spans[name]}))
 
     def spent_s(self, tests: Sequence[str]) -> float:
-        """Seconds by the clock from the first trial of these tests to the end of their last, summed over sittings.
+        """Seconds by the clock from the first trial of these tests to the end of their last, summed over sessions.
 
         All that went on in between is in it; what the machine took to restart is not.
         """
@@ -220,10 +220,10 @@ class Progress:
 def paired_samples(
     tests: Sequence[Iterable[Trial]], metric: str, stretches: Mapping[int, int] = MappingProxyType({})
 ) -> tuple[list[float], ...]:
-    """For each test the metric's values, aligned: index i is one block, complete in all tests and in one sitting.
+    """For each test the metric's values, aligned: index i is one block, complete in all tests and in one session.
 
     A block that an interruption tore in two joins no pair: its halves saw two states of the machine. `stretches`:
-    of each sitting (`etude.results.session_groups`); sittings of one stretch count as one.
+    of each session (`etude.results.session_groups`); sessions of one stretch count as one.
     """
     blocks = [_by_block(trials, metric, stretches) for trials in tests]
     shared = set(blocks[0]).intersection(*blocks[1:])

@@ -1,4 +1,4 @@
-"""A sitting whose machine is a node of a running job: the engine is copied there, and all that decides stays here."""
+"""A session whose machine is a node of a running job: the engine is copied there, and all that decides stays here."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ class NodeEngine:
         return self._engine.end()
 
     def close(self, *, wait: bool = True) -> None:
-        """End it and all that it started; with the sitting's own all that was made there is removed."""
+        """End it and all that it started; with the session's own all that was made there is removed."""
         self._engine.close(wait=wait)
         self.there.closed(self)
 
 
 class NodeSession:
-    """Makes the engines of one sitting on a node (a sitting's `make_engine`)."""
+    """Makes the engines of one session on a node (a session's `make_engine`)."""
 
     def __init__(self, job: str, node: str) -> None:
         self.job, self.node = job, node
@@ -75,7 +75,7 @@ class NodeSession:
         self._made = 0
 
     def __call__(self, interrupts: Interrupts) -> EngineLike:
-        """The sitting's engine; later ones are beside it. Raises MachineRefuses: the node cannot be had."""
+        """The session's engine; later ones are beside it. Raises MachineRefuses: the node cannot be had."""
         if self._host is None:
             self._host = node_of(self.job, self.node, interrupts)
             self._host.connect()
@@ -119,7 +119,7 @@ class NodeSession:
 
 
 def engine_maker() -> Callable[[Interrupts], EngineLike]:
-    """What makes a sitting's engine: here, unless `ETUDE_NODE` names a node."""
+    """What makes a session's engine: here, unless `ETUDE_NODE` names a node."""
     named = os.environ.get(VARIABLE)
     if not named:
         return Engine

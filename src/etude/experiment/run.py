@@ -135,7 +135,7 @@ def _nothing_to_add(plan: Plan, path: Path, document: dict[str, Any]) -> tuple[D
 
 
 def _note_limits(plan: Plan, document: dict[str, Any]) -> None:
-    """Let the document hold the plan with its new limits, beside those that its sittings had."""
+    """Let the document hold the plan with its new limits, beside those that its sessions had."""
     before = {"sitting": len(document["sittings"]), "rule": document["plan"]["rule"]}
     earlier = document.setdefault("earlier_rules", [])
     if before["sitting"] not in [each["sitting"] for each in earlier]:
@@ -150,7 +150,7 @@ def extend(
     observe: Observer = silent,
     make_engine: EngineMaker | None = None,
 ) -> Outcome:
-    """Give a complete experiment more tests, and run what they lack in a new sitting; the stop rule stays.
+    """Give a complete experiment more tests, and run what they lack in a new session; the stop rule stays.
 
     Raises:
         EtudeError: as `run`; UsageError for a name that is taken.

@@ -1,4 +1,4 @@
-"""One sitting of an experiment: its directory, its engine, its lines in experiment.json, whatever way it ends."""
+"""One session of an experiment: its directory, its engine, its lines in experiment.json, whatever way it ends."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def planned_commands(plan: Mapping[str, Any]) -> list[Command]:
 
 
 class MachineRecord:
-    """The snapshots of one sitting in experiment.json, and the commands whose programs they describe."""
+    """The snapshots of one session in experiment.json, and the commands whose programs they describe."""
 
     def __init__(
         self, path: Path, document: dict[str, Any], take: Callable[[], dict[str, Any] | None] | None = None
@@ -128,7 +128,7 @@ class MachineRecord:
         self._commands: dict[Command, None] = dict.fromkeys(planned_commands(document["plan"]))
 
     def note(self, words: Sequence[str], environment: Mapping[str, str], *, again: bool = False) -> bool:
-        """A command is about to be run: describe its programs in this sitting's snapshot, unless they are.
+        """A command is about to be run: describe its programs in this session's snapshot, unless they are.
 
         again: its test has trials of earlier sessions.
 
@@ -156,7 +156,7 @@ class MachineRecord:
         return len(programs) > before
 
     def end(self) -> None:
-        """The sitting is over."""
+        """The session is over."""
         take = self._take or (lambda: snapshot.take(commands=tuple(self._commands)))
         self._document["machine"]["after"] = take()
 
@@ -172,7 +172,7 @@ EngineMaker = Callable[[SignalWatch], EngineLike]
 
 @dataclass(frozen=True)
 class SessionContext:
-    """What one sitting works with. Whoever uses it returns the stop rules' last words."""
+    """What one session works with. Whoever uses it returns the stop rules' last words."""
 
     path: Path
     document: dict[str, Any]
@@ -189,7 +189,7 @@ class SessionContext:
 
     @property
     def resumed(self) -> bool:
-        """Whether there were sittings before."""
+        """Whether there were sessions before."""
         return self.sitting.number > 1
 
     def resumed_with(self) -> str:
@@ -213,7 +213,7 @@ def run_session(
     make_engine: EngineMaker,
     work: Callable[[SessionContext], Sequence[str]],
 ) -> Progress:
-    """Hold one sitting: `work` measures and returns the stop rules' last words.
+    """Hold one session: `work` measures and returns the stop rules' last words.
 
     Whatever happens is noted in experiment.json.
 
@@ -221,7 +221,7 @@ def run_session(
         EtudeError: as `work`, with where the results are.
     """
     directories = {test["name"]: test["directory"] for test in document["tests"]}
-    resumed = bool(document["sittings"])  # the document is first written together with a sitting
+    resumed = bool(document["sittings"])  # the document is first written together with a session
     if resumed and _restarted_into(document["sittings"]) is None:  # behind a restart no program is opened
         check_programs(path, document, planned_commands(document["plan"]))
     measured = _measured(path, document)  # lost lines are refused before any is dropped
@@ -282,7 +282,7 @@ def run_session(
 
 
 def ledger_of(path: Path, document: Mapping[str, Any]) -> Progress:
-    """The measurements of all sittings of an experiment.
+    """The measurements of all sessions of an experiment.
 
     Raises:
         InputError: it cannot be read, or lost lines.
@@ -295,7 +295,7 @@ def _measured(path: Path, document: Mapping[str, Any]) -> dict[str, tuple[Measur
     found: dict[str, tuple[Measurement, ...]] = dict.fromkeys(
         (test["name"] for test in document["tests"]), ()
     )
-    if document["sittings"]:  # the document is first written together with a sitting
+    if document["sittings"]:  # the document is first written together with a session
         found |= load_results(path).measurements
     for test in document["tests"]:
         check_blocks(path / test["directory"] / "results.jsonl", found[test["name"]], test)
@@ -358,7 +358,7 @@ def new_document(
     metrics: Mapping[str, Any],
     monitor: Monitoring | None = None,
 ) -> dict[str, Any]:
-    """experiment.json before the first sitting; members as in docs/formats.md."""
+    """experiment.json before the first session; members as in docs/formats.md."""
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -455,7 +455,7 @@ def _sitting(
 
 
 def _note_quiet(document: dict[str, Any], sitting: int) -> None:
-    """Say what `etude quiet` had changed before the sitting began: no snapshot tells by whom a setting was made."""
+    """Say what `etude quiet` had changed before the session began: no snapshot tells by whom a setting was made."""
     if operations := recorded_changes():
         document.setdefault("quiet", []).append({"sitting": sitting, "by": "hand", "operations": operations})
 
@@ -463,14 +463,14 @@ def _note_quiet(document: dict[str, Any], sitting: int) -> None:
 def _snapshot_again(
     document: Mapping[str, Any], into: str | None, there: NodeSession | None
 ) -> dict[str, Any]:
-    """Of a later sitting. Behind a restart that is to leave the caches empty no program is opened."""
+    """Of a later session. Behind a restart that is to leave the caches empty no program is opened."""
     if there is not None:
         return there.snapshot()
     return snapshot.take(commands=planned_commands(document["plan"]), files=into is None)
 
 
 def _restarted_into(sittings: Sequence[Mapping[str, Any]]) -> str | None:
-    """The boot loader's entry that the sitting before restarted the machine into, if it did; empty for its default."""
+    """The boot loader's entry that the session before restarted the machine into, if it did; empty for its default."""
     before = sittings[-1] if sittings else {}
     return None if before.get("boot_id") == boot_id() else restarted_into(before)
 

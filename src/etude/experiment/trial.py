@@ -78,7 +78,7 @@ NOT_FOUND = ": not found in PATH"
 
 @dataclass(frozen=True)
 class TrialPosition:
-    """Where a trial stands: its block, its place in it, and why it is set aside if it is."""
+    """Where a trial stands: its block, its place in it, and why it is excluded if it is."""
 
     block: int
     order: int = 0
@@ -211,7 +211,7 @@ def _launch(bench: Bench, members: Sequence[Test], slot: TrialPosition) -> Launc
     return Launch(
         tuple(workers),
         timeout_s=min(timeouts, default=None),
-        inner=bench.inner.get(members[0].name, 1),  # 1 until its set-aside run is over
+        inner=bench.inner.get(members[0].name, 1),  # 1 until its excluded run is over
         cgroup=group_name(members[0].name) if plan.cgroup else None,
         counters=plan.counters,
         capture_bytes=METRIC_BYTES if members[0].metrics else CAPTURE_BYTES if captures else TAIL_CHARACTERS,
@@ -345,7 +345,7 @@ def _write(bench: Bench, test: Test, measurements: tuple[Measurement, ...]) -> N
 
 
 def _log(bench: Bench, test: Test, m: Measurement) -> None:
-    """Keep what a worker printed: its errors, and all of a trial that failed or was set aside."""
+    """Keep what a worker printed: its errors, and all of a trial that failed or was excluded."""
     for stream in ("stdout", "stderr"):
         captured = getattr(m, stream)
         if captured and captured["bytes"] and (stream == "stderr" or not m.kept or m.failed):

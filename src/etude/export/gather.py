@@ -131,7 +131,7 @@ def _never_made(judged: Verdict, test: str, run: Run) -> Point:
 
 
 def _hosts(subject: Subject, series: Series) -> list[str]:
-    """Of each trial, by its sitting; "" where it is not known."""
+    """Of each trial, by its session; "" where it is not known."""
     named = {sitting["sitting"]: str(sitting["host"]) for sitting in _sittings(subject)}
     if series.sittings is None:
         return [next(iter(named.values()), "")] * series.trials.size
@@ -143,7 +143,7 @@ def _sittings(subject: Subject) -> Sequence[Mapping[str, Any]]:
 
 
 def _run(subject: Subject, host: str, run: Run) -> Run:
-    """The result on this machine: its snapshot is that of its first sitting, else the experiment's."""
+    """The result on this machine: its snapshot is that of its first session, else the experiment's."""
     sittings = [sitting for sitting in _sittings(subject) if sitting["host"] == host]
     if not sittings:
         return run

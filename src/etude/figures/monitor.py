@@ -1,4 +1,4 @@
-"""What went on beside the trials of one sitting: they above, the monitor's series below, over one time."""
+"""What went on beside the trials of one session: they above, the monitor's series below, over one time."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ MODES: Sequence[tuple[str, tuple[str, ...], int]] = (
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """A stretch of one sitting's readings, as it is drawn."""
+    """A stretch of one session's readings, as it is drawn."""
 
     monitor: Monitor
     low_ns: int
@@ -84,12 +84,12 @@ def monitor_figure(
     close: tuple[str, int] | None = None,
     title: str = "",
 ) -> Figure:
-    """One sitting, or the time around one trial of it: `close`, a test and the number of a trial.
+    """One session, or the time around one trial of it: `close`, a test and the number of a trial.
 
     warnings: those that name outliers.
 
     Raises:
-        InputError: there is no reading, or that trial was not made in this sitting.
+        InputError: there is no reading, or that trial was not made in this session.
     """
     if not monitor.samples:
         raise InputError(f"{monitor.path}: nothing to plot: it holds no reading")
@@ -104,7 +104,7 @@ def monitor_figure(
     if _step(seen) > 1:
         notes.append(f"{_step(seen)} readings each are joined: curves show the highest, areas the mean")
     axis = Axis(
-        f"time since the sitting began ({seen.unit})", low=seen.at(seen.low_ns), high=seen.at(seen.high_ns)
+        f"time since the session began ({seen.unit})", low=seen.at(seen.low_ns), high=seen.at(seen.high_ns)
     )
     return Figure(axis, tuple(panels), label(title, 120), "beside", tuple(notes), "monitor")
 
@@ -138,7 +138,7 @@ def _seen(subject: Subject, monitor: Monitor, sitting: int, close: tuple[str, in
 def _each(
     subject: Subject, monitor: Monitor, sitting: int
 ) -> Iterator[tuple[str, int, tuple[int, int], float, bool, int]]:
-    """The trials of a sitting: test, number, when, elapsed in s, whether kept, and the test's colour."""
+    """The trials of a session: test, number, when, elapsed in s, whether kept, and the test's colour."""
     for colour, series in enumerate(subject.tests):
         for place in _places(series, monitor, sitting):
             assert series.spans is not None
@@ -195,7 +195,7 @@ def _trials(
     least = (seen.at(seen.high_ns) - seen.at(seen.low_ns)) / 1500
     layers: list[Layer] = list(shades)
     names = dict.fromkeys((test, colour) for test, *_, colour in trials)
-    for name, hue in (*names, ("set aside", GREY)):
+    for name, hue in (*names, ("excluded", GREY)):
         boxes = tuple(
             _box(seen, span, elapsed / unit.divisor, least)
             for test, _, span, elapsed, kept, _ in trials

@@ -180,7 +180,7 @@ def cost_by_policy(hours: Mapping[str, Mapping[str, float]], title: str = "") ->
         )
         layers.append(Bars(label(policy, 32), boxes, number))
     ticks = tuple((float(n), label(name, 24)) for n, name in enumerate(hours))
-    y = Axis("bench time (h)", "log", _log_ticks(bottom, top), low=bottom, high=top)
+    y = Axis("benchmarking time (h)", "log", _log_ticks(bottom, top), low=bottom, high=top)
     return Figure(
         Axis("", "linear", ticks), (Panel(y, tuple(layers)),), label(title, 90), key="above", kind="cost-by-policy"
     )  # fmt: skip
@@ -206,10 +206,10 @@ def cost_against(
     places = tuple(sorted({factor * at for at, _ in pairs}))
     ticks = _apart(places, tuple(f"{at:g}" for at in places), 1.0) if len(places) <= 8 else None
     low, high = min(h for _, h in pairs), max(h for _, h in pairs)
-    y = Axis("bench time (h)", low=0.0)
+    y = Axis("benchmarking time (h)", low=0.0)
     if high > 10 * low > 0:
         bottom, top = low / 1.3, high * 1.3
-        y = Axis("bench time (h)", "log", _log_ticks(bottom, top), low=bottom, high=top)
+        y = Axis("benchmarking time (h)", "log", _log_ticks(bottom, top), low=bottom, high=top)
     name = f"{label(x)} (%)" if share else label(x)
     key = "above" if len(lines) > 1 else "off"
     return Figure(

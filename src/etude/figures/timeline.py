@@ -115,7 +115,7 @@ def _layers(
     groups: tuple[tuple[str, Flags, int, str], ...] = (
         ("kept", plain, colour, "dots"),
         ("another level", there & ends & ~failed, colour, "hollow"),
-        ("set aside", there & ~series.kept & ~failed, GREY, "hollow"),
+        ("excluded", there & ~series.kept & ~failed, GREY, "hollow"),
         ("failed", there & failed, ALARM, "crosses"),
         ("outlier", there & series.kept & odd & ~failed, ALARM, "hollow"),
     )
@@ -148,7 +148,7 @@ def _named(series: Series, metric: str, judged: Verdict, kinds: Collection[str])
 
 
 def _places(series: Series) -> Whole:
-    """Blocks one after the other, also over sittings."""
+    """Blocks one after the other, also over sessions."""
     assert series.blocks is not None
     if series.sittings is None or not series.sittings.size:
         return series.blocks
@@ -162,7 +162,7 @@ def _places(series: Series) -> Whole:
 
 
 def _shades(series: Series, places: Whole, shared: bool) -> Iterator[Band]:
-    """Every other boot or sitting, each named; where there is one only, every other block that tests share."""
+    """Every other boot or session, each named; where there is one only, every other block that tests share."""
     for level, names in (("boot", series.labels.get("boot")), ("sitting", series.sittings)):
         if names is None or len(set(map(str, names))) < 2:
             continue

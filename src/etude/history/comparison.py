@@ -1,6 +1,6 @@
 """Two sides of the store compared: every test and metric that both have, machine by machine.
 
-What changes between sittings is in all trials of a sitting alike. It is taken from the history of that test on that
+What changes between sessions is in all trials of a session alike. It is taken from the history of that test on that
 machine, steps taken out; where that is too short, from several results a side; else the comparison is refused.
 """
 
@@ -48,7 +48,7 @@ class Compared:
 def compare_sides(base: Chosen, other: Chosen, stored: Sequence[Entry]) -> tuple[Compared, ...]:
     """All that both have: on each machine that both have; and where they share none, over machines, which is told.
 
-    stored: all entries, ordered as histories, from which the spread between sittings is known.
+    stored: all entries, ordered as histories, from which the spread between sessions is known.
     """
     found = []
     for key, before in _groups(base.entries).items():
@@ -125,7 +125,7 @@ def _between(base: Entry, other: Entry, stored: Sequence[Entry], same: bool) -> 
         and min(e.values) > 0.0
     ]
     if len(alike) < FEWEST:
-        reason = f"what changes between sittings is not known from {len(alike)} stored results on {base.machine.name}"
+        reason = f"what changes between sessions is not known from {len(alike)} stored results on {base.machine.name}"
         remedy = "store more results of it, or run both interleaved: etude bench"
         return Refused(reason, len(alike), FEWEST - len(alike), remedy)
     found = course_of(alike).found

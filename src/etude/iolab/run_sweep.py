@@ -88,7 +88,7 @@ def sweep(
 
 
 def resume_sweep(directory: str | os.PathLike[str], *, observe: Observer = silent) -> Results:
-    """Go on with a sweep that was interrupted, in a new sitting.
+    """Go on with a sweep that was interrupted, in a new session.
 
     Raises:
         InputError: the directory is that of no sweep; EtudeError: as `etude.experiment.run.resume`.
@@ -110,7 +110,7 @@ def refined(
     observe: Observer = silent,
     make_engine: EngineMaker | None = None,
 ) -> Results:
-    """The results with up to `count` more sizes where a curve bends most, measured in a sitting of their own.
+    """The results with up to `count` more sizes where a curve bends most, measured in a session of their own.
 
     Raises:
         EtudeError: as `etude.experiment.run.extend`.

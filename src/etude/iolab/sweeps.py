@@ -1,6 +1,6 @@
 """A sweep: the micro-benchmark at one size after another, as an ordinary experiment.
 
-One test for each curve and size; trials in randomised blocks, the first run of each set aside (L41 Lab 1 notes,
+One test for each curve and size; trials in randomised blocks, the first run of each excluded (L41 Lab 1 notes,
 "I/O buffer size" and "Static vs. dynamic linking").
 """
 

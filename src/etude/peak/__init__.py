@@ -1,1 +1,1 @@
-"""What load a system bears, found at the least bench time."""
+"""What load a system bears, found at the least benchmarking time."""

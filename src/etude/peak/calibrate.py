@@ -113,7 +113,7 @@ class AtLoad:
 
     @property
     def cheapest(self) -> Need:
-        """That of least bench time; where all take too many trials, the longest run."""
+        """That of least benchmarking time; where all take too many trials, the longest run."""
         return min(self.needs, key=lambda need: (need.bench_s, -need.runlength_s))
 
 
@@ -123,7 +123,7 @@ class Calibration:
 
     peak: float
     fixed_cost_s: float
-    """Bench time of a trial besides its run: the median."""
+    """Benchmarking time of a trial besides its run: the median."""
     accuracy: float
     confidence: float
     loads: tuple[AtLoad, ...]

@@ -7,7 +7,7 @@ from etude.units.formatting import DAY_S
 LONGEST_S = 7 * DAY_S
 """Of a run, of its warm-up, of what a command may take, and of a response time."""
 LONGEST_BUDGET_S = 366 * DAY_S
-"""Of bench time."""
+"""Of benchmarking time."""
 MOST_PIECES = 1000
 """Of a trial."""
 MOST_LOAD = 1e12

@@ -1,4 +1,4 @@
-"""A results directory of the workbench: sittings, tests that come as they are tried, and lines that survive.
+"""A results directory of the workbench: sessions, tests that come as they are tried, and lines that survive.
 
 Whatever a search or a map keeps goes through here, so `etude stats`, `plot` and `bundle` read it as any results.
 """
@@ -44,7 +44,7 @@ class Record:
         self.document: Document = read_experiment(directory)
         self._earlier = len(self.document["sittings"])
         self.lost = _lost_lines(directory, self.document)
-        """Of tests by name: how many of the lines are gone that were there when the last sitting ended."""
+        """Of tests by name: how many of the lines are gone that were there when the last session ended."""
         self._lost_at_least = False
 
     def lost_text(self, what: str) -> str:
@@ -86,16 +86,16 @@ class Record:
         return self.directory / known
 
     def sit(self) -> None:
-        """A new sitting begins, on this machine."""
+        """A new session begins, on this machine."""
         self._earlier = len(self.document["sittings"])
         self._sitting(os.uname().nodename, boot_id(), snapshot.take() if self._earlier else None)
 
     def sit_elsewhere(self) -> None:
-        """A new sitting begins, on other machines only: each has one of its own, from its first result on."""
+        """A new session begins, on other machines only: each has one of its own, from its first result on."""
         self._earlier = len(self.document["sittings"])
 
     def sitting_on(self, host: str, boot: str, machine: Mapping[str, Any] | None) -> Document:
-        """The sitting of another machine, which begins if there was none since `sit_elsewhere`; `machine`: its
+        """The session of another machine, which begins if there was none since `sit_elsewhere`; `machine`: its
         snapshot, None where it is not known."""
         for sitting in self.document["sittings"][self._earlier :]:
             if (sitting["host"], sitting["boot_id"]) == (host, boot):
@@ -123,7 +123,7 @@ class Record:
         return sitting
 
     def end(self, how: str, decisions: list[str]) -> None:
-        """Note how this sitting ended, on all of its machines, and how many lines each test has."""
+        """Note how this session ended, on all of its machines, and how many lines each test has."""
         for test in self.document["tests"]:
             test["lines"] = _lines(self.directory / test["directory"] / FILE)
         sittings = self.document["sittings"]
@@ -211,7 +211,7 @@ def begin(directory: Path, document: Document) -> None:
 
 
 def cut_torn_line(directory: Path) -> None:
-    """Drop what was cut short when the last sitting was killed."""
+    """Drop what was cut short when the last session was killed."""
     for entry in read_experiment(directory)["tests"]:
         drop_torn_trial(directory / entry["directory"] / "results.jsonl")
 

@@ -118,7 +118,7 @@ class Outcome:
 
     @property
     def hours(self) -> float:
-        """Bench time."""
+        """Benchmarking time."""
         return self.spent_s / 3600
 
     @property
@@ -137,7 +137,7 @@ class Rehearsal:
     """Of the intervals of shares."""
 
     def hours(self, share: float) -> float:
-        """The quantile of bench time, h: 0.5 is the median, 0.25 and 0.75 the quartiles."""
+        """The quantile of benchmarking time, h: 0.5 is the median, 0.25 and 0.75 the quartiles."""
         return float(np.quantile([outcome.hours for outcome in self.outcomes], share))
 
     @property

@@ -29,18 +29,18 @@ def search(
         if isinstance(decision, Answer):
             return decision
         if task.budget_s is not None and benchmarking_time_s(trials) >= task.budget_s:
-            return policy.best(task, trials, "the budget of bench time is spent")
+            return policy.best(task, trials, "the budget of benchmarking time is spent")
         if len(trials) >= MOST_TRIALS:
             return policy.best(task, trials, f"{MOST_TRIALS} trials did not end the search")
         trail.note("search", f"trial {len(trials) + 1}: {task.load_text(decision.load)}: {decision.why}")
         trial = bench.run(decision, partial(policy.enough, task, tuple(trials), decision))
         limited = f", limited by the {trial.limited}" if trial.limited else ""
-        took = f"{len(trial.windows)} windows in {trial.cost_s:.1f} s of bench time"
+        took = f"{len(trial.windows)} windows in {trial.cost_s:.1f} s of benchmarking time"
         trail.note("search", f"trial {len(trials) + 1} {trial.ended}: {took}{limited}")
         made(decision, trial)
         trials.append(trial)
 
 
 def benchmarking_time_s(trials: Sequence[Trial]) -> float:
-    """Bench time, s."""
+    """Benchmarking time, s."""
     return sum(trial.cost_s for trial in trials)

@@ -99,7 +99,7 @@ class SearchStore(Record):
 
     @property
     def task(self) -> Task:
-        """What was searched for, with the budget of the last sitting."""
+        """What was searched for, with the budget of the last session."""
         return self.sought.task
 
     @property
@@ -129,12 +129,12 @@ class SearchStore(Record):
         self._since = instant()
 
     def begin_again(self) -> None:
-        """A new sitting, at the end of which there may be another answer."""
+        """A new session, at the end of which there may be another answer."""
         self._answer, self.document["answer"] = None, None
         self.sit()
 
     def answered(self, answer: Answer) -> None:
-        """Note the answer, and with it the end of this sitting."""
+        """Note the answer, and with it the end of this session."""
         self._answer, self.document["answer"] = answer, plain(answer)
         self.end("complete", [answer.why])
 

@@ -46,7 +46,7 @@ class Task:
     closed: bool = False
     """Whether loads are numbers of clients, not requests per second."""
     budget_s: codec.From0 | None = None
-    """Bench time after which the best answer so far is given."""
+    """Benchmarking time after which the best answer so far is given."""
     seed: int = 0
     """Of whatever the policy draws."""
 
@@ -98,7 +98,7 @@ class Trial:
     """Asked for, at most."""
     windows: tuple[Window, ...]
     cost_s: codec.Number
-    """Bench time that it took: set-up, warm-up, the run, draining."""
+    """Benchmarking time that it took: set-up, warm-up, the run, draining."""
     ended: Ended = "whole"
     """*early*: the policy had seen enough. *died*: the system stopped by itself. *not-made*: the load command failed,
     and the system did not."""

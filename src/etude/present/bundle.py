@@ -52,7 +52,7 @@ class Contents:
     root: str
     members: tuple[Member, ...]
     time_s: int
-    """When the last sitting ended."""
+    """When the last session ended."""
     left_out: tuple[str, ...]
     """Files of the results directories that are not packed."""
     identity: Identity
@@ -235,7 +235,7 @@ def _verdict(directory: Path, name: str) -> tuple[list[Member], list[str]]:
 
 
 def _ended_s(document: Mapping[str, Any]) -> int:
-    """When the last sitting ended, or began if it is not known to have ended; 0 where there was none."""
+    """When the last session ended, or began if it is not known to have ended; 0 where there was none."""
     times = [s.get("end") or s.get("start") for s in document["sittings"]]
     return max((_seconds(time) for time in times if isinstance(time, str)), default=0)
 

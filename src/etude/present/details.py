@@ -63,7 +63,7 @@ def detail_lines(c: Comparison) -> list[str]:
 
 
 def across_lines(across: Sequence[CrossSession]) -> list[str]:
-    """A line for each comparison of results of different sittings; of several later ones it names its result."""
+    """A line for each comparison of results of different sessions; of several later ones it names its result."""
     several = len({a.other_label for a in across}) > 1
     return [_across_line(a, several) for a in across]
 
@@ -93,7 +93,7 @@ def overall_lines(across: Sequence[CrossSession]) -> list[str]:
     """A line for each later result of several tests: the ratio of all of them together."""
     return [
         f"All {o.tests} tests of {label} together: {o.ratio:.4g} × the baseline's {across[0].metric} (geometric mean; "
-        f"{level_text(o.confidence)}: {span(o.low, o.high)}; {p_text(o.p)}; each side taken as one sitting, "
+        f"{level_text(o.confidence)}: {span(o.low, o.high)}; {p_text(o.p)}; each side taken as one session, "
         f"{text.UNPAIRED})."
         for label, o in overall(across)
     ]
@@ -274,12 +274,12 @@ def _first(shown: Sequence[str]) -> str:
 
 def _basis(found: CrossSessionRatio | Ratio) -> str:
     if isinstance(found, Ratio):
-        return f"over {found.count} sittings or more of each"
-    between = f"{percent(found.between.deviation)} between sittings"
+        return f"over {found.count} sessions or more of each"
+    between = f"{percent(found.between.deviation)} between sessions"
     if found.between.sittings is None:
-        return f"each side taken as one sitting, widened by {between} as stated"
+        return f"each side taken as one session, widened by {between} as stated"
     return (
-        f"each side taken as one sitting, widened by {between} as seen in {found.between.sittings} sittings"
+        f"each side taken as one session, widened by {between} as seen in {found.between.sittings} sessions"
     )
 
 

@@ -54,7 +54,7 @@ def write(verdict: Verdict, form: str, path: Path) -> None:
 
 
 def to_json(verdict: Verdict, across: Sequence[CrossSession] = (), machines: Sequence[str] = ()) -> str:
-    """The verdict as one JSON document; with comparisons to a baseline of another sitting, if there are any.
+    """The verdict as one JSON document; with comparisons to a baseline of another session, if there are any.
 
     machines: a line for each compared result whose machine or settings are others.
     """

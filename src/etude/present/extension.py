@@ -167,7 +167,7 @@ def _spent_s(experiment: Mapping[str, Any]) -> float:
 
 
 def lasted_s(sitting: Mapping[str, Any]) -> float:
-    """From a sitting's start to its end; 0 where either is not known."""
+    """From a session's start to its end; 0 where either is not known."""
     try:
         start, end = (datetime.fromisoformat(str(sitting[name])) for name in ("start", "end"))
         return max(0.0, (end - start).total_seconds())

@@ -183,7 +183,7 @@ def _table(searches: Sequence[Search], ratios: Sequence[Ratio]) -> Table:
         "ratio",
         f"{level} of it",
         "trials",
-        "bench time",
+        "benchmarking time",
         "target",
         "findings",
     )

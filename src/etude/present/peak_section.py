@@ -71,5 +71,5 @@ def trials_table(task: Task, trials: Sequence[Trial], key: str) -> Table:
             )
         )
     load = "clients" if task.closed else "load, /s"
-    headings = ("trial", load, "measured", "of limit", "ran", "bench time", "note")
+    headings = ("trial", load, "measured", "of limit", "ran", "benchmarking time", "note")
     return Table(f"{key}-trials", "Trials of the search", headings, tuple(rows), 0)

@@ -126,7 +126,7 @@ def answer_lines(task: Task, answer: Answer, trials: Sequence[Trial]) -> list[st
     offered = sum(min(trial.ran_s, trial.cost_s) for trial in trials)
     lines.append(
         f"{counted(len(trials), 'trial')}, {early or 'none'} of them ended early: "
-        f"{duration(benchmarking_time_s(trials))} of bench time, "
+        f"{duration(benchmarking_time_s(trials))} of benchmarking time, "
         f"of which load was offered for {duration(offered)}."
     )
     return lines

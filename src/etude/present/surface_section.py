@@ -45,7 +45,7 @@ def cells_table(mapped: SurfaceResult, said: Summary, key: str = "cells") -> Tab
     level = f"{100 * mapped.confidence:g} %"
     headings = (
         *(axis_label(factor.name, factor.unit) for factor in factors),
-        "known by", "what limits", mapped.response, f"interval, {level}", "trials", "bench time",
+        "known by", "what limits", mapped.response, f"interval, {level}", "trials", "benchmarking time",
     )  # fmt: skip
     caption = f"Every cell of the surface ({axis_label(mapped.response, mapped.unit)})"
     return Table(key, caption, headings, rows, len(factors) + 2)

@@ -55,7 +55,7 @@ class SweepDisplay:
         name = event.tests[0].name
         if done == self._before:
             self._started = now
-            return f"first runs, set aside: {name}"
+            return f"first runs, excluded: {name}"
         left = (now - self._started) / (done - self._before) * max(0, self._all - done)
         share = f"{done} of {self._all} trials ({100 * done // max(self._all, 1)} %)"
         return " · ".join((share, f"about {duration(left)} left", name))

@@ -1,4 +1,4 @@
-"""Several results directories of one experiment as one: each sitting stays a sitting, with its own host and machine.
+"""Several results directories of one experiment as one: each session stays a session, with its own host and machine.
 
 What is merged is made anew from its parts each time, and experiment.json is replaced last: a merge that was interrupted
 is simply repeated. Parts are only read. Trials of lost machines come along as far as they were written whole.
@@ -49,14 +49,14 @@ class _Whole:
 def merge_results(parts: Mapping[str, Path], into: Path, document: Mapping[str, Any] | None = None) -> None:
     """Merge results directories, in this order, into another one; what it holds of an earlier merge is replaced.
 
-    `parts`: each by a name, which its sittings have as `part`. `document` has the members of experiment.json that say
+    `parts`: each by a name, which its sessions have as `part`. `document` has the members of experiment.json that say
     what was asked for (name, verb, command_line, digest, plan, and others); without it those of the first part.
-    Sittings are numbered anew, and so are the trials of a test that several parts have; each line stays as it is, bit
-    for bit, but for these two numbers. Of a part without a sitting nothing is taken; of one that was lost within a
+    Sessions are numbered anew, and so are the trials of a test that several parts have; each line stays as it is, bit
+    for bit, but for these two numbers. Of a part without a session nothing is taken; of one that was lost within a
     block the trials of that block are excluded, since they have no pair.
 
     Raises:
-        InputError: a part cannot be read, or lacks what a sitting has; MachineRefuses: `into` cannot be written.
+        InputError: a part cannot be read, or lacks what a session has; MachineRefuses: `into` cannot be written.
     """
     whole = _Whole({})
     for name, part in parts.items():
@@ -120,7 +120,7 @@ def _torn_block(document: Mapping[str, Any], measured: Mapping[str, Sequence[Mea
 
 
 def _sittings(known: list[dict[str, Any]], document: Mapping[str, Any], part: str) -> dict[int, int]:
-    """Append a part's sittings, each with its snapshot; returns their new numbers."""
+    """Append a part's sessions, each with its snapshot; returns their new numbers."""
     numbers = {}
     for place, sitting in enumerate(document["sittings"]):
         new = numbers[sitting["sitting"]] = len(known) + 1

@@ -19,7 +19,7 @@ FORMAT, VERSION = "etude-experiment", 1
 
 
 def of_machine(experiment: Mapping[str, Any] | None, *path: str) -> Any:
-    """A member of the snapshot that was taken of the machine before the first sitting; None where it lacks that."""
+    """A member of the snapshot that was taken of the machine before the first session; None where it lacks that."""
     found: Any = experiment or {}
     for key in ("machine", "before", *path):
         found = found.get(key) if isinstance(found, Mapping) else None

@@ -56,9 +56,9 @@ class Series:
     sittings: Whole | None = None
     """None where it is not known: then it was one."""
     stretches: Whole | None = None
-    """Sittings between which the experiment itself restarted the machine have one number; None where none did."""
+    """Sessions between which the experiment itself restarted the machine have one number; None where none did."""
     labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Of levels beyond the sitting (`boot`, `build`, `machine`): which it was, in each trial."""
+    """Of levels beyond the session (`boot`, `build`, `machine`): which it was, in each trial."""
     why: Sequence[str | None] = ()
     """Why a trial is not kept; empty where that is not known."""
     failures: Sequence[Failure] = ()

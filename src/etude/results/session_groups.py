@@ -1,4 +1,4 @@
-"""Sittings that belong together: the machine was restarted between them because the experiment asked for it."""
+"""Sessions that belong together: the machine was restarted between them because the experiment asked for it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 _RESTARTING = "restarting"
-"""How a sitting of older results ended that restarted the machine; behind it, ` into ENTRY`."""
+"""How a session of older results ended that restarted the machine; behind it, ` into ENTRY`."""
 
 
 def restarted_into(sitting: Mapping[str, Any]) -> str | None:
-    """The boot loader's entry that a sitting restarted the machine into at its end, empty for the default one; None
+    """The boot loader's entry that a session restarted the machine into at its end, empty for the default one; None
     where it ended otherwise."""
     if "restarts_into" in sitting:
         entry = sitting["restarts_into"]
@@ -22,7 +22,7 @@ def restarted_into(sitting: Mapping[str, Any]) -> str | None:
 
 
 def stretches(sittings: Sequence[Mapping[str, Any]]) -> dict[int, int]:
-    """The number of the stretch of each sitting of experiment.json: the sitting with which it began.
+    """The number of the stretch of each session of experiment.json: the session with which it began.
 
     A block that a restart of its own parts is whole; one that an interruption tore in two is not.
     """

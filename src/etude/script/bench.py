@@ -54,7 +54,7 @@ SAFE_EVERY_S = 1.0
 
 
 class ScriptBench:
-    """One sitting of a script. Its methods are those of `World`."""
+    """One session of a script. Its methods are those of `World`."""
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ from etude.machine.quiet.table import parse
 
 
 class ScriptQuiet:
-    """What one sitting of a script has made quiet."""
+    """What one session of a script has made quiet."""
 
     def __init__(self) -> None:
         self._experiment = Experiment()

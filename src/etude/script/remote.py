@@ -37,7 +37,7 @@ class Trial:
 
 
 class Remote:
-    """The hosts of a sitting; none before HOSTS."""
+    """The hosts of a session; none before HOSTS."""
 
     def __init__(self, desk: SessionContext) -> None:
         self._desk = desk

@@ -1,7 +1,7 @@
-"""Two results of different sittings, compared without taking the machine's mood for a difference of the programs.
+"""Two results of different sessions, compared without taking the machine's mood for a difference of the programs.
 
-What changes between sittings (memory layout, temperature, neighbours, the state of a disk) is in all trials of a
-sitting alike, so no number of trials shows it. It has to be known from other sittings, or to be given.
+What changes between sessions (memory layout, temperature, neighbours, the state of a disk) is in all trials of a
+session alike, so no number of trials shows it. It has to be known from other sessions, or to be given.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from etude.stats.multiplicity import of_many
 from etude.stats.samples import check_confidence, exponential, positive_logarithms
 
 FEWEST = 3
-"""Stored sittings from which the spread between sittings is taken."""
+"""Stored sessions from which the spread between sessions is taken."""
 
 
 @dataclass(frozen=True)
 class Between:
-    """How far sittings of one test on one machine lie apart."""
+    """How far sessions of one test on one machine lie apart."""
 
     deviation: float
-    """Standard deviation of a sitting's level, relative (0.03: 3 %; of its logarithm, strictly)."""
+    """Standard deviation of a session's level, relative (0.03: 3 %; of its logarithm, strictly)."""
     degrees: float
     """Of freedom; infinite where it was given and not estimated."""
     sittings: int | None
@@ -43,7 +43,7 @@ class Refused:
 
     reason: str
     have: int
-    """Stored sittings of that test and machine."""
+    """Stored sessions of that test and machine."""
     needed: int
     """So many more are needed."""
     remedy: str
@@ -51,7 +51,7 @@ class Refused:
 
 @dataclass(frozen=True)
 class CrossSessionRatio:
-    """other/base of the means that fit the metric, widened by what changes between sittings."""
+    """other/base of the means that fit the metric, widened by what changes between sessions."""
 
     ratio: float
     low: float
@@ -60,7 +60,7 @@ class CrossSessionRatio:
     """Two-sided, of a ratio of 1."""
     between: Between
     within_share: float
-    """How much of the variance of the log ratio comes from trials within the two sittings."""
+    """How much of the variance of the log ratio comes from trials within the two sessions."""
     confidence: float
     standard_error: float = math.nan
     """Of the logarithm of the ratio."""
@@ -101,7 +101,7 @@ class Overall:
 def overall_ratio(ratios: Sequence[Ratio | CrossSessionRatio]) -> Overall | None:
     """Each test counts once; the interval holds for these tests. None below two tests whose ratio has a spread.
 
-    What changes between sittings may move all tests of one alike, so that their errors do not average out: the standard
+    What changes between sessions may move all tests of one alike, so that their errors do not average out: the standard
     error of the mean logarithm is the mean of theirs, with the fewest degrees of freedom that one of them has. That is
     exact where all errors move together, and too wide where they do not.
     """
@@ -118,10 +118,10 @@ def overall_ratio(ratios: Sequence[Ratio | CrossSessionRatio]) -> Overall | None
 
 
 def between_sittings(sittings: Sequence[ArrayLike]) -> Between | Refused:
-    """From stored sittings of one test on one machine: one sample of positive values each, at least three samples.
+    """From stored sessions of one test on one machine: one sample of positive values each, at least three samples.
 
-    The deviation of the sittings' mean logarithms; the share of it that is noise of their trials is not taken off,
-    which is a little cautious, and never negative. Raises ValueError for values at or below zero, or an empty sitting.
+    The deviation of the sessions' mean logarithms; the share of it that is noise of their trials is not taken off,
+    which is a little cautious, and never negative. Raises ValueError for values at or below zero, or an empty session.
     """
     levels = [float(np.mean(_logs(x))) for x in sittings]
     if len(levels) < FEWEST:
@@ -130,12 +130,12 @@ def between_sittings(sittings: Sequence[ArrayLike]) -> Between | Refused:
 
 
 def given_between(percent: float) -> Between:
-    """The same as somebody states it: the standard deviation of sittings, in percent of their mean.
+    """The same as somebody states it: the standard deviation of sessions, in percent of their mean.
 
     Of the logarithm of log-normal levels that is √ln(1 + (percent/100)²). ValueError for a negative or infinite one.
     """
     if not (math.isfinite(percent) and percent >= 0.0):
-        raise ValueError(f"the spread between sittings must be 0 % or more, not {percent}")
+        raise ValueError(f"the spread between sessions must be 0 % or more, not {percent}")
     relative = percent / 100.0
     variance = math.log1p(relative * relative) if relative < 1e100 else 2.0 * math.log(relative)
     return Between(math.sqrt(variance), math.inf, None)
@@ -149,12 +149,12 @@ def compare_sittings(
     kind: Kind = "ratio",
     confidence: float = 0.95,
 ) -> CrossSessionRatio | Refused:
-    """The ratio of two samples, shapes (n,) and (m,), at least 2 each, positive, of one sitting a side.
+    """The ratio of two samples, shapes (n,) and (m,), at least 2 each, positive, of one session a side.
 
     Of the means that fit the metric's kind: arithmetic for costs and counts, harmonic for rates, else geometric. The
-    variance of the log ratio is that of both means and twice that between sittings, with Satterthwaite's degrees
+    variance of the log ratio is that of both means and twice that between sessions, with Satterthwaite's degrees
     of freedom. Where nothing is known of the latter the comparison is refused: the inner samples alone have been seen
-    to give 60 % false alarms in one public data set (15 % between sittings, 3 % within).
+    to give 60 % false alarms in one public data set (15 % between sessions, 3 % within).
     """
     check_confidence(confidence)
     if between is None:
@@ -171,7 +171,7 @@ def compare_sittings(
     centre = after - before
     if total == 0.0:
         raise ValueError(
-            "neither sample varies, nor do sittings: there is no spread to judge their difference by"
+            "neither sample varies, nor do sessions: there is no spread to judge their difference by"
         )
     degrees = 1.0 / max(math.fsum((part / total) ** 2 / d for part, d in parts), 1e-9)
     half = t_quantile(confidence, degrees) * math.sqrt(total)
@@ -196,15 +196,15 @@ def _log_mean(x: ArrayLike, kind: Kind) -> tuple[float, Moments]:
 
 def _refused(have: int) -> Refused:
     return Refused(
-        reason=f"what changes between sittings is not known from {have} stored sitting{'' if have == 1 else 's'}",
+        reason=f"what changes between sessions is not known from {have} stored session{'' if have == 1 else 's'}",
         have=have,
         needed=FEWEST - have,
-        remedy="run both tests interleaved in one experiment, or state the spread between sittings",
+        remedy="run both tests interleaved in one experiment, or state the spread between sessions",
     )
 
 
 def _logs(x: ArrayLike) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
     logs = positive_logarithms(x)
     if logs.size == 0:
-        raise ValueError("a sitting without values says nothing")
+        raise ValueError("a session without values says nothing")
     return logs

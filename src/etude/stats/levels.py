@@ -1,6 +1,6 @@
-"""Where the spread of a result comes from: trials within processes, sittings, boots, builds and machines.
+"""Where the spread of a result comes from: trials within processes, sessions, boots, builds and machines.
 
-More trials in one sitting narrow the interval of that sitting's mean, and of nothing else. So an interval goes over the
+More trials in one session narrow the interval of that session's mean, and of nothing else. So an interval goes over the
 outermost level that was varied: its groups are what was drawn anew.
 """
 
@@ -30,7 +30,7 @@ class Component:
 
     level: str
     groups: int
-    """How many different trials, sittings, … there are in all."""
+    """How many different trials, sessions, … there are in all."""
     variance: float | None
     """In the square of the values' unit, at least 0; None where it cannot be told from an outer level's."""
     share: float | None
@@ -60,7 +60,7 @@ def split_variance(
 ) -> Split:
     """Split the variance of `x`, shape (n,), in order of time, over the levels that are labelled.
 
-    labels: for each of process, sitting, boot, build and machine that is known, what it was in every trial; the same
+    labels: for each of process, session, boot, build and machine that is known, what it was in every trial; the same
     label in two machines is two boots. factor: widening of the stop rule, used where the interval goes over trials.
     Raises ValueError for no values, unknown levels, and labels that are not as many as values.
     Source: nested analysis of variance with unequal counts, components by equating mean squares with their

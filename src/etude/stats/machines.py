@@ -205,7 +205,7 @@ def stand_out(
 ) -> tuple[StandsOut, ...]:
     """The machines whose level differs from that of their peers, the farthest first; of two, the second to be named.
 
-    x: shape (n,), positive. Where some machine has several sittings their means are what varies within a machine, else
+    x: shape (n,), positive. Where some machine has several sessions their means are what varies within a machine, else
     the trials. level: of p, by Holm over the machines. least: smaller differences, relative, are none. Empty for one
     machine, and where nothing within a machine is repeated. Raises ValueError for values at or below zero.
     Source: contrasts of each group with the mean of the others, on logarithms, with the pooled variance.
@@ -232,7 +232,7 @@ def stand_out(
 
 
 def _units(logs: Floats, machines: Sequence[str], sittings: Sequence[int] | None, name: str) -> Floats:
-    """What is repeated within a machine: its sittings' means if some machine has several, else its trials."""
+    """What is repeated within a machine: its sessions' means if some machine has several, else its trials."""
     of = np.array([machine == name for machine in machines], dtype=np.bool_)
     several = sittings is not None and len(set(zip(machines, sittings, strict=True))) > len(set(machines))
     if not several:

@@ -1,4 +1,4 @@
-"""How values, times and sittings are kept in a column, the same in every database."""
+"""How values, times and sessions are kept in a column, the same in every database."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def run_length_decode(text: str, most: int) -> tuple[int, ...]:
     for run in text.split():
         number, _, count = run.partition("x")
         if not 0 <= int(count) <= most - len(found):
-            raise ValueError(f"{count} more sittings than trials")
+            raise ValueError(f"{count} more sessions than trials")
         found += [int(number)] * int(count)
     return tuple(found)
 

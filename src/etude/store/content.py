@@ -116,13 +116,13 @@ def _within(results: Results) -> str:
 
 
 _Place = tuple[int, str]
-"""A sitting, and a host of it."""
+"""A session, and a host of it."""
 _Trial = tuple[str, int, int]
-"""A test, and the number of one of its trials in a sitting."""
+"""A test, and the number of one of its trials in a session."""
 
 
 def _machines(results: Results) -> dict[_Place, Machine]:
-    """Of each sitting the machine at which Étude sat, and the other hosts that a script had."""
+    """Of each session the machine at which Étude sat, and the other hosts that a script had."""
     first = (results.experiment.get("machine") or {}).get("before")
     found: dict[_Place, Machine] = {}
     for sitting in results.experiment["sittings"]:
@@ -230,7 +230,7 @@ def _written(path: str) -> datetime:
 
 
 def _origin(experiment: Mapping[str, Any]) -> str:
-    """Of which experiment it is: what was asked for at first, and where and when its first sitting began."""
+    """Of which experiment it is: what was asked for at first, and where and when its first session began."""
     first = experiment["sittings"][0] if experiment["sittings"] else {}
     asked = experiment.get("began_as") or experiment
     told = (asked.get(name) for name in ("name", "digest"))

@@ -46,7 +46,7 @@ class Entry:
     source: str = ""
     """The directory that was added."""
     sittings: tuple[int, ...] = ()
-    """In which sitting each value was measured; sittings between which the experiment itself restarted the machine
+    """In which session each value was measured; sessions between which the experiment itself restarted the machine
     have one number. Empty where that is not known: then it was one."""
     command: str | None = None
     """The measured command on one line, of the first trial; None where it is not known."""

@@ -54,7 +54,7 @@ class Todo:
     lesson: Any
     """`Response.lesson`."""
     left_s: float | None
-    """Bench time that it may take."""
+    """Benchmarking time that it may take."""
     deadline: datetime | None
 
 
@@ -139,7 +139,7 @@ def is_begun(place: Path) -> bool:
 
 
 def on_disk(place: Path) -> tuple[float, int]:
-    """What a search that came to no end has on disk: bench time, s, and trials."""
+    """What a search that came to no end has on disk: benchmarking time, s, and trials."""
     try:
         trials = SearchStore(place / SEARCH).trials() if (place / SEARCH / "experiment.json").exists() else []
     except InputError:

@@ -1,4 +1,4 @@
-"""What measuring a cell will cost, by what others did: a plane through the logs of their bench time."""
+"""What measuring a cell will cost, by what others did: a plane through the logs of their benchmarking time."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ class MapStore(Record):
         self._since = instant()
 
     def forget_failed(self) -> None:
-        """Cells that failed are tried once more: their lines stay, and do not count in this sitting."""
+        """Cells that failed are tried once more: their lines stay, and do not count in this session."""
         self._forgotten = {line.order for line in self._read if line.sample.state == "failed"}
 
     def ended(self, why: str, surrogate: str, findings: Sequence[str]) -> None:

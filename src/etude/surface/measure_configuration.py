@@ -19,7 +19,7 @@ RESOURCES = "resources"
 """Of a cell's directory: what is to be undone of its resources."""
 
 Bounds = Callable[[], tuple[float | None, float]]
-"""Bench time that a cell may take from now on, and the time until the deadline, s."""
+"""Benchmarking time that a cell may take from now on, and the time until the deadline, s."""
 
 
 def measured_in(

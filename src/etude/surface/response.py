@@ -28,7 +28,7 @@ class Asked:
     place: Path
     """The cell's directory, for all that is kept; it may hold what an interrupted measurement left."""
     left_s: float | None
-    """Bench time that it may take, s, with what was spent on it before it was interrupted."""
+    """Benchmarking time that it may take, s, with what was spent on it before it was interrupted."""
     until_s: float = math.inf
     """Until the deadline, s."""
 
@@ -60,7 +60,7 @@ class Response(Protocol):
         ...
 
     def learn(self, place: Path) -> None:
-        """A cell that was measured in an earlier sitting may teach something of the next."""
+        """A cell that was measured in an earlier session may teach something of the next."""
         ...
 
     @property

@@ -29,9 +29,9 @@ class Means:
     resources: Mapping[str, Resource]
     """By factor."""
     budget_s: float | None = None
-    """Bench time of all cells together."""
+    """Benchmarking time of all cells together."""
     cell_s: float | None = None
-    """Bench time of one."""
+    """Benchmarking time of one."""
     left_s: Callable[[], float] = lambda: float("inf")
     """Until the deadline, s."""
 
@@ -66,7 +66,7 @@ def run_map(kept: MapStore, response: Response, means: Means, display: Display) 
         display.begins(decision)
         sample = forecast_of(_measured(kept, response, means, decision, display.tell), decision)
         if sample.state == "failed" and means.left_s() < LEAST_S:
-            continue  # for want of time: it is gone on with in another sitting
+            continue  # for want of time: it is gone on with in another session
         kept.keep(decision, sample)
         display.made(decision, sample)
 
@@ -80,7 +80,7 @@ class Learns(Protocol):
 
 
 def taught_before(kept: MapStore, response: Learns) -> None:
-    """What cells taught in earlier sittings: the last of which a measurement came to its end."""
+    """What cells taught in earlier sessions: the last of which a measurement came to its end."""
     for sample in reversed(kept.samples()):
         if sample.trials:
             response.learn(kept.attempt_place(sample.cell, last=True))
@@ -112,12 +112,14 @@ def _spent(kept: MapStore, means: Means) -> str:
         return "the deadline has come"
     spent = sum(sample.cost_s for sample in kept.samples())
     return (
-        "the budget of bench time is spent" if means.budget_s is not None and spent >= means.budget_s else ""
+        "the budget of benchmarking time is spent"
+        if means.budget_s is not None and spent >= means.budget_s
+        else ""
     )
 
 
 def _left(kept: MapStore, means: Means) -> float | None:
-    """Bench time that the next cell may take, s."""
+    """Benchmarking time that the next cell may take, s."""
     bounds = [] if means.cell_s is None else [means.cell_s]
     if means.budget_s is not None:
         bounds.append(means.budget_s - sum(sample.cost_s for sample in kept.samples()))

@@ -36,7 +36,7 @@ class Sample:
     """Between these it is, with the confidence of `confidence`; 0 and inf where there is no bound."""
     confidence: codec.Number
     cost_s: codec.Number = 0.0
-    """Bench time that it took."""
+    """Benchmarking time that it took."""
     trials: int = 0
     kept: bool = True
     """Whether what was promised of it is met."""

@@ -78,9 +78,9 @@ class Spec:
     resources: Mapping[str, Resource]
     """Of the factors that are one."""
     budget_s: float | None
-    """Bench time of all cells."""
+    """Benchmarking time of all cells."""
     cell_s: float | None
-    """Bench time of one."""
+    """Benchmarking time of one."""
 
 
 def read_spec(path: Path) -> Spec:

@@ -100,7 +100,7 @@ def _told(name: str, found: Difference, pair: bool) -> str:
     )
 
 
-DEADLINE, BUDGET = "the deadline has come", "the budget of bench time is spent"
+DEADLINE, BUDGET = "the deadline has come", "the budget of benchmarking time is spent"
 
 
 def why_over(kept: MapStore, means: Means, pending: Sequence[Cell]) -> str:
@@ -112,7 +112,7 @@ def why_over(kept: MapStore, means: Means, pending: Sequence[Cell]) -> str:
 
 
 def budget_left(kept: MapStore, means: Means, pending: Sequence[Cell]) -> float | None:
-    """Bench time that is neither spent nor expected to be spent by cells under way, s; None where it is not bounded.
+    """Benchmarking time that is neither spent nor expected to be spent by cells under way, s; None if not bounded.
 
     While few have told what a cell takes, it is taken to be their mean; while none has, all that a cell may.
     """
@@ -143,7 +143,7 @@ def following(kept: MapStore, means: Means, pending: Sequence[Cell]) -> Visit | 
 
 
 def _cost(kept: MapStore) -> Callable[[Cell], float] | None:
-    """Bench time that a cell is expected to take, s; None while too few have told."""
+    """Benchmarking time that a cell is expected to take, s; None while too few have told."""
     samples = kept.samples()
     paid = sum(sample.cost_s > 0 for sample in samples)
     return expected_cost(kept.charted.space, samples) if paid >= LEAST else None
@@ -248,7 +248,7 @@ class _Spread:
 
     def _submit(self, visit: Visit) -> None:
         place = self.kept.attempt_place(visit.cell)
-        if is_begun(place):  # in a sitting without a pool, or by a job that was withdrawn
+        if is_begun(place):  # in a session without a pool, or by a job that was withdrawn
             self._interrupted(visit, place, "it was interrupted, and is begun anew")
             place = self.kept.attempt_place(visit.cell)
         bounds = (self.means.cell_s, budget_left(self.kept, self.means, self._pending()))
@@ -335,7 +335,7 @@ class _Spread:
         return MachineRefuses(f"{self.refused} jobs in a row came to nothing; the last: {why}")
 
     def _stop(self, why: EtudeError, visit: Visit, place: Path) -> None:
-        """What runs goes on, nothing more is begun, and the cell is tried again in another sitting."""
+        """What runs goes on, nothing more is begun, and the cell is tried again in another session."""
         self.stopped = self.stopped or why
         self._interrupted(visit, place, str(why))
 
@@ -348,7 +348,7 @@ class _Spread:
         self.kept.keep(visit, sample, replace(attempt, lost=how))
 
     def _withdraw(self, ids: set[str], why: str) -> None:
-        """End jobs from here; their cells are tried again in another sitting."""
+        """End jobs from here; their cells are tried again in another session."""
         for id in sorted(ids):
             visit, place = self.visits.pop(id), self.pool.under_way[id].job.place
             self.pool.cancel(id, why)
@@ -366,5 +366,5 @@ def _said(ended: Ended) -> str:
 
 
 def _took(ended: Ended) -> float:
-    """Bench time of a job without a result, s."""
+    """Benchmarking time of a job without a result, s."""
     return 0.0 if ended.started_s is None else max(ended.ended_s - ended.started_s, 0.0)

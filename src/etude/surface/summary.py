@@ -49,7 +49,7 @@ class Accuracy:
 
 @dataclass(frozen=True)
 class CostSummary:
-    """Cells by state, and bench time."""
+    """Cells by state, and benchmarking time."""
 
     cells: int
     measured: int
@@ -72,7 +72,7 @@ class CostSummary:
             if count
         ]
         told = ", ".join([f"{self.measured} of {counted(self.cells, 'cell')} measured", *further])
-        return f"{told}: {counted(self.trials, 'trial')}, {duration(self.bench_s)} of bench time."
+        return f"{told}: {counted(self.trials, 'trial')}, {duration(self.bench_s)} of benchmarking time."
 
 
 def accuracy(loo: Sequence[float], confidence: float = 0.95) -> Accuracy | None:

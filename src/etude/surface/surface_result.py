@@ -22,7 +22,7 @@ class Cost:
 
     cell: Cell
     cost_s: float
-    """Bench time."""
+    """Benchmarking time."""
     trials: int
     state: State
     """How it ended."""

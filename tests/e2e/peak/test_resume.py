@@ -23,7 +23,7 @@ SPEED = "8000"
 """Of simulated time: a trial takes some 40 ms, so that most kills are within the search."""
 MOST_KILLS = 60
 MOST_TRIALS = 4
-"""Of a sitting, before it is killed within its next two; however busy the machine is, the search gets on."""
+"""Of a session, before it is killed within its next two; however busy the machine is, the search gets on."""
 
 
 def arguments(policy: str, directory: Path, seed: int) -> list[str]:
@@ -53,7 +53,7 @@ def without_place(text: str) -> dict[str, Any]:
 def killed_until_it_ends(
     words: list[str], directory: Path, generator: random.Random
 ) -> tuple[str, int, list[int]]:
-    """Standard output of the sitting that came to its end, how many were killed, and trials on disk after each."""
+    """Standard output of the session that came to its end, how many were killed, and trials on disk after each."""
     on_disk = []
     for kills in range(MOST_KILLS):
         process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Results of different sittings: refused, or widened by what changes between sittings."""
+"""Results of different sessions: refused, or widened by what changes between sessions."""
 
 from __future__ import annotations
 

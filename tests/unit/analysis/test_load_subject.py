@@ -24,7 +24,7 @@ PLAN = {"kind": "script", "primary": "elapsed"}
 
 
 def interleaved(directory: Path, **roles: str) -> Path:
-    """Two tests in blocks, the first run of each set aside."""
+    """Two tests in blocks, the first run of each excluded."""
     noise = np.random.default_rng(3).normal(1.0, 0.01, (2, 13))
     rows = {
         name: [

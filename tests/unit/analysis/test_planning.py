@@ -58,7 +58,7 @@ def plans(found: Results, **wanted: Any) -> tuple[TrialPlan, ...]:
 
 
 def pilot(directory: Path, **options: Any) -> Results:
-    """Two tests in twelve blocks; the set-aside first runs are other than all that follow."""
+    """Two tests in twelve blocks; the excluded first runs are other than all that follow."""
     times = {"a": iter([9.0, *A]), "b": iter([9.0, *B])}
     return results(directory, times, trials=12, **options)
 

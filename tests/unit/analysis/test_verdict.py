@@ -577,7 +577,7 @@ def test_an_export_that_cannot_be_written_is_one_line(tmp_path: Path, compared: 
 
 
 def on_machines(directory: Path, ratios: dict[str, float], speeds: dict[str, float]) -> Verdict:
-    """Ten blocks of a and b in two sittings on each machine, which has a speed and a ratio of its own."""
+    """Ten blocks of a and b in two sessions on each machine, which has a speed and a ratio of its own."""
     rows: dict[str, list[Any]] = {"a": [], "b": []}
     sittings = []
     for machine, ratio in ratios.items():

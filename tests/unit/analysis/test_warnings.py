@@ -578,7 +578,7 @@ def test_what_the_kernel_warned_of_and_throttling_are_told_of_in_kept_trials_onl
     def said(level, text, throttled=0):
         return {"messages": [{"ns": 1, "level": level, "text": text}], "throttled": throttled}
 
-    kernel = [said(3, "set aside"), None, said(6, "mounted"), said(4, "sda fails"), said(2, "worse", 7)]
+    kernel = [said(3, "excluded"), None, said(6, "mounted"), said(4, "sda fails"), said(2, "worse", 7)]
     made = series([1.0, 1.1, 1.2, 1.05, 1.15], kept=[False, True, True, True, True], kernel=kernel)
     [found] = [w for w in told(made) if w.kind == "kernel"]
     first, second = made.trials.tolist()[3:]
@@ -607,7 +607,7 @@ def test_a_data_set_as_large_as_the_memory_is_told_of_and_its_control_group_coun
 def test_caches_that_are_not_as_declared_are_told_of_with_the_first_reason(golden):
     cold = {"declared": "drop", "performed": "drop"}
     half = cold | {"wrong": "50.0% of the data set is still in memory"}
-    undone = {"declared": "drop", "performed": None, "why": "set aside"}
+    undone = {"declared": "drop", "performed": None, "why": "excluded"}
     kept = np.array([False, True, True, True, True])
     made = series([1.0, 1.1, 1.2, 1.05, 1.15], kept=kept, caches=[undone, cold, half, undone, cold])
     [found] = [w for w in told(made) if w.kind == "caches"]

@@ -1,4 +1,4 @@
-"""From measurements to samples: workers joined, trials in order, pairs within block and sitting."""
+"""From measurements to samples: workers joined, trials in order, pairs within block and session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Going on with an interrupted experiment: nothing lost, nothing twice, no pair across sittings."""
+"""Going on with an interrupted experiment: nothing lost, nothing twice, no pair across sessions."""
 
 from __future__ import annotations
 
@@ -307,7 +307,7 @@ def test_a_torn_last_line_is_cut_off_and_said(tmp_path: Path) -> None:
     file.write_bytes(whole[:-7])
     results = resume(tmp_path, make_engine=world().make_engine).results
     assert results.torn == load_results(tmp_path).torn == ()
-    assert any(line.startswith("a: ") and "sitting 2" in line for line in map(str, verdict(results).warnings))
+    assert any(line.startswith("a: ") and "session 2" in line for line in map(str, verdict(results).warnings))
     assert results.experiment["sittings"][1]["torn"] == ["a"]
     assert file.read_bytes().startswith(whole[: whole.rindex(b"\n", 0, -1) + 1])
     assert sum(m.kept for m in results.measurements["a"]) == 4

@@ -32,7 +32,7 @@ class Example:
 
 
 def kept_results(directory: Path) -> Path:
-    """Two tests in blocks over two boots: a failed trial, one set aside, and an outlier."""
+    """Two tests in blocks over two boots: a failed trial, one excluded, and an outlier."""
     rows = {}
     for place, test in enumerate(("old", "new")):
         rows[test] = [

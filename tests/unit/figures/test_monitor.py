@@ -1,4 +1,4 @@
-"""The figure of a sitting: trials above, the machine's series below, on one time."""
+"""The figure of a session: trials above, the machine's series below, on one time."""
 
 from __future__ import annotations
 

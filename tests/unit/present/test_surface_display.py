@@ -55,7 +55,7 @@ def test_what_it_says_follows(golden: Golden) -> None:
         "from 1 to 8",
         "Main effects:",
         "300 from",
-        "bench time",
+        "benchmarking time",
         "cell x: stalling",
     ):
         assert part in text, part

@@ -128,7 +128,7 @@ def test_a_row_of_another_test_is_refused(tmp_path: Path, read: Callable[[Path],
 def test_a_row_of_a_session_that_is_not_recorded_is_refused(
     tmp_path: Path, read: Callable[[Path], object]
 ) -> None:
-    with pytest.raises(InputError, match=r"results\.jsonl:2: is of sitting 7"):
+    with pytest.raises(InputError, match=r"results\.jsonl:2: is of session 7"):
         read(laid_out(tmp_path, [ROWS[0], measurement(trial=1, sitting=7)]))
 
 

@@ -23,7 +23,7 @@ from support.profiles import examples
 
 HOSTS = ("n1", "n2", "n3")
 Part = tuple[str, dict[str, list[list[float]]]]
-"""A host, and of each test its sittings: the elapsed times of their trials, s."""
+"""A host, and of each test its sessions: the elapsed times of their trials, s."""
 
 PARTS = st.lists(
     st.tuples(
@@ -53,7 +53,7 @@ def rows_of(test: str, host: str, sittings: list[list[float]]) -> Iterator[Measu
                     sitting=sitting,
                     host=host,
                     rows=2,
-                    command=[test, '"trial":7', '{"sitting": 9}'],
+                    command=[test, '"trial":7', '{"session": 9}'],
                 )
             trial += 1
 

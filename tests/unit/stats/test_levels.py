@@ -1,4 +1,4 @@
-"""The variance over nested levels, the interval over the outermost one, and comparisons across sittings."""
+"""The variance over nested levels, the interval over the outermost one, and comparisons across sessions."""
 
 import math
 from dataclasses import replace
@@ -94,7 +94,7 @@ def test_levels_that_cannot_be_told_apart_say_so():
         x, {"sitting": boot, "boot": boot, "machine": [1] * 20}
     ).components
     assert sitting.variance is machine.variance is None
-    assert sitting.reason.endswith("one sitting")
+    assert sitting.reason.endswith("one session")
     assert machine.reason.endswith("one machine")
     assert None not in (trial.variance, boots.variance)
     one_each = split_variance([1.0, 2.0, 4.0], {"boot": [1, 2, 3]})

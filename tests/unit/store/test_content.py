@@ -107,7 +107,7 @@ def test_a_search_or_a_map_with_other_limits_stays_the_same_one(tmp_path: Path) 
 
 
 def two_machines(tmp_path: Path) -> Path:
-    """Two sittings, each on a machine of its own."""
+    """Two sessions, each on a machine of its own."""
     sittings = [
         {"sitting": 1, "boot_id": "b", "host": "one", "start": "2026-01-01T00:00:00Z", "end": None},
         {"sitting": 2, "boot_id": "c", "host": "two", "start": "2026-01-02T00:00:00Z", "end": None}

@@ -56,7 +56,7 @@ def test_the_budget_ends_the_map_and_bounds_each_cell(tmp_path: Path) -> None:
     assert "budget" in kept.document["surface"]["why"]
     more = Made()
     kept = mapped(tmp_path, more, means=Means({}, budget_s=45.0))
-    assert [asked.left_s for asked in more.asked] == [15.0, 5.0], "with what was spent in earlier sittings"
+    assert [asked.left_s for asked in more.asked] == [15.0, 5.0], "with what was spent in earlier sessions"
 
 
 def test_a_cell_has_its_own_budget_and_the_rest_of_the_maps(tmp_path: Path) -> None:

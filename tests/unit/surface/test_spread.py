@@ -99,7 +99,7 @@ def test_a_cell_whose_node_was_lost_is_measured_anew_elsewhere_and_the_attempt_s
     assert (again / "sample.json").exists()
     assert dict(nodes.ran)[lost.sample.cell] == "node002"
     spent = sum(cost.cost_s for cost in mapped_of(MapStore(tmp_path)).costs)
-    assert spent == 6 * 60.0 + 30.0, "what was lost counts as bench time"
+    assert spent == 6 * 60.0 + 30.0, "what was lost counts as benchmarking time"
 
 
 def test_a_cell_is_not_given_to_the_node_that_was_lost_under_it(tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ class _TrialSource:
 
 
 def _failures(series: Series, columns: Columns, rows: Sequence[int]) -> Iterator[str]:
-    """Commands of kept trials that failed, and trials that were set aside for another reason than being the first."""
+    """Commands of kept trials that failed, and trials that were excluded for another reason than being the first."""
     found: dict[int, list[str]] = {}
     for row in rows:
         status, worker, trial = (int(each[row]) for each in (columns.status, columns.worker, columns.trial))
@@ -144,7 +144,7 @@ def _failures(series: Series, columns: Columns, rows: Sequence[int]) -> Iterator
     for trial, kept, why in zip(series.trials.tolist(), series.kept.tolist(), series.why, strict=True):
         yield from found.get(trial, ())
         if not kept and why != FIRST_RUN:
-            yield f"Epoch {trial} was set aside: {why or 'no reason given'}."
+            yield f"Epoch {trial} was excluded: {why or 'no reason given'}."
 
 
 def _texts(columns: Columns, metric: str) -> list[str]:

@@ -288,7 +288,7 @@ def _aggregate(relation: Relation, text: str) -> Relation:
         column(relation.frame, name): "1" for name, function in functions.items() if function == "count"
     }
     rows = relation.frame
-    if "kept" in rows.columns:  # what is set aside is in no figure
+    if "kept" in rows.columns:  # what is excluded is in no figure
         rows = rows.filter(rows["kept"])
     frame = basic.aggregate(rows, functions, by)
     return replace(relation, frame=frame, units={**relation.units, **counted}, measured=False)

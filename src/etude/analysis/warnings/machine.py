@@ -22,7 +22,7 @@ leaves one of 1 on all CPUs together."""
 
 
 def machine_warnings(experiment: Mapping[str, Any]) -> list[DataWarning]:
-    """What differs between the snapshots of experiment.json: before, at the start of each later sitting, after.
+    """What differs between the snapshots of experiment.json: before, at the start of each later session, after.
 
     A machine is held against itself; several machines are told of once, with what differs between the first of them
     and the others. Members that either snapshot does not know are passed over. Nothing is found in what is no
@@ -42,7 +42,7 @@ def machine_warnings(experiment: Mapping[str, Any]) -> list[DataWarning]:
 
 
 def busy_machine(experiment: Mapping[str, Any]) -> Iterator[DataWarning]:
-    """That a machine was busy at the start of a sitting: the busiest start counts. What is simulated does not care."""
+    """That a machine was busy at the start of a session: the busiest start counts. What is simulated does not care."""
     if was_simulated(experiment):
         return
     states = _states(experiment)
@@ -97,7 +97,7 @@ class _State:
         restarted: str | None = None,
         places: Collection[object] = (),
     ) -> None:
-        """`restarted`: the entry that the sitting before restarted the machine into, if it did. `places`: mount
+        """`restarted`: the entry that the session before restarted the machine into, if it did. `places`: mount
         points of the file systems under test."""
         self.restarted = restarted
         mounted = (*places, _member(snapshot, "directory", "mount_point"))
@@ -126,7 +126,7 @@ class _State:
 
 
 def _states(experiment: Mapping[str, Any]) -> list[_State]:
-    """At the start of each sitting."""
+    """At the start of each session."""
     machine = experiment.get("machine")
     machine = machine if isinstance(machine, Mapping) else {}
     sittings = experiment.get("sittings")
@@ -153,12 +153,12 @@ def _steps(experiment: Mapping[str, Any]) -> Iterator[tuple[str, _State, _State]
     for number, new in enumerate(states, start=1):
         if new.host in last:
             then, old = last[new.host]
-            yield f"between sittings {then} and {number}", old, new
+            yield f"between sessions {then} and {number}", old, new
         last[new.host] = number, new
     machine = experiment.get("machine")
     after = _State(machine.get("after") if isinstance(machine, Mapping) else None)
     if not (after.host and states[-1].host and after.host != states[-1].host):
-        during = "while it measured" if len(states) == 1 else f"during sitting {len(states)}"
+        during = "while it measured" if len(states) == 1 else f"during session {len(states)}"
         yield during, states[-1], after
 
 

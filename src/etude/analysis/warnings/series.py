@@ -148,7 +148,7 @@ def _of_each_machine(
 
 
 def _longest_sitting(series: Series) -> Series:
-    """The series without all but its longest sitting: the machine may have been rebooted in between."""
+    """The series without all but its longest session: the machine may have been rebooted in between."""
     if (
         series.sittings is None
         or not series.sittings.size

@@ -1,4 +1,4 @@
-"""What became of the trials themselves: failed, set aside, too few, larger than memory."""
+"""What became of the trials themselves: failed, excluded, too few, larger than memory."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def failed(series: Series) -> list[DataWarning]:
         if len(kept) == len(trials)
         else f"{len(kept)} of them kept"
         if kept
-        else "set aside"
+        else "excluded"
     )
     count = f"{len(trials)} of {series.trials.size} trials failed"
     if len(ways) == 1:

@@ -48,7 +48,7 @@ KINDS: Mapping[str, Kind] = {
     "failed": Kind(3, "trials failed, all in one way"),
     "caches": Kind(4, "caches were not as the test declares"),
     "several-matches": Kind(5, "a METRIC found several values in one output, and the first counts"),
-    "machine-changed": Kind(6, "the machine was another before than after, or in another sitting"),
+    "machine-changed": Kind(6, "the machine was another before than after, or in another session"),
     "several-machines": Kind(7, "trials were made on several machines"),
     "machine-apart": Kind(8, "a machine gives another level than its peers"),
     "kernel": Kind(9, "the kernel complained during trials, or slowed the CPUs down"),

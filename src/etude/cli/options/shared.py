@@ -54,7 +54,7 @@ def add_budget(add: Callable[..., object]) -> None:
         "--budget",
         type=kinds.time_to(LONGEST_BUDGET_S),
         metavar="TIME",
-        help="bench time, such as 2h; then the best so far",
+        help="benchmarking time, such as 2h; then the best so far",
     )
 
 

@@ -24,7 +24,7 @@ def document_of(
     command_line: Sequence[str] = (),
     monitor: Monitoring | None = None,
 ) -> dict[str, Any]:
-    """Members of experiment.json; those of machines and sittings come with the parts."""
+    """Members of experiment.json; those of machines and sessions come with the parts."""
     return {
         "name": name,
         "verb": verb,

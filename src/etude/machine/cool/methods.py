@@ -98,7 +98,7 @@ def cool(way: str, data: DataSet | None, *, booted: bool = False) -> Cooled:
     """Bring the caches into the state that a way names, then look at the data set if one is known.
 
     Of a way with a reboot only what follows it is done here: `booted` says that there was one. `warm` reads
-    nothing: the run that is set aside does.
+    nothing: the run that is excluded does.
 
     Raises:
         MachineRefuses: it cannot be done; says what to do.

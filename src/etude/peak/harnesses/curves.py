@@ -230,7 +230,7 @@ class Manners:
     slow_factor: float = 1.0
     """…in which answers take so many times as long as in the other; the mean over both is the curve's."""
     falls_per_h: float = 0.0
-    """Share of its peak that it loses in an hour of bench time."""
+    """Share of its peak that it loses in an hour of benchmarking time."""
     slow: Slow | None = None
     collapse: float | None = None
     """Load factor beyond which throughput falls with the cube of the load, and the rest fails."""

@@ -26,8 +26,8 @@ READY_S = 10.0
 OUTSTANDING = 1000
 """Requests that `etude load` has under way at most."""
 PIECES = 5
-"""Runs a trial, of a command that prints one summary: a search then takes about 1.4 times the bench time of one whose
-load command reports while it runs, and 2.3 times with one run a trial (docs/workbench.md)."""
+"""Runs a trial, of a command that prints one summary: a search then takes about 1.4 times the benchmarking time of one
+whose load command reports while it runs, and 2.3 times with one run a trial (docs/workbench.md)."""
 KINDS = ("windows", *TOOLS)
 UNITS = (*TIME, PRINTED, *filter(None, COUNTS))
 

@@ -1,4 +1,4 @@
-"""A server that is a curve, some noise and perhaps bad manners: hours of bench time in milliseconds."""
+"""A server that is a curve, some noise and perhaps bad manners: hours of benchmarking time in milliseconds."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class SimulatedServer:
         self.peak = peak
         """λ*: the truth; of a drifting server, when it is new."""
         self.spent_s = 0.0
-        """Bench time so far."""
+        """Benchmarking time so far."""
         self.trials = 0
         self._seed = seed
         self._stretch = limit_s / (1e-3 * LIMIT_MS)
@@ -65,7 +65,7 @@ class SimulatedServer:
 
     @property
     def peak_now(self) -> float:
-        """λ* after the bench time so far: less than `peak` for a server that drifts."""
+        """λ* after the benchmarking time so far: less than `peak` for a server that drifts."""
         return self.peak * math.pow(1 - self._manners.falls_per_h, self.spent_s / 3600)
 
     def response_s(self, load: float) -> float:
@@ -73,7 +73,7 @@ class SimulatedServer:
         return self._stretch * self.curve.response_s(load / self.peak)
 
     def drain(self, cost_s: float = 0.0) -> None:
-        """Empty all queues, for so much bench time: an overload is forgotten."""
+        """Empty all queues, for so much benchmarking time: an overload is forgotten."""
         self.spent_s += cost_s
         self._overloaded_at = None
 

@@ -299,7 +299,7 @@ def _trials(verdict: Verdict) -> Iterator[str]:
 
 
 def _count(test: TestVerdict) -> str:
-    aside = "".join(f", {count} set aside: {why}" for why, count in test.set_aside.items())
+    aside = "".join(f", {count} excluded: {why}" for why, count in test.set_aside.items())
     inner = f", {test.inner} launches in each" if test.inner > 1 else ""
     return f"{counted(test.kept, 'trial')} kept of {test.made} made{aside}{inner}"
 
@@ -344,7 +344,7 @@ def _real(found: Gathered) -> Iterator[str]:
             limits = span(a.found.low, a.found.high)
             yield (
                 f"{a.other} ({a.other_label}): {'shown' if excluded else 'not shown'}: the interval of the ratio, "
-                f"{limits}, {'excludes' if excluded else 'holds'} 1; it counts what changes between sittings."
+                f"{limits}, {'excludes' if excluded else 'holds'} 1; it counts what changes between sessions."
             )
     yield from (f"It cannot be told: {reason}." for reason in found.without)
     left = [where + line for where, verdict in _labelled(found) for line in not_compared_lines(verdict)]
@@ -352,7 +352,7 @@ def _real(found: Gathered) -> Iterator[str]:
     if not comparisons and not found.across and not found.without and not left:
         yield (
             "No two tests were compared, so that no difference is claimed. Tests that ran one after the other can be "
-            "compared with --reference, results of two sittings by naming both."
+            "compared with --reference, results of two sessions by naming both."
         )
 
 

@@ -45,7 +45,7 @@ def gather(
 ) -> Gathered:
     """Read and judge results.
 
-    metric: judged instead of the primary one. between_sittings: how far sittings lie apart, a share, if it is known.
+    metric: judged instead of the primary one. between_sittings: how far sessions lie apart, a share, if it is known.
 
     Raises:
         InputError: a path cannot be read; UsageError: no such metric or test.

@@ -76,9 +76,9 @@ def explanations(found: Gathered) -> Iterator[tuple[str, str]]:
         )
     if found.across:
         yield (
-            "other sittings",
-            "A ratio of two results of different sittings is widened by what changes from sitting to sitting, as seen "
-            "in stored sittings or as stated; where that is not known they are not compared.",
+            "other sessions",
+            "A ratio of two results of different sessions is widened by what changes from session to session, as seen "
+            "in stored sessions or as stated; where that is not known they are not compared.",
         )
     yield (
         "warnings",

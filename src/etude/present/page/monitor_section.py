@@ -18,9 +18,9 @@ from etude.units.formatting import percent
 MOST_CLOSE = 3
 """Outliers of a result that have a picture of their own."""
 MOST_SITTINGS = 3
-"""Sittings of a result that are drawn."""
+"""Sessions of a result that are drawn."""
 SHORT = 60
-"""Of so few readings the whole sitting shows as much."""
+"""Of so few readings the whole session shows as much."""
 KEY = "monitor"
 
 
@@ -70,7 +70,7 @@ def _how(monitors: Mapping[int, Monitor]) -> Iterator[str]:
         cost = monitor.cost or {}
         share = cost.get("share_of_a_core")
         took = f"; it took {percent(share)} of a CPU itself" if isinstance(share, int | float) else ""
-        where = f"Sitting {sitting}: " if len(monitors) > 1 else ""
+        where = f"Session {sitting}: " if len(monitors) > 1 else ""
         yield f"{where}{monitor.samples} readings, one every {every(monitor.every_s)}{took}."
         if monitor.absent:
             lacking = ", ".join(f"{name} ({why})" for name, why in list(monitor.absent.items())[:6])
@@ -82,7 +82,7 @@ def _pictures(
 ) -> Iterator[Picture]:
     subject = verdict.subject
     for sitting, monitor in list(monitors.items())[:MOST_SITTINGS]:
-        which = f" of sitting {sitting}" if len(monitors) > 1 else ""
+        which = f" of session {sitting}" if len(monitors) > 1 else ""
         caption = f"The trials{which}, and below them what the machine did in the same seconds."
         yield _picture(caption, monitor_figure(subject, monitor, sitting, verdict.every))
     for each in [each for each in told if len(each.trials) == 1][:MOST_CLOSE]:

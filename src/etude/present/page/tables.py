@@ -146,7 +146,7 @@ def comparisons_table(found: Gathered) -> Table:
         ends = (f"{a.other} ({a.other_label})", f"{a.base} ({a.base_label})", a.metric)
         if isinstance(a.found, Refused):
             cells = [number("–", None)] * 4
-            rows.append((*map(words, ends), *cells, words("other sitting"), words("refused")))
+            rows.append((*map(words, ends), *cells, words("other session"), words("refused")))
             continue
         differs = a.found.low > 1.0 or a.found.high < 1.0
         p = a.found.p if a.adjusted_p is None else a.adjusted_p
@@ -157,7 +157,7 @@ def comparisons_table(found: Gathered) -> Table:
                 number(span(a.found.low, a.found.high), a.found.low),
                 number(details.p_text(p), p),
                 number("–", None),
-                words("other sitting"),
+                words("other session"),
                 words("yes" if differs else "no"),
             )
         )

@@ -59,10 +59,10 @@ def test_what_was_done_is_a_member_of_the_row() -> None:
 
 
 def test_what_was_not_done_says_why() -> None:
-    assert Cooled("drop", None, "set aside").members() == {
+    assert Cooled("drop", None, "excluded").members() == {
         "declared": "drop",
         "performed": None,
-        "why": "set aside",
+        "why": "excluded",
     }
 
 

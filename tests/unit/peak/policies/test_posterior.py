@@ -150,7 +150,7 @@ def test_a_generator_that_never_offers_what_it_should_ends_the_search() -> None:
 
 def test_a_rate_that_only_the_prior_gives_is_not_answered() -> None:
     made = [trial(load, [0.02] * 8) for load in (600.0, 1200.0, 3359.0, 3359.0)]
-    answer = Posterior().best(task(highest=1e6), made, "the budget of bench time is spent")
+    answer = Posterior().best(task(highest=1e6), made, "the budget of benchmarking time is spent")
     assert (answer.rate, answer.low, answer.high, answer.kept) == (None, 3359.0, math.inf, False)
     assert answer.findings[0].kind == "not-bracketed"
 
@@ -158,7 +158,9 @@ def test_a_rate_that_only_the_prior_gives_is_not_answered() -> None:
 def test_a_peak_beyond_the_generator_is_said_to_be_so_and_not_to_need_time() -> None:
     made = [trial(load, [0.02] * 8) for load in (600.0, 1200.0, 3359.0, 3359.0)]
     made += [trial(load, [0.02] * 8, limited="generator") for load in (9000.0, 5000.0)]
-    finding = Posterior().best(task(highest=1e6), made, "the budget of bench time is spent").findings[0]
+    finding = (
+        Posterior().best(task(highest=1e6), made, "the budget of benchmarking time is spent").findings[0]
+    )
     assert finding.kind == "not-bracketed"
     assert "5,000/s" in finding.what
     assert "--budget" not in finding.what
@@ -166,7 +168,7 @@ def test_a_peak_beyond_the_generator_is_said_to_be_so_and_not_to_need_time() -> 
 
 def test_a_rate_far_below_all_loads_is_not_answered() -> None:
     made = [trial(load, [40.0] * 8) for load in (3000.0, 6000.0)]
-    answer = Posterior().best(task(highest=1e4), made, "the budget of bench time is spent")
+    answer = Posterior().best(task(highest=1e4), made, "the budget of benchmarking time is spent")
     assert (answer.rate, answer.low, answer.high, answer.kept) == (None, 0.0, 3000.0, False)
 
 

@@ -1,9 +1,9 @@
 """Which load to offer next.
 
-The one that raises the probability of the best answer most for its bench time, one step ahead: at each load that comes
-into question, what a trial may tell under each shape and peak, how long it then takes to tell it, and the answer that
-one would give. So loads near the answer are taken on both sides of it, where one short trial tells more than a long
-one in the middle.
+The one that raises the probability of the best answer most for its benchmarking time, one step ahead: at each load that
+comes into question, what a trial may tell under each shape and peak, how long it then takes to tell it, and the answer
+that one would give. So loads near the answer are taken on both sides of it, where one short trial tells more than a
+long one in the middle.
 """
 
 from __future__ import annotations
