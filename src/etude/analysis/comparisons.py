@@ -20,7 +20,7 @@ from etude.analysis.quieter_metrics import (
     with_cpu_time,
 )
 from etude.analysis.subject import Subject, column_of
-from etude.analysis.trial_cost import mean_trial_s, seconds_per_trial, time_span_s
+from etude.analysis.time_breakdown import mean_trial_s, seconds_per_trial, time_span_s
 from etude.analysis.verdict_options import VerdictOptions
 from etude.results.series import Floats, Series
 from etude.stats.compare import (

@@ -13,7 +13,7 @@ from etude.analysis.comparisons import shell_cost
 from etude.analysis.pairs import paired_values
 from etude.analysis.quieter_metrics import CANDIDATES, TIMES_NARROWER, with_cpu_time
 from etude.analysis.subject import Subject, column_of
-from etude.analysis.trial_cost import mean_trial_s, seconds_per_trial
+from etude.analysis.time_breakdown import mean_trial_s, seconds_per_trial
 from etude.errors import InputError, UsageError
 from etude.results.series import Floats, Series
 from etude.stats.intervals import effective_count, t_quantile

@@ -28,8 +28,7 @@ from etude.analysis.subject import (
     subject_of,
     watched_in,
 )
-from etude.analysis.time_breakdown import TimeBreakdown, time_spent
-from etude.analysis.trial_cost import mean_trial_s, seconds_per_trial
+from etude.analysis.time_breakdown import TimeBreakdown, mean_trial_s, seconds_per_trial, time_spent
 from etude.analysis.verdict_options import VerdictOptions
 from etude.analysis.warnings import DataWarning, machine_warnings, ranked, series_warnings, work_warnings
 from etude.analysis.warnings.trend import MEMORY

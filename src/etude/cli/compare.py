@@ -15,7 +15,7 @@ from etude.experiment.session import holds_results
 from etude.history.comparison import Compared, compare_sides
 from etude.history.selection import select_results
 from etude.present.history_text import named, p_text
-from etude.present.notes import MOST as MOST_NOTES
+from etude.present.note_text import MOST as MOST_NOTES
 from etude.present.table_layout import Column
 from etude.present.terminal import Terminal
 from etude.present.text import takes_text

@@ -7,8 +7,8 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from etude.analysis.default_metrics import is_shown
 from etude.analysis.verdict import Verdict
+from etude.analysis.verdict_options import is_shown
 from etude.cli.exports import SUMMARIES, Export
 from etude.errors import InputError, UsageError, cannot_write
 from etude.escaping import write_document

@@ -17,9 +17,8 @@ from etude.cli.end_signals import Ended, ending_by_signals
 from etude.cli.options.shared import pool_of
 from etude.errors import EtudeError, Interrupted
 from etude.experiment.session import new_directory
-from etude.peak.bench import Bench
+from etude.peak.bench import Bench, ObservedBench, Paced
 from etude.peak.deadline import DeadlinePolicy
-from etude.peak.observed_bench import ObservedBench, Paced
 from etude.peak.policies.policy import Policy
 from etude.peak.policies.registry import policy
 from etude.peak.record import Record

@@ -16,8 +16,7 @@ from etude.peak.search_store import SearchStore, stored_answer
 from etude.present.page import content_of, gather
 from etude.present.page.section import Section
 from etude.present.page.write import rendered, write
-from etude.present.peak_comparison_section import peaks_part, searches_of
-from etude.present.peak_section import peak_part
+from etude.present.peak_section import peak_part, peaks_part, searches_of
 from etude.present.search_status import of_map, of_search
 from etude.present.surface_section import surface_part
 from etude.results.reader import read_experiment

@@ -15,7 +15,7 @@ from etude.experiment.bench import EngineLike
 from etude.experiment.plan import Plan
 from etude.machine.remote import machine
 from etude.machine.remote.host import Host
-from etude.machine.remote.srun import node_of
+from etude.machine.remote.slurm import node_of
 
 VARIABLE = "ETUDE_NODE"
 """JOB:NODE of Slurm, where the engine is to be; without it, it is here."""

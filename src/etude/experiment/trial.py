@@ -27,7 +27,7 @@ from etude.experiment.plan import CHECK_EACH, Plan
 from etude.experiment.schedule import DUET, disjoint_cpus
 from etude.experiment.test import Test
 from etude.machine.cool.methods import REBOOTS, Cooled
-from etude.machine.resources.oom import oom_kills
+from etude.machine.resources.cgroup_limit import oom_kills
 from etude.results.model import Measurement, from_line, metric_kind
 from etude.results.reader import read_measurements
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from etude.errors import InputError
-from etude.iotrace.dropped_calls import Dropped, dropped_by
+from etude.iotrace.calls import BOTH, READS, WRITES
 from etude.iotrace.profile import FileProfile, Profile
 from etude.iotrace.reader import text_bytes
 
@@ -279,3 +279,43 @@ def _only(files: Mapping[str, Counts]) -> Mapping[Counts, str]:
     """Those whose counts no other of them has."""
     many = Counter(files.values())
     return {counts: name for name, counts in files.items() if many[counts] == 1}
+
+
+_HEAD = ("etude script ", "#", "scheduling ", "file ", "directory ", "link ", "name ", "dropped ")
+"""How lines above the first step begin."""
+_DROPPED = re.compile(r'dropped (\w+) "(?:[^"\\]|\\.)*" \d+ calls \d+ bytes \d+ requests (\d+\.\d+)')
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """Time within calls that are not in a script, s."""
+
+    read_s: float = 0.0
+    write_s: float = 0.0
+    all_s: float = 0.0
+
+
+def dropped_by(script: Path) -> Dropped:
+    """Add up what a script says of calls that it has not; zeros for a script that says nothing.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    try:
+        found = list(_dropped_calls(script))
+    except OSError as error:
+        raise InputError(f"{script}: {error.strerror}") from None
+    return Dropped(
+        read_s=sum(seconds for name, seconds in found if name in (*READS, *BOTH)),
+        write_s=sum(seconds for name, seconds in found if name in (*WRITES, *BOTH)),
+        all_s=sum(seconds for _, seconds in found),
+    )
+
+
+def _dropped_calls(script: Path) -> Iterator[tuple[str, float]]:
+    with script.open(encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            if line.strip() and not line.startswith(_HEAD):
+                return
+            if known := _DROPPED.match(line):
+                yield known[1], float(known[2])

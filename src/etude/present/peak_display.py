@@ -25,7 +25,7 @@ from etude.peak.sources import of_simulation
 from etude.peak.task import Answer, Task, Trial
 from etude.peak.trial_lines import part_member
 from etude.peak.window import joined_windows
-from etude.present.notes import MOST
+from etude.present.note_text import MOST
 from etude.present.peak_text import answer_lines, finding_lines, neighbours
 from etude.present.search_status import of_search
 from etude.present.table_layout import Column
@@ -192,7 +192,7 @@ def _figures(found: Sequence[tuple[SearchStore, Answer, float | None]]) -> dict[
         ]
     drawn = {"load-factors": load_factors(courses), "time-at-loads": time_at_loads(courses)}
     if len(found) > 1 and len(courses) == len(found):
-        from etude.present.peak_comparison_section import (  # loads what pages of reports need
+        from etude.present.peak_section import (  # loads what pages of reports need
             figure_of,
             searches_of,
         )

@@ -14,8 +14,7 @@ from etude.analysis.warnings.ranking import FOLDED_ABOVE
 from etude.analysis.warnings.warning import KINDS
 from etude.present import export, text, verdict_text
 from etude.present.join_text import joined_lines
-from etude.present.note_text import note_line, some_names
-from etude.present.notes import MOST, notes_of
+from etude.present.note_text import MOST, note_line, notes_of, some_names
 from etude.present.table_layout import Column
 from etude.present.terminal import Terminal
 from etude.units.formatting import counted, quantity

@@ -1,12 +1,15 @@
-"""AGE, FILL and PRECONDITION: what stands behind them, and the line that does it (docs/disk-state.md)."""
+"""AGE, FILL and PRECONDITION: their lines (docs/disk-state.md); and the file system that a test works on."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
 
+from etude.machine.snapshot.mounts import file_system, mounted
 from etude.script.directive_words import ArgumentError, Word, expected_error, split_words
 
 _FLAG = frozenset({"yes", "no"})
@@ -87,3 +90,18 @@ def engine_line(directive: str, step: DiskStep) -> str:
         elif value == "yes":
             words.append(f"--{name}")
     return f'{shlex.join([*words, "--", step.path])} >>"$APLOG"'
+
+
+def file_system_under_test(
+    environment: Mapping[str, str], before: Collection[str], root: Path = Path("/")
+) -> dict[str, Any] | None:
+    """As `directory` of a snapshot; None where neither TESTDIR is set nor anything was mounted.
+
+    `environment`: of the EXEC that is about to run. `before`: the mount points when the experiment began. Of several
+    new mounts the last counts.
+    """
+    directory = environment.get("TESTDIR")
+    if not directory:
+        new = [point for point in mounted(root) if point not in before]
+        directory = new[-1] if new else None
+    return file_system(root, directory) if directory else None

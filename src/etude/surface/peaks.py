@@ -13,11 +13,10 @@ from typing import Any, Literal
 import numpy as np
 
 from etude.errors import InputError, UsageError
-from etude.peak.bench import Bench
+from etude.peak.bench import Bench, ObservedBench
 from etude.peak.goal import Criterion, Goal
 from etude.peak.harnesses.simulated import SimulatedServer
 from etude.peak.harnesses.spec import Harness as CommandHarness
-from etude.peak.observed_bench import ObservedBench
 from etude.peak.policies.belief.evidence import evidence_of
 from etude.peak.policies.belief.grid import posterior_of
 from etude.peak.policies.policy import Policy

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from etude.cluster.pool.job import Ended, Job
-from etude.cluster.pool.pool import Pool
+from etude.cluster.pool.job import Ended, Job, Pool
 from etude.cluster.pool.spec import open_pool, read_pool
 from etude.errors import MachineRefuses
 from support.slurm_cluster import Cluster, needs_slurm, wait_until

@@ -14,10 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from etude.cluster.pool.job import ELSEWHERE, Ended, Job
+from etude.cluster.pool.job import ELSEWHERE, Ended, Job, Pool
 from etude.cluster.pool.journal import Journal
 from etude.cluster.pool.journaled_pool import JournaledPool
-from etude.cluster.pool.pool import Pool
 from etude.cluster.pool.slurm import commands
 from etude.cluster.pool.slurm import pool as slurm_pool
 from etude.cluster.pool.spec import open_pool, read_pool

@@ -1,6 +1,6 @@
 """Which metrics are shown unasked."""
 
-from etude.analysis.default_metrics import is_shown
+from etude.analysis.verdict_options import is_shown
 
 
 def test_counters_and_probes_are_not_shown_and_what_a_program_prints_is() -> None:

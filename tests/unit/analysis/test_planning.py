@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from etude.analysis.planning import TrialPlan, Wanted, plan_from
 from etude.analysis.reachability import within_reach
 from etude.analysis.subject import subject_of, subject_of_table
-from etude.analysis.trial_cost import seconds_per_trial
+from etude.analysis.time_breakdown import seconds_per_trial
 from etude.analysis.verdict import verdict
 from etude.api import make_plan, run
 from etude.errors import InputError, UsageError

@@ -11,7 +11,7 @@ from etude.figures.data import Curve, Mark
 from etude.peak.goal import Criterion, Goal
 from etude.peak.task import Answer, Finding, Task, Trial
 from etude.peak.window import Window
-from etude.present.peak_comparison_section import Search, figure_of, names_of, peaks_part
+from etude.present.peak_section import Search, figure_of, names_of, peaks_part
 from support.golden import Golden
 
 TASK = Task(Goal((Criterion("mean", 0.04),)), 50.0, 5000.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from etude.script.line_words import command_words
+from etude.script.directive_words import command_words
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from etude.script.tested_file_system import file_system_under_test
+from etude.script.disk import file_system_under_test
 
 MOUNTINFO = """\
 1 0 8:1 / / rw - ext4 /dev/sda1 rw

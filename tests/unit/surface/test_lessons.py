@@ -12,11 +12,10 @@ from etude.surface.distances import distance, farthest_cells
 from etude.surface.factors import Cell, Factor, Space
 from etude.surface.plans import next_sample
 from etude.surface.samples import Known, Sample
-from etude.surface.subsample import subsample
 from etude.surface.surrogates.gaussian import Gaussian
 from etude.surface.surrogates.gp_linear_mean import GpLinearMean
 from etude.surface.surrogates.process import Data, Process
-from etude.surface.surrogates.selection import Chosen
+from etude.surface.surrogates.selection import Chosen, subsample
 from support.profiles import examples
 
 GRID = Space(
@@ -131,7 +130,7 @@ def test_few_of_many_samples_are_the_newest_and_such_as_lie_apart() -> None:
 
 
 def test_a_surrogate_is_fitted_to_few_of_many_samples(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("etude.surface.subsample.few.__defaults__", (20, 5))
+    monkeypatch.setattr("etude.surface.surrogates.selection.few.__defaults__", (20, 5))
     fit = Chosen().fit(GRID, known_of(CELLS))
     assert fit is not None
     assert len(fit.known.cells) == len(fit.left_out.log) == 20

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from etude.surface.optimum import optimum
+from etude.surface.summary import optimum
 from support.made_surfaces import DISKS, FS, NFSDS, power, surface
 
 

@@ -15,9 +15,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from etude.cluster.pool.job import Ended, How, Job
+from etude.cluster.pool.job import Ended, How, Job, Pool
 from etude.cluster.pool.job_status import OUTPUT, last_line
-from etude.cluster.pool.pool import Pool
 from etude.errors import MachineRefuses
 from etude.experiment.remote_engine import VARIABLE
 from etude.machine.remote.remote_directory import PREFIX

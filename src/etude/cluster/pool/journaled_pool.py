@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from etude import trail
-from etude.cluster.pool.job import Ended, Job
+from etude.cluster.pool.job import Ended, Job, Pool
 from etude.cluster.pool.journal import Journal, Submitted
-from etude.cluster.pool.pool import Pool
 
 
 class JournaledPool:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import NoReturn, get_args
 
 from etude.cluster.pool.engine_only_pool import EngineOnlyPool
+from etude.cluster.pool.job import Pool
 from etude.cluster.pool.local import LocalPool
-from etude.cluster.pool.pool import Pool
 from etude.cluster.pool.pool_config import Kind, PoolSpec, Way
 from etude.cluster.pool.slurm.hostlist import expand
 from etude.cluster.pool.slurm.pool import SlurmPool

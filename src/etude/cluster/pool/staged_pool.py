@@ -16,9 +16,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from etude.cluster.pool.job import Ended, How, Job
+from etude.cluster.pool.job import Ended, How, Job, Pool
 from etude.cluster.pool.job_status import BEGUN, END, RECORD, SCRIPT, last_line
-from etude.cluster.pool.pool import Pool
 from etude.errors import MachineRefuses
 from etude.machine.remote.slurm import slurm, srun
 from etude.osutil.trust import tool_words

@@ -16,7 +16,7 @@ from etude.cluster.pool.allocation import Node
 from etude.errors import CommandFailed, MachineRefuses
 from etude.machine.leftovers import stop
 from etude.machine.orphans import Orphans
-from etude.machine.resources.oom import oom_kills
+from etude.machine.resources.cgroup_limit import oom_kills
 from etude.peak.bench import Enough
 from etude.peak.bottleneck import Effort, Generator, busy_share, effort_line, find_bottleneck
 from etude.peak.harnesses import processes

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from etude.analysis.default_metrics import usual_metrics
 from etude.analysis.verdict import Verdict
+from etude.analysis.verdict_options import usual_metrics
 from etude.analysis.warnings import DataWarning
 from etude.masking import Mask
 from etude.present.page.gather import Gathered

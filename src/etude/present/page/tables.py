@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from etude.analysis.comparison import Comparison
-from etude.analysis.default_metrics import usual_metrics
 from etude.analysis.summaries import SummaryRow
 from etude.analysis.verdict import MetricSummary, TestVerdict, Verdict
+from etude.analysis.verdict_options import usual_metrics
 from etude.present import details, text
 from etude.present.join_text import joined_words
 from etude.present.page.gather import Gathered

@@ -1,4 +1,4 @@
-"""Which surrogate to believe: the one that says best what it has not seen."""
+"""Which surrogate to believe, by what it predicts of samples that it has not seen; samples, where too many."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Protocol
 
 import numpy as np
 
+from etude.surface.distances import distance
 from etude.surface.factors import Cell, Floats, Space
 from etude.surface.plans import Learning, Lessons
 from etude.surface.samples import Known
-from etude.surface.subsample import subsample
 from etude.surface.surrogate import Fit, Predicted
 from etude.surface.surrogates.gaussian import Gaussian
 from etude.surface.surrogates.quadratic import Quadratic
@@ -129,3 +129,26 @@ def judge(name: str, fit: Judging | None, known: Known) -> Judged:
         return Judged(name, math.inf, math.inf, f"{len(known.cells)} samples are too few to leave one out")
     off = np.abs(np.expm1(np.minimum(left.log - known.log, 10.0)))
     return Judged(name, float(off.mean()), float(off.std(ddof=1)) / math.sqrt(off.size))
+
+
+MOST = 500
+"""Samples that a surrogate is fitted to."""
+NEWEST = 100
+"""Of them, those that came last."""
+
+
+def subsample(space: Space, known: Known, most: int = MOST, newest: int = NEWEST) -> Known:
+    """At most so many samples, in their order; all where they are no more."""
+    count = len(known.cells)
+    if count <= most:
+        return known
+    chosen = list(range(count - newest, count))
+    places = space.coded(known.cells)
+    nearest = np.full(count, np.inf)
+    for at in chosen:
+        nearest = np.minimum(nearest, distance(space, places, places[at]))
+    while len(chosen) < most:
+        at = int(nearest.argmax())
+        chosen.append(at)
+        nearest = np.minimum(nearest, distance(space, places, places[at]))
+    return known.only(sorted(chosen))

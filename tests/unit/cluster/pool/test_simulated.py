@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.cluster.pool.job import Ended, Job
-from etude.cluster.pool.pool import Pool
+from etude.cluster.pool.job import Ended, Job, Pool
 from etude.cluster.pool.simulated import Death, SimulatedPool
 from etude.errors import MachineRefuses
 
