@@ -27,7 +27,7 @@ from etude.cluster.pool.spec import read_pool
 from etude.errors import EDITED, EtudeError
 from etude.experiment.shell_syntax import shell_syntax
 from etude.experiment.sweep import parse_parameter
-from etude.iolab.lab import begun
+from etude.iolab.lab import read_lab
 from etude.machine.remote.hosts import read_hosts
 from etude.machine.resources import ledger
 from etude.patterns import PatternError, compile_pattern
@@ -258,7 +258,7 @@ READERS: Sequence[Reader] = (
     Reader("pools", read_pool, ("slurm,partition=bench,time=30m,python=/opt/python", "local")),
     Reader("pool files", lambda path: read_pool(str(path)), (POOL,), files=True),
     Reader("hosts", read_hosts, (HOSTS,), files=True),
-    Reader("labs", lambda path: begun(path.parent), (LAB,), files=True),
+    Reader("labs", lambda path: read_lab(path.parent), (LAB,), files=True),
     Reader("ledgers", ledger.read, (LEDGER,), files=True),
     Reader("results", reading.results, inputs("bench/*", "run/*"), files=True),
     Reader("searches", reading.search, inputs("peak/*"), files=True),

@@ -20,7 +20,7 @@ from etude.cluster.pool.simulated import SimulatedPool
 from etude.peak.policies.registry import DEFAULT, policy
 from etude.peak.search import search
 from etude.surface.factors import Cell, Space
-from etude.surface.next_configuration import Enough, Rules, Visit, Wait, as_predicted, decide
+from etude.surface.next_configuration import MapComplete, Rules, Visit, Wait, as_predicted, decide
 from etude.surface.peaks import Shapes, sample_of, shapes_after, task_of
 from etude.surface.samples import Sample
 from etude.surface.simulated import SURFACES, SimulatedSurface
@@ -86,7 +86,7 @@ def made(asked: Asked) -> Made:
 
 def chosen(
     space: Space, rules: Rules, samples: Sequence[Sample], under_way: Sequence[Cell], aware: bool
-) -> Visit | Enough | Wait:
+) -> Visit | MapComplete | Wait:
     """The next cell; one that does not know of others under way takes the best of those that are left."""
     if aware:
         return decide(space, rules, samples, under_way)

@@ -7,7 +7,7 @@ from numpy.random import Generator
 from two_samples import percent
 
 from calibrate_tables import share, table
-from etude.stats.cross_session import Refused, between_sittings, compare_sittings, given_between
+from etude.stats.cross_session import NotSupported, between_sittings, compare_sittings, given_between
 from etude.stats.intervals import mean_interval
 from etude.stats.levels import split_variance
 from etude.stats.series import lognormal
@@ -54,8 +54,8 @@ def sittings(rng: Generator, replications: int) -> list[str]:
                 *known, base, other = (e * np.exp(rng.normal(0.0, 0.03, 10)) for e in effects)
                 one = compare_sittings(base, other, between_sittings(known))
                 two = compare_sittings(base, other, given_between(100.0 * between))
-                assert not isinstance(one, Refused)
-                assert not isinstance(two, Refused)
+                assert not isinstance(one, NotSupported)
+                assert not isinstance(two, NotSupported)
                 widened += not one.low <= 1.0 <= one.high
                 given += not two.low <= 1.0 <= two.high
                 inner += welch(base, other).p < 0.05

@@ -17,9 +17,9 @@ from etude.figures.surface_figures import figures_of
 from etude.present.surface_display import show
 from etude.present.terminal import Terminal
 from etude.surface.factors import Factor, Space
-from etude.surface.samples import Known, Sample, known_samples
+from etude.surface.samples import KnownResponses, Sample, known_samples
 from etude.surface.surface_result import SurfaceResult
-from etude.surface.surrogates.selection import Chosen
+from etude.surface.surrogates.selection import SelectedSurrogate
 
 SPACE = Space(
     (
@@ -50,7 +50,7 @@ def mapped(seed: int = 3) -> SurfaceResult:
                 Sample(cell, "measured", value, value / away, value * away, 0.95, 240.0 * trials, trials)
             )
     found = known_samples(samples)
-    fit = Chosen().fit(SPACE, found)
+    fit = SelectedSurrogate().fit(SPACE, found)
     assert fit is not None
     others = [cell for cell in SPACE if cell not in found.cells]
     return SurfaceResult(
@@ -58,11 +58,11 @@ def mapped(seed: int = 3) -> SurfaceResult:
     )  # fmt: skip
 
 
-def _left_out(found: Known) -> tuple[float, ...]:
+def _left_out(found: KnownResponses) -> tuple[float, ...]:
     """Relative errors of predicting each measured cell from all others."""
     errors = []
     for at, cell in enumerate(found.cells):
-        fit = Chosen().fit(SPACE, found.without(at))
+        fit = SelectedSurrogate().fit(SPACE, found.without(at))
         if fit is not None:
             errors.append(math.expm1(float(fit.predict([cell]).log[0] - found.log[at])))
     return tuple(errors)

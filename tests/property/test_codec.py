@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.cluster.pool.job import Ended, How, Job
-from etude.cluster.pool.job_status import Written
+from etude.cluster.pool.job import How, Job, JobEnd
+from etude.cluster.pool.job_status import JobStatus
 from etude.codec import decoded, parsed, plain
 from etude.errors import InputError
 from etude.experiment.plan import Plan, RuleSpec
@@ -86,7 +86,7 @@ records = st.builds(
     most_boots=st.integers(1),
 )
 ends = st.builds(
-    Ended,
+    JobEnd,
     id=words,
     how=st.sampled_from(get_args(How)),
     code=st.none() | st.integers(),
@@ -135,8 +135,8 @@ KINDS = (
     Todo,
     Attempt,
     Job,
-    Ended,
-    Written,
+    JobEnd,
+    JobStatus,
     Plan,
     Lab,
     State,
@@ -157,7 +157,7 @@ anything = st.recursive(
         (Answer, answers),
         (Sample, samples),
         (Record, records),
-        (Ended, ends),
+        (JobEnd, ends),
         (Plan, plans),
     ],
     ids=["task", "answer", "sample", "record", "end", "plan"],

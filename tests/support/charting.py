@@ -11,7 +11,7 @@ from typing import Any, Literal
 from etude.surface.factors import Cell, Factor, Space
 from etude.surface.map_store import MapStore, keeping_surface, resume_map
 from etude.surface.next_configuration import Rules
-from etude.surface.response import Asked, Tell
+from etude.surface.response import ConfigurationRequest, Tell
 from etude.surface.run_map import Display, Means, run_map
 from etude.surface.samples import Sample
 
@@ -32,7 +32,7 @@ class Made:
 
     def __init__(self, of: Callable[[Cell], float | Sample | BaseException] = product) -> None:
         self.of = of
-        self.asked: list[Asked] = []
+        self.asked: list[ConfigurationRequest] = []
         self.taught: list[Path] = []
 
     @property
@@ -42,7 +42,7 @@ class Made:
     def learn(self, place: Path) -> None:
         self.taught.append(place)
 
-    def measure(self, asked: Asked, tell: Tell) -> Sample:
+    def measure(self, asked: ConfigurationRequest, tell: Tell) -> Sample:
         self.asked.append(asked)
         asked.place.mkdir(parents=True, exist_ok=True)
         (asked.place / "measured.txt").open("a").write("once\n")

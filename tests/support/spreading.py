@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from etude.cluster.pool.job import Ended, How, Job
+from etude.cluster.pool.job import How, Job, JobEnd
 from etude.cluster.pool.journal import Journal
 from etude.cluster.pool.journaled_pool import JournaledPool
 from etude.cluster.pool.simulated import Death, SimulatedPool
@@ -51,7 +51,7 @@ class Nodes(SimulatedPool):
         self.ran: list[tuple[Cell, str]] = []
         self.jobs: list[Job] = []
         self._followed: dict[str, Job] = {}
-        self._over: dict[str, Ended] = {}
+        self._over: dict[str, JobEnd] = {}
         self._of, self._ends, self._code = of, ends, code
 
     def submit(self, job: Job) -> str:
@@ -74,7 +74,7 @@ class Nodes(SimulatedPool):
         """Jobs go on."""
         self._followed.clear()
 
-    def ended(self, timeout_s: float | None = None) -> Sequence[Ended]:
+    def ended(self, timeout_s: float | None = None) -> Sequence[JobEnd]:
         """Also of what ended while nobody followed it."""
         told = [each for id, each in self._over.items() if id in self._followed]
         if not told:
@@ -90,7 +90,7 @@ class Nodes(SimulatedPool):
     def _how(self, cell: Cell, node: str) -> How | None:
         return self._ends(cell, node) if callable(self._ends) else (self._ends or {}).get(cell)
 
-    def _as_told(self, ended: Ended) -> Ended:
+    def _as_told(self, ended: JobEnd) -> JobEnd:
         job = self.jobs[int(ended.id) - 1]
         how = self._how(read_todo(job.place).visit.cell, ended.nodes[0]) if ended.nodes else None
         return ended if how is None else replace(ended, how=how, code=self._code, why=f"it was {how}")

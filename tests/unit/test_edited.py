@@ -15,7 +15,7 @@ from etude.cluster.pool.journal import Journal
 from etude.errors import InputError
 from etude.experiment import shell_syntax as shells
 from etude.history import stored_backtests as backtests
-from etude.iolab.lab import begun
+from etude.iolab.lab import read_lab
 from etude.machine.remote.hosts import read_hosts
 from etude.peak.harnesses.load_report import Unreadable
 from etude.peak.harnesses.readers import Place, by_path, read_window_line
@@ -33,7 +33,7 @@ SUBMITTING = (
     '"nodes":%s,"avoid":[],"only":null,"environment":{}}}\n'
 )
 FILES: tuple[tuple[str, str, Callable[[Path], object]], ...] = (
-    ("lab.json", NESTED, lambda path: begun(path.parent)),
+    ("lab.json", NESTED, lambda path: read_lab(path.parent)),
     ("hosts.toml", f'[hosts.a]\naddress = "b"\nidentity = "{"k" * 300}"\n', read_hosts),
     ("pool.jsonl", SUBMITTING % ("0", "1e999"), lambda path: Journal(path.parent)),
     ("pool.jsonl", SUBMITTING % ("9" * 400, "1"), lambda path: Journal(path.parent)),

@@ -19,10 +19,10 @@ from etude.errors import EtudeError, InputError, NotComparable
 from etude.results.series import Column, Floats, Series
 from etude.stats.compare import Ratio, ratio_of_fitting_means, unpaired_mean_ratio, unpaired_ratio
 from etude.stats.cross_session import (
-    Between,
     CrossSessionRatio,
+    NotSupported,
     Overall,
-    Refused,
+    SessionSpread,
     between_sittings,
     compare_sittings,
     given_between,
@@ -46,7 +46,7 @@ class CrossSession:
     metric: str
     unit: str
     base_mean: float
-    found: CrossSessionRatio | Ratio | Refused
+    found: CrossSessionRatio | Ratio | NotSupported
     """Ratio: both have several sessions, and the interval is over those."""
     note: str = ""
     """What a reader should know of it."""
@@ -56,7 +56,7 @@ class CrossSession:
     @property
     def adjusted_p(self) -> float | None:
         """p counting all comparisons with the same first result; None where there is only one, or it is refused."""
-        if isinstance(self.found, Refused) or self.found.together == 1:
+        if isinstance(self.found, NotSupported) or self.found.together == 1:
             return None
         return self.found.adjusted_p
 
@@ -66,7 +66,7 @@ def compare_across(
     other: Subject,
     metric: str,
     *,
-    known: Between | None = None,
+    known: SessionSpread | None = None,
     stored: Sequence[Subject] = (),
     confidence: float = 0.95,
 ) -> list[CrossSession]:
@@ -113,7 +113,7 @@ def overall(across: Sequence[CrossSession]) -> list[tuple[str, Overall]]:
     """Of each later result that has two or more tests compared, its label and the ratio of all of them together."""
     found = []
     for label in dict.fromkeys(a.other_label for a in across):
-        ratios = [a.found for a in across if a.other_label == label and not isinstance(a.found, Refused)]
+        ratios = [a.found for a in across if a.other_label == label and not isinstance(a.found, NotSupported)]
         together = overall_ratio(ratios)
         if together is not None:
             found.append((label, together))
@@ -183,8 +183,10 @@ def compare_with_first(
 
 
 def _as_family(found: Sequence[CrossSession]) -> list[CrossSession]:
-    together = sum(not isinstance(a.found, Refused) for a in found)
-    return [a if isinstance(a.found, Refused) else replace(a, found=a.found.among(together)) for a in found]
+    together = sum(not isinstance(a.found, NotSupported) for a in found)
+    return [
+        a if isinstance(a.found, NotSupported) else replace(a, found=a.found.among(together)) for a in found
+    ]
 
 
 def check_comparable(
@@ -225,7 +227,7 @@ def check_comparable(
         if between is not None or (several and len(sessions) >= 2):
             continue
         found = between_sittings([*sessions, *_more_sittings(old, metric, _alike(base, old, stored))])
-        if isinstance(found, Refused):
+        if isinstance(found, NotSupported):
             raise NotComparable(
                 f"{base.label}: {found.reason}, so {name} cannot be compared with it; "
                 f"{_instead(base, old, planned[name])}"
@@ -315,10 +317,10 @@ def _ratio(
     old: Series,
     new: Series,
     metric: str,
-    known: Between | None,
+    known: SessionSpread | None,
     stored: Sequence[Series],
     confidence: float,
-) -> CrossSessionRatio | Ratio | Refused:
+) -> CrossSessionRatio | Ratio | NotSupported:
     sides = [by_sitting(series, metric) for series in (old, new)]
     kind = cast(Kind, old.columns[metric].kind)
     if min(map(len, sides)) >= 2:
@@ -326,7 +328,7 @@ def _ratio(
         mean_ratio = partial(unpaired_mean_ratio, confidence=confidence)
         found = ratio_of_fitting_means(before, after, kind, mean_ratio)
         return found or unpaired_ratio(before, after, confidence=confidence)
-    between: Between | Refused | None = known
+    between: SessionSpread | NotSupported | None = known
     if between is None:
         between = between_sittings([*sides[0], *_more_sittings(old, metric, stored)])
     before_values, after_values = samples(old, new, metric)

@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import Any
 
 from etude.analysis.plan_member_names import as_typed, command_line, test_at
-from etude.analysis.snapshots import both_shown, changes_by_itself, members, shown
+from etude.analysis.snapshots import both_shown, changes_by_itself, members, value_text
 from etude.masking import Mask, mask_of_all
 
 COLLECTIONS = (
@@ -271,7 +271,7 @@ def _plan(then: Mapping[str, Any], now: Mapping[str, Any], mask: Mask) -> Differ
 
 
 def _shown_of_plan(what: str, value: object) -> str:
-    return shown(command_line(value) if what.endswith(".command") else value)
+    return value_text(command_line(value) if what.endswith(".command") else value)
 
 
 def _single_tests(plans: Sequence[Mapping[str, Any]], mask: Mask) -> Iterator[Difference]:
@@ -280,7 +280,7 @@ def _single_tests(plans: Sequence[Mapping[str, Any]], mask: Mask) -> Iterator[Di
         pair = [test_at(plan, number) for plan in plans]
         if None in pair:
             (test,) = filter(None, pair)
-            there = shown(command_line(mask.data(test.get("command"))))
+            there = value_text(command_line(mask.data(test.get("command"))))
             then, now = (NOT_THERE if each is None else there for each in pair)
             yield Difference(f"plan.tests.{number}", then, now, mask.text(f"test {test.get('name')}"))
 
@@ -305,7 +305,7 @@ def _texts(then: Mapping[str, Any], now: Mapping[str, Any], mask: Mask) -> Itera
             if pair[0] != pair[1]:
                 what = f"script {file}, line {number}"
                 values = (
-                    shown(each) if each is not None else "no such line"
+                    value_text(each) if each is not None else "no such line"
                     for each in _without_secrets(mask, what, *pair)
                 )
                 yield Difference(what, *values)

@@ -13,7 +13,7 @@ from etude.analysis.cross_session import CrossSession
 from etude.analysis.warnings import Thresholds
 from etude.errors import UsageError
 from etude.stats.compare import more_pairs
-from etude.stats.cross_session import Refused
+from etude.stats.cross_session import NotSupported
 from etude.stats.intervals import Interval
 from etude.units.formatting import counted, level_text
 from etude.units.formatting import quantity as shown
@@ -233,7 +233,7 @@ def _rounded_down(precision: float) -> float:
 
 
 def _of_across(bound: Bound, a: CrossSession, few: int) -> Answer:
-    if isinstance(a.found, Refused):
+    if isinstance(a.found, NotSupported):
         raise UsageError(
             f"--fail-if {bound.text!r}: {a.other} is not compared with {a.base_label}: {a.found.reason}; "
             f"{a.found.remedy}"

@@ -37,7 +37,7 @@ USUAL = (0.05, 0.02, 0.01, 0.005)
 
 
 @dataclass(frozen=True)
-class Wanted:
+class PlanTargets:
     """What is asked of a plan. Shares are relative: 0.01 is 1 %."""
 
     effect: float | None = None
@@ -131,7 +131,7 @@ class TrialPlan:
         return next(row for row in self.rows if row.share == self.asked)
 
 
-def plan_from(subject: Subject, wanted: Wanted) -> tuple[TrialPlan, ...]:
+def plan_from(subject: Subject, wanted: PlanTargets) -> tuple[TrialPlan, ...]:
     """One plan for a comparison; or, with a precision or for a single test, one for each test's mean.
 
     Raises:
@@ -156,7 +156,7 @@ def plan_from(subject: Subject, wanted: Wanted) -> tuple[TrialPlan, ...]:
     return (_mean(subject, tests[0], metric, wanted, 0.01),)
 
 
-def _check(wanted: Wanted) -> None:
+def _check(wanted: PlanTargets) -> None:
     for option, share in (("--effect", wanted.effect), ("--precision", wanted.precision)):
         if share is not None and not 0.0001 <= share <= 10.0:
             raise UsageError(f"{option} {share:g}: expected a share from 0.01% to 1000%, such as 1%")
@@ -168,7 +168,7 @@ def _check(wanted: Wanted) -> None:
         raise UsageError("--deadline: expected more than 0 s")
 
 
-def _comparison(subject: Subject, tests: Sequence[Series], metric: str, wanted: Wanted) -> TrialPlan:
+def _comparison(subject: Subject, tests: Sequence[Series], metric: str, wanted: PlanTargets) -> TrialPlan:
     """Of the noisiest pair: what finds the difference there finds it in the others, too."""
     group = _in_blocks(subject, tests)
     base, other, noise, pilot = _noisiest(subject, group or tests, bool(group), metric)
@@ -274,7 +274,7 @@ def _trial_noise(subject: Subject, tests: Sequence[Series], metric: str) -> tupl
     return noise, min(sample.size for sample in samples)
 
 
-def _mean(subject: Subject, series: Series, metric: str, wanted: Wanted, asked: float) -> TrialPlan:
+def _mean(subject: Subject, series: Series, metric: str, wanted: PlanTargets, asked: float) -> TrialPlan:
     values = series.sample(metric) - _shell(subject, metric)
     what = f"{metric} of {series.test}"
     cost = _cost_alone(subject, series)
@@ -325,7 +325,7 @@ def _row(noise: Noise, effect: float, power: float, tests: int, cost: Cost, toge
     return Row(effect, plan.trials, plan.likely_trials, _times(plan.trials * tests, cost))
 
 
-def _fit(noise: Noise, wanted: Wanted, tests: int, cost: Cost, together: int) -> Fit | None:
+def _fit(noise: Noise, wanted: PlanTargets, tests: int, cost: Cost, together: int) -> Fit | None:
     if wanted.deadline_s is None or cost.seconds is None:
         return None
     hours, confidence = wanted.deadline_s / 3600.0 * 2.0 / tests, of_many(0.95, together)

@@ -19,7 +19,7 @@ from etude.analysis.subject import Subject
 from etude.analysis.verdict import Verdict
 from etude.errors import EtudeError
 from etude.stats.compare import Ratio
-from etude.stats.cross_session import Between, CrossSessionRatio, Refused
+from etude.stats.cross_session import CrossSessionRatio, NotSupported, SessionSpread
 from etude.stats.intervals import t_quantile
 from etude.stats.multiplicity import holm
 from etude.stats.samples import exponential
@@ -121,7 +121,7 @@ def repetition(
     then: Verdict,
     now: Verdict,
     *,
-    known: Between | None = None,
+    known: SessionSpread | None = None,
     stored: Sequence[Subject] = (),
     same_within: float = SAME_WITHIN,
     notes: Sequence[str] = (),
@@ -258,7 +258,7 @@ def levels_again(
 
 def _level(across: CrossSession, then: float, now: float) -> RepeatedLevel:
     found = across.found
-    if isinstance(found, Refused):
+    if isinstance(found, NotSupported):
         more = f"{found.needed} more stored session{'' if found.needed == 1 else 's'} of it here, or --between-sittings"
         reason = f"not comparable: {found.reason}; it takes {more}"
         return RepeatedLevel(across.base, then, now, across.unit, None, None, None, reason)

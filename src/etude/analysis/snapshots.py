@@ -72,7 +72,7 @@ def file_shown(file: Mapping[str, Any]) -> str:
     return f"{file.get('file') or file.get('path')} ({', '.join(filter(None, (package, mark)))})"
 
 
-def shown(value: object) -> str:
+def value_text(value: object) -> str:
     """A value on one line, shortened; `none` for an empty one."""
     return _short(_line(value)) or "none"
 

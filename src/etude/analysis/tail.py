@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from etude.errors import InputError
-from etude.results.histograms import BadHistogram, Counted, decode
+from etude.results.histograms import BadHistogram, Histogram, decode
 from etude.results.series import Floats, Series, Whole
 from etude.stats.percentiles import USUAL, Percentile, percentiles
 from etude.stats.resampling import (
@@ -110,13 +110,13 @@ def responses(series: Series) -> Histograms | None:
     return Histograms(classes * SECONDS, counts)
 
 
-def _latency(test: str, trial: int, place: int, window: Mapping[str, Any]) -> Counted:
+def _latency(test: str, trial: int, place: int, window: Mapping[str, Any]) -> Histogram:
     where = f"test {test!r}, trial {trial}, window {place + 1}"
     if not isinstance(window, Mapping):
         raise InputError(f"{where}: expected an object with duration_s and latency; docs/formats.md, windows")
     text = window.get("latency")
     if text is None:
-        return Counted(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+        return Histogram(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
     if not isinstance(text, str):
         raise InputError(
             f"{where}: latency: expected an HdrHistogram as base64 text, not {type(text).__name__}"
@@ -138,7 +138,7 @@ def _asked_for(series: Series) -> Histograms:
     return found
 
 
-def _together(windows: Sequence[Counted]) -> tuple[Whole, Floats]:
+def _together(windows: Sequence[Histogram]) -> tuple[Whole, Floats]:
     """The windows of one trial as one: classes, and how often each."""
     values, place = np.unique(np.concatenate([w.values for w in windows]), return_inverse=True)
     times: Floats = np.zeros(values.size)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from etude.analysis.cross_session import CrossSession
 from etude.analysis.status_text import NOT_CONVERGED, REFUSED, RESUMED, UNFINISHED, as_line, was_resumed
 from etude.analysis.verdict import TestVerdict, Verdict
-from etude.stats.cross_session import Refused
+from etude.stats.cross_session import NotSupported
 
 OF_KINDS = {
     "different-work": "outputs differ",
@@ -30,7 +30,7 @@ def status_of(
     if (
         without
         or any(_is_refused(test, verdict.primary) for test in verdict.tests)
-        or any(isinstance(each.found, Refused) for each in across)
+        or any(isinstance(each.found, NotSupported) for each in across)
     ):
         words.append(REFUSED)
     return tuple(dict.fromkeys([*words, *_of_sessions(verdict)]))

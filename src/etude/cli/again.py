@@ -38,7 +38,7 @@ from etude.script.stored_script import changed_files, stored_script
 from etude.stats.cross_session import given_between
 
 
-def again(options: argparse.Namespace) -> int:
+def repeat_experiment(options: argparse.Namespace) -> int:
     """Repeat, show the new verdict, and say what is reproduced; 1 where something is not."""
     _check(options)
     given = Path(options.again)

@@ -18,7 +18,7 @@ from etude.errors import NotComparable
 from etude.present.terminal import Terminal
 from etude.present.verdict_display import BESIDE, show
 from etude.results.results import Results
-from etude.stats.cross_session import Refused
+from etude.stats.cross_session import NotSupported
 
 
 def show_verdict(
@@ -67,7 +67,7 @@ def _refusal(across: list[CrossSession], without: list[str]) -> int:
     """The exit code where a test was not compared with the baseline; 0 where there is none, or all were."""
     if not (across or without):
         return 0
-    refused = without or any(isinstance(each.found, Refused) for each in across)
+    refused = without or any(isinstance(each.found, NotSupported) for each in across)
     return NotComparable.exit_code if refused else 0
 
 

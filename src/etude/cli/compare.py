@@ -20,7 +20,7 @@ from etude.present.table_layout import Column
 from etude.present.terminal import Terminal
 from etude.present.text import takes_text
 from etude.present.verdict_display import say_note
-from etude.stats.cross_session import Refused, overall_ratio
+from etude.stats.cross_session import NotSupported, overall_ratio
 from etude.store.database import open_store
 from etude.store.entry import Selector
 from etude.units.formatting import counted, span
@@ -82,7 +82,7 @@ def _show(base: str, other: str, found: Sequence[Compared]) -> None:
     screen.table(Column("test", tests), columns)
     for metric in dict.fromkeys(each.metric for each in found):
         together = overall_ratio(
-            [e.found for e in found if e.metric == metric and not isinstance(e.found, Refused)]
+            [e.found for e in found if e.metric == metric and not isinstance(e.found, NotSupported)]
         )
         if together is not None:
             limits = span(together.low, together.high)
@@ -96,7 +96,7 @@ def _show(base: str, other: str, found: Sequence[Compared]) -> None:
     ] + [
         f"{name}: not compared: {each.found.reason}; {each.found.remedy}"
         for each, name in zip(found, names, strict=True)
-        if isinstance(each.found, Refused)
+        if isinstance(each.found, NotSupported)
     ]
     for line in notes[:MOST_NOTES]:
         say_note(screen, line)
@@ -109,7 +109,7 @@ def _answer(base: str, other: str, found: Sequence[Compared], names: Sequence[st
     judged = [
         (name, each.metric, each.found)
         for name, each in zip(names, found, strict=True)
-        if not isinstance(each.found, Refused)
+        if not isinstance(each.found, NotSupported)
     ]
     refused = len(found) - len(judged)
     if not judged:
@@ -135,15 +135,15 @@ def _answer(base: str, other: str, found: Sequence[Compared], names: Sequence[st
 
 
 def _ratio(each: Compared) -> str:
-    return "refused" if isinstance(each.found, Refused) else f"{each.found.ratio:.4g}"
+    return "refused" if isinstance(each.found, NotSupported) else f"{each.found.ratio:.4g}"
 
 
 def _interval(each: Compared) -> str:
-    return "–" if isinstance(each.found, Refused) else span(each.found.low, each.found.high)
+    return "–" if isinstance(each.found, NotSupported) else span(each.found.low, each.found.high)
 
 
 def _p(each: Compared) -> str:
-    if isinstance(each.found, Refused) or (p := each.found.adjusted_p) is None:
+    if isinstance(each.found, NotSupported) or (p := each.found.adjusted_p) is None:
         return "–"
     return p_text(p).removeprefix("p = ").removeprefix("p ")
 
@@ -162,7 +162,7 @@ def _days(each: Compared) -> str:
 
 def _document(each: Compared) -> dict[str, Any]:
     found = each.found
-    if isinstance(found, Refused):
+    if isinstance(found, NotSupported):
         told: dict[str, Any] = dict.fromkeys(RATIO) | {"refused": found.reason}
     else:
         told = {name: getattr(found, name) for name in RATIO} | {"refused": None}

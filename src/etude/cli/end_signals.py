@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 
-class Ended(KeyboardInterrupt):
+class EndedBySignal(KeyboardInterrupt):
     """SIGTERM or SIGHUP, told as Ctrl-C is: the harness stops what it has started."""
 
     def __init__(self, number: int) -> None:
@@ -19,10 +19,10 @@ class Ended(KeyboardInterrupt):
 
 @contextmanager
 def ending_by_signals() -> Iterator[None]:
-    """SIGTERM and SIGHUP raise `Ended` in here."""
+    """SIGTERM and SIGHUP raise `EndedBySignal` in here."""
 
     def end(number: int, _: FrameType | None) -> None:
-        raise Ended(number)
+        raise EndedBySignal(number)
 
     if threading.current_thread() is not threading.main_thread():
         yield

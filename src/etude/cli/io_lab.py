@@ -14,7 +14,7 @@ from typing import Any
 from etude.cli.options.shared import check_alone
 from etude.experiment.session import new_directory
 from etude.iolab.exercise import NAME, graded, lab_of, questions, template
-from etude.iolab.lab import SWEEPS, Lab, Studied, begin, begun, read_only, run_lab, write_text
+from etude.iolab.lab import SWEEPS, Lab, Studied, begin, read_lab, read_only, run_lab, write_text
 from etude.iolab.run_sweep import resume_sweep, sweep
 from etude.iolab.sweeps import TOTALS, make_plan, make_sweep
 from etude.present.io_display import show
@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
     if options.resume is not None:
         check_alone(options, "resume", ("format", "exercise"))
         directory = Path(options.resume)
-        lab = begun(directory)
+        lab = read_lab(directory)
     else:
         lab = Lab(os.path.abspath(options.where), options.trials, options.cpu, options.seed)
         # What the second sweep lacks is said before the first.

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from etude.cli.end_signals import ending_by_signals
-from etude.cli.peak_run import directory_of, held
+from etude.cli.peak_run import directory_of, open_bench
 from etude.errors import InputError, UsageError
 from etude.figures.data import Figure
 from etude.figures.peak import Varying, readings_over_load, readings_over_runlength, trials_needed
@@ -170,7 +170,7 @@ def calibrate(options: argparse.Namespace, source: Source) -> int:
     sought = SearchSpec(source.name, task, "calibrate", source.text, dict(options.factor))
     screen = Terminal(sys.stderr)
     with ending_by_signals(), open_store(directory_of(options, source), sought, options.command_line) as kept:
-        with held(options, source, kept) as bench:
+        with open_bench(options, source, kept) as bench:
             for number, offer in enumerate(plan[len(kept.trials()) :], len(kept.trials()) + 1):
                 if not options.quiet:
                     where = f"{task.load_text(offer.load)} for {duration(offer.runlength_s)}"

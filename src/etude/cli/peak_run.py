@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO
 
-from etude.cli.end_signals import Ended, ending_by_signals
+from etude.cli.end_signals import EndedBySignal, ending_by_signals
 from etude.cli.options.shared import pool_of
 from etude.errors import EtudeError, Interrupted
 from etude.experiment.session import new_directory
@@ -145,7 +145,7 @@ def _answered(options: argparse.Namespace, source: Source, policy: Policy, kept:
         policy = punctual(policy, options.deadline)
     before = kept.trials()
     say_lost(kept, "trials")
-    with held(options, source, kept) as bench:
+    with open_bench(options, source, kept) as bench:
         if options.quiet:
             return search(policy, kept.task, bench, before, kept.keep)
         display = PeakDisplay(sys.stderr, kept.task, policy)
@@ -172,7 +172,7 @@ def say_lost(kept: Record, what: str) -> None:
 
 
 @contextmanager
-def held(options: argparse.Namespace, source: Source, kept: SearchStore) -> Iterator[Bench]:
+def open_bench(options: argparse.Namespace, source: Source, kept: SearchStore) -> Iterator[Bench]:
     """The bench of a search, brought to where the trials on disk left it; however it ends, it says where they are.
 
     Raises:
@@ -183,7 +183,7 @@ def held(options: argparse.Namespace, source: Source, kept: SearchStore) -> Iter
         with source.bench(kept.sought.factors, place, kept.trials(), kept.task.seed) as bench:
             yield bench if options.speed is None else Paced(bench, options.speed, time.sleep)
     except KeyboardInterrupt as ended:
-        number = ended.number if isinstance(ended, Ended) else signal.SIGINT
+        number = ended.number if isinstance(ended, EndedBySignal) else signal.SIGINT
         raise Interrupted(number, f"ended by {signal.Signals(number).name}; {_on_disk(kept)}") from None
     except EtudeError as error:
         if kept.trials():

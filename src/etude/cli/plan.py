@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from etude.analysis.load_subject import is_ours, read_ours
-from etude.analysis.planning import TrialPlan, Wanted, plan_from
+from etude.analysis.planning import PlanTargets, TrialPlan, plan_from
 from etude.analysis.subject import Subject, subject_of_table
 from etude.errors import InputError
 from etude.present import plan_text
@@ -21,7 +21,7 @@ from etude.results.readers import read_table
 def run(options: argparse.Namespace) -> int:
     """Print the plan."""
     subject = _read(options.pilot)
-    wanted = Wanted(
+    wanted = PlanTargets(
         options.effect,
         options.precision,
         options.power,

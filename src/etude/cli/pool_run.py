@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
-from etude.cli.end_signals import Ended, ending_by_signals
+from etude.cli.end_signals import EndedBySignal, ending_by_signals
 from etude.cluster.distributed.blocks import Blocks
 from etude.cluster.distributed.jobs import Jobs
 from etude.cluster.distributed.request import document_of, is_complete, stored_request
@@ -118,7 +118,7 @@ def peak(
     except OSError as error:
         raise write_error(directory, error) from error
     again = f"the same command with -o {directory}"
-    with over(directory, spec, again) as (jobs, _):
+    with open_jobs(directory, spec, again) as (jobs, _):
         return sought_on(jobs, source, words, sought, document, options.deadline, source.nodes)
 
 
@@ -129,7 +129,7 @@ def _absolute(word: str) -> str:
 
 def _blocks(path: Path, document: dict[str, Any], spec: PoolSpec) -> Results:
     plan = from_document(document["plan"], str(path / "experiment.json"))
-    with over(path, spec, f"etude bench --resume {path}") as (jobs, say):
+    with open_jobs(path, spec, f"etude bench --resume {path}") as (jobs, say):
         Blocks(plan, jobs, document, monitoring.from_document(document), say).run()
     return load_results(path)
 
@@ -138,12 +138,12 @@ def _tests(
     path: Path, document: dict[str, Any], spec: PoolSpec, asked: ScriptOptions, include: list[str]
 ) -> None:
     groups = groups_of(asked.outline(), asked.program.path)
-    with over(path, spec, f"etude run --resume {path}") as (jobs, _):
+    with open_jobs(path, spec, f"etude run --resume {path}") as (jobs, _):
         Tests(asked, groups, jobs, document, monitoring.from_document(document), include).run()
 
 
 @contextmanager
-def over(directory: Path, spec: PoolSpec, go_on_by: str) -> Iterator[tuple[Jobs, Say]]:
+def open_jobs(directory: Path, spec: PoolSpec, go_on_by: str) -> Iterator[tuple[Jobs, Say]]:
     """The jobs of the experiment in a directory, with the pool open; at the end the timeline is shown.
 
     Raises:
@@ -158,7 +158,7 @@ def over(directory: Path, spec: PoolSpec, go_on_by: str) -> Iterator[tuple[Jobs,
                 for line in timeline(jobs.journal.jobs):
                     screen.say(line)
         except KeyboardInterrupt as ended:
-            number = ended.number if isinstance(ended, Ended) else signal.SIGINT
+            number = ended.number if isinstance(ended, EndedBySignal) else signal.SIGINT
             name = signal.Signals(number).name
             raise Interrupted(
                 number, f"ended by {name}; what was measured is in {directory}; go on with: {go_on_by}"

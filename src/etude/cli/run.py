@@ -16,7 +16,7 @@ from etude.errors import CommandFailed, UsageError
 from etude.escaping import escaped
 from etude.present.script_display import ScriptDisplay
 from etude.results.reader import load_results
-from etude.script.check import Outline, Planned
+from etude.script.check import Outline, PlannedTest
 from etude.script.checkpoint import is_state
 from etude.script.run import read_script, resume_script, run_script
 from etude.units.formatting import counted
@@ -28,9 +28,9 @@ RESUMED = ("resume", "include", "json")
 def run(options: argparse.Namespace) -> int:
     """Run, go on, or only say what would run."""
     if options.again is not None:
-        from etude.cli.again import again
+        from etude.cli.again import repeat_experiment
 
-        return again(options)
+        return repeat_experiment(options)
     if options.between_sittings is not None:
         raise UsageError("--between-sittings is for --again")
     if options.resume is not None:
@@ -149,7 +149,7 @@ def _told(found: Outline, script: str) -> list[str]:
     return [*lines, *(["", "outside of tests:", *outside] if outside else [])]
 
 
-def _test_lines(test: Planned) -> list[str]:
+def _test_lines(test: PlannedTest) -> list[str]:
     workers = f", {test.threads} threads" if test.threads > 1 else ""
     until = f"{'at least ' if test.program else ''}{counted(test.minimum, 'trial')}"
     if test.maximum is not None:

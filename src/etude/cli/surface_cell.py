@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from etude.cli.end_signals import Ended, ending_by_signals
+from etude.cli.end_signals import EndedBySignal, ending_by_signals
 from etude.cli.one_thread import one_thread
 from etude.cli.surface_response import response_of, simulated_response
 from etude.errors import EtudeError, InputError
@@ -40,7 +40,7 @@ def main(words: list[str]) -> int:
         print(escaped(f"etude: {error}"), file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt as error:
-        return 128 + (error.number if isinstance(error, Ended) else 2)
+        return 128 + (error.number if isinstance(error, EndedBySignal) else 2)
     return 0
 
 

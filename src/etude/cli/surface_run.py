@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from etude.analysis.status_text import UNFINISHED, as_line
-from etude.cli.end_signals import Ended, ending_by_signals
+from etude.cli.end_signals import EndedBySignal, ending_by_signals
 from etude.cli.options.shared import pool_of
 from etude.cli.peak_run import say_lost
 from etude.cli.surface_response import response_of, simulated_response
-from etude.cluster.pool.job import Ended as PoolEnded
+from etude.cluster.pool.job import JobEnd
 from etude.cluster.pool.journal import FILE, Journal
 from etude.cluster.pool.journaled_pool import JournaledPool
 from etude.cluster.pool.pool_config import PoolSpec
@@ -81,7 +81,7 @@ class SurfaceDisplay:
             waiting = f", {len(cells) - running} wait" if running < len(cells) else ""
             self._screen.draw(f"{self._number():>5}  {running} run{waiting}: {'; '.join(names)}")
 
-    def lost(self, visit: Visit, ended: PoolEnded) -> None:
+    def lost(self, visit: Visit, ended: JobEnd) -> None:
         """A cell lost its node."""
         if self._screen.obeys:
             self._screen.draw()
@@ -122,7 +122,7 @@ def show_stored(options: argparse.Namespace) -> int:
     """A stored map once more; returns the exit code."""
     kept = MapStore(options.spec)
     kept.check_whole("cells")
-    return shown(kept, options)
+    return show_map(kept, options)
 
 
 def map_surface(options: argparse.Namespace) -> int:
@@ -130,9 +130,9 @@ def map_surface(options: argparse.Namespace) -> int:
     pool = pool_of(options)
     what, response, means = asked_for(options)
     if pool is None:
-        return shown(mapped(options, what, response, means), options)
+        return show_map(mapped(options, what, response, means), options)
 
-    return shown(mapped_over(options, pool, what, response, means), options)
+    return show_map(mapped_over(options, pool, what, response, means), options)
 
 
 def asked_for(options: argparse.Namespace) -> tuple[Charted, Response, Means]:
@@ -233,14 +233,14 @@ def on_disk(kept: MapStore) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as ended:
-        number = ended.number if isinstance(ended, Ended) else signal.SIGINT
+        number = ended.number if isinstance(ended, EndedBySignal) else signal.SIGINT
         raise Interrupted(number, f"ended by {signal.Signals(number).name}; {where()}") from None
     except EtudeError as error:
         error.args = (f"{error}; {where()}",)
         raise
 
 
-def shown(kept: MapStore, options: argparse.Namespace) -> int:
+def show_map(kept: MapStore, options: argparse.Namespace) -> int:
     """Print and draw it."""
     mapped = mapped_of(kept)
     end = kept.document.get("surface")

@@ -22,7 +22,7 @@ from etude.results.model import CALIBRATION, FIRST_RUN, signal_name
 
 if TYPE_CHECKING:
     from etude.stats.means import Kind
-    from etude.stats.stopping import Decision, Seen
+    from etude.stats.stopping import Decision, SamplesSoFar
 
 GIVE_UP = 2
 """After this many times the most trials allowed, a metric that some trials lack will not be known."""
@@ -238,7 +238,7 @@ def _decide(plan: Plan, ledger: Progress, tests: tuple[Test, ...]) -> Decision:
     return judged_metrics(plan, lambda: _seen(plan, ledger, tests))
 
 
-def judged_metrics(plan: Plan, seen: Callable[[], Seen]) -> Decision:
+def judged_metrics(plan: Plan, seen: Callable[[], SamplesSoFar]) -> Decision:
     """What the stop rule says of what was seen.
 
     Raises:
@@ -253,10 +253,10 @@ def judged_metrics(plan: Plan, seen: Callable[[], Seen]) -> Decision:
         raise UsageError(f"metric {plan.primary}: cannot be judged: {error}; {advice}") from None
 
 
-def _seen(plan: Plan, ledger: Progress, tests: tuple[Test, ...]) -> Seen:
+def _seen(plan: Plan, ledger: Progress, tests: tuple[Test, ...]) -> SamplesSoFar:
     import numpy as np
 
-    from etude.stats.stopping import Seen
+    from etude.stats.stopping import SamplesSoFar
 
     names = [test.name for test in tests]
     primary = plan.primary
@@ -267,7 +267,7 @@ def _seen(plan: Plan, ledger: Progress, tests: tuple[Test, ...]) -> Seen:
     shell = _shell_cost(plan, ledger)
     values = tuple(np.asarray(sample) - shell for sample in samples)
     kind = cast("Kind", ledger.kind(primary))
-    return Seen(values, ledger.spent_s(names), kind=kind, sessions=ledger.sessions(names))
+    return SamplesSoFar(values, ledger.spent_s(names), kind=kind, sessions=ledger.sessions(names))
 
 
 def _shell_cost(plan: Plan, ledger: Progress) -> float:

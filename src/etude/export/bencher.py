@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from etude.export.document import Document, Exported, without
+from etude.export.document import Document, Exported, omit_point
 from etude.export.narrow_text import at_most, one_line
 from etude.export.one_run import require_one_run
 
@@ -23,7 +23,7 @@ def write(document: Document) -> Exported:
     for point in points:
         figures = point.figures
         if figures is None or figures.mean is None:
-            left_out.append(without(point))
+            left_out.append(omit_point(point))
             continue
         limits = {"lower_value": figures.low, "upper_value": figures.high}
         metric = {"value": figures.mean} | {k: v for k, v in limits.items() if v is not None}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from etude.errors import UsageError
-from etude.export.document import Document, Lost, Point
+from etude.export.document import Document, NotExported, Point
 from etude.export.narrow_text import one_line
 
 
-def require_one_run(document: Document, what: str) -> tuple[list[Point], list[Lost]]:
+def require_one_run(document: Document, what: str) -> tuple[list[Point], list[NotExported]]:
     """The points, each name and metric once; and a list for what is left out.
 
     Raises:

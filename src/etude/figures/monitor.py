@@ -43,7 +43,7 @@ MODES: Sequence[tuple[str, tuple[str, ...], int]] = (
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class MonitorView:
     """A stretch of one session's readings, as it is drawn."""
 
     monitor: Monitor
@@ -114,7 +114,7 @@ def height_of(figure: Figure) -> float:
     return 0.6 + sum(panel.height + 0.08 for panel in figure.panels)
 
 
-def _seen(subject: Subject, monitor: Monitor, sitting: int, close: tuple[str, int] | None) -> Seen:
+def _seen(subject: Subject, monitor: Monitor, sitting: int, close: tuple[str, int] | None) -> MonitorView:
     low, high = int(monitor.edges_ns[0]), int(monitor.edges_ns[-1])
     if close is not None:
         spans = [
@@ -132,7 +132,7 @@ def _seen(subject: Subject, monitor: Monitor, sitting: int, close: tuple[str, in
     divisor, unit = next((s for s in ((3600.0, "h"), (60.0, "min")) if seconds >= 3 * s[0]), (1.0, "s"))
     if close is not None:
         divisor, unit = 1.0, "s"
-    return Seen(monitor, low - margin, high + margin, divisor, unit)
+    return MonitorView(monitor, low - margin, high + margin, divisor, unit)
 
 
 def _each(
@@ -166,7 +166,11 @@ def _places(series: Series, monitor: Monitor, sitting: int) -> Iterator[int]:
 
 
 def _shades(
-    subject: Subject, seen: Seen, sitting: int, odd: set[tuple[str, int]], close: tuple[str, int] | None
+    subject: Subject,
+    seen: MonitorView,
+    sitting: int,
+    odd: set[tuple[str, int]],
+    close: tuple[str, int] | None,
 ) -> tuple[list[Band], list[str]]:
     """The seconds of the outliers, through all panels."""
     marked = odd if close is None else odd | {close}
@@ -183,7 +187,7 @@ def _plain(shades: Sequence[Band]) -> tuple[Band, ...]:
 
 
 def _trials(
-    subject: Subject, seen: Seen, sitting: int, odd: set[tuple[str, int]], shades: Sequence[Band]
+    subject: Subject, seen: MonitorView, sitting: int, odd: set[tuple[str, int]], shades: Sequence[Band]
 ) -> Panel:
     """Each trial as a bar: as wide and as high as it lasted."""
     trials = [
@@ -213,12 +217,12 @@ def _trials(
     return Panel(Axis(with_unit("elapsed", unit), low=0.0), tuple(layers), HIGH)
 
 
-def _box(seen: Seen, span: tuple[int, int], height: float, least: float) -> Box:
+def _box(seen: MonitorView, span: tuple[int, int], height: float, least: float) -> Box:
     low, high = seen.at(span[0]), seen.at(span[1])
     return Box((low + high) / 2, max(high - low, least), 0.0, height)
 
 
-def _cpus(subject: Subject, seen: Seen, sitting: int, shades: Sequence[Band]) -> Panel:
+def _cpus(subject: Subject, seen: MonitorView, sitting: int, shades: Sequence[Band]) -> Panel:
     """What the CPUs did, one mode upon the other, and what of it was none of the trials'."""
     monitor = seen.monitor
     edges = _edges(seen)
@@ -251,7 +255,7 @@ def _outline(edges: Floats, low: Floats, high: Floats) -> tuple[tuple[float, flo
     return (*there, *back)
 
 
-def _lanes(seen: Seen) -> Iterator[Lane]:
+def _lanes(seen: MonitorView) -> Iterator[Lane]:
     """The panels below; which of them are drawn, `_lane` says."""
     m = seen.monitor
     pressed = {what: f"pressure.{what}.some" for what in ("cpu", "memory", "io")}
@@ -301,7 +305,7 @@ def _one(monitor: Monitor, name: str) -> Floats:
     return monitor.rate(name) if name in monitor.columns else np.full(monitor.samples, np.nan)
 
 
-def _lane(lane: Lane, seen: Seen, shades: Sequence[Band]) -> Panel | None:
+def _lane(lane: Lane, seen: MonitorView, shades: Sequence[Band]) -> Panel | None:
     edges = _edges(seen)
     curves = {name: _highest(seen, rate) for name, rate in lane.curves.items()}
     curves = {name: each for name, each in curves.items() if np.isfinite(each).any()}
@@ -322,12 +326,12 @@ def _steps(edges: Floats, values: Floats) -> tuple[Point, ...]:
     return tuple(Point(float(x), float(y)) for x, y in zip(edges, ends, strict=True) if np.isfinite(y))
 
 
-def _step(seen: Seen) -> int:
+def _step(seen: MonitorView) -> int:
     count = int(seen.places.stop - seen.places.start)
     return max(1, -(-count // MOST_POINTS))
 
 
-def _edges(seen: Seen) -> Floats:
+def _edges(seen: MonitorView) -> Floats:
     """Where the readings that are drawn begin, and the last one's end."""
     places, step = seen.places, _step(seen)
     edges = seen.monitor.edges_ns[places.start : places.stop + 1]
@@ -335,14 +339,14 @@ def _edges(seen: Seen) -> Floats:
     return np.array([seen.at(int(edge)) for edge in chosen])
 
 
-def _highest(seen: Seen, rate: Floats) -> Floats:
+def _highest(seen: MonitorView, rate: Floats) -> Floats:
     """Of so many readings as are joined."""
     rate = rate[seen.places]
     found: Floats = np.fmax.reduceat(rate, np.arange(0, rate.size, _step(seen)))
     return found
 
 
-def _mean(seen: Seen, rate: Floats) -> Floats:
+def _mean(seen: MonitorView, rate: Floats) -> Floats:
     """Of so many readings as are joined."""
     rate = rate[seen.places]
     starts = np.arange(0, rate.size, _step(seen))
@@ -350,7 +354,7 @@ def _mean(seen: Seen, rate: Floats) -> Floats:
     return found
 
 
-def _messages(seen: Seen) -> Bars | None:
+def _messages(seen: MonitorView) -> Bars | None:
     """A tick each, the higher the worse."""
     width = (seen.at(seen.high_ns) - seen.at(seen.low_ns)) / 400
     boxes = tuple(

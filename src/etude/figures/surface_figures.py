@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 
 from etude.figures.data import Figure
-from etude.figures.surface import Effect, Known, Levels, contours, main_effects, over_levels, solid
+from etude.figures.surface import Effect, KnownValue, Levels, contours, main_effects, over_levels, solid
 from etude.surface.effects import main_effects as effects_of
 from etude.surface.factors import Cell, Factor, magnitude
 from etude.surface.surface_result import SurfaceResult
@@ -41,13 +41,13 @@ def figures_of(mapped: SurfaceResult) -> Mapping[str, Figure]:
     return found
 
 
-def known_of(mapped: SurfaceResult, cell: Cell, x: int, y: int) -> Known:
+def known_of(mapped: SurfaceResult, cell: Cell, x: int, y: int) -> KnownValue:
     """What figures show of a cell; x and y: its numbers there."""
     each = mapped.estimate(cell)
     low, high = (end if 0 < end < math.inf else None for end in (each.low, each.high))
     if low is None or high is None or each.value is None:
         low = high = None
-    return Known(x, y, each.value, low, high, each.state)
+    return KnownValue(x, y, each.value, low, high, each.state)
 
 
 def levels_of(factor: Factor) -> Levels:

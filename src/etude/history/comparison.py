@@ -14,9 +14,9 @@ from typing import cast
 import numpy as np
 
 from etude.history.metric_history import course_of, facts_that_differ, is_other_machine
-from etude.history.selection import Chosen
+from etude.history.selection import Selection
 from etude.stats.compare import Ratio, ratio_of_fitting_means, unpaired_mean_ratio, unpaired_ratio
-from etude.stats.cross_session import FEWEST, Between, CrossSessionRatio, Refused, compare_sittings
+from etude.stats.cross_session import FEWEST, CrossSessionRatio, NotSupported, SessionSpread, compare_sittings
 from etude.stats.means import Kind, average
 from etude.store.entry import Entry
 
@@ -34,7 +34,7 @@ class Compared:
     kind: str
     base: tuple[Entry, ...]
     other: tuple[Entry, ...]
-    found: CrossSessionRatio | Ratio | Refused
+    found: CrossSessionRatio | Ratio | NotSupported
     """As one of all that are judged at once: their intervals hold together."""
     differences: tuple[str, ...]
     """Of the machines' facts; of machines with other names, that first."""
@@ -45,7 +45,7 @@ class Compared:
         return not self.differences
 
 
-def compare_sides(base: Chosen, other: Chosen, stored: Sequence[Entry]) -> tuple[Compared, ...]:
+def compare_sides(base: Selection, other: Selection, stored: Sequence[Entry]) -> tuple[Compared, ...]:
     """All that both have: on each machine that both have; and where they share none, over machines, which is told.
 
     stored: all entries, ordered as histories, from which the spread between sessions is known.
@@ -59,9 +59,9 @@ def compare_sides(base: Chosen, other: Chosen, stored: Sequence[Entry]) -> tuple
         ]
         for name, its in pairs:
             found += list(_compared(before[name], after[its], stored))
-    judged = sum(not isinstance(each.found, Refused) for each in found)
+    judged = sum(not isinstance(each.found, NotSupported) for each in found)
     return tuple(
-        each if isinstance(each.found, Refused) else replace(each, found=each.found.among(judged))
+        each if isinstance(each.found, NotSupported) else replace(each, found=each.found.among(judged))
         for each in found
     )
 
@@ -96,12 +96,14 @@ def _compared(base: Sequence[Entry], other: Sequence[Entry], stored: Sequence[En
 
 def _ratio(
     base: Sequence[Entry], other: Sequence[Entry], stored: Sequence[Entry], *, same: bool
-) -> CrossSessionRatio | Ratio | Refused:
+) -> CrossSessionRatio | Ratio | NotSupported:
     kind = cast(Kind, base[0].kind)
     if shared := sorted({e.result for e in base} & {e.result for e in other}):
         which = f"result{'s' * (len(shared) > 1)} {', '.join(map(str, shared))}"
         verb = "is" if len(shared) == 1 else "are"
-        return Refused(f"{which} {verb} on both sides", len(shared), 1, "name sides of different results")
+        return NotSupported(
+            f"{which} {verb} on both sides", len(shared), 1, "name sides of different results"
+        )
     if min(len(base), len(other)) >= FEWEST_A_SIDE:
         before, after = ([average(e.values, kind).mean for e in side] for side in (base, other))
         return ratio_of_fitting_means(before, after, kind, unpaired_mean_ratio) or unpaired_ratio(
@@ -109,12 +111,12 @@ def _ratio(
         )
     samples = [np.concatenate([np.asarray(e.values) for e in side]) for side in (base, other)]
     if min(sample.size for sample in samples) < 2:
-        return Refused("a result of one trial has no spread", 1, 1, "measure each at least twice")
+        return NotSupported("a result of one trial has no spread", 1, 1, "measure each at least twice")
     between = _between(base[0], other[-1], stored, same)
     return compare_sittings(samples[0], samples[1], between, kind=kind)
 
 
-def _between(base: Entry, other: Entry, stored: Sequence[Entry], same: bool) -> Between | Refused:
+def _between(base: Entry, other: Entry, stored: Sequence[Entry], same: bool) -> SessionSpread | NotSupported:
     """How far results of this test lie around their level on the base's machine, from its history without its steps."""
     alike = [
         e
@@ -127,8 +129,8 @@ def _between(base: Entry, other: Entry, stored: Sequence[Entry], same: bool) -> 
     if len(alike) < FEWEST:
         reason = f"what changes between sessions is not known from {len(alike)} stored results on {base.machine.name}"
         remedy = "store more results of it, or run both interleaved: etude bench"
-        return Refused(reason, len(alike), FEWEST - len(alike), remedy)
+        return NotSupported(reason, len(alike), FEWEST - len(alike), remedy)
     found = course_of(alike).found
     drift = 0.0 if found.drift is None else found.drift.change
     drifting = drift / math.sqrt(12.0)  # it parts results of different days
-    return Between(math.hypot(found.noise.with_wild, drifting), found.noise.degrees, len(alike))
+    return SessionSpread(math.hypot(found.noise.with_wild, drifting), found.noise.degrees, len(alike))

@@ -13,7 +13,7 @@ KINDS = ("commit", "tag", "date", "machine")
 
 
 @dataclass(frozen=True)
-class Chosen:
+class Selection:
     """Results of one side of a comparison."""
 
     text: str
@@ -21,7 +21,7 @@ class Chosen:
     entries: tuple[Entry, ...]
 
 
-def select_results(text: str, entries: Sequence[Entry]) -> Chosen:
+def select_results(text: str, entries: Sequence[Entry]) -> Selection:
     """The entries that `KIND:VALUE` means, or several of these between commas, of all of which are stored.
 
     commit: the beginning of it suffices. date: `2026-11-01`, the newest results of each test, metric and machine up to
@@ -43,7 +43,7 @@ def select_results(text: str, entries: Sequence[Entry]) -> Chosen:
             raise InputError(
                 f"{text!r}: the store has no result of {kind} {value}; etude store list names all"
             )
-    return Chosen(text, tuple(found))
+    return Selection(text, tuple(found))
 
 
 def _kind_of(word: str, entries: Sequence[Entry]) -> tuple[str, str]:

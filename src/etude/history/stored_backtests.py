@@ -25,7 +25,7 @@ class Notes(Protocol):
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoredBacktest:
     """What a backtest found, as it was stored."""
 
     results: int
@@ -45,7 +45,7 @@ def keep(notes: Notes, found: Backtest, course: Course) -> None:
     notes.remember(_name(found.rule, course), json.dumps(document))
 
 
-def is_current(notes: Notes, rule: Rule, course: Course) -> Kept | str:
+def is_current(notes: Notes, rule: Rule, course: Course) -> StoredBacktest | str:
     """The backtest that holds for this rule and history; or why there is none, in words."""
     text = notes.remembered(_name(rule, course))
     if text is None:
@@ -56,13 +56,13 @@ def is_current(notes: Notes, rule: Rule, course: Course) -> Kept | str:
         return "has a backtest that cannot be read"
 
 
-def _current(document: Mapping[str, Any], course: Course) -> Kept | str:
+def _current(document: Mapping[str, Any], course: Course) -> StoredBacktest | str:
     count = int(document["results"])
     if digest_of(course.entries[:count]) != document["history"]:
         return f"was tested on other results than the first {count} that are stored now"
     if len(course.entries) > GROWTH * count:
         return f"was tested on {count} results; there are {len(course.entries)} now"
-    return Kept(count, Rate(*document["false"]), Rate(*document["missed"]))
+    return StoredBacktest(count, Rate(*document["false"]), Rate(*document["missed"]))
 
 
 def _name(rule: Rule, course: Course) -> str:

@@ -111,7 +111,7 @@ def begin(directory: Path, lab: Lab) -> None:
     write_text(directory / RECORD, json.dumps(document, indent=1) + "\n")
 
 
-def begun(directory: Path) -> Lab:
+def read_lab(directory: Path) -> Lab:
     """The lab that was begun in a directory.
 
     Raises:

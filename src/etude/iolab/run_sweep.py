@@ -26,13 +26,13 @@ def bends(results: Results, what: Sweep, count: int) -> list[int]:
     swept = swept_of(subject_of(results, (("bandwidth" if what.over == "buffer" else "elapsed"),)))
     found: dict[int, float] = {}
     for curve in swept.curves:
-        for size, change in between(curve):
+        for size, change in midpoints(curve):
             found[size] = max(change, found.get(size, 0.0))
     chosen = sorted(found, key=lambda size: -found[size])[:count]
     return sorted(chosen)
 
 
-def between(curve: Points) -> list[tuple[int, float]]:
+def midpoints(curve: Points) -> list[tuple[int, float]]:
     """Sizes halfway, by logarithms, to either side of each inner point, with how much the slope changes there."""
     if curve.sizes.size < 3:
         return []

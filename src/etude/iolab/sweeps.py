@@ -19,7 +19,7 @@ from pathlib import Path
 from etude.errors import InputError, MachineRefuses, UsageError
 from etude.experiment.plan import Plan, RuleSpec
 from etude.experiment.test import MetricPattern, Test
-from etude.iolab.curves import Curve, curve, words
+from etude.iolab.curves import Curve, command_of, curve
 from etude.iolab.sizes import sizes
 from etude.machine import snapshot
 from etude.program import engine_path
@@ -171,7 +171,7 @@ def make_test(what: Sweep, chosen: Curve, buffer: int, total: int) -> Test:
     direct = DIRECT in chosen.options
     place, made = _data_file(what.where, total, direct)
     varies, value = ("total", total) if what.over == "total" else ("buffer", buffer)
-    command = [*words(chosen, what.program), what.operation, "-B", "-b", str(buffer), "-t", str(total)]
+    command = [*command_of(chosen, what.program), what.operation, "-B", "-b", str(buffer), "-t", str(total)]
     command += ["--tail"] * (total % buffer != 0)
     warm = what.operation == "read" and not direct
     command += ["-q"] if varies == "total" else ["--cool", "warm" if warm else "none"]

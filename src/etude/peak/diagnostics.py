@@ -20,7 +20,7 @@ from etude.peak.generator_diagnostics import (
     not_made,
     of_generator,
 )
-from etude.peak.policies.belief.confirmation import disturbed_trials, without
+from etude.peak.policies.belief.confirmation import all_but, disturbed_trials
 from etude.peak.policies.belief.curves import CAP, FLOOR, Floats
 from etude.peak.policies.belief.evidence import Evidence, between_trial_variance, evidence_of
 from etude.peak.policies.belief.modes import split_modes
@@ -187,7 +187,7 @@ def mark_disturbed(known: Sequence[Evidence]) -> tuple[Pooled, Pooled] | None:
 
 def find_hysteretic(task: Task, known: Sequence[Evidence]) -> Finding | None:
     """After an overload, a load is slower than it was before."""
-    found = mark_disturbed(without(known, disturbed_trials(known)))
+    found = mark_disturbed(all_but(known, disturbed_trials(known)))
     if found is None:
         return None
     one, two = found

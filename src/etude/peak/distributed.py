@@ -13,7 +13,7 @@ from typing import Any
 
 from etude.cluster.distributed.jobs import Jobs, begin_again
 from etude.cluster.distributed.part import TASK, Part
-from etude.cluster.pool.job import Ended
+from etude.cluster.pool.job import JobEnd
 from etude.codec import plain
 from etude.errors import EtudeError, InputError
 from etude.peak.deadline import DeadlinePolicy
@@ -56,7 +56,7 @@ def sought_on(
         }
         jobs.begin(task, source.name, nodes)
 
-    def heed(over: Sequence[tuple[Part, Ended]]) -> None:
+    def heed(over: Sequence[tuple[Part, JobEnd]]) -> None:
         for part, ended in over:
             if begin_again(part, ended):
                 begin(part.attempt + 1)

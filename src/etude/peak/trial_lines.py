@@ -18,7 +18,7 @@ from etude.errors import InputError
 from etude.peak.machine_state import machine_member
 from etude.peak.task import GeneratorPart, Trial, TrialRequest
 from etude.peak.window import Window
-from etude.results.histograms import Counted, decode, encode
+from etude.results.histograms import Histogram, decode, encode
 
 DIGITS = (3, 4, 5)
 """Significant digits of a histogram that are tried."""
@@ -87,7 +87,7 @@ def _window_line(window: Window) -> dict[str, Any]:
     return line if window.waited_s is None else line | {"waited_s": finite(float(window.waited_s))}
 
 
-def _latency(counted: Counted) -> dict[str, Any]:
+def _latency(counted: Histogram) -> dict[str, Any]:
     for digits in DIGITS:
         text = encode(counted.values, counted.counts, digits=digits)
         if _same(decode(text), counted):
@@ -100,12 +100,12 @@ def _window(line: Mapping[str, Any], where: str, at: str) -> Window:
     return replace(decoded(Window, {**line, "latency": None}, where, at), latency=_counted(line))
 
 
-def _counted(line: Mapping[str, Any]) -> Counted | None:
+def _counted(line: Mapping[str, Any]) -> Histogram | None:
     exact, text = line.get("latency_exact"), line.get("latency")
     if exact is not None:
-        return Counted(*(np.array(exact[name], dtype=np.int64) for name in ("values", "counts")))
+        return Histogram(*(np.array(exact[name], dtype=np.int64) for name in ("values", "counts")))
     return None if text is None else decode(text)
 
 
-def _same(one: Counted, other: Counted) -> bool:
+def _same(one: Histogram, other: Histogram) -> bool:
     return np.array_equal(one.values, other.values) and np.array_equal(one.counts, other.counts)

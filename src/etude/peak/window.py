@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from etude import codec
-from etude.results.histograms import Counted
+from etude.results.histograms import Histogram
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Window:
     """Not answered, or wrongly."""
     mean_s: codec.Number | None = None
     """Mean response time of the completed; None where none was, or it is not known."""
-    latency: Counted | None = None
+    latency: Histogram | None = None
     """How long the completed took, ns; None where only the mean is known."""
     under_way: int | None = None
     """Requests that were due and not answered at its end; None where that is not known."""

@@ -13,7 +13,7 @@ from etude.analysis.time_breakdown import TimeBreakdown
 from etude.present import text
 from etude.results.series import Series
 from etude.stats.compare import Ratio
-from etude.stats.cross_session import CrossSessionRatio, Refused
+from etude.stats.cross_session import CrossSessionRatio, NotSupported
 from etude.stats.equivalence import Equivalence
 from etude.units.formatting import counted, level_text, percent, quantity, span
 
@@ -69,7 +69,7 @@ def across_lines(across: Sequence[CrossSession]) -> list[str]:
 
 
 def _across_line(a: CrossSession, several: bool) -> str:
-    if isinstance(a.found, Refused):
+    if isinstance(a.found, NotSupported):
         needed = f"{counted(a.found.needed, 'more stored sitting')} of {a.base} on this machine"
         return (
             f"{a.other} ({a.other_label}) is not compared with {a.base} ({a.base_label}): {a.found.reason}. "

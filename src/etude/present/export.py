@@ -22,7 +22,7 @@ from etude.osutil.named import write_named
 from etude.present import text, verdict_text
 from etude.results.delimited import text_cell
 from etude.stats.compare import Ratio
-from etude.stats.cross_session import Refused
+from etude.stats.cross_session import NotSupported
 from etude.units.formatting import quantity
 
 FORMAT, VERSION = "etude-verdict", 1
@@ -125,7 +125,7 @@ def _comparison(c: Comparison) -> dict[str, Any]:
 
 
 def _across(a: CrossSession) -> dict[str, Any]:
-    document = asdict(a) | {"refused": isinstance(a.found, Refused), "adjusted_p": a.adjusted_p}
+    document = asdict(a) | {"refused": isinstance(a.found, NotSupported), "adjusted_p": a.adjusted_p}
     if isinstance(a.found, Ratio):
         document["found"] |= {"p": a.found.p}
     return document

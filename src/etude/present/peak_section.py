@@ -17,7 +17,7 @@ from etude.peak.search_store import SearchStore, stored_answer
 from etude.peak.slo_ratio import slo_ratio_of
 from etude.peak.task import Answer, Task, Trial
 from etude.present.page.section import Paragraphs, Picture, Section
-from etude.present.page.tables import Table, number, words
+from etude.present.page.tables import Table, number_cell, text_cell
 from etude.present.peak_text import (
     answer_lines,
     confidence_text,
@@ -76,13 +76,13 @@ def trials_table(task: Task, trials: Sequence[Trial], key: str) -> Table:
         measured, of_limit = reading_texts(task, trial)
         rows.append(
             (
-                number(str(place), place),
-                number(task.load_digits(trial.load), trial.load),
-                number(measured, share),
-                number(of_limit, share),
-                number(ran_text(trial), trial.ran_s),
-                number(duration(trial.cost_s), trial.cost_s),
-                words(trial.note),
+                number_cell(str(place), place),
+                number_cell(task.load_digits(trial.load), trial.load),
+                number_cell(measured, share),
+                number_cell(of_limit, share),
+                number_cell(ran_text(trial), trial.ran_s),
+                number_cell(duration(trial.cost_s), trial.cost_s),
+                text_cell(trial.note),
             )
         )
     load = "clients" if task.closed else "load, /s"
@@ -232,15 +232,15 @@ def _table(searches: Sequence[Search], ratios: Sequence[Ratio]) -> Table:
         rate = "–" if answer.rate is None else task.load_text(answer.rate)
         rows.append(
             (
-                words(each.name),
-                number(rate, answer.rate),
-                words(span_text(task, answer.low, answer.high)),
-                number("–" if found.value is None else f"{found.value:.3g}", found.value),
-                words("–" if each is searches[0] else _span(found)),
-                number(str(len(each.trials)), len(each.trials)),
-                number(duration(cost), cost),
-                words("met" if answer.kept else "not met"),
-                words(", ".join(finding.kind for finding in answer.findings) or "–"),
+                text_cell(each.name),
+                number_cell(rate, answer.rate),
+                text_cell(span_text(task, answer.low, answer.high)),
+                number_cell("–" if found.value is None else f"{found.value:.3g}", found.value),
+                text_cell("–" if each is searches[0] else _span(found)),
+                number_cell(str(len(each.trials)), len(each.trials)),
+                number_cell(duration(cost), cost),
+                text_cell("met" if answer.kept else "not met"),
+                text_cell(", ".join(finding.kind for finding in answer.findings) or "–"),
             )
         )
     level = confidence_text(searches[0].task.confidence)

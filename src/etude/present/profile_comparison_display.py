@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from etude.iotrace.comparison import FileBeside, ProfileComparison, Quantity, ratio
-from etude.present.profile_display import further
+from etude.present.profile_display import say_not_shown
 from etude.present.table_layout import Column
 from etude.present.terminal import Terminal
 from etude.results.shell_words import join_words
@@ -80,7 +80,7 @@ def _calls(found: ProfileComparison, top: int, screen: Terminal) -> None:
         Column(RATIO, [_ratio(ratio(*each.times_s)) for each in shown]),
     ]
     screen.table(Column("call", [each.name for each in shown]), columns)
-    further(len(found.calls) - len(shown), "call", screen)
+    say_not_shown(len(found.calls) - len(shown), "call", screen)
 
 
 def _forms(found: ProfileComparison, screen: Terminal) -> None:
@@ -116,7 +116,7 @@ def _files(found: ProfileComparison, top: int, screen: Terminal) -> None:
         *(Column(f"written {side}", [_bytes(each, n, "written") for each in shown], 1) for n, side in _SIDES),
     ]
     screen.table(Column("file", [each.path for each in shown]), columns)
-    further(len(files.different) - len(shown), "file", screen)
+    say_not_shown(len(files.different) - len(shown), "file", screen)
 
 
 _SIDES = ((0, "A"), (1, "B"))

@@ -103,7 +103,7 @@ def _calls(calls: Sequence[CallProfile], top: int, screen: Terminal) -> None:
         Column("longest", [quantity(each.longest_s, "s") for each in shown], 4),
     ]
     screen.table(Column("call", [each.name for each in shown]), columns)
-    further(len(calls) - len(shown), "call", screen)
+    say_not_shown(len(calls) - len(shown), "call", screen)
 
 
 def _errors(each: CallProfile) -> str:
@@ -128,7 +128,7 @@ def _files(files: Sequence[FileProfile], top: int, screen: Terminal) -> None:
         Column("sequential", [_share(each.sequential, each.judged) for each in shown], 1),
     ]
     screen.table(Column("file", [each.path for each in shown]), columns)
-    further(len(files) - len(shown), "file", screen)
+    say_not_shown(len(files) - len(shown), "file", screen)
 
 
 def _processes(processes: Sequence[ProcessProfile], top: int, screen: Terminal) -> None:
@@ -147,7 +147,7 @@ def _processes(processes: Sequence[ProcessProfile], top: int, screen: Terminal) 
         Column("lived", [quantity(each.life_s, "s") for each in shown], 2),
     ]
     screen.table(Column("command", [_short(each.command) for each in shown]), columns)
-    further(len(processes) - len(shown), "process", screen)
+    say_not_shown(len(processes) - len(shown), "process", screen)
 
 
 def _short(command: Sequence[str]) -> str:
@@ -155,7 +155,7 @@ def _short(command: Sequence[str]) -> str:
     return text if len(text) <= 40 else f"{text[:39]}…"
 
 
-def further(count: int, what: str, screen: Terminal) -> None:
+def say_not_shown(count: int, what: str, screen: Terminal) -> None:
     """How many are not shown, and the option that shows them."""
     if count > 0:
         screen.say(f"and {counted(count, f'more {what}')} (--top)", "dim")

@@ -6,7 +6,7 @@ import math
 
 from etude.figures.surface_figures import figures_of
 from etude.present.page.section import Paragraphs, Picture, Section
-from etude.present.page.tables import Cell, Table, number, words
+from etude.present.page.tables import Cell, Table, number_cell, text_cell
 from etude.surface.factors import Cell as Place
 from etude.surface.factors import magnitude
 from etude.surface.limits import NOTHING, Limit
@@ -55,10 +55,12 @@ def effects_table(said: Summary, key: str = "effects") -> Table:
     """A row a level of each factor."""
     rows = tuple(
         (
-            words(effect.factor),
-            words(level),
-            number(f"{ratio.value:.3g}", ratio.value) if ratio else number("–", None),
-            number(f"{ratio.low:.3g} … {ratio.high:.3g}", ratio.low) if ratio else number("–", None),
+            text_cell(effect.factor),
+            text_cell(level),
+            number_cell(f"{ratio.value:.3g}", ratio.value) if ratio else number_cell("–", None),
+            number_cell(f"{ratio.low:.3g} … {ratio.high:.3g}", ratio.low)
+            if ratio
+            else number_cell("–", None),
         )
         for effect in said.effects
         for level, ratio in zip(effect.levels, effect.ratios, strict=True)
@@ -72,20 +74,20 @@ def _row(mapped: SurfaceResult, cell: Place, limit: Limit | None) -> tuple[Cell,
     cost_s = sum(c.cost_s for c in made) if made else sample.cost_s if sample else 0.0
     trials = sum(c.trials for c in made) if made else sample.trials if sample else 0
     levels = [
-        number(factor.text(level), magnitude(factor.levels[level]))
+        number_cell(factor.text(level), magnitude(factor.levels[level]))
         if factor.numeric
-        else words(factor.text(level))
+        else text_cell(factor.text(level))
         for factor, level in zip(mapped.space.factors, cell, strict=True)
     ]
     state = f"{each.state}: {each.why}" if each.why and each.state == "failed" else each.state
     return (
         *levels,
-        words(state),
-        words("–" if limit is None else limit.factor or NOTHING),
-        number(estimate_text(each, mapped.unit), each.value),
-        number(span_text(each.low, each.high, mapped.unit), each.low if each.low > 0 else math.nan),
-        number(str(trials), trials),
-        number(duration(cost_s) if cost_s else "–", cost_s),
+        text_cell(state),
+        text_cell("–" if limit is None else limit.factor or NOTHING),
+        number_cell(estimate_text(each, mapped.unit), each.value),
+        number_cell(span_text(each.low, each.high, mapped.unit), each.low if each.low > 0 else math.nan),
+        number_cell(str(trials), trials),
+        number_cell(duration(cost_s) if cost_s else "–", cost_s),
     )
 
 

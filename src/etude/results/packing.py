@@ -42,7 +42,7 @@ class Unreadable(Exception):
 
 
 @dataclass(frozen=True)
-class Found:
+class ArchiveMember:
     """A file of an archive or directory."""
 
     name: str
@@ -79,7 +79,7 @@ def _zstandard() -> Any:
     return zstandard
 
 
-def each_file(path: Path, into: Path | None = None) -> Iterator[Found]:
+def each_file(path: Path, into: Path | None = None) -> Iterator[ArchiveMember]:
     """The files of a bundle, in their order; unpacked below `into`, if that is given.
 
     Only plain files are looked into, and only below the bundle's own directory: whatever else there is has a problem.
@@ -135,7 +135,7 @@ class _Metered:
             )
 
 
-def _of_directory(path: Path) -> Iterator[Found]:
+def _of_directory(path: Path) -> Iterator[ArchiveMember]:
     for directory, directories, names in os.walk(path):
         directories.sort()
         here = os.path.relpath(directory, path)
@@ -144,12 +144,12 @@ def _of_directory(path: Path) -> Iterator[Found]:
             place = os.path.join(directory, name)
             told = name if here == "." else f"{here}/{name}"
             if not stat.S_ISREG(os.lstat(place).st_mode):
-                yield Found(told, problem="is no plain file")
+                yield ArchiveMember(told, problem="is no plain file")
                 continue
             try:
                 file = open_regular(place, follow=False)
             except OSError as error:
-                yield Found(told, problem=f"cannot be read: {error.strerror}")
+                yield ArchiveMember(told, problem=f"cannot be read: {error.strerror}")
                 continue
             with file:
                 yield _read(told, file, None)
@@ -165,7 +165,7 @@ def _decompressed(file: IO[bytes]) -> IO[bytes]:
     return file
 
 
-def _of_archive(stream: _Metered, into: Path | None) -> Iterator[Found]:
+def _of_archive(stream: _Metered, into: Path | None) -> Iterator[ArchiveMember]:
     root: str | None = None
     left_bytes = MOST_BYTES if into is None else min(MOST_BYTES, shutil.disk_usage(into).free)
     with _said_as_unreadable(), tarfile.open(fileobj=cast(IO[bytes], stream), mode="r|") as tar:
@@ -183,7 +183,7 @@ def _of_archive(stream: _Metered, into: Path | None) -> Iterator[Found]:
             top, _, below = name.partition("/")
             problem = _problem(info, name, below, root)
             if problem:
-                yield Found(info.name, problem=problem)
+                yield ArchiveMember(info.name, problem=problem)
                 continue
             root = top
             content = tar.extractfile(info)
@@ -197,7 +197,7 @@ def _of_archive(stream: _Metered, into: Path | None) -> Iterator[Found]:
                 with open(place, "xb") as file:
                     yield _read(below, content, file)
             except (FileExistsError, NotADirectoryError, IsADirectoryError):
-                yield Found(info.name, problem="stands in it twice")
+                yield ArchiveMember(info.name, problem="stands in it twice")
 
 
 def _problem(info: tarfile.TarInfo, name: str, below: str, root: str | None) -> str:
@@ -239,7 +239,7 @@ def _said_as_unreadable() -> Iterator[None]:
         raise
 
 
-def _read(name: str, source: IO[bytes], target: IO[bytes] | None) -> Found:
+def _read(name: str, source: IO[bytes], target: IO[bytes] | None) -> ArchiveMember:
     """Digest a file, and copy it, if there is a target."""
     digest, kept, size = hashlib.sha256(), [], 0
     while part := source.read(_PART):
@@ -251,7 +251,7 @@ def _read(name: str, source: IO[bytes], target: IO[bytes] | None) -> Found:
             if size > MOST_SUMS_BYTES:
                 raise OSError(errno.EFBIG, f"{SUMS} is too large")
             kept.append(part)
-    return Found(name, digest.hexdigest(), b"".join(kept))
+    return ArchiveMember(name, digest.hexdigest(), b"".join(kept))
 
 
 def line_of(digest: str, name: str) -> str:

@@ -290,7 +290,7 @@ def parse_quiet(text: str) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class CommandOnHosts:
     """A command and the hosts that it runs on; none: only here, as if nothing had been said."""
 
     hosts: tuple[str, ...]
@@ -300,14 +300,14 @@ class Placed:
 
 
 @lru_cache(maxsize=256)
-def parse_placed(text: str) -> Placed:
+def parse_placed(text: str) -> CommandOnHosts:
     """`[@HOST[,HOST…]] COMMAND`.
 
     Raises:
         ArgumentError: the hosts are none, one stands twice, or no command follows.
     """
     if not text.startswith("@"):
-        return Placed((), text)
+        return CommandOnHosts((), text)
     first, _, line = text.partition(" ")
     hosts = tuple(first[1:].split(","))
     if not all(map(HOST.fullmatch, hosts)):
@@ -316,11 +316,11 @@ def parse_placed(text: str) -> Placed:
         raise expected_error("each host once", Word(first, 1))
     if not line.strip():
         raise ArgumentError(f"expected a command behind {first}", len(text) + 1)
-    return Placed(hosts, line.strip())
+    return CommandOnHosts(hosts, line.strip())
 
 
 @lru_cache(maxsize=256)
-def parse_exec(text: str) -> Placed:
+def parse_exec(text: str) -> CommandOnHosts:
     """`[@HOST[,HOST…]] [ACCEPT STATUS[,STATUS…]] COMMAND`.
 
     Raises:
@@ -337,7 +337,7 @@ def parse_exec(text: str) -> Placed:
     statuses = tuple(_whole(word._replace(text=each), what, 1, 255) for each in listed.split(","))
     if len(rest) < 2:
         raise ArgumentError(f"expected a command behind ACCEPT {listed}", len(text.rstrip()) + 1)
-    return Placed(placed.hosts, rest[1], statuses)
+    return CommandOnHosts(placed.hosts, rest[1], statuses)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from etude.machine.remote.hosts import LOCAL
 from etude.masking import Mask
 from etude.results.blocks import DISK_BLOCKS, Block, members_of
 from etude.results.model import FIRST_RUN, Measurement, from_line
-from etude.results.windows import Taken
+from etude.results.windows import NewWindows
 from etude.results.writer import directory_name
 from etude.script import checkpoint, environment, stop
 from etude.script.arguments import FIRST_NUMBER, Copied, parse_exec
@@ -363,7 +363,7 @@ class ScriptBench:
             self._partial.add(test.name)
             self.warn(f"test {test.name!r}, trial {test.trial}: {note}; the others are joined")
 
-    def _warn_of_windows(self, test: Running, taken: Sequence[Taken]) -> None:
+    def _warn_of_windows(self, test: Running, taken: Sequence[NewWindows]) -> None:
         for worker, found in enumerate(taken, 1):
             if found.note:
                 which = f", thread {worker}" if len(taken) > 1 else ""

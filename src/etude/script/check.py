@@ -24,7 +24,7 @@ MOST_STEPS = 5_000_000
 
 
 @dataclass(slots=True)
-class Planned:
+class PlannedTest:
     """One test as it would run: its lines in their order, each with its directive."""
 
     name: str
@@ -47,7 +47,7 @@ class Planned:
 class Outline:
     """A script as it would run. `whole`: to its end."""
 
-    tests: list[Planned] = field(default_factory=list)
+    tests: list[PlannedTest] = field(default_factory=list)
     lines: list[tuple[str, str]] = field(default_factory=list)
     """Lines outside any test: SYSTEM, QUIET, CHECKPOINT, REBOOT."""
     entries: list[str] = field(default_factory=list)
@@ -111,7 +111,7 @@ class _Thought:
         self.outline = Outline()
         self.at = 0
         self._hosts: set[str] = set()
-        self._planned: dict[str, Planned] = {}
+        self._planned: dict[str, PlannedTest] = {}
 
     def echo(self, text: str) -> None:
         pass
@@ -157,7 +157,7 @@ class _Thought:
                 stop.check(test.program)
         except EtudeError as error:
             raise _WrongTest(str(error)) from None
-        planned = Planned(
+        planned = PlannedTest(
             test.name,
             test.threads,
             test.minimum,

@@ -11,7 +11,7 @@ from typing import Any
 
 from etude.cluster.distributed.jobs import Jobs, begin_again
 from etude.cluster.distributed.part import Part
-from etude.cluster.pool.job import Ended
+from etude.cluster.pool.job import JobEnd
 from etude.errors import CommandFailed, EtudeError, InputError, UsageError
 from etude.experiment import monitoring
 from etude.experiment.monitoring import Monitoring
@@ -108,7 +108,7 @@ class Tests:
         }
         self._jobs.begin(task, group[0] if len(group) == 1 else f"{group[0]} and {len(group) - 1} more")
 
-    def _heed(self, over: Sequence[tuple[Part, Ended]]) -> None:
+    def _heed(self, over: Sequence[tuple[Part, JobEnd]]) -> None:
         for part, ended in over:
             try:
                 if begin_again(part, ended):

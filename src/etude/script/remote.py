@@ -16,7 +16,7 @@ from etude.machine.remote import usage
 from etude.machine.remote.clock import Offset
 from etude.machine.remote.host import Host
 from etude.machine.remote.hosts import LOCAL, read_hosts
-from etude.machine.remote.synchronized_start import Beside, Part, run_together
+from etude.machine.remote.synchronized_start import IdleHost, Part, run_together
 from etude.results.model import metric_kind
 from etude.script.arguments import Copied
 
@@ -152,7 +152,7 @@ class Remote:
                 Part(name, self._engine(name), replace(launch, release="told"), offsets[name])
                 for name, launch in launches.items()
             ]
-            beside = [Beside(host.name, host.engine) for host in measured if host.name not in launches]
+            beside = [IdleHost(host.name, host.engine) for host in measured if host.name not in launches]
         except MachineRefuses as error:  # it went away since its clock was read
             trial.why = str(error)
             trial.rows = [_lost_row(trial.why) for launch in launches.values() for _ in launch.workers]

@@ -10,7 +10,7 @@ from etude.experiment.output_metric import METRIC_BYTES, OutputMetric, printed_m
 from etude.results.blocks import Block
 from etude.results.model import from_line, metric_kind
 from etude.results.res import parse_blocks, row_of_block
-from etude.results.windows import Taken
+from etude.results.windows import NewWindows
 from etude.script.outputs import Output, tail
 from etude.script.state import OF_OUTPUT, Running
 
@@ -39,7 +39,7 @@ def rows_of(
     engine_rows: Sequence[Mapping[str, Any]],
     logs: Sequence[Sequence[Block]],
     printed: Sequence[Sequence[OutputMetric]],
-    windows: Sequence[Taken],
+    windows: Sequence[NewWindows],
     command: list[str],
     notes: Sequence[str],
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

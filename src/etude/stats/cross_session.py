@@ -26,7 +26,7 @@ FEWEST = 3
 
 
 @dataclass(frozen=True)
-class Between:
+class SessionSpread:
     """How far sessions of one test on one machine lie apart."""
 
     deviation: float
@@ -38,7 +38,7 @@ class Between:
 
 
 @dataclass(frozen=True)
-class Refused:
+class NotSupported:
     """A comparison that the data cannot carry, and what would."""
 
     reason: str
@@ -58,7 +58,7 @@ class CrossSessionRatio:
     high: float
     p: float
     """Two-sided, of a ratio of 1."""
-    between: Between
+    between: SessionSpread
     within_share: float
     """How much of the variance of the log ratio comes from trials within the two sessions."""
     confidence: float
@@ -117,7 +117,7 @@ def overall_ratio(ratios: Sequence[Ratio | CrossSessionRatio]) -> Overall | None
     return Overall(ratio, low, high, p, len(known), confidence)
 
 
-def between_sittings(sittings: Sequence[ArrayLike]) -> Between | Refused:
+def between_sittings(sittings: Sequence[ArrayLike]) -> SessionSpread | NotSupported:
     """From stored sessions of one test on one machine: one sample of positive values each, at least three samples.
 
     The deviation of the sessions' mean logarithms; the share of it that is noise of their trials is not taken off,
@@ -126,10 +126,10 @@ def between_sittings(sittings: Sequence[ArrayLike]) -> Between | Refused:
     levels = [float(np.mean(_logs(x))) for x in sittings]
     if len(levels) < FEWEST:
         return _refused(len(levels))
-    return Between(deviation_of(levels), len(levels) - 1.0, len(levels))
+    return SessionSpread(deviation_of(levels), len(levels) - 1.0, len(levels))
 
 
-def given_between(percent: float) -> Between:
+def given_between(percent: float) -> SessionSpread:
     """The same as somebody states it: the standard deviation of sessions, in percent of their mean.
 
     Of the logarithm of log-normal levels that is √ln(1 + (percent/100)²). ValueError for a negative or infinite one.
@@ -138,17 +138,17 @@ def given_between(percent: float) -> Between:
         raise ValueError(f"the spread between sessions must be 0 % or more, not {percent}")
     relative = percent / 100.0
     variance = math.log1p(relative * relative) if relative < 1e100 else 2.0 * math.log(relative)
-    return Between(math.sqrt(variance), math.inf, None)
+    return SessionSpread(math.sqrt(variance), math.inf, None)
 
 
 def compare_sittings(
     base: ArrayLike,
     other: ArrayLike,
-    between: Between | Refused | None,
+    between: SessionSpread | NotSupported | None,
     *,
     kind: Kind = "ratio",
     confidence: float = 0.95,
-) -> CrossSessionRatio | Refused:
+) -> CrossSessionRatio | NotSupported:
     """The ratio of two samples, shapes (n,) and (m,), at least 2 each, positive, of one session a side.
 
     Of the means that fit the metric's kind: arithmetic for costs and counts, harmonic for rates, else geometric. The
@@ -159,7 +159,7 @@ def compare_sittings(
     check_confidence(confidence)
     if between is None:
         return _refused(0)
-    if isinstance(between, Refused):
+    if isinstance(between, NotSupported):
         return between
     (before, lower), (after, upper) = (_log_mean(x, kind) for x in (base, other))
     parts = [
@@ -194,8 +194,8 @@ def _log_mean(x: ArrayLike, kind: Kind) -> tuple[float, Moments]:
     return sign * (math.log(mean) + origin), effective_moments(values / mean)
 
 
-def _refused(have: int) -> Refused:
-    return Refused(
+def _refused(have: int) -> NotSupported:
+    return NotSupported(
         reason=f"what changes between sessions is not known from {have} stored session{'' if have == 1 else 's'}",
         have=have,
         needed=FEWEST - have,

@@ -18,7 +18,7 @@ from etude.store.column_encoding import Damaged, rows_of
 from etude.store.content import Content, read_content
 from etude.store.entry import Added, Entry, Machine, Mark, Result, Selector
 from etude.store.failures import with_retries
-from etude.store.place import WAIT_S, WRITING, engine_of, is_missing, shown, url_of
+from etude.store.place import WAIT_S, WRITING, engine_of, is_missing, place_text, url_of
 from etude.store.schema import METADATA, REVISION, VERSION_TABLE
 
 _LOCK = 0x45747564
@@ -116,7 +116,7 @@ class Store:
         self._engine = engine_of(self._url, wait_s)
         self._pause = pause
         self._known = False
-        self.where = shown(self._url)
+        self.where = place_text(self._url)
         """For messages: the path, or the URL without its password."""
 
     def add(

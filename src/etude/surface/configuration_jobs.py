@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from etude.cluster.pool.job import Ended, Job
+from etude.cluster.pool.job import Job, JobEnd
 from etude.cluster.pool.job_status import RECORD
 from etude.codec import plain, read
 from etude.errors import InputError
@@ -108,13 +108,13 @@ def sample_in(place: Path, space: Space) -> Sample | None:
     return sample_of_member(read(path, dict), list(space), str(path)) if path.exists() else None
 
 
-def attempt_in(place: Path, ended: Ended | None = None) -> Attempt:
+def attempt_in(place: Path, ended: JobEnd | None = None) -> Attempt:
     """Where an attempt was made: by what its node wrote, else by what the pool says."""
     made = _attempt_in(place, ended)
     return replace(made, system=ended.nodes[1]) if ended is not None and len(ended.nodes) > 1 else made
 
 
-def _attempt_in(place: Path, ended: Ended | None) -> Attempt:
+def _attempt_in(place: Path, ended: JobEnd | None) -> Attempt:
     try:
         return read(place / NODE, Attempt)
     except InputError:

@@ -10,7 +10,7 @@ from etude.errors import CommandFailed, InputError, MachineRefuses
 from etude.machine.resources.resource import Resource, limited
 from etude.surface.factors import Cell
 from etude.surface.next_configuration import Visit
-from etude.surface.response import Asked, Response, Tell
+from etude.surface.response import ConfigurationRequest, Response, Tell
 from etude.surface.samples import Sample
 
 UNMEASURABLE = (CommandFailed, MachineRefuses, InputError)
@@ -38,7 +38,9 @@ def measured_in(
     """
     with limited(resources, settings, place / RESOURCES) as setting:
         left_s, until_s = bounds()
-        sample = response.measure(Asked(visit, settings, setting, place, left_s, until_s), tell)
+        sample = response.measure(
+            ConfigurationRequest(visit, settings, setting, place, left_s, until_s), tell
+        )
     return replace(sample, why="; ".join(filter(None, (sample.why, *setting.notes))))
 
 

@@ -30,7 +30,7 @@ from etude.results.model import Measurement
 from etude.results.reader import load_results, read_experiment
 from etude.results.results import Results
 from etude.stats.describe import describe
-from etude.surface.response import Asked, Tell
+from etude.surface.response import ConfigurationRequest, Tell
 from etude.surface.samples import Sample
 from etude.surface.spec import MetricOf
 
@@ -87,7 +87,7 @@ class Metric:
     def recall(self, lesson: Any) -> None:
         """Nothing is to be recalled."""
 
-    def measure(self, asked: Asked, tell: Tell) -> Sample:
+    def measure(self, asked: ConfigurationRequest, tell: Tell) -> Sample:
         """One experiment. Raises EtudeError: as it does; what was measured is on disk."""
         place = asked.place / EXPERIMENT
         killed_before = oom_kills(asked.setting.groups)
@@ -107,7 +107,7 @@ class Metric:
         # Which of a script's trials they were of is not known.
         return replace(sample, kept=False, why=f"the OOM killer ended processes of the script ({killed})")
 
-    def _of_command(self, asked: Asked, place: Path, tell: Tell) -> Results:
+    def _of_command(self, asked: ConfigurationRequest, place: Path, tell: Tell) -> Results:
         given = {**asked.settings, **asked.setting.values}
         quoted = {name: shlex.quote(text) for name, text in given.items()}
         if asked.setting.prefix:
@@ -149,7 +149,7 @@ class Metric:
             return run(plan, place, observe=observe, make_engine=self.make_engine).results
         return load_results(place)
 
-    def _of_script(self, asked: Asked, place: Path) -> Results:
+    def _of_script(self, asked: ConfigurationRequest, place: Path) -> Results:
         """By `etude run` in a process of its own, which its resources confine as a whole."""
         given: Mapping[str, str] = {**asked.settings, **asked.setting.values}
         script, there = str(self._script().resolve()), str(place.resolve())
@@ -172,7 +172,7 @@ class Metric:
     def _script(self) -> Path:
         return self.base / self.asked.script
 
-    def _sample(self, asked: Asked, measurements: tuple[Measurement, ...]) -> Sample:
+    def _sample(self, asked: ConfigurationRequest, measurements: tuple[Measurement, ...]) -> Sample:
         values = [
             value
             for each in measurements
@@ -208,7 +208,7 @@ class Metric:
             why=lost,
         )
 
-    def _failed(self, asked: Asked, cost_s: float, trials: int, why: str) -> Sample:
+    def _failed(self, asked: ConfigurationRequest, cost_s: float, trials: int, why: str) -> Sample:
         cell = asked.visit.cell
         return Sample(cell, "failed", None, 0.0, math.inf, CONFIDENCE, cost_s, trials, False, why)
 
@@ -248,7 +248,7 @@ def _leave_other_resources(place: Path, fits: Callable[[Mapping[str, Any]], bool
     place.rename(next(name for name in names if not name.exists()))
 
 
-def _left(asked: Asked) -> float | None:
+def _left(asked: ConfigurationRequest) -> float | None:
     """Seconds that a cell may take from now on; None where nothing bounds them."""
     left_s = min(math.inf if asked.left_s is None else asked.left_s, asked.until_s)
     return None if math.isinf(left_s) else max(left_s, LEAST_S)

@@ -20,9 +20,9 @@ from scipy import special
 from etude.surface import plans
 from etude.surface.cost_model import expected_cost
 from etude.surface.factors import Cell, Factor, Floats, Space
-from etude.surface.samples import Known, Sample, known_samples
+from etude.surface.samples import KnownResponses, Sample, known_samples
 from etude.surface.surrogate import Predicted
-from etude.surface.surrogates.selection import Choice, Chosen
+from etude.surface.surrogates.selection import Choice, SelectedSurrogate
 
 BY = math.log(1.5)
 """Log of the least that counts as far off."""
@@ -138,7 +138,7 @@ class Visit:
 
 
 @dataclass(frozen=True, slots=True)
-class Enough:
+class MapComplete:
     """The map is made, and no cell is under way."""
 
     why: str
@@ -157,14 +157,14 @@ def decide(
     samples: Sequence[Sample],
     pending: Sequence[Cell] = (),
     cost: plans.Cost | None = None,
-) -> Visit | Enough | Wait:
+) -> Visit | MapComplete | Wait:
     """The next cell, or the end; `pending` are cells under way on other machines. With a `cost`, it is the cell that
     teaches most for what it costs."""
     again = _again(space, rules, samples, pending)
     if again is not None:
         return again
     decision = _decided(space, rules, samples, tuple(dict.fromkeys(pending)), cost)
-    if isinstance(decision, Enough) and pending:
+    if isinstance(decision, MapComplete) and pending:
         return Wait(decision.why)
     return decision
 
@@ -205,19 +205,19 @@ def _decided(
     samples: Sequence[Sample],
     pending: tuple[Cell, ...],
     cost: plans.Cost | None,
-) -> Visit | Enough:
+) -> Visit | MapComplete:
     """The next cell, or why those that are measured or under way do."""
     taken = {*(sample.cell for sample in samples), *pending}
     if rules.count is not None and rules.plan != "d-optimal" and len(taken) >= rules.count:
-        return Enough(f"{len(taken)} cells were asked for")
+        return MapComplete(f"{len(taken)} cells were asked for")
     left = [cell for cell in planned_cells(space, rules) if cell not in taken]
     if not left:
-        return Enough("every cell of the plan has been tried")
+        return MapComplete("every cell of the plan has been tried")
     seen = tuple(samples[: learned_at(len(samples), len(pending))])
     ahead = (*(sample.cell for sample in samples[len(seen) :]), *pending)
     fit = fit_surrogate(space, seen) if rules.plan != "in-order" else None
     if fit is not None and rules.plan == "adaptive" and (why := known_enough(fit, rules)):
-        return Enough(why)
+        return MapComplete(why)
     skipping = fit is not None and rules.skip
     if (
         skipping
@@ -226,7 +226,7 @@ def _decided(
     ):
         unsure = [cell for cell, known in zip(left, is_sure(told, rules), strict=True) if not known]
         if not unsure:
-            return Enough(f"the other {len(left)} cells are predicted well enough")
+            return MapComplete(f"the other {len(left)} cells are predicted well enough")
         left = unsure
     cell = _longest(space, rules, left, samples, pending)
     if cell is None:
@@ -268,14 +268,14 @@ class _Seen:
 
 
 @lru_cache(maxsize=4)
-def _known(seen: _Seen) -> Known:
+def _known(seen: _Seen) -> KnownResponses:
     return known_samples(seen.samples)
 
 
 @lru_cache(maxsize=64)
 def _fitted(factors: tuple[Factor, ...], seen: _Seen) -> Choice | None:
     data = known_samples(seen.samples)
-    return Chosen().fit(Space(factors), data) if len(data.cells) >= FIRST else None
+    return SelectedSurrogate().fit(Space(factors), data) if len(data.cells) >= FIRST else None
 
 
 def fit_surrogate(space: Space, samples: tuple[Sample, ...]) -> Choice | None:
@@ -304,7 +304,7 @@ def calibration_of(space: Space, rules: Rules, samples: tuple[Sample, ...]) -> b
 
 
 @dataclass(frozen=True, slots=True)
-class Foretold:
+class PredictionCheck:
     """A cell that was predicted, then measured. In logs of the response."""
 
     off: float
@@ -324,7 +324,7 @@ class Foretold:
         return abs(self.off) <= math.log1p(rules.within) + self.measured_sd
 
 
-def forecast_of(space: Space, samples: tuple[Sample, ...]) -> list[Foretold]:
+def forecast_of(space: Space, samples: tuple[Sample, ...]) -> list[PredictionCheck]:
     """The last predictions, each made by a surrogate that had not seen its cell."""
     measured = [each for each in samples if each.state == "measured" and each.value]
     first = max(plans.START, len(measured) - RECENT)
@@ -332,16 +332,16 @@ def forecast_of(space: Space, samples: tuple[Sample, ...]) -> list[Foretold]:
     return [each for each in every if each is not None]
 
 
-def _foretold(space: Space, measured: Sequence[Sample], at: int) -> Foretold | None:
+def _foretold(space: Space, measured: Sequence[Sample], at: int) -> PredictionCheck | None:
     sample = measured[at]
     log, variance = sample.alone
     if sample.expected is not None and sample.spread is not None:
-        return Foretold(log - math.log(sample.expected), sample.spread, math.sqrt(variance))
+        return PredictionCheck(log - math.log(sample.expected), sample.spread, math.sqrt(variance))
     fit = fit_surrogate(space, tuple(measured[: learned_at(at)]))
     if fit is None:
         return None
     told = fit.predict([sample.cell])
-    return Foretold(log - float(told.log[0]), float(told.sd[0]), math.sqrt(variance))
+    return PredictionCheck(log - float(told.log[0]), float(told.sd[0]), math.sqrt(variance))
 
 
 def widening_of(space: Space, samples: tuple[Sample, ...]) -> float:

@@ -28,7 +28,7 @@ from etude.peak.task import Answer, Task, Trial, TrialRequest
 from etude.peak.window import Window
 from etude.surface.factors import Cell, Space
 from etude.surface.next_configuration import Visit
-from etude.surface.response import Asked, Tell
+from etude.surface.response import ConfigurationRequest, Tell
 from etude.surface.samples import Sample, State
 from etude.surface.simulated import SURFACES, SimulatedSurface
 
@@ -70,7 +70,7 @@ def sample_of(
     )  # fmt: skip
 
 
-Opened = Callable[[Asked], AbstractContextManager[Bench]]
+Opened = Callable[[ConfigurationRequest], AbstractContextManager[Bench]]
 """The bench of a cell."""
 
 
@@ -110,7 +110,7 @@ class PeakRate:
         """Raises ValueError, TypeError for what is no list of shapes."""
         self.shapes = tuple((str(name), float(weight)) for name, weight in lesson)
 
-    def measure(self, asked: Asked, tell: Tell) -> Sample:
+    def measure(self, asked: ConfigurationRequest, tell: Tell) -> Sample:
         """One search. Raises EtudeError: as the harness; what was measured is on disk."""
         place = asked.place / SEARCH
         sought = self._sought(asked, place)
@@ -125,7 +125,7 @@ class PeakRate:
             self.shapes = shapes_after(sought.task, trials)
         return sample_of(asked.visit.cell, sought.task, answer, trials, self.policy)
 
-    def _sought(self, asked: Asked, place: Path) -> SearchSpec:
+    def _sought(self, asked: ConfigurationRequest, place: Path) -> SearchSpec:
         budget_s = self.task.budget_s if asked.left_s is None else asked.left_s
         if (place / "experiment.json").exists() and (kept := SearchStore(place)).trials():
             return replace(kept.sought, task=replace(kept.task, budget_s=budget_s))  # else as it was begun
@@ -165,7 +165,7 @@ def of_harness(
             )
 
     @contextmanager
-    def opened(asked: Asked) -> Iterator[Bench]:
+    def opened(asked: ConfigurationRequest) -> Iterator[Bench]:
         given = {**asked.settings, **asked.setting.values}
         factors = {name: text for name, text in given.items() if known is None or name in known}
         words = asked.setting.prefix
@@ -201,7 +201,7 @@ def of_simulation(system: SimulatedSurface, policy_name: str) -> PeakRate:
     """Of simulated servers, as in the paper's experiments: 40 ms, and loads from 50/s."""
 
     @contextmanager
-    def opened(asked: Asked) -> Iterator[Bench]:
+    def opened(asked: ConfigurationRequest) -> Iterator[Bench]:
         cell = asked.visit.cell
         kept = SearchStore(asked.place / SEARCH)
         drawn = int(np.random.default_rng([system.seed, *cell, 1]).integers(2**31))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from etude.surface.distances import distance, farthest_cells
 from etude.surface.factors import Cell, Floats, Space
-from etude.surface.samples import Known
+from etude.surface.samples import KnownResponses
 from etude.surface.surrogate import Fit
 from etude.surface.surrogates.quadratic import terms
 
@@ -146,7 +146,7 @@ def one_factor(space: Space, base: Cell) -> tuple[Cell, ...]:
 def next_sample(
     space: Space,
     fit: Fit | None,
-    known: Known,
+    known: KnownResponses,
     cost: Cost | None = None,
     pending: Sequence[Cell] = (),
     tried: Sequence[Cell] = (),
@@ -192,7 +192,7 @@ def _learnt(
     space: Space,
     fit: Learning,
     cells: list[Cell],
-    known: Known,
+    known: KnownResponses,
     tried: Sequence[Cell],
     pending: Sequence[Cell],
 ) -> tuple[list[Cell], Floats]:
@@ -220,7 +220,7 @@ class _Candidates:
     lessons: Lessons | None = None
 
     def begin(
-        self, space: Space, fit: Learning, known: Known, tried: Sequence[Cell], taken: Sequence[Cell]
+        self, space: Space, fit: Learning, known: KnownResponses, tried: Sequence[Cell], taken: Sequence[Cell]
     ) -> None:
         """Those least known, where there are many."""
         measured = {*known.cells, *tried}

@@ -17,7 +17,7 @@ Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Asked:
+class ConfigurationRequest:
     """One cell that is to be measured."""
 
     visit: Visit
@@ -72,6 +72,6 @@ class Response(Protocol):
         """What `lesson` was elsewhere. Raises ValueError, TypeError for what it never is."""
         ...
 
-    def measure(self, asked: Asked, tell: Tell) -> Sample:
+    def measure(self, asked: ConfigurationRequest, tell: Tell) -> Sample:
         """One cell. Raises EtudeError: it cannot be measured; the map goes on with others."""
         ...

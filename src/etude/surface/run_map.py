@@ -12,7 +12,7 @@ from etude.errors import EtudeError
 from etude.machine.resources.resource import Resource, undo_left
 from etude.surface.map_store import MapStore
 from etude.surface.measure_configuration import UNMEASURABLE, failed_sample, measured_in
-from etude.surface.next_configuration import Enough, Visit, decide, fit_surrogate
+from etude.surface.next_configuration import MapComplete, Visit, decide, fit_surrogate
 from etude.surface.response import Response, Tell
 from etude.surface.samples import Sample
 
@@ -57,7 +57,7 @@ def run_map(kept: MapStore, response: Response, means: Means, display: Display) 
     space, rules = kept.charted.space, kept.charted.rules
     while True:
         decision = decide(space, rules, kept.samples())
-        why = decision.why if isinstance(decision, Enough) else _spent(kept, means)
+        why = decision.why if isinstance(decision, MapComplete) else _spent(kept, means)
         if why:
             surrogate = fit_surrogate(space, tuple(kept.samples()))
             kept.ended(why, "" if surrogate is None else surrogate.name, findings(kept.samples()))

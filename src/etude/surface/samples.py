@@ -71,7 +71,7 @@ class Sample:
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class KnownResponses:
     """Responses as surrogates take them: of measured cells, in logs."""
 
     cells: tuple[Cell, ...]
@@ -80,16 +80,16 @@ class Known:
     variance: Floats
     """By measuring, shape (n,)."""
 
-    def without(self, at: int) -> Known:
+    def without(self, at: int) -> KnownResponses:
         """All but one."""
         return self.only([number for number in range(len(self.cells)) if number != at])
 
-    def only(self, which: Sequence[int]) -> Known:
+    def only(self, which: Sequence[int]) -> KnownResponses:
         """These, by their numbers."""
-        return Known(tuple(self.cells[at] for at in which), self.log[which], self.variance[which])
+        return KnownResponses(tuple(self.cells[at] for at in which), self.log[which], self.variance[which])
 
 
-def known_samples(samples: Sequence[Sample]) -> Known:
+def known_samples(samples: Sequence[Sample]) -> KnownResponses:
     """Those that were measured and have a value above 0, the last of each cell, in the order of the samples."""
     last = {
         each.cell: each
@@ -97,4 +97,4 @@ def known_samples(samples: Sequence[Sample]) -> Known:
         if each.state == "measured" and each.value is not None and each.value > 0
     }
     alone = np.array([each.alone for each in last.values()], dtype=float).reshape(-1, 2)
-    return Known(tuple(last), alone[:, 0], alone[:, 1])
+    return KnownResponses(tuple(last), alone[:, 0], alone[:, 1])

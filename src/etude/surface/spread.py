@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from etude.analysis.warnings.machine import machine_warnings
-from etude.cluster.pool.job import ELSEWHERE, TRIES, UNFIT, Ended
+from etude.cluster.pool.job import ELSEWHERE, TRIES, UNFIT, JobEnd
 from etude.cluster.pool.journal import Submitted
 from etude.cluster.pool.journaled_pool import JournaledPool
 from etude.errors import CommandFailed, EtudeError, InputError, MachineRefuses
@@ -50,10 +50,10 @@ def machine_findings(kept: MapStore, fit: Choice | None) -> list[str]:
         return several
     data = known_samples(kept.samples())
     off = data.log - fit.left_out.log
-    return [*several, *apart(off, [hosts[cell] for cell in data.cells])]
+    return [*several, *machines_apart(off, [hosts[cell] for cell in data.cells])]
 
 
-def apart(off: Floats, hosts: Sequence[str]) -> list[str]:
+def machines_apart(off: Floats, hosts: Sequence[str]) -> list[str]:
     """Machines whose cells are off from what all other cells predict in another way than those of the others; the
     farthest first, which then is none of the others any more.
 
@@ -168,7 +168,7 @@ class SpreadDisplay:
     looks: Callable[[Sequence[Cell], int], None] = lambda cells, running: None
     """Cells under way, and how many of them run; the others wait for a node."""
     made: Callable[[Visit, Sample, str], None] = lambda visit, sample, host: None
-    lost: Callable[[Visit, Ended], None] = lambda visit, ended: None
+    lost: Callable[[Visit, JobEnd], None] = lambda visit, ended: None
 
 
 def run_map_over_pool(
@@ -267,7 +267,7 @@ class _Spread:
                 return frozenset(avoid)
         return frozenset()
 
-    def _ended(self, submitted: Submitted, ended: Ended) -> None:
+    def _ended(self, submitted: Submitted, ended: JobEnd) -> None:
         """Keep what a job has come to; it is on disk before the journal says that it has ended."""
         visit, place = self.visits.pop(ended.id), submitted.job.place
         refusal: EtudeError | None = None
@@ -282,7 +282,7 @@ class _Spread:
             self._withdraw(set(self.visits), "the map came to its end")
             raise refusal
 
-    def _keep(self, visit: Visit, place: Path, ended: Ended) -> EtudeError | None:
+    def _keep(self, visit: Visit, place: Path, ended: JobEnd) -> EtudeError | None:
         """One attempt, whatever came of it; returns why the map cannot go on."""
         sample = sample_in(place, self.kept.charted.space)
         if sample is not None:
@@ -297,7 +297,7 @@ class _Spread:
             return self._refused(visit, place, ended)
         return None
 
-    def _made(self, visit: Visit, place: Path, ended: Ended, sample: Sample) -> None:
+    def _made(self, visit: Visit, place: Path, ended: JobEnd, sample: Sample) -> None:
         attempt, self.refused = attempt_in(place, ended), 0
         if sample.state == "failed" and self.means.left_s() < LEAST_S:  # for want of time
             self._keep_lost(visit, attempt, INTERRUPTED, sample)
@@ -308,7 +308,7 @@ class _Spread:
             self.cells.learn(place)
         self.display.made(visit, sample, where_measured(attempt))
 
-    def _lost(self, visit: Visit, place: Path, ended: Ended) -> None:
+    def _lost(self, visit: Visit, place: Path, ended: JobEnd) -> None:
         """Its node was lost: what it measured does not count, and it is tried again, TRIES times at most."""
         attempt, sample = attempt_in(place, ended), failed_sample(visit.cell, ended.why, _took(ended))
         if ended.how in UNFIT:
@@ -322,7 +322,7 @@ class _Spread:
         self.kept.keep(visit, forecast_of(sample, visit), attempt)
         self.display.made(visit, sample, where_measured(attempt))
 
-    def _refused(self, visit: Visit, place: Path, ended: Ended) -> EtudeError | None:
+    def _refused(self, visit: Visit, place: Path, ended: JobEnd) -> EtudeError | None:
         """It was cancelled, or had no time left, or Étude itself failed there: the cell is failed, and tried again
         where that is asked for. Where all jobs end so, the map does."""
         why = ended.why or "its job has ended well, and what it measured is not here"
@@ -360,11 +360,11 @@ def where_measured(attempt: Attempt) -> str:
     return f"{attempt.host} and {attempt.system}" if attempt.system else attempt.host
 
 
-def _said(ended: Ended) -> str:
+def _said(ended: JobEnd) -> str:
     """The error with which a job ended, without what is around it."""
     return ended.why.partition("etude: ")[2] or ended.why
 
 
-def _took(ended: Ended) -> float:
+def _took(ended: JobEnd) -> float:
     """Benchmarking time of a job without a result, s."""
     return 0.0 if ended.started_s is None else max(ended.ended_s - ended.started_s, 0.0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from etude.surface.factors import Cell, Floats, Space
-from etude.surface.samples import Known
+from etude.surface.samples import KnownResponses
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +41,6 @@ class Surrogate(Protocol):
         """By which it is asked for."""
         ...
 
-    def fit(self, space: Space, known: Known) -> Fit | None:
+    def fit(self, space: Space, known: KnownResponses) -> Fit | None:
         """To the samples; None where they are too few, or of a kind that it cannot stand for."""
         ...

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from etude.cluster.pool.job import Ended, Job, Pool
+from etude.cluster.pool.job import Job, JobEnd, Pool
 from etude.cluster.pool.spec import open_pool, read_pool
 from etude.errors import MachineRefuses
 from etude.machine import snapshot
@@ -141,8 +141,8 @@ def job(place: Path, script: str) -> Job:
     return Job(place.name, command, place, place)
 
 
-def waited(pool: Pool) -> Ended:
-    found: list[Ended] = []
+def waited(pool: Pool) -> JobEnd:
+    found: list[JobEnd] = []
     wait_until(lambda: found.extend(pool.ended(1.0)) or found, lambda: "no job has ended")
     assert len(found) == 1
     return found[0]
@@ -157,7 +157,7 @@ def test_jobs_of_a_pool_measure_on_its_nodes_and_leave_nothing_there(
         for name in ("one", "two"):
             (tmp_path / name).mkdir()
             pool.submit(job(tmp_path / name, "true"))
-        ends: list[Ended] = []
+        ends: list[JobEnd] = []
         wait_until(lambda: ends.extend(pool.ended(1.0)) or len(ends) == 2, cluster.log)
     assert {end.how for end in ends} == {"done"}, ends
     assert {end.nodes for end in ends} == {("n1",), ("n2",)}

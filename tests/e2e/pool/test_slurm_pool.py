@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from etude.cluster.pool.job import ELSEWHERE, Ended, Job, Pool
+from etude.cluster.pool.job import ELSEWHERE, Job, JobEnd, Pool
 from etude.cluster.pool.journal import Journal
 from etude.cluster.pool.journaled_pool import JournaledPool
 from etude.cluster.pool.slurm import commands
@@ -39,8 +39,8 @@ def sh(directory: Path, name: str, line: str, **changes: object) -> Job:
     return Job(name, ("sh", "-c", line), directory / name, directory, **changes)  # type: ignore[arg-type]
 
 
-def all_ends(pool: Pool, count: int) -> list[Ended]:
-    until, ends = time.monotonic() + PATIENCE_S, list[Ended]()
+def all_ends(pool: Pool, count: int) -> list[JobEnd]:
+    until, ends = time.monotonic() + PATIENCE_S, list[JobEnd]()
     while len(ends) < count:
         assert time.monotonic() < until, ends
         ends += pool.ended(1.0)
@@ -117,9 +117,9 @@ def test_each_end_that_is_slurms_doing_is_told(start: Callable[..., Cluster], tm
     assert len(timeline(pools.journal.jobs)) == 6
 
 
-def repeated(pool: Pool, directory: Path, line: str) -> list[Ended]:
+def repeated(pool: Pool, directory: Path, line: str) -> list[JobEnd]:
     """Until it ran somewhere, each time on another node."""
-    ends: list[Ended] = []
+    ends: list[JobEnd] = []
     while not ends or ends[-1].how in ELSEWHERE:
         avoid = frozenset(node for end in ends for node in end.nodes)
         pool.submit(sh(directory, f"attempt-{len(ends) + 1}", line, avoid=avoid))

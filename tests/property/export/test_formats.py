@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 
 from etude.errors import UsageError
-from etude.export.document import Compared, Document, Figures, Lost, lost_lines
+from etude.export.document import Compared, Document, Figures, NotExported, lost_lines
 from etude.export.formats import FORMATS, export_to, format_of
 from etude.export.narrow_text import at_most, identifier, one_line, word
 from etude.results.readers import read_table
@@ -239,10 +239,10 @@ def test_figures_alone_are_exported_where_a_format_has_no_trials() -> None:
 
 def test_what_is_left_out_is_said_once_for_each_reason(golden: Golden) -> None:
     lost = [
-        Lost("a", "x", "no unit"),
-        Lost("a", "y", "no unit"),
-        Lost("b", "y", "no unit"),
-        Lost("", "", "no row"),
+        NotExported("a", "x", "no unit"),
+        NotExported("a", "y", "no unit"),
+        NotExported("b", "y", "no unit"),
+        NotExported("", "", "no row"),
     ]
     assert [line.split(" of ")[0] for line in lost_lines(lost)] == ["x, y", "no row"]
     golden("\n".join(lost_lines(lost)))

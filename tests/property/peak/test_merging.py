@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from etude.peak.harnesses.load_report import LoadReport
 from etude.peak.harnesses.merge_reports import MergeReports
 from etude.peak.window import Window, joined_windows
-from etude.results.histograms import Counted
+from etude.results.histograms import Histogram
 
 MS = 1_000_000
 
@@ -52,7 +52,7 @@ def reported(duration_s: float, answers: list[Answer]) -> LoadReport:
         len(good),
         len(answers) - len(good),
         float(np.mean(good)) * 1e-9 if good else None,
-        Counted(values, counts) if good else None,
+        Histogram(values, counts) if good else None,
     )
     return LoadReport(window, len(answers), sum(good) * 1e-9)
 
@@ -104,7 +104,7 @@ def test_the_parts_of_a_stream_merge_into_its_windows(
         assert sum(part.window.completed for part in merged.parts) == whole.window.completed
 
 
-def fields(told: LoadReport) -> tuple[int, int, int, float | None, Counted | None]:
+def fields(told: LoadReport) -> tuple[int, int, int, float | None, Histogram | None]:
     window = told.window
     return window.offered, window.completed, window.failed, window.mean_s, window.latency
 
@@ -133,7 +133,7 @@ def test_what_one_reports_beyond_the_others_is_left_out() -> None:
 
 def test_a_mean_is_weighted_and_a_histogram_that_one_lacks_is_none() -> None:
     merging = MergeReports(2)
-    counted = Counted(np.array([10 * MS]), np.array([3]))
+    counted = Histogram(np.array([10 * MS]), np.array([3]))
     merging.add(0, [LoadReport(Window(1.0, 3, 3, 0, 0.010, counted), lateness_p99_s=0.002)])
     (merged,) = merging.add(1, [LoadReport(Window(1.0, 1, 1, 0, 0.030), refused=2, lateness_p99_s=0.001)])
     assert merged.window == Window(1.0, 4, 4, 0, pytest.approx(0.015), None)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from etude.analysis.comparison import Comparison
-from etude.analysis.planning import Wanted, plan_from
+from etude.analysis.planning import PlanTargets, plan_from
 from etude.analysis.subject import subject_of
 from etude.analysis.verdict import verdict
 from etude.analysis.verdict_options import VerdictOptions
@@ -103,5 +103,5 @@ def test_a_test_that_took_turns_costs_what_it_takes_itself(tmp_path: Path) -> No
             rows[name].append(measurement(name, block, x, block=block, start_ns=1 + int(1e9 * at)))
             at += seconds + 0.5
     found = load_results(results_directory(tmp_path / "r", rows, plan=a_plan(tmp_path / "plan")))
-    costs = [each.cost.seconds for each in plan_from(subject_of(found), Wanted(precision=0.01))]
+    costs = [each.cost.seconds for each in plan_from(subject_of(found), PlanTargets(precision=0.01))]
     assert costs == pytest.approx([1.5, 5.5], rel=0.07)

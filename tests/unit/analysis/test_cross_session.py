@@ -23,7 +23,7 @@ from etude.present.text import UNPAIRED
 from etude.results.model import Measurement
 from etude.results.reader import load_results
 from etude.stats.compare import Ratio
-from etude.stats.cross_session import CrossSessionRatio, Refused, given_between
+from etude.stats.cross_session import CrossSessionRatio, NotSupported, given_between
 from support.builders import measurement, results_directory
 from support.golden import Golden
 
@@ -98,7 +98,7 @@ def test_what_is_refused_is_none_of_the_comparisons_that_hold_together(tmp_path:
     new = subject(tmp_path / "new", {"a": trials("a", 1.1), "b": trials("b", 1.1)})
     (first, second), _ = compare_with_first([old, new], "elapsed")
     assert isinstance(first.found, CrossSessionRatio)
-    assert isinstance(second.found, Refused)
+    assert isinstance(second.found, NotSupported)
     assert (first.found.together, first.adjusted_p) == (1, None)
 
 
@@ -109,7 +109,7 @@ def only(found: Subject, test: str) -> Subject:
 def test_one_sitting_a_side_is_refused_with_what_is_needed(tmp_path: Path, golden: Golden) -> None:
     old, new = (subject(tmp_path / n, {"a": trials("a", level)}) for n, level in (("old", 1.0), ("new", 1.1)))
     found = compared(old, new)
-    assert isinstance(found.found, Refused)
+    assert isinstance(found.found, NotSupported)
     assert (found.found.have, found.found.needed) == (1, 2)
     line = line_of(found, tmp_path)
     for part in ("(DIR/new)", "(DIR/old)", "2 more", "--between-sittings", found.found.remedy):
@@ -208,7 +208,7 @@ def test_stored_sittings_of_another_command_do_not_count_and_a_difference_is_sai
 
     old, new = bench("old", "sort", 1.0), bench("new", "sleep", 1.3)
     stored = [bench(f"s{n}", "sleep", 5.0) for n in range(3)]
-    assert isinstance(compared(old, new, stored=stored).found, Refused)
+    assert isinstance(compared(old, new, stored=stored).found, NotSupported)
     assert isinstance(
         compared(old, new, stored=[bench(f"t{n}", "sort", 1.0) for n in range(3)]).found, CrossSessionRatio
     )

@@ -23,7 +23,7 @@ from etude.errors import UsageError
 from etude.present.text import EXTENDED
 from etude.results.readers import read_table
 from etude.stats.compare import Ratio
-from etude.stats.cross_session import CrossSessionRatio, Refused, given_between
+from etude.stats.cross_session import CrossSessionRatio, NotSupported, given_between
 from etude.stats.describe import describe
 from etude.stats.intervals import Interval, effective_count, t_quantile
 from etude.units.formatting import percent
@@ -225,7 +225,9 @@ def test_a_stored_baseline_counts_as_far_as_it_may_be_compared() -> None:
     assert asked("elapsed > baseline * 1.05", across=(found,)) == [True]
     with pytest.raises(UsageError, match="by their ratio"):
         asked("elapsed > baseline + 2 ms", across=(found,))
-    refused = CrossSession("a", "a", "old", "new", "elapsed", "s", 1.0, Refused("a reason", 1, 2, "a remedy"))
+    refused = CrossSession(
+        "a", "a", "old", "new", "elapsed", "s", 1.0, NotSupported("a reason", 1, 2, "a remedy")
+    )
     with pytest.raises(UsageError, match=r"\bold: a reason; a remedy$"):
         asked("elapsed > baseline * 1.05", across=(refused,))
 

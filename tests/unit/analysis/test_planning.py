@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from etude.analysis.planning import TrialPlan, Wanted, plan_from
+from etude.analysis.planning import PlanTargets, TrialPlan, plan_from
 from etude.analysis.reachability import within_reach
 from etude.analysis.subject import subject_of, subject_of_table
 from etude.analysis.time_breakdown import seconds_per_trial
@@ -54,7 +54,7 @@ def columns(directory: Path, gap_s: float = 1.0, **samples: Any) -> Results:
 
 
 def plans(found: Results, **wanted: Any) -> tuple[TrialPlan, ...]:
-    return plan_from(subject_of(found), Wanted(**wanted))
+    return plan_from(subject_of(found), PlanTargets(**wanted))
 
 
 def pilot(directory: Path, **options: Any) -> Results:
@@ -310,7 +310,7 @@ def test_a_table_of_another_program_is_a_pilot_whose_time_may_not_be_known(tmp_p
     file = tmp_path / "pilot.csv"
     file.write_text("test,rate\n" + "".join(f"a,{x}\nb,{y}\n" for x, y in zip(A, B, strict=True)))
     subject = subject_of_table(read_table(file))
-    (plan,) = plan_from(subject, Wanted(deadline_s=60.0))
+    (plan,) = plan_from(subject, PlanTargets(deadline_s=60.0))
     assert (plan.row.seconds, plan.fit) == (None, None)
     assert plan.row.trials is not None
     assert plan.cost.seconds is None

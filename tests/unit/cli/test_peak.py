@@ -28,7 +28,7 @@ from etude.peak.window import Window
 from etude.present.peak_display import load_columns
 from etude.present.peak_section import trials_table
 from etude.present.peak_text import answer_lines, missed_line, ran_text, reading_texts, span_text, why_missed
-from etude.results.histograms import Counted
+from etude.results.histograms import Histogram
 from support.golden import Golden
 
 Etude = Callable[..., int]
@@ -160,7 +160,7 @@ def test_the_loads_next_to_the_answer_are_rows_and_what_is_unknown_is_no_column(
 )
 def test_no_screen_is_too_narrow_for_what_the_goal_limits(criterion: Criterion, kept: str) -> None:
     answer = Answer(150.0, 100.0, 200.0, 0.95, True, "it is bracketed")
-    times = Counted(np.array([30_000_000]), np.array([1000]))
+    times = Histogram(np.array([30_000_000]), np.array([1000]))
     trial = Trial(100.0, 10.0, (Window(10.0, 1000, 1000, 0, 0.03, times),), 11.0)
     columns = load_columns(replace(TASK, goal=Goal((criterion,))), answer, [trial])
     named = {column.heading for column in columns if column.rank == 0}

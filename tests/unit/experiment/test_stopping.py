@@ -16,7 +16,7 @@ from etude.experiment.plan import Plan, RuleSpec
 from etude.experiment.progress import Trial
 from etude.experiment.run import Outcome, resume
 from etude.experiment.test import MetricPattern, Test
-from etude.stats.stopping import Decision, MeanPrecision, Seen
+from etude.stats.stopping import Decision, MeanPrecision, SamplesSoFar
 from support.fakes import World, around
 
 STEADY = (-0.001, 0.001)
@@ -135,7 +135,7 @@ class Looks:
         self.counts: list[int] = []
         judge = MeanPrecision.decide
 
-        def counted(rule: MeanPrecision, seen: Seen) -> Decision:
+        def counted(rule: MeanPrecision, seen: SamplesSoFar) -> Decision:
             self.counts.append(seen.fewest)
             return judge(rule, seen)
 

@@ -19,7 +19,7 @@ from etude.experiment.test import MetricPattern, Test, make_test
 from etude.results.model import Measurement
 from etude.results.reader import load_results
 from etude.results.results import Results
-from etude.stats.stopping import Decision, Seen
+from etude.stats.stopping import Decision, SamplesSoFar
 from support.builders import series_of_rows
 from support.fakes import World, around, is_hook
 
@@ -289,12 +289,12 @@ def test_a_stop_rule_sees_times_less_the_mean_start_of_the_shell(
     def shell(launch: Launch) -> float:
         return next(empty) if launch.workers[0].argv[-1] == ":" else 0.012
 
-    def judged(plan: Plan, seen: Callable[[], Seen]) -> Decision:
+    def judged(plan: Plan, seen: Callable[[], SamplesSoFar]) -> Decision:
         looks.append(seen())
         return decide(plan, lambda: looks[-1])
 
     empty, decide = around(0.002, 0.0, -0.5, 0.8), loop.judged_metrics
-    looks: list[Seen] = []
+    looks: list[SamplesSoFar] = []
     monkeypatch.setattr(loop, "judged_metrics", judged)
     found, _ = results(
         tmp_path, {"/bin/sh": shell}, make_test("x", shell="/bin/sh"), shell="/bin/sh", trials=6

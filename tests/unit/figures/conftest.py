@@ -15,7 +15,7 @@ from etude.figures.kinds import make
 from etude.figures.plot_options import PlotOptions, threshold
 from etude.figures.sources import read_samples
 from etude.figures.style import Style
-from etude.figures.surface import Known, Levels, contours, cost_by_policy, solid
+from etude.figures.surface import KnownValue, Levels, contours, cost_by_policy, solid
 from support.builders import measurement, results_directory
 from support.places import DATA
 
@@ -91,9 +91,9 @@ def surface_of(kind: Literal["map", "solid"]) -> Callable[[Path], Figure]:
         counts = (1, 2, 4, 8, 16, 32, 64, 100)
         nfsds = Levels("nfsds", tuple(map(str, counts)), tuple(map(float, counts)), log=True)
         known = [
-            Known(x, y, None, state="failed")
+            KnownValue(x, y, None, state="failed")
             if (x, y) == (3, 4)
-            else Known(x, y, ((170 * (x + 1)) ** -4 + (60 * n) ** -4) ** -0.25,
+            else KnownValue(x, y, ((170 * (x + 1)) ** -4 + (60 * n) ** -4) ** -0.25,
                        state="measured" if (x + y) % 3 == 0 else "predicted")
             for x in range(4)
             for y, n in enumerate(counts)

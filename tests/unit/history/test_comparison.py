@@ -12,7 +12,7 @@ from scipy.stats import t
 from etude.history.comparison import compare_sides
 from etude.history.selection import select_results
 from etude.stats.compare import Ratio
-from etude.stats.cross_session import CrossSessionRatio, Refused
+from etude.stats.cross_session import CrossSessionRatio, NotSupported
 from etude.store.entry import Entry, Machine
 from support.made_histories import HOST, history, on_another
 
@@ -20,7 +20,7 @@ UPGRADED = Machine("host-a", "d2", (("kernel", "6.2"), ("processor", "Epyc")))
 OTHER = Machine("host-b", "d3", (("kernel", "6.1"), ("processor", "Xeon")))
 
 
-def ratio_of(entries: list[Entry], base: str, other: str) -> CrossSessionRatio | Ratio | Refused:
+def ratio_of(entries: list[Entry], base: str, other: str) -> CrossSessionRatio | Ratio | NotSupported:
     (found,) = compare_sides(select_results(base, entries), select_results(other, entries), entries)
     return found.found
 
@@ -73,7 +73,7 @@ def test_a_history_that_drifts_parts_results_by_its_drift() -> None:
 
 def test_a_short_history_is_refused_with_what_is_missing() -> None:
     found = ratio_of(history(2), "date:2026-01-01", "date:2026-01-02")
-    assert isinstance(found, Refused)
+    assert isinstance(found, NotSupported)
     assert (found.have, found.needed) == (2, 1)
 
 
@@ -117,7 +117,7 @@ def test_a_result_is_not_compared_with_itself(sides: tuple[str, str]) -> None:
     found = {
         each.test: each.found for each in compare_sides(*(select_results(side, both) for side in sides), both)
     }
-    assert isinstance(found["sort"], Refused)
+    assert isinstance(found["sort"], NotSupported)
     if "copy" in found:
         assert isinstance(found["copy"], CrossSessionRatio)
         assert found["copy"].together == 1, "what is refused does not count"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from etude.cli.again import again
+from etude.cli.again import repeat_experiment
 from etude.cli.verb_parsers import verb_parser
 from etude.cluster.distributed.request import stored_request
 from etude.cluster.pool.slurm.commands import Slurm
@@ -50,7 +50,9 @@ def script(file: Path) -> object:
 
 def repeat(file: Path) -> object:
     words = ["--again", str(file)]
-    return again(verb_parser("run").parse_args(words, Namespace(command_line=["etude run", *words])))
+    return repeat_experiment(
+        verb_parser("run").parse_args(words, Namespace(command_line=["etude run", *words]))
+    )
 
 
 READERS: dict[str, tuple[str, str, Callable[[Path], object]]] = {

@@ -8,13 +8,13 @@ import pytest
 from etude.peak.load_metrics import load_figures
 from etude.peak.task import Trial
 from etude.peak.window import Window
-from etude.results.histograms import Counted
+from etude.results.histograms import Histogram
 
 
 def trial(answers: int, failed: int = 0, **changes: float) -> Trial:
     """Each answer took as many ms as its number."""
     values = np.arange(1, answers + 1) * 1_000_000
-    latency = Counted(values, np.ones_like(values))
+    latency = Histogram(values, np.ones_like(values))
     window = Window(10.0, answers + failed, answers, failed, float(values.mean()) * 1e-9, latency)
     return Trial(100.0, 10.0, (window,), 12.0, **changes)  # type: ignore[arg-type]
 

@@ -29,7 +29,7 @@ from etude.peak.task import Answer, Finding, GeneratorPart, Task, Trial, TrialRe
 from etude.peak.trial_lines import from_line, peak_member, window_lines
 from etude.peak.window import Window
 from etude.results import writer
-from etude.results.histograms import Counted
+from etude.results.histograms import Histogram
 from etude.results.reader import load_results
 from support.builders import still_machine
 from support.profiles import examples
@@ -43,9 +43,9 @@ times = st.floats(1e-9, 1e9) | st.floats(0.001, 10.0)
 ranks = st.lists(st.tuples(st.integers(0, 2**62), st.integers(1, 2**40)), max_size=30)
 
 
-def counted(pairs: list[tuple[int, int]]) -> Counted:
+def counted(pairs: list[tuple[int, int]]) -> Histogram:
     rising = sorted(dict(pairs).items())
-    return Counted(
+    return Histogram(
         np.array([value for value, _ in rising], dtype=np.int64),
         np.array([count for _, count in rising], dtype=np.int64),
     )

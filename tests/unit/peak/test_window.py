@@ -15,7 +15,7 @@ from etude.peak.goal import Criterion, Goal
 from etude.peak.harnesses.command import Watched
 from etude.peak.harnesses.load_report import LoadReport
 from etude.peak.window import Window, joined_windows
-from etude.results.histograms import Counted
+from etude.results.histograms import Histogram
 
 MEAN = Goal((Criterion("mean", 0.020),))
 P99 = Goal((Criterion("percentile", 0.020, 99.0),))
@@ -26,7 +26,7 @@ def windows(*under_way: int | None, mean_s: float = 0.01, rate: int = 1000) -> l
     found, before = [], 0
     for now in under_way:
         done = rate - ((now or 0) - before)
-        latency = Counted(np.array([round(mean_s * 1e9)]), np.array([done]))
+        latency = Histogram(np.array([round(mean_s * 1e9)]), np.array([done]))
         found.append(Window(1.0, rate, done, 0, mean_s, latency, now))
         before = now or 0
     return found

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.stats.machines import level_machines, mean_over_machines, ratio_over_machines
-from etude.stats.stopping import Decision, MeanPrecision, RatioPrecision, Seen
+from etude.stats.stopping import Decision, MeanPrecision, RatioPrecision, SamplesSoFar
 
 VALUES = st.lists(st.floats(0.5, 2.0), min_size=1, max_size=6)
 MACHINES = st.lists(VALUES, min_size=1, max_size=4)
@@ -68,7 +68,7 @@ def test_the_mean_over_machines_is_within_its_interval_as_often_as_it_says() -> 
 
 
 def decided(rule: MeanPrecision | RatioPrecision, *values: np.ndarray) -> Decision:
-    return rule.decide(Seen(values, machines=(tuple(NODES),) * len(values)))
+    return rule.decide(SamplesSoFar(values, machines=(tuple(NODES),) * len(values)))
 
 
 def test_a_stop_rule_takes_the_ratio_within_machines_by_its_own_degrees_of_freedom() -> None:
@@ -92,4 +92,4 @@ def test_a_stop_rule_takes_the_mean_within_machines_by_its_own_degrees_of_freedo
 
 def test_values_without_their_machines_are_refused() -> None:
     with pytest.raises(ValueError, match="machine"):
-        Seen((np.ones(3),), machines=(("a", "b"),))
+        SamplesSoFar((np.ones(3),), machines=(("a", "b"),))

@@ -9,7 +9,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from etude.stats.cross_session import Between, Refused, between_sittings, compare_sittings, given_between
+from etude.stats.cross_session import (
+    NotSupported,
+    SessionSpread,
+    between_sittings,
+    compare_sittings,
+    given_between,
+)
 from etude.stats.intervals import Interval, mean_interval
 from etude.stats.levels import no_narrower, split_by_kind, split_variance
 from etude.stats.moments import effective_moments
@@ -160,7 +166,7 @@ def test_below_three_stored_sittings_the_comparison_is_refused_with_what_is_miss
     rng = np.random.default_rng(7)
     known = between_sittings([sitting(rng, 1.0) for _ in range(have)])
     found = compare_sittings(sitting(rng, 1.0), sitting(rng, 1.1), known)
-    assert isinstance(found, Refused)
+    assert isinstance(found, NotSupported)
     assert (found.have, found.needed) == (have, 3 - have)
     assert "interleaved" in found.remedy
 
@@ -179,7 +185,7 @@ def test_the_term_widens_the_interval_by_twice_its_variance():
     assert math.log(found.high / found.ratio) == pytest.approx(1.96 * error, rel=0.01)
     assert math.log(found.ratio) == pytest.approx(plain.difference)
     assert found.p > plain.p
-    without = compare_sittings(base, other, Between(0.0, math.inf, None))
+    without = compare_sittings(base, other, SessionSpread(0.0, math.inf, None))
     assert (without.low, without.p) == (pytest.approx(math.exp(plain.low)), pytest.approx(plain.p))
     assert without.within_share == pytest.approx(1.0)
 

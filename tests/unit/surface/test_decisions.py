@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from etude.surface.factors import Cell, Factor, Space
 from etude.surface.next_configuration import (
     LEAST_SPREAD,
-    Enough,
+    MapComplete,
     Plan,
     Rules,
     Visit,
@@ -247,7 +247,7 @@ def test_every_plan_is_known() -> None:
     from typing import get_args
 
     assert set(get_args(Plan)) == {rules.plan for rules in PLANS.values()}
-    assert isinstance(decide(GRID, Rules(count=1), [failed((0, 0))]), Enough)
+    assert isinstance(decide(GRID, Rules(count=1), [failed((0, 0))]), MapComplete)
 
 
 def ahead(rules: Rules, samples: list[Sample], width: int) -> tuple[list[Cell], str]:
@@ -265,7 +265,7 @@ def test_cells_under_way_are_not_visited_and_the_map_ends_only_after_they_have(n
     under_way: list[Cell] = []
     while True:
         decision = decide(GRID, PLANS[name], samples, under_way)
-        if isinstance(decision, Enough):
+        if isinstance(decision, MapComplete):
             break
         if isinstance(decision, Wait):
             assert under_way
@@ -332,7 +332,7 @@ def test_a_visit_expects_what_samples_say_whatever_is_under_way() -> None:
 def test_a_cell_that_is_repeated_counts_as_under_way() -> None:
     done = [failed(cell) for cell in GRID]
     assert isinstance(decide(GRID, Rules(), done, [(0, 0)]), Wait)
-    assert isinstance(decide(GRID, Rules(), done), Enough)
+    assert isinstance(decide(GRID, Rules(), done), MapComplete)
 
 
 def costing(cell: Cell) -> Sample:

@@ -11,11 +11,11 @@ from etude.surface.cost_model import expected_cost
 from etude.surface.distances import distance, farthest_cells
 from etude.surface.factors import Cell, Factor, Space
 from etude.surface.plans import next_sample
-from etude.surface.samples import Known, Sample
+from etude.surface.samples import KnownResponses, Sample
 from etude.surface.surrogates.gaussian import Gaussian
 from etude.surface.surrogates.gp_linear_mean import GpLinearMean
 from etude.surface.surrogates.process import Data, Process
-from etude.surface.surrogates.selection import Chosen, subsample
+from etude.surface.surrogates.selection import SelectedSurrogate, subsample
 from support.profiles import examples
 
 GRID = Space(
@@ -29,9 +29,9 @@ CELLS = list(GRID)
 VARIANCE = 0.03**2
 
 
-def known_of(cells: list[Cell]) -> Known:
+def known_of(cells: list[Cell]) -> KnownResponses:
     logs = np.array([0.3 * cell[0] - 0.1 * cell[1] * cell[0] + 0.5 * cell[2] for cell in cells])
-    return Known(tuple(cells), logs, np.full(len(cells), VARIANCE))
+    return KnownResponses(tuple(cells), logs, np.full(len(cells), VARIANCE))
 
 
 def fit_of(cells: list[Cell]) -> GpLinearMean:
@@ -98,7 +98,7 @@ def test_a_choice_does_not_hang_on_what_was_asked_before_or_in_which_order(
 def test_of_cells_that_teach_alike_the_first_is_chosen_whatever_the_order_of_those_under_way() -> None:
     square = Space(tuple(Factor(name, "linear", tuple(float(n) for n in range(9))) for name in "abc"))
     corners = [(a, b, c) for a in (0, 8) for b in (0, 8) for c in (0, 8)]
-    known = Known(tuple(corners), np.zeros(8), np.full(8, VARIANCE))
+    known = KnownResponses(tuple(corners), np.zeros(8), np.full(8, VARIANCE))
     begun = [(4, 4, 4), (0, 4, 4), (8, 4, 4), (4, 0, 4), (4, 8, 4), (4, 4, 0), (4, 4, 8)]
     chosen = set()
     for turned in range(7):
@@ -118,7 +118,7 @@ def test_more_cells_under_way_than_candidates_are_no_hindrance(monkeypatch: pyte
 def test_few_of_many_samples_are_the_newest_and_such_as_lie_apart() -> None:
     wide = Space((Factor("n", "linear", tuple(float(n) for n in range(1000))),))
     cells: list[Cell] = [(at,) for at in range(900)]
-    known = Known(tuple(cells), np.arange(900.0), np.full(900, VARIANCE))
+    known = KnownResponses(tuple(cells), np.arange(900.0), np.full(900, VARIANCE))
     kept = subsample(wide, known, 60, 20)
     places = [cell[0] for cell in kept.cells]
     assert len(places) == 60
@@ -131,7 +131,7 @@ def test_few_of_many_samples_are_the_newest_and_such_as_lie_apart() -> None:
 
 def test_a_surrogate_is_fitted_to_few_of_many_samples(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("etude.surface.surrogates.selection.few.__defaults__", (20, 5))
-    fit = Chosen().fit(GRID, known_of(CELLS))
+    fit = SelectedSurrogate().fit(GRID, known_of(CELLS))
     assert fit is not None
     assert len(fit.known.cells) == len(fit.left_out.log) == 20
 

@@ -21,7 +21,7 @@ from etude.machine.resources.resource import Setting
 from etude.results.reader import load_results
 from etude.surface.metric import EXPERIMENT, Metric
 from etude.surface.next_configuration import Visit
-from etude.surface.response import Asked
+from etude.surface.response import ConfigurationRequest
 from etude.surface.samples import Sample
 from etude.surface.spec import MetricOf
 from support.fakes import World
@@ -36,8 +36,12 @@ AGES = f"98765{os.getpid()}"
 """Seconds of a sleep that is known by them: of this process, not of a test that runs elsewhere on the machine."""
 
 
-def asked(place: Path, left_s: float | None = None, setting: Setting | None = None, **levels: str) -> Asked:
-    return Asked(Visit((0,), None, None, ""), levels or {"n": "3"}, setting or Setting(), place, left_s)
+def asked(
+    place: Path, left_s: float | None = None, setting: Setting | None = None, **levels: str
+) -> ConfigurationRequest:
+    return ConfigurationRequest(
+        Visit((0,), None, None, ""), levels or {"n": "3"}, setting or Setting(), place, left_s
+    )
 
 
 def measured(of: MetricOf, place: Path, **members: object) -> Sample:

@@ -14,7 +14,7 @@ from etude.surface.factors import Cell, Factor, Space
 from etude.surface.map_store import MapStore, keeping_surface, resume_map
 from etude.surface.next_configuration import (
     LEAST_WIDENING,
-    Enough,
+    MapComplete,
     Rules,
     Visit,
     Wait,
@@ -25,7 +25,7 @@ from etude.surface.next_configuration import (
     is_sure,
     widening_of,
 )
-from etude.surface.response import Asked, Tell
+from etude.surface.response import ConfigurationRequest, Tell
 from etude.surface.run_map import Display, Means, forecast_of, run_map
 from etude.surface.samples import Sample, known_samples
 from etude.surface.stored_map import mapped_of
@@ -134,7 +134,7 @@ def mapped(rules: Rules, noise: float) -> list[Sample]:
     while isinstance(visit := decide(SPACE, rules, samples), Visit):
         value = peak(visit.cell) * math.exp(noise * rng.standard_normal())
         samples.append(forecast_of(sample(visit.cell, value), visit))
-    assert isinstance(visit, Enough)
+    assert isinstance(visit, MapComplete)
     return samples
 
 
@@ -164,7 +164,7 @@ def test_what_is_sure_is_left_out_though_other_cells_are_not_and_one_agreeing_tr
 def test_predictions_that_were_far_off_are_not_trusted_by_a_small_spread() -> None:
     good = measured(18, off=0.2)
     decision = decide(SPACE, Rules(skip=True), good)
-    assert isinstance(decision, Enough)
+    assert isinstance(decision, MapComplete)
     bad = [replace(each, expected=(each.value or 0) * 1.08, spread=0.01) for each in good]
     assert isinstance(decide(SPACE, Rules(skip=True), bad), Visit)
 
@@ -177,7 +177,7 @@ class Cells:
     def learn(self, place: object) -> None:
         """Nothing."""
 
-    def measure(self, asked: Asked, tell: Tell) -> Sample:
+    def measure(self, asked: ConfigurationRequest, tell: Tell) -> Sample:
         """With an error that no surrogate knows."""
         rough = np.random.default_rng(sum(asked.visit.cell) * 7 + asked.visit.cell[0]).standard_normal()
         return sample(asked.visit.cell, peak(asked.visit.cell) * math.exp(0.05 * rough))
@@ -207,4 +207,4 @@ def test_a_cell_that_its_neighbours_contradict_is_measured_again_and_then_believ
     assert visit.expected == pytest.approx(peak(wrong), rel=0.5)
     assert isinstance(decide(SPACE, Rules(count=14), samples, [wrong]), Wait)
     samples.append(forecast_of(sample(wrong, peak(wrong)), visit))
-    assert isinstance(decide(SPACE, Rules(count=14), samples), Enough)
+    assert isinstance(decide(SPACE, Rules(count=14), samples), MapComplete)

@@ -19,7 +19,7 @@ from etude.surface.factors import Factor, Space
 from etude.surface.map_store import MapStore, keeping_surface, resume_map
 from etude.surface.next_configuration import Rules, Visit
 from etude.surface.peaks import SEARCH, of_harness, of_simulation, sample_of, simulated, task_of
-from etude.surface.response import Asked
+from etude.surface.response import ConfigurationRequest
 from etude.surface.run_map import Display, Means, run_map
 
 GOAL = Goal((Criterion("mean", 0.04),))
@@ -60,7 +60,9 @@ def test_an_answer_is_a_sample(answer: Answer, state: str, value: float | None) 
 
 def test_a_cell_that_is_asked_again_has_its_answer_at_once(tmp_path: Path) -> None:
     system = simulated("DB_TP:3")
-    asked = Asked(Visit((1, 2), 200.0, 0.2, ""), system.space.settings((1, 2)), Setting(), tmp_path, None)
+    asked = ConfigurationRequest(
+        Visit((1, 2), 200.0, 0.2, ""), system.space.settings((1, 2)), Setting(), tmp_path, None
+    )
     first = of_simulation(system, "posterior").measure(asked, lambda text: None)
     trials = SearchStore(tmp_path / SEARCH).trials()
     assert first.trials == len(trials) > 0
@@ -71,8 +73,8 @@ def test_a_cell_that_is_asked_again_has_its_answer_at_once(tmp_path: Path) -> No
 def test_a_search_that_is_gone_on_with_keeps_its_seed_and_takes_the_budget_of_now(tmp_path: Path) -> None:
     system = simulated("DB_TP:3")
 
-    def asked(expected: float, left_s: float) -> Asked:
-        return Asked(Visit((1, 2), expected, 0.2, ""), {}, Setting(), tmp_path, left_s)
+    def asked(expected: float, left_s: float) -> ConfigurationRequest:
+        return ConfigurationRequest(Visit((1, 2), expected, 0.2, ""), {}, Setting(), tmp_path, left_s)
 
     cut = of_simulation(system, "posterior").measure(asked(100.0, 250.0), lambda text: None)
     assert not cut.kept
@@ -131,7 +133,7 @@ def test_a_system_that_is_not_started_here_cannot_be_confined(tmp_path: Path) ->
     (tmp_path / "h.toml").write_text(HARNESS)
     space = Space((Factor("workers", "log", (1.0,)),))
     response = of_harness(source_of(str(tmp_path / "h.toml")), "posterior", space, (), "spec.toml")
-    asked = Asked(visit(None), {"workers": "1"}, Setting(words=("env",)), tmp_path / "c", None)
+    asked = ConfigurationRequest(visit(None), {"workers": "1"}, Setting(words=("env",)), tmp_path / "c", None)
     with pytest.raises(InputError, match=r"spec\.toml: h .*resource"):
         response.measure(asked, lambda text: None)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from etude.surface import plans
 from etude.surface.factors import Factor, Space
 from etude.surface.plans import START, d_optimal, full, next_sample, one_factor
-from etude.surface.samples import Known
+from etude.surface.samples import KnownResponses
 from etude.surface.surrogate import Predicted
 from etude.surface.surrogates.gaussian import Gaussian
 from etude.surface.surrogates.quadratic import terms
@@ -20,7 +20,7 @@ GRID = Space(
     (Factor("a", "log", (1, 2, 4, 8)), Factor("b", "linear", (1, 2, 3))), without=frozenset({(3, 2), (0, 1)})
 )
 LINE = Space((Factor("a", "linear", tuple(range(1, 12))),))
-NOTHING = Known((), np.zeros(0), np.zeros(0))
+NOTHING = KnownResponses((), np.zeros(0), np.zeros(0))
 
 
 def information(space, cells):
@@ -29,7 +29,9 @@ def information(space, cells):
 
 
 def known_of(*cells):
-    return Known(tuple(cells), np.array([1.0 + 0.1 * sum(cell) for cell in cells]), np.full(len(cells), 1e-4))
+    return KnownResponses(
+        tuple(cells), np.array([1.0 + 0.1 * sum(cell) for cell in cells]), np.full(len(cells), 1e-4)
+    )
 
 
 def test_a_full_plan_has_every_cell_once_in_an_order_by_seed():

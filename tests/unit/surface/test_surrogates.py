@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from etude.surface.factors import Factor, Space
 from etude.surface.plans import Learning, next_sample
-from etude.surface.samples import Known
+from etude.surface.samples import KnownResponses
 from etude.surface.simulated import REFERENCE, SimulatedSurface
 from etude.surface.surrogate import Predicted
 from etude.surface.surrogates.gaussian import Gaussian
 from etude.surface.surrogates.process import Data, Prior, _regret, fitted, widened
 from etude.surface.surrogates.quadratic import Quadratic, terms
-from etude.surface.surrogates.selection import Chosen, judge
+from etude.surface.surrogates.selection import SelectedSurrogate, judge
 from etude.surface.surrogates.softmin import Limits, SoftMinimum
 from support.profiles import examples
 
@@ -27,7 +27,7 @@ MIXED = Space(
         Factor("grade", "ordered", ("low", "mid", "high")),
     )
 )
-ALL = [Quadratic(), Quadratic(logs=True), Gaussian(), SoftMinimum(), Chosen()]
+ALL = [Quadratic(), Quadratic(logs=True), Gaussian(), SoftMinimum(), SelectedSurrogate()]
 
 
 def named(surrogate):
@@ -35,7 +35,7 @@ def named(surrogate):
 
 
 def known_of(cells, logs, sd=1e-3):
-    return Known(tuple(cells), np.asarray(logs, dtype=float), np.full(len(cells), sd**2))
+    return KnownResponses(tuple(cells), np.asarray(logs, dtype=float), np.full(len(cells), sd**2))
 
 
 def drawn(space, of, count, seed=1, sd=1e-3):
@@ -177,7 +177,7 @@ def test_what_is_noisy_is_followed_less():
     logs = [limits_log(cell) for cell in GRID]
     logs[12] += 0.5
     trusted = known_of(list(GRID), logs, 0.01)
-    doubted = Known(trusted.cells, trusted.log, np.where(np.arange(25) == 12, 0.5**2, 0.01**2))
+    doubted = KnownResponses(trusted.cells, trusted.log, np.where(np.arange(25) == 12, 0.5**2, 0.01**2))
     off = [
         abs(Gaussian().fit(GRID, each).predict([(2, 2)]).log[0] - limits_log((2, 2)))
         for each in (trusted, doubted)
@@ -226,7 +226,7 @@ def test_a_limit_may_fall_with_its_factor():
 def test_six_samples_tell_a_monotone_surface(name, count, limit):
     errors = []
     for seed in range(2):
-        truth, _, fit = adaptive(SimulatedSurface(REFERENCE[name], seed), Chosen(), count, seed)
+        truth, _, fit = adaptive(SimulatedSurface(REFERENCE[name], seed), SelectedSurrogate(), count, seed)
         errors.append(mape(truth, fit.predict(list(REFERENCE[name].space)).log))
     assert np.mean(errors) < limit
 
@@ -237,7 +237,7 @@ def test_what_is_said_to_be_uncertain_covers_the_truth():
     for name, count in (("DB_TP", 8), ("DB_TP-thrash", 10), ("Web", 8)):
         law = REFERENCE[name]
         for seed in range(2):
-            truth, known, fit = adaptive(SimulatedSurface(law, seed), Chosen(), count, seed)
+            truth, known, fit = adaptive(SimulatedSurface(law, seed), SelectedSurrogate(), count, seed)
             found = fit.predict(list(law.space))
             fresh = np.array([cell not in known.cells for cell in law.space])
             inside += list((np.abs(found.log - truth) < 1.96 * found.sd)[fresh])
@@ -245,25 +245,25 @@ def test_what_is_said_to_be_uncertain_covers_the_truth():
 
 
 def test_the_surrogate_with_the_least_error_on_left_out_samples_is_chosen():
-    limited = Chosen().fit(GRID, drawn(GRID, limits_log, 12, seed=5))
+    limited = SelectedSurrogate().fit(GRID, drawn(GRID, limits_log, 12, seed=5))
     assert limited.name == min(limited.judged, key=lambda each: each.error).name == "softmin"
 
     def wavy(cell):
         return 5 + 0.8 * math.sin(1.7 * cell[0]) * (1 + 0.3 * cell[1])
 
-    assert Chosen().fit(GRID, drawn(GRID, wavy, 18)).name == "gp"
+    assert SelectedSurrogate().fit(GRID, drawn(GRID, wavy, 18)).name == "gp"
     assert [each.name for each in limited.judged] == ["gp", "softmin", "log-quadratic", "quadratic"]
     assert all(each.spread >= 0 for each in limited.judged)
 
 
 def test_the_process_stands_where_no_other_can_be_judged():
-    fit = Chosen().fit(GRID, known_of([(0, 0), (4, 4), (0, 4)], [1.0, 2.0, 1.5]))
+    fit = SelectedSurrogate().fit(GRID, known_of([(0, 0), (4, 4), (0, 4)], [1.0, 2.0, 1.5]))
     assert fit.name == "gp"
     assert [bool(each.why) for each in fit.judged] == [False, True, True, True]
 
 
 def test_a_choice_passes_on_how_cells_hang_together():
-    fit = Chosen().fit(GRID, drawn(GRID, limits_log, 8))
+    fit = SelectedSurrogate().fit(GRID, drawn(GRID, limits_log, 8))
     assert isinstance(fit, Learning)
     lessons = fit.lessons(list(GRID), list(GRID))
     first = lessons.worth()

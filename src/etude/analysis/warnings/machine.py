@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from etude.analysis.differences import compare_states
-from etude.analysis.snapshots import shown
+from etude.analysis.snapshots import value_text
 from etude.analysis.status_text import was_simulated
 from etude.analysis.warnings.warning import DataWarning, warning
 from etude.results.session_groups import restarted_into
@@ -77,7 +77,7 @@ def _several(states: Sequence[_State]) -> Iterator[DataWarning]:
         if changes
         else "which are alike as far as is recorded"
     )
-    names = ", ".join(shown(host) for host in list(firsts)[:MOST])
+    names = ", ".join(value_text(host) for host in list(firsts)[:MOST])
     rest = f" and {len(firsts) - MOST} more" if len(firsts) > MOST else ""
     text = f"measured on {len(firsts)} machines ({names}{rest}), {differ}"
     yield warning("several-machines", "", "", text, "what is compared is compared within each")

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from etude.cluster.distributed.jobs import Jobs, Say, begin_again
 from etude.cluster.distributed.part import Part
-from etude.cluster.pool.job import Ended
+from etude.cluster.pool.job import JobEnd
 from etude.errors import EtudeError
 from etude.experiment import monitoring
 from etude.experiment.loop import GIVE_UP, judged_metrics, shell_test
@@ -32,7 +32,7 @@ from etude.results.reader import load_results
 from etude.results.results import Results
 from etude.results.session_groups import stretches
 from etude.stats.means import Kind
-from etude.stats.stopping import Decision, Seen
+from etude.stats.stopping import Decision, SamplesSoFar
 
 if TYPE_CHECKING:
     from etude.stats.stopping import Decision
@@ -55,7 +55,7 @@ def kept_blocks(results: Results, tests: Sequence[str]) -> int:
     return min(counts, default=0)
 
 
-def blocks_seen(plan: Plan, results: Results, tests: Sequence[str]) -> Seen:
+def blocks_seen(plan: Plan, results: Results, tests: Sequence[str]) -> SamplesSoFar:
     """All kept trials so far, a machine after the other.
 
     Raises:
@@ -70,7 +70,7 @@ def blocks_seen(plan: Plan, results: Results, tests: Sequence[str]) -> Seen:
             values[at].append(own)
             names[at] += [machine] * own.size
     kind = next((ledger.kind(plan.primary) for ledger in machines.values()), "cost")
-    return Seen(
+    return SamplesSoFar(
         tuple(map(np.concatenate, values)), measured_s, tuple(map(tuple, names)), kind=cast(Kind, kind)
     )
 
@@ -219,7 +219,7 @@ class Blocks:
         word = "block" if plan.compares else "trial"
         self._jobs.begin(task, f"{plan.name}, {blocks} {word}{'' if blocks == 1 else 's'}")
 
-    def _heed(self, over: Sequence[tuple[Part, Ended]]) -> None:
+    def _heed(self, over: Sequence[tuple[Part, JobEnd]]) -> None:
         for part, ended in over:
             names = tuple(part.task["tests"])
             if begin_again(part, ended):

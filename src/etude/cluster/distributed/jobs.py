@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from etude.cluster.distributed.part import Part, job_of, new_part, parts_of, read_part
-from etude.cluster.pool.job import ELSEWHERE, TRIES, UNFIT, Ended, Pool
+from etude.cluster.pool.job import ELSEWHERE, TRIES, UNFIT, JobEnd, Pool
 from etude.cluster.pool.job_status import OUTPUT
 from etude.cluster.pool.journal import Journal
 from etude.cluster.pool.journaled_pool import JournaledPool
@@ -67,7 +67,7 @@ class Jobs:
         ended = [each.ended for each in self.journal.jobs if each.ended is not None]
         return frozenset(node for each in ended if each.how in ends for node in each.nodes[:1])
 
-    def wait(self) -> list[tuple[Part, Ended]]:
+    def wait(self) -> list[tuple[Part, JobEnd]]:
         """Wait until some have ended. What a part brought stays in it: to be merged whenever it is.
 
         Raises:
@@ -96,7 +96,7 @@ class Jobs:
             self._followed.cancel(id, "ended from here")
 
 
-def begin_again(part: Part, ended: Ended) -> bool:
+def begin_again(part: Part, ended: JobEnd) -> bool:
     """Whether the job's end says nothing of the part, so that it is to be done again, elsewhere.
 
     Raises:

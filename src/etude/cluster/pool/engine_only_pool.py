@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from etude.cluster.pool.job import Ended, How, Job, Pool
+from etude.cluster.pool.job import How, Job, JobEnd, Pool
 from etude.cluster.pool.job_status import OUTPUT, last_line
 from etude.errors import MachineRefuses
 from etude.experiment.remote_engine import VARIABLE
@@ -82,7 +82,7 @@ class EngineOnlyPool:
         self._nodes.adopt(id, _holder(job))
         self._held[id] = _Held(job, self.clock_s())
 
-    def ended(self, timeout_s: float | None = None) -> Sequence[Ended]:
+    def ended(self, timeout_s: float | None = None) -> Sequence[JobEnd]:
         """As Pool.ended."""
         until = time.monotonic() + (float("inf") if timeout_s is None else timeout_s)
         while self._held:
@@ -116,7 +116,7 @@ class EngineOnlyPool:
             _end(held.process)
         self._nodes.close()
 
-    def _looked(self, id: str) -> Ended | None:
+    def _looked(self, id: str) -> JobEnd | None:
         """At a job whose node is there: its command is started, or has ended."""
         held = self._held[id]
         if held.process is None:
@@ -133,7 +133,7 @@ class EngineOnlyPool:
         held.lost_s = held.lost_s or time.monotonic()
         return self._ended(id, "node-lost", None, why) if time.monotonic() - held.lost_s > LOST_S else None
 
-    def _begin(self, id: str, held: _Held) -> Ended | None:
+    def _begin(self, id: str, held: _Held) -> JobEnd | None:
         """Start the command, if the node can bear the engine."""
         held.started_s = self.clock_s()
         try:
@@ -170,7 +170,7 @@ class EngineOnlyPool:
             return False
         return True
 
-    def _lost(self, end: Ended) -> Ended:
+    def _lost(self, end: JobEnd) -> JobEnd:
         """A job that holds a node never ends by itself while its command runs."""
         held = self._held.pop(end.id)
         _end(held.process)
@@ -178,12 +178,12 @@ class EngineOnlyPool:
             return replace(end, how="node-lost", code=None, why="the job that held its node has ended")
         return end
 
-    def _ended(self, id: str, how: How, code: int | None, why: str) -> Ended:
+    def _ended(self, id: str, how: How, code: int | None, why: str) -> JobEnd:
         held = self._held.pop(id)
         with suppress(MachineRefuses):
             self._nodes.cancel(id)
         nodes = (held.node,) if held.node else ()
-        return Ended(id, how, code, nodes, why, held.submitted_s, held.started_s, self.clock_s())
+        return JobEnd(id, how, code, nodes, why, held.submitted_s, held.started_s, self.clock_s())
 
 
 def unsuitable_reason(said: str, node: str) -> tuple[How, None, str] | None:

@@ -56,7 +56,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class JobEnd:
     """The end of a job."""
 
     id: str
@@ -94,7 +94,7 @@ class Pool(Protocol):
         """Follow a job that an earlier controller submitted, whether it waits, runs or has ended since."""
         ...
 
-    def ended(self, timeout_s: float | None = None) -> Sequence[Ended]:
+    def ended(self, timeout_s: float | None = None) -> Sequence[JobEnd]:
         """Wait until at least one job has ended, `timeout_s` at most (None: however long), and tell of all that have,
         each once. Empty at the timeout, or where no job is under way."""
         ...

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from etude import codec
-from etude.cluster.pool.job import Ended, How, Job
+from etude.cluster.pool.job import How, Job, JobEnd
 from etude.codec import decoded, parsed
 from etude.errors import InputError
 
@@ -31,7 +31,7 @@ REFUSALS: dict[int | None, tuple[How, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class JobStatus:
     """One of the two files."""
 
     nodes: str
@@ -47,25 +47,25 @@ class Written:
     """The scheduler's; empty where there is none."""
 
 
-def read_begun(place: Path) -> Written | None:
+def read_begun(place: Path) -> JobStatus | None:
     """What it wrote when it began; None where it has not."""
     return _read(place / BEGUN)
 
 
-def end(place: Path) -> Written | None:
+def end(place: Path) -> JobStatus | None:
     """What it wrote at its end; None where it has not ended by itself."""
     found = _read(place / END)
     return found if found is not None and found.how is not None and found.ended_s is not None else None
 
 
-def by_itself(id: str, job: Job, written: Written, nodes: tuple[str, ...], submitted_s: float) -> Ended:
+def by_itself(id: str, job: Job, written: JobStatus, nodes: tuple[str, ...], submitted_s: float) -> JobEnd:
     """The end of a job as it wrote it."""
     how, why = written.how or "failed", written.why
     if how == "failed":
         said = last_line(job.place)
         why = f"exit status {written.code}" + (f": {said}" if said else "")
     ended_s = written.began_s if written.ended_s is None else written.ended_s
-    return Ended(id, how, written.code, nodes, why, submitted_s, written.began_s, ended_s)
+    return JobEnd(id, how, written.code, nodes, why, submitted_s, written.began_s, ended_s)
 
 
 def last_line(place: Path) -> str:
@@ -80,16 +80,16 @@ def last_line(place: Path) -> str:
     return "".join(c if c.isprintable() else " " for c in said[-1])[:200] if said else ""
 
 
-def _read(path: Path) -> Written | None:
+def _read(path: Path) -> JobStatus | None:
     try:
         return read_end(path.read_text(encoding="utf-8", errors="replace"))
     except OSError:
         return None
 
 
-def read_end(text: str) -> Written | None:
+def read_end(text: str) -> JobStatus | None:
     """Of the text of such a file; None where it is none (a disk that was full)."""
     try:
-        return decoded(Written, parsed(text, END), END)
+        return decoded(JobStatus, parsed(text, END), END)
     except InputError:
         return None

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from etude.cluster.pool.job import Ended, Job
+from etude.cluster.pool.job import Job, JobEnd
 from etude.codec import decoded
 from etude.errors import EDITED, InputError
 from etude.results.writer import write_error
@@ -32,7 +32,7 @@ class Submitted:
     """Of the pool's clock."""
     id: str | None = None
     """None: it is not known whether the pool ever had it. `Pool.submit` of the same job finds out."""
-    ended: Ended | None = None
+    ended: JobEnd | None = None
 
 
 class Journal:
@@ -66,7 +66,7 @@ class Journal:
         """To be called once the pool has taken it."""
         self._append({"event": "submitted", "place": self._shown(job.place), "id": id})
 
-    def ended(self, job: Job, ended: Ended) -> None:
+    def ended(self, job: Job, ended: JobEnd) -> None:
         """To be called once all that it brought is kept: until then the next controller is told of it again."""
         self._append({"event": "ended", "place": self._shown(job.place), **asdict(ended)})
 
@@ -115,7 +115,7 @@ class Journal:
             self._jobs[place] = Submitted(known.job, known.what, known.at_s, str(line["id"]))
         elif line["event"] == "ended":
             self._jobs[place] = Submitted(
-                known.job, known.what, known.at_s, str(line["id"]), decoded(Ended, line, where)
+                known.job, known.what, known.at_s, str(line["id"]), decoded(JobEnd, line, where)
             )
         else:
             raise ValueError(line["event"])

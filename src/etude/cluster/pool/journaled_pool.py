@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from etude import trail
-from etude.cluster.pool.job import Ended, Job, Pool
+from etude.cluster.pool.job import Job, JobEnd, Pool
 from etude.cluster.pool.journal import Journal, Submitted
 
 
@@ -33,11 +33,11 @@ class JournaledPool:
         self.journal.submitting(job, what, at_s)
         return self._submit(Submitted(job, what, at_s))
 
-    def ended(self, timeout_s: float | None = None) -> Sequence[tuple[Submitted, Ended]]:
+    def ended(self, timeout_s: float | None = None) -> Sequence[tuple[Submitted, JobEnd]]:
         """As `Pool.ended`, with what was submitted."""
         return [(self.under_way[ended.id], ended) for ended in self.pool.ended(timeout_s)]
 
-    def conclude(self, submitted: Submitted, ended: Ended) -> None:
+    def conclude(self, submitted: Submitted, ended: JobEnd) -> None:
         """All that it brought is kept; without this, the next controller is told of it again."""
         self.journal.ended(submitted.job, ended)
         where = ", ".join(ended.nodes) or "no node"
@@ -50,7 +50,7 @@ class JournaledPool:
         trail.note("pool", f"job {id} is cancelled: {why}")
         self.pool.cancel(id)
         self.journal.ended(
-            each.job, Ended(id, "cancelled", None, (), why, each.at_s, None, self.pool.clock_s())
+            each.job, JobEnd(id, "cancelled", None, (), why, each.at_s, None, self.pool.clock_s())
         )
 
     def _submit(self, each: Submitted) -> str:

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from etude.cluster.pool.job import Ended, How, Job
+from etude.cluster.pool.job import How, Job, JobEnd
 from etude.cluster.pool.job_status import REFUSALS, SCRIPT, STOPPED, by_itself, end, read_begun
 from etude.cluster.pool.shell import Checks
 from etude.cluster.pool.staging import StagedJob, stage_job, staged_job
@@ -90,7 +90,7 @@ class LocalPool:
         self._waiting[id] = (job, before.submitted_s)
         self._start_next()
 
-    def ended(self, timeout_s: float | None = None) -> Sequence[Ended]:
+    def ended(self, timeout_s: float | None = None) -> Sequence[JobEnd]:
         """See `Pool`."""
         until = None if timeout_s is None else time.monotonic() + timeout_s
         while self._waiting or self._started:
@@ -202,7 +202,7 @@ class LocalPool:
         with suppress(subprocess.TimeoutExpired):
             started.process.wait(seconds)
 
-    def _concluded(self) -> Ended | None:
+    def _concluded(self) -> JobEnd | None:
         started = self._started
         if started is None or _lives(started):
             return None
@@ -215,7 +215,7 @@ class LocalPool:
             return by_itself(started.id, started.job, written, where, started.submitted_s)
         how, why = _without_end(started.process.returncode if started.process is not None else None)
         began_s = began.began_s if began else None
-        return Ended(started.id, how, None, where, why, started.submitted_s, began_s, time.time())
+        return JobEnd(started.id, how, None, where, why, started.submitted_s, began_s, time.time())
 
     def _end(self, started: _Started) -> None:
         for number in (signal.SIGTERM, signal.SIGKILL):

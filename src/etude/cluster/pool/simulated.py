@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from etude.cluster.pool.job import Ended, How, Job
+from etude.cluster.pool.job import How, Job, JobEnd
 from etude.errors import MachineRefuses
 
 Duration = Callable[[Job, str], float]
@@ -61,7 +61,7 @@ class SimulatedPool:
         self._dead: set[str] = set()
         self._waiting: dict[str, _Submitted] = {}
         self._running: dict[str, _Submitted] = {}
-        self._told: list[Ended] = []
+        self._told: list[JobEnd] = []
         self._numbers = itertools.count(1)
         self._turns = itertools.count()
         self._events: list[tuple[float, int, int, str]] = []
@@ -88,7 +88,7 @@ class SimulatedPool:
         if id not in self._waiting and id not in self._running and all(each.id != id for each in self._told):
             raise MachineRefuses(f"job {id} ({job.name}): this pool has no such job: submit it again")
 
-    def ended(self, timeout_s: float | None = None) -> Sequence[Ended]:
+    def ended(self, timeout_s: float | None = None) -> Sequence[JobEnd]:
         """As Pool; what would be waited for is passed over."""
         last_s = math.inf if timeout_s is None else self._now_s + timeout_s
         while not self._told and (self._waiting or self._running):
@@ -162,7 +162,7 @@ class SimulatedPool:
 
     def _tell(self, each: _Submitted, how: How, code: int | None, why: str) -> None:
         times = (each.submitted_s, each.started_s, self._now_s)
-        self._told.append(Ended(each.id, how, code, each.nodes, why, *times))
+        self._told.append(JobEnd(each.id, how, code, each.nodes, why, *times))
 
     def _release(self, each: _Submitted) -> None:
         for node in each.nodes:

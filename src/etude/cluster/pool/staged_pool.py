@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from etude.cluster.pool.job import Ended, How, Job, Pool
+from etude.cluster.pool.job import How, Job, JobEnd, Pool
 from etude.cluster.pool.job_status import BEGUN, END, RECORD, SCRIPT, last_line
 from etude.errors import MachineRefuses
 from etude.machine.remote.slurm import slurm, srun
@@ -90,7 +90,7 @@ class StagedPool:
         self._nodes.adopt(id, _there(job))
         self._away[id] = _Away(job, self.clock_s())
 
-    def ended(self, timeout_s: float | None = None) -> Sequence[Ended]:
+    def ended(self, timeout_s: float | None = None) -> Sequence[JobEnd]:
         """As Pool.ended; a job that is told as done or failed has its results here.
 
         Raises MachineRefuses: they cannot be brought, or the pool below is silent; they stay where they are.
@@ -124,7 +124,7 @@ class StagedPool:
         """Jobs go on, and keep what they have measured."""
         self._nodes.close()
 
-    def _looked(self) -> list[Ended]:
+    def _looked(self) -> list[JobEnd]:
         """At all that run: files are given to those that have begun, and fetched of those that have ended."""
         running = sorted(self._nodes.running() & self._away.keys())
         if not running:
@@ -169,7 +169,7 @@ class StagedPool:
             )
         away.began_s = self.clock_s()
 
-    def _fetch(self, id: str, away: _Away, code: str) -> Ended:
+    def _fetch(self, id: str, away: _Away, code: str) -> JobEnd:
         """Bring its results here, then remove them there. Repeated, it does the same."""
         place = shlex.quote(str(away.job.place))
         unpack(self._on(id, away, f"tar -C {place} -c ."), away.job)
@@ -181,9 +181,9 @@ class StagedPool:
         why = "" if status == 0 else f"exit status {code}: {last_line(away.job.place) or 'it said nothing'}"
         how: How = "done" if status == 0 else "failed"
         ended_s = self.clock_s()
-        return Ended(id, how, status, (away.node,), why, away.submitted_s, away.began_s, ended_s)
+        return JobEnd(id, how, status, (away.node,), why, away.submitted_s, away.began_s, ended_s)
 
-    def _lost(self, end: Ended) -> Ended:
+    def _lost(self, end: JobEnd) -> JobEnd:
         """It has ended before its results were fetched."""
         away = self._away.pop(end.id)
         if end.how in ("done", "failed"):

@@ -39,14 +39,14 @@ END = Word("\n")
 
 def menu(text: str) -> list[Item]:
     """The entries of a grub.cfg, in its order. What makes no sense is left out; nothing is evaluated."""
-    reader = _Reader(list(words(text)))
+    reader = _Reader(list(split_words(text)))
     found: list[Item] = []
     while reader.at < len(reader.words):
         found += reader.block((), ())
     return found
 
 
-def words(text: str) -> Iterator[Word]:
+def split_words(text: str) -> Iterator[Word]:
     """A script of GRUB in its words."""
     at, size = 0, len(text)
     while at < size:

@@ -31,7 +31,7 @@ def progress(state: Path, results: Path) -> str:
     return f"{position}+{size}"
 
 
-def counted(record: Record, found: str) -> Record:
+def count_boot(record: Record, found: str) -> Record:
     """The record with this boot counted: as the first, where it finds what no boot has found before."""
     # A script that goes to and fro between two states, neither of which was new, makes no progress either.
     fresh = found not in record.seen
@@ -73,7 +73,7 @@ def resume(say: Callable[[str], object], settle: Callable[[float], BootState] = 
     """
     record = check(records.load())
     with _alone(record):
-        record = counted(record, progress(Path(record.state), Path(record.results)))
+        record = count_boot(record, progress(Path(record.state), Path(record.results)))
     if too_many(record):
         raise CommandFailed(
             f"{record.results}: {record.most_boots} boots in a row brought nothing new: given up, "

@@ -45,7 +45,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Held:
+class ActiveOperation:
     """An operation in force, or what is left of one. `stale`: of a former boot."""
 
     operation: Operation
@@ -96,7 +96,7 @@ def restore(machine: Machine | None = None) -> list[str]:
         return _off(ledger, ledger.steps)
 
 
-def in_force(machine: Machine | None = None) -> list[Held]:
+def in_force(machine: Machine | None = None) -> list[ActiveOperation]:
     """What is in the ledger, oldest first.
 
     Raises:
@@ -104,7 +104,7 @@ def in_force(machine: Machine | None = None) -> list[Held]:
     """
     machine = machine or Machine()
     return [
-        Held(
+        ActiveOperation(
             BY_NAME[step["operation"]],
             tuple(_changes(step["items"])),
             step["by"],

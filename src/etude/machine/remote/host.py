@@ -27,7 +27,7 @@ PROGRAM = "etude-engine"
 
 
 @dataclass(frozen=True)
-class Found:
+class HostInfo:
     """What is known of a host once it is connected."""
 
     facts: Facts
@@ -190,13 +190,13 @@ class Host:
         own["PATH"] = f"{directory}:{own.get('PATH', self.facts.path)}"
         return {**own, "APHOST": self.name, "APTIMER": f"{directory}/aptime"}
 
-    def found(self) -> Found:
+    def found(self) -> HostInfo:
         """What is known of it.
 
         Raises:
             EngineLost: it does not answer.
         """
-        return Found(self.facts, len(self.engine.hello.get("cpus", ())), self.offset())
+        return HostInfo(self.facts, len(self.engine.hello.get("cpus", ())), self.offset())
 
     def why(self) -> str:
         """What ssh has said of its loss."""

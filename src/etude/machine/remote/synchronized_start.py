@@ -39,7 +39,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Beside:
+class IdleHost:
     """A host that has no workers in a trial, and still must not go away meanwhile."""
 
     name: str
@@ -47,7 +47,7 @@ class Beside:
 
 
 @dataclass
-class Ended:
+class TrialEnd:
     """How a trial ended: why it failed as a whole, if it did, and which hosts were lost."""
 
     why: str | None = None
@@ -58,7 +58,7 @@ class _Trial:
     def __init__(
         self,
         parts: Sequence[Part],
-        beside: Sequence[Beside],
+        beside: Sequence[IdleHost],
         interrupts: Interrupts | None,
         clock: Callable[[], float],
     ) -> None:
@@ -66,12 +66,12 @@ class _Trial:
         self.beside = list(beside)
         self.interrupts = interrupts
         self.clock = clock
-        self.ended = Ended()
+        self.ended = TrialEnd()
         self.cancelled = False
         self.deadline = clock() + READY_S
         self.late = f"not all workers stood ready within {READY_S:g} s"
 
-    def run(self) -> Ended:
+    def run(self) -> TrialEnd:
         for part in self.parts:
             try:
                 part.number = part.engine.begin(part.launch)
@@ -92,7 +92,7 @@ class _Trial:
     def _hear(self) -> None:
         """Sleep until somebody has said something, and take it."""
         poll = select.poll()
-        everybody: list[Part | Beside] = [*self._waiting(), *self.beside]
+        everybody: list[Part | IdleHost] = [*self._waiting(), *self.beside]
         speakers = {one.engine.fileno(): one for one in everybody}
         signals = self.interrupts.fd if self.interrupts is not None else None
         for descriptor in (*speakers, *([signals] if signals is not None else [])):
@@ -149,9 +149,9 @@ class _Trial:
             self.deadline = self.clock() + allowed
             self.late = f"no answer {MARGIN_S:g} s after the time-out"
 
-    def _lose(self, who: Part | Beside, why: str) -> None:
+    def _lose(self, who: Part | IdleHost, why: str) -> None:
         self.ended.lost.append(who.name)
-        if isinstance(who, Beside):
+        if isinstance(who, IdleHost):
             self.beside.remove(who)
         self._cancel(f"{why}: it went away during the trial")
 
@@ -182,10 +182,10 @@ class _Trial:
 
 def run_together(
     parts: Sequence[Part],
-    beside: Sequence[Beside] = (),
+    beside: Sequence[IdleHost] = (),
     interrupts: Interrupts | None = None,
     clock: Callable[[], float] = time.monotonic,
-) -> Ended:
+) -> TrialEnd:
     """Run one trial; each part then has its rows, unless its host was lost. A signal cancels it.
 
     A host that goes away, or does not answer in time, ends the trial: the others' workers are ended, too.

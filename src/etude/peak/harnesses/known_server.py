@@ -15,7 +15,7 @@ from etude.errors import MachineRefuses
 from etude.limits import limit_reached
 from etude.peak.bench import Enough
 from etude.peak.goal import Criterion
-from etude.peak.harnesses.queues import Known, Queue
+from etude.peak.harnesses.queues import Queue, ValueWithError
 from etude.peak.task import Limited, Trial, TrialRequest
 from etude.peak.window import Window, joined_windows
 from etude.program import engine_path
@@ -65,7 +65,7 @@ class KnownServer:
         """The true peak rate for a mean or a percentile, requests/s."""
         return self.truth(criterion).value
 
-    def truth(self, criterion: Criterion) -> Known:
+    def truth(self, criterion: Criterion) -> ValueWithError:
         """The same with its Monte-Carlo error, which is 0 where a formula is exact."""
         return self.queue.peak(criterion, self.overhead_s)
 

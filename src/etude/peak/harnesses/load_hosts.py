@@ -24,7 +24,7 @@ from etude.errors import MachineRefuses
 from etude.machine.remote.host import Host
 from etude.machine.remote.hosts import Entry
 from etude.machine.remote.link import SLACK_S
-from etude.machine.remote.synchronized_start import Ended, Part, run_together
+from etude.machine.remote.synchronized_start import Part, TrialEnd, run_together
 from etude.peak.harnesses.load_report import LoadReport, Reader, Unreadable
 from etude.peak.harnesses.load_run import Share, Used, one_line
 from etude.peak.harnesses.merge_reports import MergeReports
@@ -182,7 +182,7 @@ class HostsRun:
     wrong: str = ""
     _parts: list[Part] = field(default_factory=list)
     _following: list[_Following] = field(default_factory=list)
-    _how: Ended = field(default_factory=Ended)
+    _how: TrialEnd = field(default_factory=TrialEnd)
     _over_s: float | None = None
     """When all hosts had said how it went."""
 
@@ -236,7 +236,7 @@ class HostsRun:
         try:
             self._how = run_together(self._parts, interrupts=self._cancel)
         except MachineRefuses as error:
-            self._how = Ended(str(error))
+            self._how = TrialEnd(str(error))
 
     def _launch(self, host: Host, line: str) -> Launch:
         worker = Worker(

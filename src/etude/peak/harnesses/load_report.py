@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from etude.peak.window import Window
-from etude.results.histograms import Counted
+from etude.results.histograms import Histogram
 
 MOST_TEXT = 16 << 20
 """Characters of output that a reader keeps, or takes without finding anything in them."""
@@ -75,7 +75,7 @@ class Reader(Protocol):
         ...
 
 
-def counted(values_ns: NDArray[np.float64], counts: NDArray[np.int64] | None = None) -> Counted | None:
+def histogram_of(values_ns: NDArray[np.float64], counts: NDArray[np.int64] | None = None) -> Histogram | None:
     """Classes of three significant digits, ns; None where there are none."""
     if not values_ns.size:
         return None
@@ -84,7 +84,7 @@ def counted(values_ns: NDArray[np.float64], counts: NDArray[np.int64] | None = N
     classes = (np.ceil(values / step) * step).astype(np.int64)
     found, place = np.unique(classes, return_inverse=True)
     weights = np.ones(values.size) if counts is None else counts
-    return Counted(found, np.bincount(place, weights=weights).astype(np.int64))
+    return Histogram(found, np.bincount(place, weights=weights).astype(np.int64))
 
 
 def bounded_text(unread: int, expected: str) -> None:

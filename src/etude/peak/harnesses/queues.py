@@ -30,7 +30,7 @@ GROUPS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ValueWithError:
     """A value and its standard error, which is 0 where it is exact."""
 
     value: float
@@ -51,32 +51,34 @@ class Queue:
         """Above this rate the queue grows for ever, requests/s."""
         return self.workers / self.mean_s
 
-    def mean_response_s(self, rate: float) -> Known:
+    def mean_response_s(self, rate: float) -> ValueWithError:
         """From a request's arrival to the end of its service, s.
 
         Raises ValueError unless 0 < rate < capacity.
         """
         load = self._load(rate)
         if self.law == "exponential":
-            return Known(self.mean_s * (1 + erlang_c(self.workers, load) / (self.workers - load)), 0.0)
+            return ValueWithError(
+                self.mean_s * (1 + erlang_c(self.workers, load) / (self.workers - load)), 0.0
+            )
         if self.law == "constant":
-            return Known(self.mean_s * (1 + crommelin(self.workers, load)), 0.0)
+            return ValueWithError(self.mean_s * (1 + crommelin(self.workers, load)), 0.0)
         means = self._simulated(load).mean(axis=0) * self.mean_s
-        return Known(float(means.mean()), float(means.std(ddof=1)) / math.sqrt(means.size))
+        return ValueWithError(float(means.mean()), float(means.std(ddof=1)) / math.sqrt(means.size))
 
-    def percentile_s(self, rate: float, percent: float) -> Known:
+    def percentile_s(self, rate: float, percent: float) -> ValueWithError:
         """Of the same times. Raises ValueError unless 0 < rate < capacity."""
         load = self._load(rate)
         share = 1 - percent / 100
         if self.law == "exponential":
-            return Known(self.mean_s * _exponential_quantile(self.workers, load, share), 0.0)
+            return ValueWithError(self.mean_s * _exponential_quantile(self.workers, load, share), 0.0)
         responses = self._simulated(load) * self.mean_s
         parts = np.array([np.quantile(each, 1 - share) for each in np.array_split(responses, GROUPS, axis=1)])
-        return Known(
+        return ValueWithError(
             float(np.quantile(responses, 1 - share)), float(parts.std(ddof=1)) / math.sqrt(parts.size)
         )
 
-    def response_s(self, rate: float, criterion: Criterion) -> Known:
+    def response_s(self, rate: float, criterion: Criterion) -> ValueWithError:
         """What the criterion is about. Raises ValueError for one about errors: an unbounded queue makes none."""
         if criterion.of == "errors":
             raise ValueError("a queue without a bound fails no request: ask for a mean or a percentile")
@@ -84,7 +86,7 @@ class Queue:
             return self.mean_response_s(rate)
         return self.percentile_s(rate, criterion.percent)
 
-    def peak(self, criterion: Criterion, overhead_s: float = 0.0) -> Known:
+    def peak(self, criterion: Criterion, overhead_s: float = 0.0) -> ValueWithError:
         """The highest rate at which the criterion is met when `overhead_s` comes on top of each response.
 
         Raises:
@@ -102,7 +104,7 @@ class Queue:
         rate = float(optimize.brentq(above, lowest, highest, xtol=1e-4 * self.capacity))
         step = min(0.01 * rate, (highest - rate) / 2) or 1e-6 * rate
         slope = (above(rate + step) - above(rate - step)) / (2 * step)
-        return Known(rate, self.response_s(rate, criterion).error / slope)
+        return ValueWithError(rate, self.response_s(rate, criterion).error / slope)
 
     def _load(self, rate: float) -> float:
         if not 0 < rate < self.capacity:

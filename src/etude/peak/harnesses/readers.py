@@ -17,7 +17,7 @@ from etude.patterns import compile_pattern
 from etude.peak.harnesses.load_report import LoadReport, Reader, Run, Unreadable, bounded_text, excerpt
 from etude.peak.harnesses.tools import fio, hey, httperf, k6, pgbench, sysbench, vegeta
 from etude.peak.window import Window
-from etude.results.histograms import BadHistogram, Counted, decode
+from etude.results.histograms import BadHistogram, Histogram, decode
 from etude.units.parsing import QuantityError, Unit, duration
 
 TOOLS = {
@@ -291,7 +291,7 @@ class Figures:
         return unit is not None and unit.base == "1/s"
 
 
-def coarse(found: Mapping[str, float], completed: int) -> Counted | None:
+def coarse(found: Mapping[str, float], completed: int) -> Histogram | None:
     """A histogram with classes between the percentiles that are known; above the last, the maximum or the last."""
     known = sorted((float(name[1:]), s) for name, s in found.items() if re.fullmatch(r"p[0-9.]+", name))
     if not known or not completed:
@@ -302,7 +302,7 @@ def coarse(found: Mapping[str, float], completed: int) -> Counted | None:
     counts = np.diff([0, *ranks])
     values = np.array([max(round(s * 1e9), 1) for _, s in upper], dtype=np.int64)
     kept = counts > 0
-    return Counted(values[kept], counts[kept].astype(np.int64))
+    return Histogram(values[kept], counts[kept].astype(np.int64))
 
 
 def by_path(text: str, places: Mapping[str, Place]) -> Mapping[str, float]:

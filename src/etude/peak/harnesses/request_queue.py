@@ -15,10 +15,10 @@ from scipy import optimize
 
 from etude.peak.bench import Enough
 from etude.peak.goal import Criterion
-from etude.peak.harnesses.load_report import counted
+from etude.peak.harnesses.load_report import histogram_of
 from etude.peak.task import Trial, TrialRequest
 from etude.peak.window import Window
-from etude.results.histograms import Counted
+from etude.results.histograms import Histogram
 
 Floats = NDArray[np.float64]
 OVERLOAD = 1.05
@@ -143,7 +143,7 @@ class RequestQueue:
     def _window(self, responses: Floats, answered: NDArray[np.bool_]) -> Window:
         done = responses[answered]
         mean_s = float(done.mean()) if done.size else None
-        latency: Counted | None = counted(done * 1e9) if self.trouble.percent is not None else None
+        latency: Histogram | None = histogram_of(done * 1e9) if self.trouble.percent is not None else None
         return Window(self._window_s, len(responses), len(done), 0, mean_s, latency)
 
     def _mode(self) -> float:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from etude.peak.harnesses.load_report import LoadReport, Run, Unreadable, counted, excerpt
+from etude.peak.harnesses.load_report import LoadReport, Run, Unreadable, excerpt, histogram_of
 from etude.peak.window import Window
 
 DISORDER_S = 1.0
@@ -114,4 +114,6 @@ class SingleRequests:
         mean_s = float(took_s.mean()) if took_s.size else None
         due = self.run.due(from_s, until_s, len(inside))
         failed = len(inside) - took_s.size
-        return LoadReport(Window(until_s - from_s, due, took_s.size, failed, mean_s, counted(took_s * 1e9)))
+        return LoadReport(
+            Window(until_s - from_s, due, took_s.size, failed, mean_s, histogram_of(took_s * 1e9))
+        )

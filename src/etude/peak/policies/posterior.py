@@ -21,10 +21,10 @@ from etude.peak.policies.belief.confirmation import (
     CLEARLY,
     DOUBTED,
     SURPRISED,
+    all_but,
     disturbed_trials,
     ends,
     unconfirmed_loads,
-    without,
 )
 from etude.peak.policies.belief.curves import family
 from etude.peak.policies.belief.evidence import Evidence, evidence_of, of_windows
@@ -192,7 +192,7 @@ def usable_trials(known: Sequence[Evidence]) -> list[Evidence]:
     others may be of the slow mode as well."""
     share = slow_share(known)
     return [
-        replace(each, slow_share=share) for each in rising_evidence(without(known, disturbed_trials(known)))
+        replace(each, slow_share=share) for each in rising_evidence(all_but(known, disturbed_trials(known)))
     ]
 
 
@@ -359,7 +359,7 @@ def with_rates(task: Task, trials: Sequence[Trial], finding: Finding) -> Finding
         return finding
     known = evidence_of(task, trials)
     quick, slow = (
-        posterior_of(task, rising_evidence(without(known, dropped))).best_rate(task.within)[0]
+        posterior_of(task, rising_evidence(all_but(known, dropped))).best_rate(task.within)[0]
         for dropped in (slower_ones(known), quicker_ones(known))
     )
     return replace(

@@ -18,7 +18,7 @@ from etude.present import details, text
 from etude.present.extension import lasted_s, reaching_command
 from etude.present.page.gather import Gathered
 from etude.results.results import of_machine
-from etude.stats.cross_session import Refused
+from etude.stats.cross_session import NotSupported
 from etude.units.formatting import counted, duration, percent, quantity, span
 
 MOST_NAMED = 8
@@ -337,7 +337,7 @@ def _real(found: Gathered) -> Iterator[str]:
         rest = comparisons[MOST_NAMED:]
         yield f"Of the other {len(rest)} comparisons {sum(c.differs for _, c in rest)} are shown by the same rule."
     for a in found.across[:MOST_NAMED]:
-        if isinstance(a.found, Refused):
+        if isinstance(a.found, NotSupported):
             yield f"{a.other} ({a.other_label}): it cannot be told: {a.found.reason}."
         else:
             excluded = a.found.low > 1.0 or a.found.high < 1.0
@@ -401,7 +401,7 @@ def _large(found: Gathered) -> Iterator[str]:
         ratios = sorted(c.ratio.ratio for _, c in comparisons)
         yield f"All {len(comparisons)} ratios lie between {ratios[0]:.4g} and {ratios[-1]:.4g}: see the table."
     for a in found.across[:MOST_NAMED]:
-        if not isinstance(a.found, Refused):
+        if not isinstance(a.found, NotSupported):
             limits = f"{text.level_of(a.found)}: {span(a.found.low, a.found.high)}"
             yield f"{a.other} ({a.other_label}): {a.found.ratio:.4g} × the baseline's {a.metric} ({limits})."
     yield from details.overall_lines(found.across)

@@ -48,7 +48,7 @@ class Warned:
 
 
 @dataclass(frozen=True)
-class Shown:
+class TestSection:
     """One test with its charts, and what they show in words."""
 
     anchor: str
@@ -89,7 +89,7 @@ class Content:
     metrics: Table
     summaries: tuple[Table, ...]
     warnings: tuple[Warned, ...]
-    shown: tuple[Shown, ...]
+    shown: tuple[TestSection, ...]
     snapshots: tuple[Snapshot, ...]
     differences: tuple[Table, ...]
     explained: tuple[tuple[str, str], ...]
@@ -169,9 +169,9 @@ def _warned(warning: DataWarning, result: int, number: int, places: Mapping[str,
     )
 
 
-def _shown(found: Gathered, warnings: Sequence[Warned]) -> list[Shown]:
+def _shown(found: Gathered, warnings: Sequence[Warned]) -> list[TestSection]:
     return [
-        Shown(
+        TestSection(
             where := anchor(result, place),
             f"{test.test} ({verdict.subject.label})" if len(found.verdicts) > 1 else test.test,
             test_line(test, verdict.primary).removeprefix(f"{test.test}: "),

@@ -10,7 +10,7 @@ from etude.history.metric_history import Course
 from etude.present.history_text import heading, limits_text, lines, named, p_text
 from etude.present.page.html import to_page
 from etude.present.page.section import Paragraphs, Picture, Section
-from etude.present.page.tables import Table, number, words
+from etude.present.page.tables import Table, number_cell, text_cell
 from etude.store.entry import SHORT
 from etude.units.formatting import quantity
 from etude.version import __version__
@@ -49,13 +49,13 @@ def _steps(course: Course, place: int) -> Table:
         ends = limits_text(course, c.low, c.high)
         rows.append(
             (
-                words(str(c.first)),
-                words(str(c.last)),
-                words(cause),
-                words(c.expected or ""),
-                number(course.size_text(c.size), c.size),
-                number(ends, c.low),
-                number(p_text(c.step.p), c.step.p),
+                text_cell(str(c.first)),
+                text_cell(str(c.last)),
+                text_cell(cause),
+                text_cell(c.expected or ""),
+                number_cell(course.size_text(c.size), c.size),
+                number_cell(ends, c.low),
+                number_cell(p_text(c.step.p), c.step.p),
             )
         )
     headings = ("first result", "last before", "what changed", "expected", "size", "95 % interval", "p")
@@ -68,12 +68,12 @@ def _results(course: Course, place: int) -> Table:
         value = course.value(float(level))
         rows.append(
             (
-                words(entry.day),
-                words((entry.commit or "")[:SHORT]),
-                words(", ".join(entry.tags)),
-                number(str(entry.result), entry.result),
-                number(str(len(entry.values)), len(entry.values)),
-                number(quantity(value, course.unit), value),
+                text_cell(entry.day),
+                text_cell((entry.commit or "")[:SHORT]),
+                text_cell(", ".join(entry.tags)),
+                number_cell(str(entry.result), entry.result),
+                number_cell(str(len(entry.values)), len(entry.values)),
+                number_cell(quantity(value, course.unit), value),
             )
         )
     headings = ("date", "commit", "tags", "result", "trials", course.metric)

@@ -14,7 +14,7 @@ from etude.masking import Mask
 from etude.present.page.gather import Gathered
 from etude.results.series import Column, Series
 from etude.stats.compare import Ratio
-from etude.stats.cross_session import CrossSessionRatio, Refused
+from etude.stats.cross_session import CrossSessionRatio, NotSupported
 from etude.units.formatting import scale_of
 
 MOST_VALUES = 250_000
@@ -40,7 +40,7 @@ def raw_data(found: Gathered) -> dict[str, Any]:
         "across": [
             _ratio(f"{a.base} ({a.base_label})", f"{a.other} ({a.other_label})", a.metric, a.found)
             for a in found.across
-            if not isinstance(a.found, Refused)
+            if not isinstance(a.found, NotSupported)
         ],
     }
 

@@ -13,7 +13,7 @@ from etude.analysis.verdict_options import usual_metrics
 from etude.present import details, text
 from etude.present.join_text import joined_words
 from etude.present.page.gather import Gathered
-from etude.stats.cross_session import Refused
+from etude.stats.cross_session import NotSupported
 from etude.stats.intervals import Interval
 from etude.units.formatting import counted, level_text, percent, quantity, rounded, span
 
@@ -39,12 +39,12 @@ class Table:
     """So many columns from the left hold words."""
 
 
-def words(value: str) -> Cell:
+def text_cell(value: str) -> Cell:
     """A cell of words."""
     return Cell(value, value)
 
 
-def number(shown: str, value: float | None) -> Cell:
+def number_cell(shown: str, value: float | None) -> Cell:
     """A cell of a number."""
     return Cell(shown, math.nan if value is None else float(value))
 
@@ -56,17 +56,21 @@ def tests_table(found: Gathered) -> Table:
     rows = []
     for verdict in found.verdicts:
         for test in verdict.tests:
-            first = [words(test.test), *([words(verdict.subject.label)] if several else [])]
-            first.append(words(_called(test, verdict.primary)))
+            first = [text_cell(test.test), *([text_cell(verdict.subject.label)] if several else [])]
+            first.append(text_cell(_called(test, verdict.primary)))
             warned = sum(w.test == test.test for w in verdict.every)
-            rows.append((*first, *_figures(test, verdict.primary), number(str(warned), warned)))
+            rows.append((*first, *_figures(test, verdict.primary), number_cell(str(warned), warned)))
     return Table("tests", "Tests, by the metric that is judged", headings, tuple(rows), 3 if several else 2)
 
 
 def metrics_table(found: Gathered) -> Table:
     """A row a test and metric: the usual metrics of each test."""
     rows = [
-        (words(_named(test, verdict, found)), words(_called(test, m.metric)), *_figures(test, m.metric))
+        (
+            text_cell(_named(test, verdict, found)),
+            text_cell(_called(test, m.metric)),
+            *_figures(test, m.metric),
+        )
         for verdict in found.verdicts
         for shown in [set(usual_metrics(verdict.subject))]
         for test in verdict.tests
@@ -96,35 +100,35 @@ def _named(test: TestVerdict, verdict: Verdict, found: Gathered) -> str:
 def _figures(test: TestVerdict, metric: str) -> tuple[Cell, ...]:
     m = test.metric(metric)
     if m is None or m.summary is None:
-        return (number("0", 0), *(number("–", None) for _ in range(7)))
+        return (number_cell("0", 0), *(number_cell("–", None) for _ in range(7)))
     s, unit = m.summary, m.unit
     like = s.median or s.mean or None
     off = s.mean_interval.half_width if s.mean_interval else None
     middle = s.median_interval.half_width if s.median_interval else None
     relative = s.relative_deviation
     return (
-        number(str(s.count), s.count),
-        number(rounded(s.mean, unit, off, like), s.mean),
+        number_cell(str(s.count), s.count),
+        number_cell(rounded(s.mean, unit, off, like), s.mean),
         _between(s.mean_interval, off, m, like),
-        number(rounded(s.median, unit, middle, like), s.median),
+        number_cell(rounded(s.median, unit, middle, like), s.median),
         _between(s.median_interval, middle, m, like),
-        number(quantity(s.minimum, unit, like), s.minimum),
-        number(quantity(s.maximum, unit, like), s.maximum),
-        number("–" if relative is None else percent(relative), relative),
+        number_cell(quantity(s.minimum, unit, like), s.minimum),
+        number_cell(quantity(s.maximum, unit, like), s.maximum),
+        number_cell("–" if relative is None else percent(relative), relative),
     )
 
 
 def _between(ends: Interval | None, uncertainty: float | None, m: MetricSummary, like: float | None) -> Cell:
     if ends is None:
-        return number("–", None)
+        return number_cell("–", None)
     low, high = (rounded(v, m.unit, uncertainty, like) for v in (ends.low, ends.high))
-    return number(f"{low.partition(' ')[0]} … {high}", ends.low)
+    return number_cell(f"{low.partition(' ')[0]} … {high}", ends.low)
 
 
 def comparisons_table(found: Gathered) -> Table:
     """A row a comparison, within one result and across results."""
     levels = {text.level_of(c.ratio) for verdict in found.verdicts for c in verdict.comparisons}
-    levels |= {text.level_of(a.found) for a in found.across if not isinstance(a.found, Refused)}
+    levels |= {text.level_of(a.found) for a in found.across if not isinstance(a.found, NotSupported)}
     headings = (
         "compared",
         "with",
@@ -144,44 +148,44 @@ def comparisons_table(found: Gathered) -> Table:
     ]
     for a in found.across:
         ends = (f"{a.other} ({a.other_label})", f"{a.base} ({a.base_label})", a.metric)
-        if isinstance(a.found, Refused):
-            cells = [number("–", None)] * 4
-            rows.append((*map(words, ends), *cells, words("other session"), words("refused")))
+        if isinstance(a.found, NotSupported):
+            cells = [number_cell("–", None)] * 4
+            rows.append((*map(text_cell, ends), *cells, text_cell("other session"), text_cell("refused")))
             continue
         differs = a.found.low > 1.0 or a.found.high < 1.0
         p = a.found.p if a.adjusted_p is None else a.adjusted_p
         rows.append(
             (
-                *map(words, ends),
-                number(f"{a.found.ratio:.4g}", a.found.ratio),
-                number(span(a.found.low, a.found.high), a.found.low),
-                number(details.p_text(p), p),
-                number("–", None),
-                words("other session"),
-                words("yes" if differs else "no"),
+                *map(text_cell, ends),
+                number_cell(f"{a.found.ratio:.4g}", a.found.ratio),
+                number_cell(span(a.found.low, a.found.high), a.found.low),
+                number_cell(details.p_text(p), p),
+                number_cell("–", None),
+                text_cell("other session"),
+                text_cell("yes" if differs else "no"),
             )
         )
     return Table("comparisons", "Comparisons", headings, tuple(rows), 3)
 
 
 def _compared(c: Comparison, where: str) -> tuple[Cell, ...]:
-    difference = number("–", None)
+    difference = number_cell("–", None)
     if c.difference is not None:
         like = c.difference.high or None
         low, high = (quantity(v, c.unit, like) for v in (c.difference.low, c.difference.high))
-        difference = number(f"{low} … {high}", c.difference.low)
+        difference = number_cell(f"{low} … {high}", c.difference.low)
     p = c.ratio.p if c.adjusted_p is None else c.adjusted_p
     how = counted(c.ratio.count, "pair") if c.ratio.method == "paired" else "unpaired"
     return (
-        words(c.other + where),
-        words(c.base + where),
-        words(c.metric),
-        number(text.ratio_text(c.ratio), c.ratio.ratio),
-        number(span(c.ratio.low, c.ratio.high), c.ratio.low) if c.varies else number("–", None),
-        number(details.p_text(p), p),
+        text_cell(c.other + where),
+        text_cell(c.base + where),
+        text_cell(c.metric),
+        number_cell(text.ratio_text(c.ratio), c.ratio.ratio),
+        number_cell(span(c.ratio.low, c.ratio.high), c.ratio.low) if c.varies else number_cell("–", None),
+        number_cell(details.p_text(p), p),
         difference,
-        words(how),
-        words("yes" if c.differs else "no"),
+        text_cell(how),
+        text_cell("yes" if c.differs else "no"),
     )
 
 
@@ -189,7 +193,7 @@ def machine_tables(found: Gathered) -> Iterator[Table]:
     """What differs between the machines, a table for each later result."""
     for place, (label, differences) in enumerate(found.machines):
         rows = tuple(
-            (words(d.what), words(d.then or "not recorded"), words(d.now or "not recorded"))
+            (text_cell(d.what), text_cell(d.then or "not recorded"), text_cell(d.now or "not recorded"))
             for d in differences
         )
         headings = ("what", "first result", label)
@@ -203,8 +207,8 @@ def summary_table(label: str, rows: Sequence[SummaryRow], place: int) -> Table:
     names = list(dict.fromkeys(name for row in rows for name in row.figures))
     cells = [
         (
-            words(row.test),
-            words(row.metric),
+            text_cell(row.test),
+            text_cell(row.metric),
             *(_stated(row, name) for name in names),
         )
         for row in rows
@@ -216,7 +220,7 @@ def summary_table(label: str, rows: Sequence[SummaryRow], place: int) -> Table:
 def _stated(row: SummaryRow, name: str) -> Cell:
     value = row.figures.get(name)
     if value is None:
-        return number("–", None)
+        return number_cell("–", None)
     if name == "error":  # what perf states: relative, in percent
-        return number(f"± {value:.2g} %", value)
-    return number(f"{value:g}" if name == "count" else quantity(value, row.unit), value)
+        return number_cell(f"± {value:.2g} %", value)
+    return number_cell(f"{value:g}" if name == "count" else quantity(value, row.unit), value)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from etude.surface.factors import Cell, Floats, Space
-from etude.surface.samples import Known
+from etude.surface.samples import KnownResponses
 from etude.surface.surrogates.gp_linear_mean import GpLinearMean
 from etude.surface.surrogates.process import Alone, Data, Prior, fitted
 
@@ -26,11 +26,13 @@ class Gaussian:
     prior: Prior = SMOOTH
     name: str = "gp"
 
-    def fit(self, space: Space, known: Known) -> GpLinearMean | None:
+    def fit(self, space: Space, known: KnownResponses) -> GpLinearMean | None:
         return _fitted(space, known, self.prior, self.name) if len(known.cells) >= LEAST else None
 
 
-def _fitted(space: Space, known: Known, prior: Prior, name: str, start: Floats | None = None) -> GpLinearMean:
+def _fitted(
+    space: Space, known: KnownResponses, prior: Prior, name: str, start: Floats | None = None
+) -> GpLinearMean:
     centre = float(known.log.mean())
     process = fitted(Data(space, known, known.log - centre, trend(space, known.cells)), prior, start)
 

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import linalg, optimize, special
 
 from etude.surface.factors import Cell, Floats, Space
-from etude.surface.samples import Known
+from etude.surface.samples import KnownResponses
 from etude.surface.surrogate import Predicted
 
 REFITTED = 16
@@ -63,7 +63,7 @@ class Data:
     """What a process is fitted to: `rest` is the log response less the mean function."""
 
     space: Space
-    known: Known
+    known: KnownResponses
     rest: Floats
     basis: Floats
     """Shape (samples, functions), each scaled to a coefficient of variance 1."""
@@ -193,7 +193,7 @@ def left_out(whole: Process, without: Callable[[int], Alone]) -> Predicted:
     return Predicted(np.array([float(found.log[0]) for found in each]), np.sqrt(variance))
 
 
-def widened(known: Known, left: Predicted) -> float:
+def widened(known: KnownResponses, left: Predicted) -> float:
     """Factor of standard deviations, by errors of left-out samples and Student's for their number; 1 at least."""
     squared = np.minimum(((left.log - known.log) / left.sd) ** 2, FARTHEST**2)
     freedom = BELIEVED + squared.size

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import linalg, special
 
 from etude.surface.factors import Cell, Floats, Space
-from etude.surface.samples import Known
+from etude.surface.samples import KnownResponses
 from etude.surface.surrogate import Predicted
 
 SPARE = 1.5
@@ -31,7 +31,7 @@ class Fitted:
     """A Fit."""
 
     space: Space
-    known: Known
+    known: KnownResponses
     logs: bool
     products: bool
     """Of categorical factors with others."""
@@ -108,7 +108,7 @@ class Quadratic:
     def name(self) -> str:
         return "log-quadratic" if self.logs else "quadratic"
 
-    def fit(self, space: Space, known: Known) -> Fitted | None:
+    def fit(self, space: Space, known: KnownResponses) -> Fitted | None:
         for products in (True, False):
             columns = terms(space, known.cells, products=products)
             if len(known.cells) >= columns.shape[1] and np.linalg.matrix_rank(columns) == columns.shape[1]:

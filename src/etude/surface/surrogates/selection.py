@@ -12,7 +12,7 @@ import numpy as np
 from etude.surface.distances import distance
 from etude.surface.factors import Cell, Floats, Space
 from etude.surface.plans import Learning, Lessons
-from etude.surface.samples import Known
+from etude.surface.samples import KnownResponses
 from etude.surface.surrogate import Fit, Predicted
 from etude.surface.surrogates.gaussian import Gaussian
 from etude.surface.surrogates.quadratic import Quadratic
@@ -36,7 +36,7 @@ class Candidate(Protocol):
         """By which it is asked for."""
         ...
 
-    def fit(self, space: Space, known: Known) -> Judging | None:
+    def fit(self, space: Space, known: KnownResponses) -> Judging | None:
         """As a Surrogate's."""
         ...
 
@@ -66,7 +66,7 @@ class Choice:
     fit: Judging
     judged: tuple[Judged, ...]
     """In the order of the surrogates."""
-    known: Known
+    known: KnownResponses
     """What all were fitted to."""
 
     @property
@@ -99,13 +99,13 @@ class LearningChoice(Choice):
 
 
 @dataclass(frozen=True)
-class Chosen:
+class SelectedSurrogate:
     """A Surrogate: of several, by leave-one-out error."""
 
     surrogates: tuple[Candidate, ...] = SURROGATES
     name: str = "auto"
 
-    def fit(self, space: Space, known: Known) -> Choice | None:
+    def fit(self, space: Space, known: KnownResponses) -> Choice | None:
         known = subsample(space, known)
         fits = [surrogate.fit(space, known) for surrogate in self.surrogates]
         judged = tuple(
@@ -120,7 +120,7 @@ class Chosen:
         return Choice(best, judged, known)
 
 
-def judge(name: str, fit: Judging | None, known: Known) -> Judged:
+def judge(name: str, fit: Judging | None, known: KnownResponses) -> Judged:
     """By its left-out samples."""
     if fit is None:
         return Judged(name, math.inf, math.inf, f"{len(known.cells)} samples are too few")
@@ -137,7 +137,7 @@ NEWEST = 100
 """Of them, those that came last."""
 
 
-def subsample(space: Space, known: Known, most: int = MOST, newest: int = NEWEST) -> Known:
+def subsample(space: Space, known: KnownResponses, most: int = MOST, newest: int = NEWEST) -> KnownResponses:
     """At most so many samples, in their order; all where they are no more."""
     count = len(known.cells)
     if count <= most:

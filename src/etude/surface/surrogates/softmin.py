@@ -17,7 +17,7 @@ import numpy as np
 from scipy import optimize
 
 from etude.surface.factors import Cell, Factor, Floats, Space
-from etude.surface.samples import Known
+from etude.surface.samples import KnownResponses
 from etude.surface.surrogates.gp_linear_mean import GpLinearMean
 from etude.surface.surrogates.process import Alone, Data, Prior, fitted
 
@@ -36,7 +36,7 @@ ABOVE = 0.3
 
 
 @dataclass(frozen=True, eq=False)
-class Believed:
+class CoefficientPrior:
     """Normal distributions of the coefficients before any sample."""
 
     means: Floats
@@ -78,7 +78,7 @@ class Limits:
         slopes[:, -1] = (shares * heights).sum(axis=1) - logs  # by the log of the sharpness
         return logs, slopes
 
-    def prior(self, median: float, signs: Floats) -> Believed:
+    def prior(self, median: float, signs: Floats) -> CoefficientPrior:
         """Of the coefficients; `signs` of the powers, by factor."""
         means, spreads = [median + 2 * ABOVE], [HEIGHT_SPREAD]
         for factor, sign in zip(self.space.factors, signs, strict=True):
@@ -88,7 +88,7 @@ class Limits:
             else:
                 means += [median + ABOVE, float(sign) * POWER]
                 spreads += [HEIGHT_SPREAD, POWER_SPREAD]
-        return Believed(np.array([*means, SHARPNESS]), np.array([*spreads, SHARPNESS_SPREAD]))
+        return CoefficientPrior(np.array([*means, SHARPNESS]), np.array([*spreads, SHARPNESS_SPREAD]))
 
     @cached_property
     def _design(self) -> tuple[list[Floats], list[slice]]:
@@ -112,7 +112,7 @@ class SoftMinimum:
 
     name: str = "softmin"
 
-    def fit(self, space: Space, known: Known) -> GpLinearMean | None:
+    def fit(self, space: Space, known: KnownResponses) -> GpLinearMean | None:
         if len(known.cells) < LEAST:
             return None
         limits = Limits(space)
@@ -122,8 +122,8 @@ class SoftMinimum:
 
 def _fitted(
     limits: Limits,
-    known: Known,
-    believed: Believed,
+    known: KnownResponses,
+    believed: CoefficientPrior,
     name: str,
     near: tuple[Floats, Floats] | None = None,
 ) -> GpLinearMean:
@@ -143,14 +143,16 @@ def _fitted(
 
 
 def _straight(
-    limits: Limits, believed: Believed, coefficients: Floats, cells: Sequence[Cell]
+    limits: Limits, believed: CoefficientPrior, coefficients: Floats, cells: Sequence[Cell]
 ) -> tuple[Floats, Floats]:
     """The soft minimum as a normal prior of a straight function: its mean, and its basis."""
     logs, slopes = limits.value(coefficients, cells)
     return logs - slopes @ (coefficients - believed.means), slopes * believed.spreads
 
 
-def _coefficients(limits: Limits, known: Known, believed: Believed, starts: Sequence[Floats]) -> Floats:
+def _coefficients(
+    limits: Limits, known: KnownResponses, believed: CoefficientPrior, starts: Sequence[Floats]
+) -> Floats:
     """Of highest posterior density, samples that stray counting less (soft L1)."""
     scale = np.sqrt(known.variance + ROUGH**2)
 
@@ -170,7 +172,7 @@ def _coefficients(limits: Limits, known: Known, believed: Believed, starts: Sequ
     return np.asarray(min(found, key=lambda each: float(each.cost)).x)
 
 
-def _signs(space: Space, known: Known) -> Floats:
+def _signs(space: Space, known: KnownResponses) -> Floats:
     """Whether the response rises or falls with each factor, by a straight line through all; +1 where in doubt."""
     coded = space.coded(known.cells)
     centred = np.column_stack([coded - coded.mean(axis=0)])

@@ -18,7 +18,7 @@ from etude.cluster.distributed.blocks import LEAST, Blocks, shares
 from etude.cluster.distributed.jobs import Jobs
 from etude.cluster.distributed.part import new_part, parts_of
 from etude.cluster.distributed.request import document_of, stored_request
-from etude.cluster.pool.job import TRIES, Ended
+from etude.cluster.pool.job import TRIES, JobEnd
 from etude.cluster.pool.journal import Journal
 from etude.cluster.pool.pool_config import PoolSpec
 from etude.cluster.pool.simulated import Death, SimulatedPool
@@ -146,7 +146,7 @@ class Killing(SimulatedPool):
     waits = 0
     at = 0
 
-    def ended(self, timeout_s: float | None = None) -> Sequence[Ended]:
+    def ended(self, timeout_s: float | None = None) -> Sequence[JobEnd]:
         self.waits += 1
         if self.waits == self.at:
             raise Died
@@ -233,7 +233,7 @@ def test_a_part_whose_controller_died_is_gone_on_with_where_it_has_results(
 class Silent(SimulatedPool):
     """A pool whose scheduler does not answer any more."""
 
-    def ended(self, timeout_s: float | None = None) -> Sequence[Ended]:
+    def ended(self, timeout_s: float | None = None) -> Sequence[JobEnd]:
         raise Unanswered("Slurm has not answered")
 
     def cancel(self, id: str) -> None:

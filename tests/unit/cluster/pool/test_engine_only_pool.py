@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.cluster.pool.engine_only_pool import EngineOnlyPool, unsuitable_reason
-from etude.cluster.pool.job import Ended, How, Job
+from etude.cluster.pool.job import How, Job, JobEnd
 from etude.cluster.pool.job_status import last_line
 from etude.errors import MachineRefuses
 
@@ -27,7 +27,7 @@ class Nodes:
     def __init__(self) -> None:
         self.jobs: dict[str, Job] = {}
         self.cancelled: list[str] = []
-        self.ends: list[Ended] = []
+        self.ends: list[JobEnd] = []
 
     def width(self, nodes: int = 1) -> int:
         return 1
@@ -39,7 +39,7 @@ class Nodes:
     def adopt(self, id: str, job: Job) -> None:
         self.jobs[id] = job
 
-    def ended(self, timeout_s: float | None = None) -> Sequence[Ended]:
+    def ended(self, timeout_s: float | None = None) -> Sequence[JobEnd]:
         time.sleep(0.005)
         found, self.ends = self.ends, []
         return found
@@ -57,7 +57,7 @@ class Nodes:
         return
 
     def end(self, id: str, how: How) -> None:
-        self.ends.append(Ended(id, how, None, ("n1",), "it is gone", 0.0, 1.0, 2.0))
+        self.ends.append(JobEnd(id, how, None, ("n1",), "it is gone", 0.0, 1.0, 2.0))
 
 
 class Slurm:
@@ -80,7 +80,7 @@ def job(place: Path, script: str, nodes: int = 1) -> Job:
     return Job("a job", ("/bin/sh", "-c", script), place, place, nodes)
 
 
-def one(pool: EngineOnlyPool) -> Ended:
+def one(pool: EngineOnlyPool) -> JobEnd:
     (found,) = pool.ended(30.0)
     return found
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.cluster.pool.job import Ended, How, Job
+from etude.cluster.pool.job import How, Job, JobEnd
 from etude.cluster.pool.journal import FILE, Journal
 from etude.cluster.pool.timeline import timeline
 from etude.errors import InputError, MachineRefuses
@@ -32,9 +32,9 @@ def a_job(directory: Path, number: int = 1, **changes: object) -> Job:
     return Job(**members | changes)  # type: ignore[arg-type]
 
 
-def an_end(id: str = "7", how: How = "done", **changes: object) -> Ended:
+def an_end(id: str = "7", how: How = "done", **changes: object) -> JobEnd:
     members = {"id": id, "how": how, "code": 0, "nodes": ("n1",), "why": "", "submitted_s": 10.0}
-    return Ended(**members | {"started_s": 12.0, "ended_s": 75.0} | changes)  # type: ignore[arg-type]
+    return JobEnd(**members | {"started_s": 12.0, "ended_s": 75.0} | changes)  # type: ignore[arg-type]
 
 
 def test_what_was_submitted_and_has_not_ended_is_unfinished(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_what_is_written_is_what_is_read(
         if data.draw(st.booleans()):
             journal.submitted(job, "1")
             where = tuple(data.draw(st.lists(nodes, max_size=2)))
-            ended = Ended(
+            ended = JobEnd(
                 *("1", data.draw(st.sampled_from(get_args(How))), data.draw(st.none() | st.integers(0, 255))),
                 *(where, data.draw(text), data.draw(times), data.draw(st.none() | times), data.draw(times)),
             )

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etude.cluster.pool.job import Job
-from etude.cluster.pool.job_status import Written, end, last_line, read_begun, read_end
+from etude.cluster.pool.job_status import JobStatus, end, last_line, read_begun, read_end
 from etude.cluster.pool.shell import Checks
 from etude.cluster.pool.staging import StagedJob, note, stage_job, staged_job
 from etude.errors import UsageError
@@ -22,7 +22,7 @@ from support.profiles import examples
 BARE = Checks(None)
 
 
-def ran(place: Path, *command: str, checks: Checks = BARE, **changes: object) -> tuple[int, Written | None]:
+def ran(place: Path, *command: str, checks: Checks = BARE, **changes: object) -> tuple[int, JobStatus | None]:
     job = Job(**{"name": "a", "command": command, "place": place, "directory": place} | changes)  # type: ignore[arg-type]
     stage_job(job, StagedJob("t", 1.0), checks)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.cluster.pool.job import Ended, Job, Pool
+from etude.cluster.pool.job import Job, JobEnd, Pool
 from etude.cluster.pool.simulated import Death, SimulatedPool
 from etude.errors import MachineRefuses
 
@@ -26,8 +26,8 @@ def lasting(job: Job, node: str) -> float:
     return float(job.name)
 
 
-def drained(pool: SimulatedPool) -> list[Ended]:
-    found: list[Ended] = []
+def drained(pool: SimulatedPool) -> list[JobEnd]:
+    found: list[JobEnd] = []
     while ended := pool.ended():
         found += ended
     return found

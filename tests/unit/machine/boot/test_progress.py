@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from etude.errors import InputError
 from etude.machine.boot.record import Record
-from etude.machine.boot.resume import counted, progress, too_many
+from etude.machine.boot.resume import count_boot, progress, too_many
 
 RECORD = Record(words=[], state="/s", results="/r", directory="/", environment={}, program=["x"])
 
@@ -20,7 +20,7 @@ def boots_until_stop(found: list[str], most_boots: int) -> int | None:
     """The number of the boot that is one too many."""
     record = replace(RECORD, most_boots=most_boots)
     for number, each in enumerate(found, 1):
-        record = counted(record, each)
+        record = count_boot(record, each)
         if too_many(record):
             return number
     return None

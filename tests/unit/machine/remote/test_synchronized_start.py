@@ -14,7 +14,7 @@ import pytest
 
 from etude.engine import Engine, Launch, Worker
 from etude.machine.remote.clock import Offset, measure_offset
-from etude.machine.remote.synchronized_start import ROUND_TRIPS, Beside, Part, run_together
+from etude.machine.remote.synchronized_start import ROUND_TRIPS, IdleHost, Part, run_together
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_an_engine_that_dies_fails_the_trial_and_the_others_are_cancelled(
 
 def test_so_does_one_that_only_stands_beside(engines: list[Engine]) -> None:
     under_way = parts(engines, sh(f"kill -9 {engines[2].pid}; sleep 1000"))
-    ended = run_together(under_way, [Beside("server", engines[2])])
+    ended = run_together(under_way, [IdleHost("server", engines[2])])
     assert ended.lost == ["server"]
     assert under_way[0].rows is not None
     assert under_way[0].rows[0]["cancelled"]

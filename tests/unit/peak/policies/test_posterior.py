@@ -29,7 +29,7 @@ from etude.peak.policies.posterior import answer as answer_of
 from etude.peak.search import benchmarking_time_s, search
 from etude.peak.task import Answer, Task, Trial, TrialRequest
 from etude.peak.window import Window
-from etude.results.histograms import Counted
+from etude.results.histograms import Histogram
 from support.golden import Golden
 from support.policy_simulator import Server, bend, knee, mm1, shelf, slow, task, trial
 
@@ -416,7 +416,7 @@ def test_percentiles_are_searched_for_as_means_are() -> None:
 
     def with_counts(window: Window) -> Window:
         values = np.array([0.3e9, 1.0e9]) * (window.mean_s or 0.0)
-        return replace(window, mean_s=None, latency=Counted(values.astype(np.int64), np.array([90, 10])))
+        return replace(window, mean_s=None, latency=Histogram(values.astype(np.int64), np.array([90, 10])))
 
     answer = searched(Histograms(knee, 300.0, 1), task(goal=goal))
     assert answer.kept

@@ -10,7 +10,7 @@ from etude.present.page.html import to_html
 from etude.present.page.latex import to_latex
 from etude.present.page.markdown import to_markdown
 from etude.present.page.section import Paragraphs, Picture, Section
-from etude.present.page.tables import Table, number, words
+from etude.present.page.tables import Table, number_cell, text_cell
 from support import pages
 
 FIGURE = Figure(Axis("x"), (Panel(Axis("y"), (Curve("a", (Point(1, 2), Point(2, 3))),)),))
@@ -24,7 +24,7 @@ PART = Section(
             "peak-0-trials",
             "Trials",
             ("load", "note"),
-            tuple((number(str(n), n), words(pages.SPECIALS)) for n in range(5)),
+            tuple((number_cell(str(n), n), text_cell(pages.SPECIALS)) for n in range(5)),
             0,
         ),
     ),

@@ -20,7 +20,7 @@ _PAIR = re.compile(r"(?:^|(?<= ))([A-Z][A-Za-z/:_]*)=")
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SlurmJob:
     """A job as Slurm tells of it."""
 
     id: str
@@ -48,23 +48,23 @@ class Node:
     features: frozenset[str]
 
 
-def queue(text: str) -> dict[str, Seen]:
+def queue(text: str) -> dict[str, SlurmJob]:
     """Jobs by id, of `squeue -h -o QUEUE_FORMAT`; lines that are none are passed over."""
     found = {}
     for fields in _rows(text, 6):
         id, state, nodes, started, ended, reason = fields
         if id.isdigit():
-            found[id] = Seen(id, state, reason, expand(nodes) or (), _seconds(started), _seconds(ended))
+            found[id] = SlurmJob(id, state, reason, expand(nodes) or (), _seconds(started), _seconds(ended))
     return found
 
 
-def job(text: str) -> Seen | None:
+def job(text: str) -> SlurmJob | None:
     """Of `scontrol -o show job ID`; None where it is none. What a user wrote (a comment) stands behind all of this."""
     pairs = _pairs(text)
     if not pairs.get("JobId", "").isdigit() or not pairs.get("JobState"):
         return None
     reason = pairs.get("Reason", "").strip()
-    return Seen(
+    return SlurmJob(
         pairs["JobId"],
         pairs["JobState"].strip(),
         reason,
@@ -85,13 +85,13 @@ def nodes(text: str) -> tuple[Node, ...]:
     return tuple(found)
 
 
-def accounted_jobs(text: str) -> Seen | None:
+def accounted_jobs(text: str) -> SlurmJob | None:
     """The last of `sacct -n -P -X -o ACCOUNTING_FORMAT`: of a job that was requeued, its last run."""
     last = None
     for id, state, code, started, ended, nodes_of in _rows(text, 6):
         if id.isdigit() and state:
             where = () if nodes_of == "None assigned" else expand(nodes_of) or ()
-            last = Seen(id, state.split()[0], "", where, _seconds(started), _seconds(ended), _code(code))
+            last = SlurmJob(id, state.split()[0], "", where, _seconds(started), _seconds(ended), _code(code))
     return last
 
 

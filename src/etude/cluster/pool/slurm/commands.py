@@ -11,7 +11,7 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 
-from etude.cluster.pool.slurm.answers import ACCOUNTING_FORMAT, NODE_FORMAT, QUEUE_FORMAT, Node, Seen
+from etude.cluster.pool.slurm.answers import ACCOUNTING_FORMAT, NODE_FORMAT, QUEUE_FORMAT, Node, SlurmJob
 from etude.cluster.pool.slurm.answers import accounted_jobs as read_accounted
 from etude.cluster.pool.slurm.answers import job as read_job
 from etude.cluster.pool.slurm.answers import nodes as read_nodes
@@ -70,7 +70,7 @@ class Slurm:
             raise Unanswered(f"sbatch said {answer.strip()[:200]!r} in place of a job's number")
         return id
 
-    def queue(self) -> dict[str, Seen]:
+    def queue(self) -> dict[str, SlurmJob]:
         """All jobs of this user, ended ones as well until Slurm forgets them: one call, however many they are."""
         words = ["squeue", "-h", "-t", "all", "-u", str(os.getuid()), "-o", QUEUE_FORMAT]
         return read_queue(self.ask(words))
@@ -82,7 +82,7 @@ class Slurm:
         # A submission that was refused at once is in the list as well, ended before it began.
         return max((seen.id for seen in found if seen.reason != "BadConstraints"), key=int, default=None)
 
-    def job(self, id: str) -> Seen | None:
+    def job(self, id: str) -> SlurmJob | None:
         """All that Slurm knows of it; None once it has forgotten it."""
         try:
             return read_job(self.ask(["scontrol", "-o", "show", "job", id]))
@@ -91,7 +91,7 @@ class Slurm:
         except MachineRefuses:
             return None
 
-    def accounted(self, id: str) -> Seen | None:
+    def accounted(self, id: str) -> SlurmJob | None:
         """What slurmdbd remembers of it; None where there is no accounting."""
         try:
             words = ["sacct", "-n", "-P", "-X", "-j", id, "-o", ACCOUNTING_FORMAT]

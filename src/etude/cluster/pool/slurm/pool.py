@@ -13,12 +13,12 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from etude.cluster.pool.job import Ended, How, Job
-from etude.cluster.pool.job_status import SCRIPT, Written, by_itself, end, read_begun
+from etude.cluster.pool.job import How, Job, JobEnd
+from etude.cluster.pool.job_status import SCRIPT, JobStatus, by_itself, end, read_begun
 from etude.cluster.pool.pool_config import PoolSpec
 from etude.cluster.pool.shell import Checks
 from etude.cluster.pool.slurm import states
-from etude.cluster.pool.slurm.answers import Node, Seen
+from etude.cluster.pool.slurm.answers import Node, SlurmJob
 from etude.cluster.pool.slurm.commands import Slurm, Unanswered, is_unanswered
 from etude.cluster.pool.slurm.hostlist import expand
 from etude.cluster.pool.staging import StagedJob, note, stage_job, staged_job
@@ -166,7 +166,7 @@ class SlurmPool:
         before = staged_job(job.place)
         self._follow(id, job, before.submitted_s if before else self._clock())
 
-    def ended(self, timeout_s: float | None = None) -> Sequence[Ended]:
+    def ended(self, timeout_s: float | None = None) -> Sequence[JobEnd]:
         """See `Pool`. Raises MachineRefuses where Slurm is silent for too long; jobs go on and can be adopted."""
         until = None if timeout_s is None else self._clock() + timeout_s
         while self._followed:
@@ -215,7 +215,7 @@ class SlurmPool:
                 lost = error
         raise is_unanswered(lost, ANSWER_S)
 
-    def _look(self) -> list[Ended]:
+    def _look(self) -> list[JobEnd]:
         """What has ended since the last look."""
         ends = [self._done(id) for id in tuple(self._followed)]
         now = self._clock()
@@ -228,13 +228,13 @@ class SlurmPool:
             raise is_unanswered(self._silent[1], ANSWER_S)
         return found
 
-    def _done(self, id: str) -> Ended | None:
+    def _done(self, id: str) -> JobEnd | None:
         """A job that says that it succeeded, or that its node could not run it. A failure may be Slurm's doing: that
         is told by its own word."""
         written = end(self._followed[id].job.place)
         return None if written is None or written.how == "failed" else self._by_itself(id, written)
 
-    def _asked(self, now: float) -> list[Ended | None]:
+    def _asked(self, now: float) -> list[JobEnd | None]:
         if not self._followed:
             return []
         self._asked_s = now
@@ -245,13 +245,13 @@ class SlurmPool:
             return []
         self._silent = None
         busy = any(seen[id].state in states.RUNNING for id in self._followed if id in seen)
-        ends: list[Ended | None] = []
+        ends: list[JobEnd | None] = []
         for id in tuple(self._followed):
             with suppress(Unanswered):  # what is asked further of one job is asked again at the next look
                 ends.append(self._judged(id, seen.get(id), now, busy))
         return ends
 
-    def _judged(self, id: str, seen: Seen | None, now: float, busy: bool) -> Ended | None:
+    def _judged(self, id: str, seen: SlurmJob | None, now: float, busy: bool) -> JobEnd | None:
         followed = self._followed[id]
         if seen is None:
             return self._forgotten(id, now)
@@ -273,7 +273,7 @@ class SlurmPool:
             self._slurm.cancel(id, 0.0)
         return self._by_slurm(id, seen, *how)
 
-    def _waiting(self, id: str, seen: Seen, now: float, busy: bool) -> Ended | None:
+    def _waiting(self, id: str, seen: SlurmJob, now: float, busy: bool) -> JobEnd | None:
         followed = self._followed[id]
         why = states.is_held(seen.reason)
         if why is None:
@@ -287,7 +287,7 @@ class SlurmPool:
         self._slurm.cancel(id, 0.0)
         return self._by_slurm(id, seen, "held", f"{why} ({seen.reason}); it was withdrawn")
 
-    def _forgotten(self, id: str, now: float) -> Ended | None:
+    def _forgotten(self, id: str, now: float) -> JobEnd | None:
         """Slurm knows nothing of it any more."""
         followed = self._followed[id]
         written = end(followed.job.place)
@@ -300,18 +300,18 @@ class SlurmPool:
         if seen is not None and how is not None:
             return self._by_slurm(id, seen, *how)
         why = "Slurm has forgotten it, and it has not written its end: something ended it"
-        return self._by_slurm(id, Seen(id, "UNKNOWN"), "node-lost", why)
+        return self._by_slurm(id, SlurmJob(id, "UNKNOWN"), "node-lost", why)
 
     def _waited_for_files(self, followed: _Followed, now: float) -> bool:
         followed.gone_since = now if followed.gone_since is None else followed.gone_since
         return now - followed.gone_since >= SHARED_S
 
-    def _by_itself(self, id: str, written: Written) -> Ended:
+    def _by_itself(self, id: str, written: JobStatus) -> JobEnd:
         followed = self._followed.pop(id)
         nodes = expand(written.nodes) or (written.nodes,)
         return by_itself(id, followed.job, written, nodes, followed.submitted_s)
 
-    def _by_slurm(self, id: str, seen: Seen, how: How, why: str) -> Ended:
+    def _by_slurm(self, id: str, seen: SlurmJob, how: How, why: str) -> JobEnd:
         followed = self._followed.pop(id)
         written = read_begun(followed.job.place)
         nodes = (expand(written.nodes) or () if written else ()) or seen.nodes
@@ -320,6 +320,6 @@ class SlurmPool:
         ended_s = min(seen.ended_s, now) if seen.ended_s is not None and how != "held" else now
         where = f" ({', '.join(nodes)})" if how == "node-lost" and nodes else ""
         code = seen.code if how in ("done", "failed") else None
-        return Ended(
+        return JobEnd(
             id, how, code, nodes, f"{why}{where}", followed.submitted_s, started, max(ended_s, started or 0.0)
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from etude.cluster.pool.job import How
 from etude.cluster.pool.job_status import REFUSALS
-from etude.cluster.pool.slurm.answers import Seen
+from etude.cluster.pool.slurm.answers import SlurmJob
 
 WAITING = frozenset(("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "RESV_DEL_HOLD"))
 RUNNING = frozenset(("RUNNING", "COMPLETING", "SIGNALING", "STAGE_OUT"))
@@ -62,7 +62,7 @@ def is_stuck(reason: str) -> bool:
     return reason.startswith((*_PATIENT, *_LIMITS))
 
 
-def end_of_state(seen: Seen) -> tuple[How, str] | None:
+def end_of_state(seen: SlurmJob) -> tuple[How, str] | None:
     """How a job has ended by Slurm's account, and why; None while it waits or runs."""
     if seen.state in WAITING or seen.state in RUNNING:
         return None

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from etude.errors import EDITED
-from etude.peak.harnesses.load_report import LoadReport, Run, Unreadable, bounded_text, counted, excerpt
+from etude.peak.harnesses.load_report import LoadReport, Run, Unreadable, bounded_text, excerpt, histogram_of
 from etude.peak.window import Window
 
 NEEDS = "fio"
@@ -82,7 +82,7 @@ class Fio:
         sum_ns = now.sum_ns - before.sum_ns
         bins = {ns: count - before.bins.get(ns, 0) for ns, count in now.bins.items()}
         left = sorted((ns, count) for ns, count in bins.items() if count > 0)
-        latency = counted(
+        latency = histogram_of(
             np.array([ns for ns, _ in left], dtype=float), np.array([c for _, c in left], dtype=np.int64)
         )
         window = Window(

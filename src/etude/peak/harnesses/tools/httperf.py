@@ -14,7 +14,7 @@ import numpy as np
 
 from etude.peak.harnesses.load_report import LoadReport, Run, Unreadable, bounded_text, excerpt
 from etude.peak.window import Window
-from etude.results.histograms import Counted
+from etude.results.histograms import Histogram
 
 NEEDS = "httperf"
 SPINS = True
@@ -70,13 +70,13 @@ class Httperf:
         return [LoadReport(window, sent, None, refused)]
 
 
-def histogram(text: str) -> Counted | None:
+def histogram(text: str) -> Histogram | None:
     """Of the lifetimes of connections: each class counts as its upper end. None where it was not asked for."""
     found = [(float(ms), int(count)) for ms, count in _CLASS.findall(text)]
     if not found:
         return None
     upper = (np.array([ms for ms, _ in found]) + 0.5) * 1e6
-    return Counted(upper.astype(np.int64), np.array([count for _, count in found], dtype=np.int64))
+    return Histogram(upper.astype(np.int64), np.array([count for _, count in found], dtype=np.int64))
 
 
 reader = Httperf

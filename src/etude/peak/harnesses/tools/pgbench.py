@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from etude.peak.harnesses.load_report import LoadReport, Run, Unreadable, counted
+from etude.peak.harnesses.load_report import LoadReport, Run, Unreadable, histogram_of
 from etude.peak.window import Window
 
 NEEDS = "{log}"
@@ -106,7 +106,7 @@ class Pgbench:
             done,
             len(inside) - done,
             float(latencies.mean()) * 1e-6 if done else None,
-            counted(latencies * 1e3),
+            histogram_of(latencies * 1e3),
         )
         return LoadReport(window, len(inside), busy * 1e-6)
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from etude.peak.harnesses.load_report import LoadReport, Run, Unreadable, bounded_text, excerpt
 from etude.peak.window import Window
-from etude.results.histograms import Counted
+from etude.results.histograms import Histogram
 
 NEEDS = "sysbench"
 SPINS = False
@@ -75,14 +75,14 @@ class Sysbench:
         return LoadReport(Window(lasted, due, done, failed, mean_s, latency), done + failed)
 
 
-def histogram(report: str, done: int) -> Counted | None:
+def histogram(report: str, done: int) -> Histogram | None:
     """That of a report; None where it has none, or one that is of more than this report's events."""
     found = [(float(ms), int(count)) for ms, count in _CLASS.findall(report)]
     counts = np.array([count for _, count in found], dtype=np.int64)
     if not found or int(counts.sum()) != done:
         return None
     values = np.array([max(round(ms * 1e6), 1) for ms, _ in found], dtype=np.int64)
-    return Counted(values, counts)
+    return Histogram(values, counts)
 
 
 def checkpoints(run: Run) -> str:

@@ -48,7 +48,7 @@ def disturbed_trials(known: Sequence[Evidence]) -> list[Evidence]:
         quiet = [each for each in group if not each.stolen]
         off = [e for e in group if quiet and e.stolen and slower_trials(e, quiet[-1])]
         found += off
-        group = without(group, off)
+        group = all_but(group, off)
         if len(group) < 3:
             continue
         *others, slowest = group
@@ -58,7 +58,7 @@ def disturbed_trials(known: Sequence[Evidence]) -> list[Evidence]:
     return found
 
 
-def without(known: Sequence[Evidence], dropped: Sequence[Evidence]) -> list[Evidence]:
+def all_but(known: Sequence[Evidence], dropped: Sequence[Evidence]) -> list[Evidence]:
     """All but these."""
     orders = {each.order for each in dropped}
     return [each for each in known if each.order not in orders]
@@ -81,7 +81,7 @@ def ends(known: Sequence[Evidence]) -> tuple[float | None, float | None]:
 def unconfirmed_loads(known: Sequence[Evidence]) -> list[tuple[float, str]]:
     """Loads that need another trial before an answer may rest on them, and why. The load that is too much comes first:
     the other then shows whether it has left a mark."""
-    kept = without(known, disturbed_trials(known))
+    kept = all_but(known, disturbed_trials(known))
     fine, too_much = ends(kept)
     found = []
     for load in (too_much, fine):

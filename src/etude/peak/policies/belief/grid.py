@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from etude.peak.policies.belief.confirmation import without
+from etude.peak.policies.belief.confirmation import all_but
 from etude.peak.policies.belief.curves import CAP, Floats, family
 from etude.peak.policies.belief.evidence import Evidence, between_trial_variance
 from etude.peak.policies.belief.modes import slower_ones
@@ -148,7 +148,7 @@ def posterior_of(task: Task, known: Sequence[Evidence]) -> Belief:
 @lru_cache(maxsize=16)
 def _believed(lowest: float, highest: float, seed: Seed, known: tuple[Evidence, ...]) -> Belief:
     low, high = math.log(lowest) - MARGIN, math.log(highest) + MARGIN
-    tau = between_trial_variance(without(known, slower_ones(known)))
+    tau = between_trial_variance(all_but(known, slower_ones(known)))
     for _ in range(_DEEPEST):
         belief = _on(low, high, seed, known, tau)
         step = belief.log_peak[1] - belief.log_peak[0]

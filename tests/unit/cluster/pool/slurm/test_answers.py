@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.cluster.pool.slurm import answers
-from etude.cluster.pool.slurm.answers import Seen
+from etude.cluster.pool.slurm.answers import SlurmJob
 
 QUEUE = """\
 2|FAILED|n3|1795389327|1795389327|NonZeroExitCode
@@ -43,13 +43,13 @@ ACCOUNTED = """\
 def test_squeue_tells_of_each_job() -> None:
     seen = answers.queue(QUEUE)
     assert list(seen) == ["2", "8", "12", "3", "1"]
-    assert seen["1"] == Seen("1", "RUNNING", "None", ("n1", "n2"), 1795389327.0, 1826925327.0)
+    assert seen["1"] == SlurmJob("1", "RUNNING", "None", ("n1", "n2"), 1795389327.0, 1826925327.0)
     assert seen["12"].reason == "ReqNodeNotAvail, UnavailableNodes:n3"
     assert seen["3"].started_s is None
 
 
 def test_scontrol_is_believed_and_not_a_comment_within_it() -> None:
-    assert answers.job(JOB) == Seen(
+    assert answers.job(JOB) == SlurmJob(
         "1", "TIMEOUT", "TimeLimit", ("n1", "n2"), 1795389327.0, 1795389356.0, None
     )
     assert answers.job("slurm_load_jobs error: Invalid job id specified") is None
@@ -70,7 +70,7 @@ def test_sinfo_tells_which_nodes_would_run_a_job() -> None:
 
 
 def test_sacct_tells_of_the_last_run() -> None:
-    assert answers.accounted_jobs(ACCOUNTED) == Seen(
+    assert answers.accounted_jobs(ACCOUNTED) == SlurmJob(
         "1", "CANCELLED", "", ("n1",), 1795389400.0, 1795389456.0
     )
     assert answers.accounted_jobs("") is None
@@ -92,7 +92,7 @@ seconds = st.none() | st.integers(0, 10**11).map(float)
 @given(
     st.lists(
         st.builds(
-            Seen,
+            SlurmJob,
             st.integers(1, 10**9).map(str),
             words,
             st.text(st.characters(exclude_categories=("C", "Z")), max_size=20),
@@ -104,7 +104,7 @@ seconds = st.none() | st.integers(0, 10**11).map(float)
         max_size=6,
     )
 )
-def test_what_squeue_wrote_is_what_is_read(jobs: list[Seen]) -> None:
+def test_what_squeue_wrote_is_what_is_read(jobs: list[SlurmJob]) -> None:
     def shown(time: float | None) -> str:
         return "N/A" if time is None else f"{time:.0f}"
 

@@ -10,7 +10,7 @@ from subprocess import CompletedProcess, TimeoutExpired
 
 import pytest
 
-from etude.cluster.pool.job import Ended, Job
+from etude.cluster.pool.job import Job, JobEnd
 from etude.cluster.pool.pool_config import PoolSpec
 from etude.cluster.pool.slurm.commands import Slurm, Unanswered
 from etude.cluster.pool.slurm.pool import ANSWER_S, SHARED_S, SlurmPool
@@ -97,7 +97,7 @@ def write_end(job: Job, how: str, code: int | None = 0, why: str = "") -> None:
     (job.place / "end.json").write_text(json.dumps(members))
 
 
-def only(ends: Sequence[Ended]) -> Ended:
+def only(ends: Sequence[JobEnd]) -> JobEnd:
     (end,) = ends
     return end
 

@@ -4,7 +4,7 @@ import pytest
 
 from etude.cluster.pool.job import ELSEWHERE, How
 from etude.cluster.pool.slurm import states
-from etude.cluster.pool.slurm.answers import Seen
+from etude.cluster.pool.slurm.answers import SlurmJob
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ from etude.cluster.pool.slurm.answers import Seen
     ],
 )
 def test_a_final_state_is_an_end(state: str, reason: str, code: int | None, how: How) -> None:
-    found = states.end_of_state(Seen("1", state, reason, (), None, None, code))
+    found = states.end_of_state(SlurmJob("1", state, reason, (), None, None, code))
     assert found is not None
     assert found[0] == how
     assert bool(found[1]) == (how != "done")
@@ -39,7 +39,7 @@ def test_a_final_state_is_an_end(state: str, reason: str, code: int | None, how:
 
 @pytest.mark.parametrize("state", sorted(states.WAITING | states.RUNNING))
 def test_what_waits_or_runs_has_not_ended(state: str) -> None:
-    assert states.end_of_state(Seen("1", state)) is None
+    assert states.end_of_state(SlurmJob("1", state)) is None
 
 
 def test_a_node_that_cannot_run_it_says_nothing_of_the_job() -> None:
