@@ -31,7 +31,7 @@ DESIGN_STUDY = {
     "drift +0.2%/trial, cv5": (96.2, 12),
     "warm-up first trial +100%, cv3": (96.6, 11),
 }
-"""Coverage in % and trials made (the one set aside included), as found by the study that chose the rule."""
+"""Coverage in % and trials made (the one excluded included), as found by the study that chose the rule."""
 
 DESIGN_REPLICATIONS = 20_000
 MEDIAN_DRAWS = 400_000
@@ -40,12 +40,12 @@ NORMAL_CVS = (0.02, 0.025, 0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.10, 0.12, 0.15,
 
 INTRODUCTION = """## 1. The mean, stopped by MeanPrecision
 
-The first trial is set aside, at least 10 and at most 50 are kept, the aim is a half width below 5 % of
+The first trial is excluded, at least 10 and at most 50 are kept, the aim is a half width below 5 % of
 the mean at 95 %. Coverage in % (kept trials on average). "plain" is the rule with factor 1.00, "rule"
 with the factor of the code, "rule, n_eff-1" the same with n_eff-1 instead of n-1 degrees of freedom.
 "unfinished" is the share that reached 50 trials. "median" is what the order-statistic interval of the
 median covers in the first 4000 of the same stopped series, in brackets the share of those that are worth
-too few independent trials for one. "study" is the coverage (trials, counting the one set aside)
+too few independent trials for one. "study" is the coverage (trials, counting the one excluded)
 that the design study behind this rule found with its own code and seeds; "≠" marks a difference of more
 than three standard errors of the two simulations. The true value is that of a steady trial; under drift
 it is the mean of the trials made.

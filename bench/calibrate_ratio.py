@@ -22,7 +22,7 @@ TARGETS = (0.02, 0.05)
 MACHINE_NOISES = (0.005, 0.01, 0.02, 0.03)
 TRUE_RATIO = 1.05
 BEYOND = 3.0  # a factor larger than anyone would pay for
-BLOCKS = 51  # the first is set aside, 50 is the rule's most
+BLOCKS = 51  # the first is excluded, 50 is the rule's most
 
 UNLIKE = (
     ("normal cv 2 % and 8 %", normal(0.02), normal(0.08)),
@@ -35,7 +35,7 @@ UNLIKE = (
 
 INTRODUCTION = """## 2. Ratios, stopped by RatioPrecision
 
-Two tests run in blocks of one trial each, in random order; the first block is set aside, at least 10
+Two tests run in blocks of one trial each, in random order; the first block is excluded, at least 10
 and at most 50 are kept; the rule stops when the half width of the logarithm of the ratio of means is below
 log(1 + target). Noise and machine act on every trial; a machine keeps its pace per trial for as long as
 the rule goes on.
@@ -49,7 +49,7 @@ coverage leaves. "1.05" is what is covered when the second test takes 1.05 times
 
 UNREACHED = """At the limit, or far above it: alternating speeds ("period 2") put the log ratios at two values, and
 the few pairs of a short series fall on one side often enough to look narrow. A warm-up longer than the
-block set aside is conservative: its outsized first pairs widen everything after them.
+block excluded is conservative: its outsized first pairs widen everything after them.
 """
 
 
@@ -220,7 +220,7 @@ def _covers(ratio: Callable[[Floats, Floats], Ratio], base: Floats, other: Float
 
 
 def _blocks(case: Case, rng: Generator, replications: int, *, tests: int = 2, blocks: int = BLOCKS) -> Floats:
-    """Shape (tests, replications, blocks-1): the first block is set aside."""
+    """Shape (tests, replications, blocks-1): the first block is excluded."""
     return in_blocks(rng, case.draw(rng, replications, blocks * tests), tests)[..., 1:]
 
 

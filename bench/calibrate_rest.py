@@ -118,7 +118,7 @@ def _noise_floor(rng: Generator, replications: int) -> list[str]:
             held += floor is not None and observed <= np.log1p(floor)
         rows.append([str(known), str(pairs), share(held / replications, replications)])
     return [
-        "Noise floor: share of identical tests whose ratio stays within it:",
+        "A/A noise: share of identical tests whose ratio stays within it:",
         "",
         *table(["A/A pairs", "pairs compared", "share"], rows),
     ]

@@ -16,8 +16,8 @@ from numpy.random import Generator
 from scipy.stats import ttest_ind
 
 from calibrate_tables import paragraph, share, table
-from etude.experiment.ask import LEAST_S, MAXIMUM, MINIMUM
-from etude.report.warnings import Thresholds, series_warnings
+from etude.analysis.warnings import Thresholds, series_warnings
+from etude.experiment.plan_defaults import LEAST_S, MAXIMUM, MINIMUM
 from etude.results.series import Column, Series
 from etude.stats.factors import MEAN_FACTORS, factor_for
 from etude.stats.series import normal
@@ -121,7 +121,7 @@ def _cells(rng: Generator, replications: int, pace: Pace, length_s: float, truth
 def _drawn(
     rng: Generator, replications: int, pace: Pace, length_s: float, maximum: int
 ) -> tuple[Floats, Floats]:
-    """Trials after the one that is set aside, a row a series, and the pace of each."""
+    """Trials after the one that is excluded, a row a series, and the pace of each."""
     paces = pace(rng, replications, length_s * np.arange(maximum + 1))[:, 1:]
     return paces * normal(CV)(rng, replications, maximum), paces
 

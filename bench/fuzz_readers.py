@@ -17,16 +17,24 @@ from rows import ROOT
 
 sys.path.insert(0, str(ROOT / "tests"))
 
+from etude.analysis.gate import parse_bound
+from etude.analysis.predicate import read_predicate
 from etude.cli.getstats import main as getstats
 from etude.cli.main import main as etude
+from etude.cluster.pool.slurm import answers
+from etude.cluster.pool.slurm.hostlist import expand
+from etude.cluster.pool.spec import read_pool
 from etude.errors import EDITED, EtudeError
 from etude.experiment.shell_syntax import shell_syntax
 from etude.experiment.sweep import parse_parameter
-from etude.iolab.lab import begun
+from etude.iolab.lab import read_lab
+from etude.machine.remote.hosts import read_hosts
+from etude.machine.resources import ledger
 from etude.patterns import PatternError, compile_pattern
+from etude.peak.harnesses.harness_text import read_value
+from etude.peak.harnesses.load_report import Run, Unreadable
+from etude.peak.harnesses.readers import TOOLS, Figures, OfTool, Place, Windows, by_expression, by_path
 from etude.probes.executables import parse_output
-from etude.report.failing import parse_bound
-from etude.report.predicated import read_predicate
 from etude.results.histograms import encode
 from etude.results.windows import parse_window
 from etude.script import checkpoint
@@ -35,15 +43,7 @@ from etude.script.parse import parse_text
 from etude.script.state import Interleave, Loop, Party, Running, Scope, State
 from etude.stats.expression import ExpressionError, compile_expression
 from etude.store.content import read_content
-from etude.testbed.remote.hosts import read_hosts
-from etude.testbed.resources import ledger
 from etude.units.parsing import MILLISECOND, ONE, QuantityError, bandwidth, duration, rate, share, size
-from etude.workbench.harnesses.harness_text import read_value
-from etude.workbench.harnesses.readers import TOOLS, Figures, OfTool, Place, Windows, by_expression, by_path
-from etude.workbench.harnesses.reading import Run, Unreadable
-from etude.workbench.pool.slurm import answers
-from etude.workbench.pool.slurm.hostlist import expand
-from etude.workbench.pool.spec import read_pool
 from golden import reading
 from golden.corpus import stored
 from support.places import DATA
@@ -95,7 +95,7 @@ def amount(text: str) -> object:
 
 
 def slurm(text: str) -> object:
-    told = (answers.queue, answers.job, answers.nodes, answers.accounted, expand)
+    told = (answers.queue, answers.job, answers.nodes, answers.accounted_jobs, expand)
     return [each(text) for each in told]
 
 
@@ -258,7 +258,7 @@ READERS: Sequence[Reader] = (
     Reader("pools", read_pool, ("slurm,partition=bench,time=30m,python=/opt/python", "local")),
     Reader("pool files", lambda path: read_pool(str(path)), (POOL,), files=True),
     Reader("hosts", read_hosts, (HOSTS,), files=True),
-    Reader("labs", lambda path: begun(path.parent), (LAB,), files=True),
+    Reader("labs", lambda path: read_lab(path.parent), (LAB,), files=True),
     Reader("ledgers", ledger.read, (LEDGER,), files=True),
     Reader("results", reading.results, inputs("bench/*", "run/*"), files=True),
     Reader("searches", reading.search, inputs("peak/*"), files=True),

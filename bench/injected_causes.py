@@ -46,10 +46,10 @@ from disturbances import (
     with_swap,
     writer,
 )
-from etude.report.judging import Judging
-from etude.report.reading import read_subject
-from etude.report.subject import Subject
-from etude.report.verdict import verdict
+from etude.analysis.load_subject import read_subject
+from etude.analysis.subject import Subject
+from etude.analysis.verdict import verdict
+from etude.analysis.verdict_options import VerdictOptions
 
 SLEPT, COMPUTED = r"^for [^;]* it neither ran nor waited", r"^it used [^;]* itself"
 UNEXPLAINED = rf"^$|^nothing in the monitor|{SLEPT}|{COMPUTED}"
@@ -119,7 +119,7 @@ def told(results: Path) -> dict[int, str]:
     """The explanations of outliers, by trial; empty of one that has none."""
     subject = read_subject(str(results))
     assert isinstance(subject, Subject)
-    found = verdict(subject, None, Judging(every_outlier=True)).every
+    found = verdict(subject, None, VerdictOptions(every_outlier=True)).every
     apart = {trial: "" for each in found if each.kind == "outliers" for trial in each.trials}
     return apart | {
         trial: each.text.partition("): ")[2]

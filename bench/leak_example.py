@@ -18,10 +18,10 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
-from etude.report.verdict import Verdict, verdict
+from etude.analysis.verdict import Verdict, verdict
+from etude.machine.snapshot import cpu_ticks
 from etude.results.reader import load_results
 from etude.stats.leak import leak
-from etude.testbed.snapshot import cpu_ticks
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "leak"
 ETUDE = Path(sys.executable).with_name("etude")

@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
+from etude.peak.harnesses.tools.httperf import histogram
 from etude.program import engine_path
-from etude.results.histograms import Counted, decode
-from etude.workbench.harnesses.tools.httperf import histogram
+from etude.results.histograms import Histogram, decode
 from rows import BUILD, ROOT, Row
 
 STALL_S, PERIOD_S = 0.1, 1.0
@@ -64,7 +64,7 @@ def error_s(share: float, *, period_s: float, requests: float) -> float:
     return math.sqrt(share * (1 - share) / requests) * period_s
 
 
-def percentile_s(found: Sequence[Counted], share: float) -> float:
+def percentile_s(found: Sequence[Histogram], share: float) -> float:
     """Of several histograms together."""
     values = np.concatenate([each.values for each in found])
     counts = np.concatenate([each.counts for each in found])
@@ -107,7 +107,7 @@ def known_server() -> Iterator[int]:
             process.terminate()
 
 
-def httperf(port: int, seconds: int) -> Counted:
+def httperf(port: int, seconds: int) -> Histogram:
     """What it says of a connection a request: it spins on a CPU of its own, and sends by the clock."""
     command = ["httperf", "--hog", "--server", "127.0.0.1", "--port", str(port), "--uri", "/"]
     command += [f"--rate={RATE:g}", f"--num-conns={int(RATE * seconds)}", "--num-calls=1", "-v", "-v"]
@@ -216,7 +216,7 @@ def fio(mount: Path, seconds: int) -> float:
 # --- both --------------------------------------------------------------------------------------------
 
 
-def offered(target: Sequence[str], seconds: int) -> list[Counted]:
+def offered(target: Sequence[str], seconds: int) -> list[Histogram]:
     """The histograms of all windows, and of what was drained."""
     command = [
         engine_path(),

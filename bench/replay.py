@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from etude.iotrace.read import read_trace
+from etude.iotrace.reader import read_trace
 from own_filesystem import own_filesystem
 from recording import version
 from replay_fio import fio_row

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from etude.iotrace.calls import READS
 from etude.iotrace.files import files_of, processes_of
 from etude.iotrace.profile import transfers
-from etude.iotrace.read import Trace, Whole
+from etude.iotrace.reader import Trace, Whole
 from replay_pairs import fine
 from replay_programs import Workload
 from replay_steps import Place, failed, original

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from etude.iotrace.read import Whole, read_trace
+from etude.iotrace.reader import Whole, read_trace
 from replay_fio import NS_PER_TICK, Log, Move, log_of, moved, play, stage
 from replay_programs import Size, tar
 from replay_steps import Place, made_roll, original, recorder, replayed, settle

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from etude.iotrace.read import Trace, read_trace
+from etude.iotrace.reader import Trace, read_trace
 from replay_programs import Size, Workload, made
 from replay_steps import Place, Said, original, whole_way
 from rows import Row

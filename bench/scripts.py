@@ -28,7 +28,7 @@ CHECK = """
 import json, sys, time
 from etude.cli.run import _told
 from etude.script.run import read_script
-import etude.stats.predicate, etude.stats.expression, etude.report.getstats.options
+import etude.stats.predicate, etude.stats.expression, etude.analysis.getstats.options
 
 def check():
     start = time.perf_counter()

@@ -15,11 +15,11 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from etude.store.adding import Origin, _members, _row, _said
+from etude.store.column_encoding import key, to_us
 from etude.store.content import Content, Point
 from etude.store.database import Store
 from etude.store.entry import Machine
-from etude.store.packed import key, to_us
+from etude.store.insert import Origin, _members, _row, _said
 from etude.store.place import engine_of, url_of
 from etude.store.schema import METADATA, entry, result, tag
 from rows import BUILD, ROOT, Row, interleave, ratios, spread

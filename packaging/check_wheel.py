@@ -40,9 +40,9 @@ def faults(wheel: Path) -> list[str]:
             if not any(entry.endswith(f"share/etude/examples/{name}") for entry in names):
                 found.append(f"examples/{name} is missing")
         found += [
-            f"etude/report/page/assets/{name} is missing"
+            f"etude/present/page/assets/{name} is missing"
             for name in PAGE
-            if f"etude/report/page/assets/{name}" not in names
+            if f"etude/present/page/assets/{name}" not in names
         ]
         found += [f"{name} does not belong there" for name in archive.namelist() if name.endswith(".so")]
     return found

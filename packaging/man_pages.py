@@ -98,11 +98,11 @@ def without_stray_requests(text: str) -> str:
 
 
 if __name__ == "__main__":
+    from etude.analysis.getstats.options import USAGE
     from etude.cli.examples import example_lines
     from etude.cli.graphit import USAGE as GRAPHIT
     from etude.cli.verb_parsers import build_parser
     from etude.cli.verbs import ENGINE_VERBS
-    from etude.report.getstats.options import USAGE
 
     os.environ["COLUMNS"] = "100"  # the same pages, whatever terminal they are made on
     directory, release = Path(sys.argv[1]), metadata.version("etude")

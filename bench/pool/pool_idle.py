@@ -33,8 +33,8 @@ OF_TEST = frozenset(("sh", "unshare"))
 CONTROLLER = """
 import sys
 from pathlib import Path
-from etude.workbench.pool.job import Job
-from etude.workbench.pool.spec import open_pool, read_pool
+from etude.cluster.pool.job import Job
+from etude.cluster.pool.spec import open_pool, read_pool
 
 base = Path(sys.argv[1])
 with open_pool(read_pool("slurm"), base) as pool:

@@ -15,15 +15,15 @@ import numpy as np
 from peak_searches import TASK, Counted
 from surface_searches import server
 
-from etude.workbench.harnesses.surfaces import SURFACES, SimulatedSurface
-from etude.workbench.policies.registry import DEFAULT, policy
-from etude.workbench.pool.job import Job
-from etude.workbench.pool.simulated import SimulatedPool
-from etude.workbench.search import search
-from etude.workbench.surfaces.factors import Cell, Space
-from etude.workbench.surfaces.mapping import Enough, Rules, Visit, Wait, as_predicted, decide
-from etude.workbench.surfaces.peaks import Shapes, sample_of, shapes_after, task_of
-from etude.workbench.surfaces.samples import Sample
+from etude.cluster.pool.job import Job
+from etude.cluster.pool.simulated import SimulatedPool
+from etude.peak.policies.registry import DEFAULT, policy
+from etude.peak.search import search
+from etude.surface.factors import Cell, Space
+from etude.surface.next_configuration import MapComplete, Rules, Visit, Wait, as_predicted, decide
+from etude.surface.peaks import Shapes, sample_of, shapes_after, task_of
+from etude.surface.samples import Sample
+from etude.surface.simulated import SURFACES, SimulatedSurface
 
 PLACE = Path()
 
@@ -43,7 +43,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What it took, in bench time, and how good it is."""
+    """What it took, in benchmarking time, and how good it is."""
 
     span_s: float
     """From the first cell's begin to the last one's end."""
@@ -86,7 +86,7 @@ def made(asked: Asked) -> Made:
 
 def chosen(
     space: Space, rules: Rules, samples: Sequence[Sample], under_way: Sequence[Cell], aware: bool
-) -> Visit | Enough | Wait:
+) -> Visit | MapComplete | Wait:
     """The next cell; one that does not know of others under way takes the best of those that are left."""
     if aware:
         return decide(space, rules, samples, under_way)

@@ -2,8 +2,8 @@
 
 python bench/pool/pool_scale.py [--samples N] [--nodes N …]
 
-A cell takes ten minutes or so of bench time and gives its peak rate with 3 % of noise; the decisions are real. What the
-controller takes for them passes in virtual time as well: a node waits for its next cell until that is chosen.
+A cell takes ten minutes or so of benchmarking time and gives its peak rate with 3 % of noise; the decisions are real.
+What the controller takes for them passes in virtual time as well: a node waits for its next cell until that is chosen.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))  # bench/: rows
 
 import numpy as np
 
-from etude.workbench.harnesses.surfaces import SURFACES, SimulatedSurface
-from etude.workbench.pool.job import Job
-from etude.workbench.pool.simulated import SimulatedPool
-from etude.workbench.surfaces.factors import Cell
-from etude.workbench.surfaces.mapping import Rules, Visit, decide
-from etude.workbench.surfaces.samples import Sample
+from etude.cluster.pool.job import Job
+from etude.cluster.pool.simulated import SimulatedPool
+from etude.surface.factors import Cell
+from etude.surface.next_configuration import Rules, Visit, decide
+from etude.surface.samples import Sample
+from etude.surface.simulated import SURFACES, SimulatedSurface
 from rows import HEADING, Row, line, progress
 
 NODES = (1, 8, 64, 512)
 SAMPLES = 10_000
 MEAN_S, VARIES = 600.0, 0.4
-"""Of a cell's bench time: the median, and the standard deviation of its log."""
+"""Of a cell's benchmarking time: the median, and the standard deviation of its log."""
 NOISE = 0.03
 REACH = 0.9
 """Of the ideal span, with as many nodes as there are a twentieth of the cells or fewer."""
@@ -49,7 +49,7 @@ class Cost:
     span_s: float
     """Virtual."""
     work_s: float
-    """Bench time of all cells."""
+    """Benchmarking time of all cells."""
     cpu_s: float
     """Of the controller, choosing."""
     slowest_s: float

@@ -1,4 +1,4 @@
-"""How much sooner a surface is mapped on eight nodes than on one, in bench time, and how good it then is.
+"""How much sooner a surface is mapped on eight nodes than on one, in benchmarking time, and how good it then is.
 
 python bench/pool/pool_surface.py [--maps N]
 

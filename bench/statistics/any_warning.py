@@ -21,7 +21,7 @@ from own_series import OWN as NEW
 from two_samples import percent
 
 from calibrate_tables import table
-from etude.report.warnings import Thresholds, series_warnings
+from etude.analysis.warnings import Thresholds, series_warnings
 from etude.results.series import Column, Series
 from etude.stats.series import (
     OWN,

@@ -44,7 +44,7 @@ def fixed(rng: Generator, replications: int) -> list[str]:
         "",
         "Coverage in % of the mean's interval with n_eff (\"mean\"), of Student's, which Getstats prints, and of the",
         "median's between order statistics (in brackets the series that are worth too few independent trials for one),",
-        "the first trial not set aside; and of Student's interval where the rule of Auto-pilot stopped (10 to 30",
+        "the first trial not excluded; and of Student's interval where the rule of Auto-pilot stopped (10 to 30",
         "trials, half width below 5 %). In brackets otherwise the study's.",
         "",
         *table(

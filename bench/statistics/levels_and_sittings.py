@@ -1,4 +1,4 @@
-"""What intervals over the outermost level cover, and false findings between sittings."""
+"""What intervals over the outermost level cover, and false findings between sessions."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from numpy.random import Generator
 from two_samples import percent
 
 from calibrate_tables import share, table
+from etude.stats.cross_session import NotSupported, between_sittings, compare_sittings, given_between
 from etude.stats.intervals import mean_interval
-from etude.stats.levels import split
+from etude.stats.levels import split_variance
 from etude.stats.series import lognormal
-from etude.stats.sittings import Refused, between_sittings, compare_sittings, given_between
 from etude.stats.twosample import welch
 
 
@@ -28,7 +28,7 @@ def levels(rng: Generator, replications: int) -> list[str]:
                     + np.repeat(rng.normal(0.0, between, boots), trials)
                     + rng.normal(0.0, 0.01, boots * trials)
                 )
-                over_boots, over_trials = split(x, labels).interval, mean_interval(x)
+                over_boots, over_trials = split_variance(x, labels).interval, mean_interval(x)
                 outer += over_boots is not None and over_boots.low <= 1.0 <= over_boots.high
                 inner += over_trials is not None and over_trials.low <= 1.0 <= over_trials.high
             cells = [share(count / few, few) for count in (outer, inner)]
@@ -43,7 +43,7 @@ def levels(rng: Generator, replications: int) -> list[str]:
 
 
 def sittings(rng: Generator, replications: int) -> list[str]:
-    """Two identical tests, measured in one sitting each."""
+    """Two identical tests, measured in one session each."""
     few = max(20, replications // 2)
     rows = []
     for between in (0.0, 0.03, 0.15):
@@ -54,18 +54,18 @@ def sittings(rng: Generator, replications: int) -> list[str]:
                 *known, base, other = (e * np.exp(rng.normal(0.0, 0.03, 10)) for e in effects)
                 one = compare_sittings(base, other, between_sittings(known))
                 two = compare_sittings(base, other, given_between(100.0 * between))
-                assert not isinstance(one, Refused)
-                assert not isinstance(two, Refused)
+                assert not isinstance(one, NotSupported)
+                assert not isinstance(two, NotSupported)
                 widened += not one.low <= 1.0 <= one.high
                 given += not two.low <= 1.0 <= two.high
                 inner += welch(base, other).p < 0.05
             cells = [percent(count / few) for count in (widened, given, inner)]
-            rows.append([f"{100 * between:g} % between sittings, 3 % within", str(stored), *cells])
+            rows.append([f"{100 * between:g} % between sessions, 3 % within", str(stored), *cells])
     return [
-        "## One sitting a side",
+        "## One session a side",
         "",
         f"Identical tests called different at 5 %, in % ({few} comparisons each), 10 trials a side: widened by what",
-        "the stored sittings show, by the true spread as given, and not at all (Welch on the inner samples).",
+        "the stored sessions show, by the true spread as given, and not at all (Welch on the inner samples).",
         "",
-        *table(["spread", "stored sittings", "widened", "given", "inner samples"], rows),
+        *table(["spread", "stored sessions", "widened", "given", "inner samples"], rows),
     ]

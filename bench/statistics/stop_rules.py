@@ -16,7 +16,7 @@ SERIES: tuple[Series, ...] = (*REFERENCE, *OWN, *NEW)
 
 
 def mean_rule(rng: Generator, replications: int) -> list[str]:
-    """Coverage of the mean's interval where MeanPrecision stopped, the first trial set aside."""
+    """Coverage of the mean's interval where MeanPrecision stopped, the first trial excluded."""
     rows = []
     for series in SERIES:
         rule = MeanPrecision()
@@ -31,7 +31,7 @@ def mean_rule(rng: Generator, replications: int) -> list[str]:
     return [
         "## The mean, stopped at a half width of 5 %",
         "",
-        "MeanPrecision as it is shipped (10 to 50 trials, the first one set aside). Coverage of the mean's interval in",
+        "MeanPrecision as it is shipped (10 to 50 trials, the first one excluded). Coverage of the mean's interval in",
         "%, in brackets the study's; trials on average; share that stopped unconverged at 50, in %.",
         "",
         *table(["series", "covers", "trials", "unconverged"], rows),
@@ -61,7 +61,7 @@ def ratio_rule(rng: Generator, replications: int) -> list[str]:
     return [
         "## The ratio of two identical tests in random blocks",
         "",
-        "RatioPrecision as it is shipped, the first block set aside. Coverage of a ratio of 1 in % and pairs on",
+        "RatioPrecision as it is shipped, the first block excluded. Coverage of a ratio of 1 in % and pairs on",
         "average, for targets of 2 and 5 %. Machines have noise of cv 2 %; below them both tests are one of the",
         "series.",
         "",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from etude.workbench.harnesses.curves import MM1, Curve, Knee, MMc, Ramp
-from etude.workbench.harnesses.surfaces import Law, Levels
-from etude.workbench.surfaces.factors import Factor, Space
+from etude.peak.harnesses.curves import MM1, Curve, Knee, MMc, Ramp
+from etude.surface.factors import Factor, Space
+from etude.surface.simulated import Law, Levels
 
 
 def parallel(levels: Levels) -> float:

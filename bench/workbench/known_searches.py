@@ -9,11 +9,11 @@ import argparse
 import sys
 import time
 
-from etude.workbench.goal import Criterion, Goal
-from etude.workbench.harnesses.known import KnownServer
-from etude.workbench.policies.registry import policy
-from etude.workbench.search import search, spent
-from etude.workbench.task import Task, Trial
+from etude.peak.goal import Criterion, Goal
+from etude.peak.harnesses.known_server import KnownServer
+from etude.peak.policies.registry import policy
+from etude.peak.search import benchmarking_time_s, search
+from etude.peak.task import Task, Trial
 
 SERVERS = (
     (4, "exponential", 0.010, 0.025),
@@ -49,7 +49,7 @@ def one(number: int, name: str) -> tuple[str, bool]:
         f"{100 * off:+.1f} %",
         "yes" if answer.kept else "no",
         f"{len(made)}, {early} early",
-        f"{took:.0f} s ({spent(made):.0f} s of bench)",
+        f"{took:.0f} s ({benchmarking_time_s(made):.0f} s of bench)",
         findings,
     )
     return "| " + " | ".join(cells) + " |", abs(off) <= task.within

@@ -19,9 +19,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from etude.workbench.bench import Bench
-from etude.workbench.readings import reading
-from etude.workbench.task import Answer, Offer, Task, Trial
+from etude.peak.bench import Bench
+from etude.peak.slo_ratio import slo_ratio_of
+from etude.peak.task import Answer, Task, Trial, TrialRequest
 from rows import BUILD
 
 PINNED = "MLRsearch==1.2.1"
@@ -87,7 +87,7 @@ def search(place: Path, task: Task, bench: Bench, width: float = WIDTH) -> Answe
 def _measurer(from_there: ModuleType, task: Task, bench: Bench) -> Any:
     class Measurer(from_there.AbstractMeasurer):  # type: ignore[name-defined, misc]
         def measure(self, intended_duration: float, intended_load: float) -> Any:
-            offer = Offer(intended_load, intended_duration, "asked for by MLRsearch")
+            offer = TrialRequest(intended_load, intended_duration, "asked for by MLRsearch")
             return from_there.MeasurementResult(
                 intended_duration=intended_duration,
                 intended_load=intended_load,
@@ -100,7 +100,7 @@ def _measurer(from_there: ModuleType, task: Task, bench: Bench) -> Any:
 
 def lost(task: Task, trial: Trial) -> int:
     """Of COUNT requests; none where the limit is kept."""
-    if reading(task.goal, trial) <= 1:
+    if slo_ratio_of(task.goal, trial) <= 1:
         return 0
     offered = sum(window.offered for window in trial.windows)
     answered = sum(window.completed for window in trial.windows)

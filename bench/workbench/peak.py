@@ -41,7 +41,7 @@ from peak_searches import (
 )
 from peak_tables import OURS, in_families, reached, tables
 
-from etude.workbench.harnesses.curves import CURVES, TROUBLED
+from etude.peak.harnesses.curves import CURVES, TROUBLED
 from rows import HEADING, Row, line, measured_where
 
 SEARCHES, QUICK = 200, 1

@@ -14,15 +14,15 @@ from typing import Literal
 import mlrsearch_peer
 import numpy as np
 
-from etude.workbench.bench import Bench
-from etude.workbench.goal import Criterion, Goal
-from etude.workbench.harnesses.curves import CURVES, TROUBLED
-from etude.workbench.harnesses.simulated import SimulatedServer
-from etude.workbench.policies.policy import Policy
-from etude.workbench.policies.registry import policy
-from etude.workbench.search import search
-from etude.workbench.task import Answer, Kind, Offer, Task, Trial
-from etude.workbench.window import Window
+from etude.peak.bench import Bench
+from etude.peak.goal import Criterion, Goal
+from etude.peak.harnesses.curves import CURVES, TROUBLED
+from etude.peak.harnesses.simulated import SimulatedServer
+from etude.peak.policies.policy import Policy
+from etude.peak.policies.registry import policy
+from etude.peak.search import search
+from etude.peak.task import Answer, Kind, Task, Trial, TrialRequest
+from etude.peak.window import Window
 from rows import progress
 
 LIMIT_S = 0.040
@@ -227,7 +227,7 @@ class Counted:
         self.made: list[Trial] = []
         self._bench = bench
 
-    def run(self, offer: Offer, enough: Callable[[Sequence[Window]], bool]) -> Trial:
+    def run(self, offer: TrialRequest, enough: Callable[[Sequence[Window]], bool]) -> Trial:
         self.made.append(self._bench.run(offer, enough))
         return self.made[-1]
 
@@ -240,13 +240,15 @@ class Timed:
         self.took_s: list[float] = []
         self._policy = policy
 
-    def decide(self, task: Task, trials: Sequence[Trial]) -> Offer | Answer:
+    def decide(self, task: Task, trials: Sequence[Trial]) -> TrialRequest | Answer:
         start = time.perf_counter()
         decision = self._policy.decide(task, trials)
         self.took_s.append(time.perf_counter() - start)
         return decision
 
-    def enough(self, task: Task, trials: Sequence[Trial], offer: Offer, windows: Sequence[Window]) -> bool:
+    def enough(
+        self, task: Task, trials: Sequence[Trial], offer: TrialRequest, windows: Sequence[Window]
+    ) -> bool:
         start = time.perf_counter()
         decision = self._policy.enough(task, trials, offer, windows)
         self.took_s.append(time.perf_counter() - start)
@@ -262,5 +264,5 @@ def share(outcomes: Sequence[Outcome], of: Callable[[Outcome], bool]) -> float:
 
 
 def mean_hours(outcomes: Sequence[Outcome]) -> float:
-    """Bench time of a search."""
+    """Benchmarking time of a search."""
     return sum(each.hours for each in outcomes) / len(outcomes)

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from peak_searches import MLRSEARCH, PARTIES, Found, Outcome, mean_hours, share
 
-from etude.workbench.harnesses.curves import FAMILIES
-from etude.workbench.task import Kind
+from etude.peak.harnesses.curves import FAMILIES
+from etude.peak.task import Kind
 from rows import Row
 
 OURS, OURS_REGION, BINSEARCH = "ours", "ours+region", "binsearch"

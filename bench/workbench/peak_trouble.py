@@ -31,12 +31,12 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))  # bench/: rows
 from peak_searches import PARTIES, PEAKS, TASK, drawn, judged
 from peak_tables import OURS
 
-from etude.workbench.goal import Goal
-from etude.workbench.harnesses.curves import CURVES, TROUBLED
-from etude.workbench.harnesses.request_queue import TROUBLES, RequestQueue
-from etude.workbench.policies import posterior
-from etude.workbench.search import search, spent
-from etude.workbench.task import Task, Trial
+from etude.peak.goal import Goal
+from etude.peak.harnesses.curves import CURVES, TROUBLED
+from etude.peak.harnesses.request_queue import TROUBLES, RequestQueue
+from etude.peak.policies import posterior
+from etude.peak.search import benchmarking_time_s, search
+from etude.peak.task import Task, Trial
 
 HEADING = ("case", "hours", "right", "covered", "met", "met and wrong", "any finding", "unmet, named")
 GROUPS = {"requests": [*TROUBLES], "troubled": [*TROUBLED], "curves": [*CURVES]}
@@ -66,7 +66,7 @@ def one(case: str, seed: int, number: int, window_s: float) -> Outcome:
         answer = search(posterior.Posterior(), task, server, (), lambda _, trial: made.append(trial))
         found = judged(answer, server, made, ())
         right, covered = found.right, found.held
-    return spent(made) / 3600, right, covered, answer.kept, bool(answer.findings)
+    return benchmarking_time_s(made) / 3600, right, covered, answer.kept, bool(answer.findings)
 
 
 def row(case: str, outcomes: Sequence[Outcome]) -> str:

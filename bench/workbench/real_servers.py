@@ -6,8 +6,8 @@ Of each server in turn (by harnesses of examples/peak, each held to a tenth of a
 and twice it, which is too much; a ladder of 8 loads from 0.7 times the first to the second, in random order; a search;
 the ladder; a search beside a busy loop that takes turns with the server's CPU time at random instants; the ladder. So a
 ladder has 3 repetitions, and meets what else the machine does as searches do. A row a server: the ladder's peak and
-what single repetitions give, both searches with their ratio to it, and bench time. With --rehearsals, the median bench
-time of so many rehearsed searches, too, whose trials cost and vary as those of the first search did.
+what single repetitions give, both searches with their ratio to it, and benchmarking time. With --rehearsals, the median
+benchmarking time of so many rehearsed searches, too, whose trials cost and vary as those of the first search did.
 
 As root. Needs the Debian packages nginx-light, wrk, redis-server, redis-tools, postgresql, mariadb-server, sysbench
 and curl.
@@ -31,14 +31,14 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from etude.workbench.bench import Bench
-from etude.workbench.harnesses.curves import CURVES
-from etude.workbench.harnesses.spec import read_harness
-from etude.workbench.policies.posterior import Posterior
-from etude.workbench.readings import reading
-from etude.workbench.rehearse import place_like, rehearse
-from etude.workbench.search import search, spent
-from etude.workbench.task import Answer, Offer, Task, Trial
+from etude.peak.bench import Bench
+from etude.peak.harnesses.curves import CURVES
+from etude.peak.harnesses.spec import read_harness
+from etude.peak.policies.posterior import Posterior
+from etude.peak.rehearse import place_like, rehearse
+from etude.peak.search import benchmarking_time_s, search
+from etude.peak.slo_ratio import slo_ratio_of
+from etude.peak.task import Answer, Task, Trial, TrialRequest
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 HELD = {"cpu": "10", "client_cpu": "60"}
@@ -55,7 +55,7 @@ GAP_S, LASTS_S = 60.0, (3.0, 8.0)
 """Between two disturbances, on average; and how long one lasts."""
 BUSY = (EXAMPLES / "lib" / "peak-held.sh", "server", HELD["cpu"], sys.executable, "-c", "while True: pass")
 HEADING = ("server", "ladder", "by repetition", "search", "ratio", "met", "disturbed search", "ratio", "met")
-HEADING_COST = ("ladder's bench time", "search's", "rehearsed", "rehearsed / search's")
+HEADING_COST = ("ladder's benchmarking time", "search's", "rehearsed", "rehearsed / search's")
 
 
 @dataclass
@@ -81,8 +81,8 @@ class Ladder:
 
 def tried(task: Task, bench: Bench, load: float, seconds: float) -> tuple[float, float]:
     """A trial's reading and its cost, s."""
-    trial = bench.run(Offer(load, seconds, "ladder"), lambda windows: False)
-    return reading(task.goal, trial), trial.cost_s
+    trial = bench.run(TrialRequest(load, seconds, "ladder"), lambda windows: False)
+    return slo_ratio_of(task.goal, trial), trial.cost_s
 
 
 def begun(task: Task, bench: Bench, seconds: float) -> Ladder:
@@ -128,7 +128,9 @@ def searched(task: Task, bench: Bench) -> tuple[Answer, list[Trial]]:
     made: list[Trial] = []
     answer = search(Posterior(), task, bench, (), lambda _, trial: made.append(trial))
     for trial in made:
-        print(f"  {trial.load:8.1f} {reading(task.goal, trial):7.2f} {trial.ran_s:5.1f} s", file=sys.stderr)
+        print(
+            f"  {trial.load:8.1f} {slo_ratio_of(task.goal, trial):7.2f} {trial.ran_s:5.1f} s", file=sys.stderr
+        )
     print(f"  {answer}", file=sys.stderr)
     return answer, made
 
@@ -152,7 +154,7 @@ def one(name: str, seconds: float, rehearsals: int) -> str:
     peak = ladder.peak(ladder.readings)
     alone = " / ".join(f"{ladder.peak([each]):.4g}" for each in ladder.readings)
     cells = [name, f"{peak:.4g}", alone, *told(quiet, peak), *told(disturbed, peak)]
-    cost_s = spent(made)
+    cost_s = benchmarking_time_s(made)
     cells += [f"{ladder.cost_s:.0f} s", f"{cost_s:.0f} s"]
     if rehearsals:
         rehearsed_s = rehearsed(task, made, quiet.rate or peak, rehearsals)
@@ -170,7 +172,7 @@ def told(answer: Answer, peak: float) -> tuple[str, str, str]:
 
 
 def rehearsed(task: Task, made: Sequence[Trial], rate: float, searches: int) -> float:
-    """Median bench time, s, with the costs and the noise that trials had."""
+    """Median benchmarking time, s, with the costs and the noise that trials had."""
     place = place_like(task, made, rate)
     print(f"  {place}", file=sys.stderr)
     curves = [CURVES[name] for name in ("mm1", "mmc", "knee", "ramp")]

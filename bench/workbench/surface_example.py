@@ -11,15 +11,15 @@ from pathlib import Path
 
 import numpy as np
 
-from etude.cli.surface_show import show
-from etude.cli.terminal import Terminal
 from etude.figures.save import save
 from etude.figures.style import Style
-from etude.workbench.surfaces.factors import Factor, Space
-from etude.workbench.surfaces.mapped import Mapped
-from etude.workbench.surfaces.pictures import figures_of
-from etude.workbench.surfaces.samples import Known, Sample, known
-from etude.workbench.surfaces.surrogates.choose import Chosen
+from etude.figures.surface_figures import figures_of
+from etude.present.surface_display import show
+from etude.present.terminal import Terminal
+from etude.surface.factors import Factor, Space
+from etude.surface.samples import KnownResponses, Sample, known_samples
+from etude.surface.surface_result import SurfaceResult
+from etude.surface.surrogates.selection import SelectedSurrogate
 
 SPACE = Space(
     (
@@ -36,7 +36,7 @@ def server(disks: float, nfsds: float) -> float:
     return float(((170 * disks) ** -4 + (60 * nfsds) ** -4) ** -0.25)
 
 
-def mapped(seed: int = 3) -> Mapped:
+def mapped(seed: int = 3) -> SurfaceResult:
     """About half of the cells measured with an error of 3 %, the others predicted."""
     generator = np.random.default_rng(seed)
     samples = []
@@ -49,20 +49,20 @@ def mapped(seed: int = 3) -> Mapped:
             samples.append(
                 Sample(cell, "measured", value, value / away, value * away, 0.95, 240.0 * trials, trials)
             )
-    found = known(samples)
-    fit = Chosen().fit(SPACE, found)
+    found = known_samples(samples)
+    fit = SelectedSurrogate().fit(SPACE, found)
     assert fit is not None
     others = [cell for cell in SPACE if cell not in found.cells]
-    return Mapped(
+    return SurfaceResult(
         SPACE, "peak rate", "1/s", "higher", tuple(samples), fit.predict(others), fit.name, _left_out(found)
     )  # fmt: skip
 
 
-def _left_out(found: Known) -> tuple[float, ...]:
+def _left_out(found: KnownResponses) -> tuple[float, ...]:
     """Relative errors of predicting each measured cell from all others."""
     errors = []
     for at, cell in enumerate(found.cells):
-        fit = Chosen().fit(SPACE, found.without(at))
+        fit = SelectedSurrogate().fit(SPACE, found.without(at))
         if fit is not None:
             errors.append(math.expm1(float(fit.predict([cell]).log[0] - found.log[at])))
     return tuple(errors)

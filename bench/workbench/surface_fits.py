@@ -26,15 +26,15 @@ import numpy as np
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # bench/: rows
 
-from etude.workbench.harnesses.surfaces import OWN, REFERENCE, SURFACES, SimulatedSurface
-from etude.workbench.surfaces.factors import Cell, Floats, Space
-from etude.workbench.surfaces.plans import d_optimal, next_sample
-from etude.workbench.surfaces.samples import Known
-from etude.workbench.surfaces.surrogate import Fit, Surrogate
-from etude.workbench.surfaces.surrogates.choose import Chosen
-from etude.workbench.surfaces.surrogates.gaussian import Gaussian
-from etude.workbench.surfaces.surrogates.quadratic import Quadratic
-from etude.workbench.surfaces.surrogates.softmin import SoftMinimum
+from etude.surface.factors import Cell, Floats, Space
+from etude.surface.plans import d_optimal, next_sample
+from etude.surface.samples import KnownResponses
+from etude.surface.simulated import OWN, REFERENCE, SURFACES, SimulatedSurface
+from etude.surface.surrogate import Fit, Surrogate
+from etude.surface.surrogates.gaussian import Gaussian
+from etude.surface.surrogates.quadratic import Quadratic
+from etude.surface.surrogates.selection import SelectedSurrogate
+from etude.surface.surrogates.softmin import SoftMinimum
 from rows import HEADING, Row, line, progress
 
 MEASURED_SD = 0.01
@@ -63,7 +63,7 @@ class Party:
 
 
 RAW = Party("quadratic, D-optimal, raw factors", Quadratic(), False, raw_factors=True)
-OURS = Party("ours: chosen by leave-one-out, adaptive", Chosen(), True)
+OURS = Party("ours: chosen by leave-one-out, adaptive", SelectedSurrogate(), True)
 PARTIES = (
     RAW,
     Party("quadratic, D-optimal", Quadratic(), False),
@@ -113,7 +113,7 @@ def approximated(party: Party, law: str, seed: int) -> dict[int, Fitted]:
 
 def _sampled(
     party: Party, space: Space, counts: Sequence[int], measured: Mapping[Cell, float], seed: int
-) -> list[tuple[int, Known, Fit | None]]:
+) -> list[tuple[int, KnownResponses, Fit | None]]:
     if not party.adaptive:
         designs = [_known(d_optimal(space, count, (), seed), measured) for count in counts]
         return [(len(known.cells), known, party.surrogate.fit(space, known)) for known in designs]
@@ -126,9 +126,9 @@ def _sampled(
     return found
 
 
-def _known(cells: Sequence[Cell], measured: Mapping[Cell, float]) -> Known:
+def _known(cells: Sequence[Cell], measured: Mapping[Cell, float]) -> KnownResponses:
     values = np.array([measured[cell] for cell in cells], dtype=float)
-    return Known(tuple(cells), values, np.full(len(cells), MEASURED_SD**2))
+    return KnownResponses(tuple(cells), values, np.full(len(cells), MEASURED_SD**2))
 
 
 def _raw(space: Space) -> Space:
@@ -136,7 +136,7 @@ def _raw(space: Space) -> Space:
     return Space(tuple(plain), space.without)
 
 
-def _judged(fit: Fit, cells: Sequence[Cell], truth: Floats, known: Known) -> Fitted:
+def _judged(fit: Fit, cells: Sequence[Cell], truth: Floats, known: KnownResponses) -> Fitted:
     predicted = fit.predict(cells)
     off = predicted.log - truth
     fresh = np.array([cell not in set(known.cells) for cell in cells])
@@ -244,7 +244,7 @@ def next_sample_row(count: int = 60, seed: int = 1) -> Row:
     measured = {cells[at]: math.log(surface.peak(cells[at])) for at in order}
     known = _known(list(measured), measured)
     begin = time.perf_counter()
-    next_sample(surface.space, Chosen().fit(surface.space, known), known)
+    next_sample(surface.space, SelectedSurrogate().fit(surface.space, known), known)
     took_s = time.perf_counter() - begin
     said = f"{took_s:.2f} s ({count} samples)"
     return Row(

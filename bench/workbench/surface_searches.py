@@ -16,15 +16,15 @@ import numpy as np
 from held_out_surfaces import HELD_OUT
 from peak_searches import FIXED_COST_S, LIMIT_S, MLRSEARCH, TASK, Counted
 
-from etude.workbench.harnesses.simulated import SimulatedServer
-from etude.workbench.harnesses.surfaces import SURFACES, SimulatedSurface
-from etude.workbench.policies.registry import DEFAULT, policy
-from etude.workbench.search import search
-from etude.workbench.surfaces.factors import Cell, Space
-from etude.workbench.surfaces.mapping import Rules, Visit, as_predicted, decide, fitted
-from etude.workbench.surfaces.peaks import Shapes, sample_of, shapes_after, task_of
-from etude.workbench.surfaces.samples import Sample
-from etude.workbench.task import Answer, Task
+from etude.peak.harnesses.simulated import SimulatedServer
+from etude.peak.policies.registry import DEFAULT, policy
+from etude.peak.search import search
+from etude.peak.task import Answer, Task
+from etude.surface.factors import Cell, Space
+from etude.surface.next_configuration import Rules, Visit, as_predicted, decide, fit_surrogate
+from etude.surface.peaks import Shapes, sample_of, shapes_after, task_of
+from etude.surface.samples import Sample
+from etude.surface.simulated import SURFACES, SimulatedSurface
 from rows import progress
 
 FIRST_SAMPLES = (6, 8, 10)
@@ -217,7 +217,7 @@ def approximated(system: SimulatedSurface, samples: Sequence[Sample]) -> tuple[t
     truth = np.array([system.peak(cell) for cell in cells])
     found = []
     for count in FIRST_SAMPLES:
-        fit = fitted(system.space, tuple(samples[:count]))
+        fit = fit_surrogate(system.space, tuple(samples[:count]))
         if fit is not None and len(samples) >= count:
             off = np.abs(np.exp(fit.predict(cells).log) / truth - 1)
             found.append((count, 100 * float(off.mean())))

@@ -10,7 +10,7 @@ import numpy as np
 from peak_searches import MLRSEARCH, WITHIN
 from surface_searches import FIRST_SAMPLES, MAPPERS, OURS, PEER, SKIP, Found, Maps
 
-from etude.workbench.harnesses.surfaces import REFERENCE
+from etude.surface.simulated import REFERENCE
 from rows import HEADING, Row, line
 
 FOUR = ("DB_TP", "Web", "Mail", "SPECsfs97")

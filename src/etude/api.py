@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from etude.experiment.ask import make_plan
+from etude.analysis.verdict import Verdict, verdict
 from etude.experiment.plan import Plan
+from etude.experiment.plan_defaults import make_plan
 from etude.experiment.run import Outcome, run
 from etude.experiment.test import Test
 from etude.figures.plot import Plot
 from etude.figures.style import Style
-from etude.report.notebook import shown
-from etude.report.verdict import Verdict, verdict
+from etude.present.notebook import notebook_table
 from etude.results.results import Results
 
 __all__ = ["Outcome", "Plan", "Plot", "Test", "bench", "make_plan", "plot", "run"]
@@ -25,12 +25,12 @@ def bench(
 ) -> Verdict:
     """Measure commands, interleaved if there are several, until their means or ratios are known.
 
-    `options` as `etude.experiment.ask.make_plan`.
+    `options` as `etude.experiment.plan_defaults.make_plan`.
 
     Raises:
         etude.errors.EtudeError: as its classes say; what was measured is on disk.
     """
-    return shown(verdict(run(make_plan(commands, **options), directory, verb="bench").results))
+    return notebook_table(verdict(run(make_plan(commands, **options), directory, verb="bench").results))
 
 
 def plot(
@@ -44,18 +44,18 @@ def plot(
     """A figure of results, or of any file that `etude stats` reads: it shows itself in a notebook, and can be saved.
 
     `kind` is one of `etude.figures.KINDS` (default: lines where a number varies over the tests, else bars); `size` is
-    width and height in inches; `wish` holds members of `etude.figures.wish.Wish`, such as `metrics=("user",)`,
-    `bars="quartiles"` and `log="x"`.
+    width and height in inches; `wish` holds members of `etude.figures.plot_options.PlotOptions`, such as
+    `metrics=("user",)`, `bars="quartiles"` and `log="x"`.
 
     Raises:
         InputError: there is nothing to plot; UsageError: what is asked does not fit.
     """
+    from etude.analysis.subject import subject_of
     from etude.figures.kinds import make, usual_kind
+    from etude.figures.plot_options import PlotOptions
     from etude.figures.sources import read_samples, samples_of
-    from etude.figures.wish import Wish
-    from etude.report.subject import subject_of
 
-    asked = Wish(**wish)
+    asked = PlotOptions(**wish)
     if isinstance(source, Results):
         samples = samples_of(subject_of(source), str(source.directory))
     else:

@@ -7,10 +7,6 @@ import errno
 import re
 import resource
 import threading
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from etude.results.model import Measurement
 
 _ERROR = re.compile(r"\(os error (\d+)\)")
 
@@ -49,12 +45,6 @@ def threads_start(count: int) -> bool:
         except RuntimeError:
             return False
     return True
-
-
-def with_limit(measurement: Measurement) -> str:
-    """How a command on this machine ended, with the limit that kept it from starting if one did."""
-    limit = limit_reached(measurement.error)
-    return measurement.ending() + (f"; {limit}" if limit else "")
 
 
 def _shown(limit: int) -> str:

@@ -25,7 +25,7 @@ def main(patterns: list[str]) -> None:
     wanted = [n for n in MADE if (any(fnmatch(n, p) for p in patterns) if patterns else n not in there)]
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as directory:
         still_machine(patch)
-        patch.setattr("etude.testbed.snapshot.take", lambda **_: MACHINE)
+        patch.setattr("etude.machine.snapshot.take", lambda **_: MACHINE)
         for name in wanted:
             place = Path(directory) / name
             place.parent.mkdir(exist_ok=True)

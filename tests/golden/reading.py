@@ -14,15 +14,18 @@ from typing import Any
 
 import numpy as np
 
+from etude.analysis.load_subject import read_subject
+from etude.analysis.subject import subject_of
+from etude.analysis.summaries import Summaries
+from etude.cluster.pool.journal import Journal
 from etude.errors import EtudeError
 from etude.history.rules import read_rules
 from etude.iolab.points import swept_of
-from etude.iotrace.read import read_trace
-from etude.report.reading import read_subject
-from etude.report.subject import subject_of
-from etude.report.summaries import Summaries
+from etude.iotrace.reader import read_trace
+from etude.peak.harnesses.spec import read_harness
+from etude.peak.search_store import SearchStore
 from etude.results.blocks import read_blocks
-from etude.results.bundle import opened, verify
+from etude.results.bundle import open_bundle, verify
 from etude.results.columns import read_columns
 from etude.results.histograms import decode
 from etude.results.monitor import load as load_monitor
@@ -31,12 +34,9 @@ from etude.results.readers import formats_of, read_table
 from etude.script.checkpoint import load as load_state
 from etude.script.parse import parse_script
 from etude.store.database import open_store
-from etude.workbench.harnesses.spec import read_harness
-from etude.workbench.kept import Kept
-from etude.workbench.pool.journal import Journal
-from etude.workbench.surfaces.kept import KeptSurface
-from etude.workbench.surfaces.spec import read_spec
-from etude.workbench.surfaces.stored import mapped_of
+from etude.surface.map_store import MapStore
+from etude.surface.spec import read_spec
+from etude.surface.stored_map import mapped_of
 from golden.plain import plain
 
 Read = Callable[[Path], Any]
@@ -137,7 +137,7 @@ def folded(rows: Iterable[Any]) -> dict[str, Any]:
 
 def search(path: Path) -> Any:
     """Of `etude peak`."""
-    kept = Kept(path)
+    kept = SearchStore(path)
     trials = [plain(trial) for trial in kept.trials()]
     for trial in trials:
         trial["windows"] = folded(trial["windows"])
@@ -146,7 +146,7 @@ def search(path: Path) -> Any:
 
 def surface(path: Path) -> Any:
     """Of `etude surface`."""
-    kept = KeptSurface(path)
+    kept = MapStore(path)
     mapped = mapped_of(kept)
     told = {
         "charted": {**plain(kept.charted), "space": list(kept.charted.space)},
@@ -216,7 +216,7 @@ def bundle(path: Path) -> Any:
     problems = verify(path)
     if problems:
         return {"problems": problems}
-    with opened(path) as directories:
+    with open_bundle(path) as directories:
         return {"problems": problems, "results": {d.name: results(d) for d in directories}}
 
 

@@ -12,24 +12,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from etude.cluster.pool.job import How, Job, JobEnd
+from etude.cluster.pool.job_status import JobStatus
 from etude.codec import decoded, parsed, plain
 from etude.errors import InputError
 from etude.experiment.plan import Plan, RuleSpec
 from etude.experiment.test import Test
 from etude.iolab.lab import Lab
+from etude.machine.boot.record import Record
+from etude.peak.goal import Criterion, Goal
+from etude.peak.search_store import SearchSpec, task_of
+from etude.peak.task import Answer, Finding, Task, Trial
 from etude.script.checkpoint import Saved
 from etude.script.state import State
-from etude.testbed.boot.record import Record
-from etude.workbench.goal import Criterion, Goal
-from etude.workbench.kept import Sought, task_of
-from etude.workbench.pool.ends import Written
-from etude.workbench.pool.job import Ended, How, Job
-from etude.workbench.surfaces.attempt import Attempt
-from etude.workbench.surfaces.celljobs import Todo
-from etude.workbench.surfaces.factors import Space
-from etude.workbench.surfaces.mapping import Rules
-from etude.workbench.surfaces.samples import Sample
-from etude.workbench.task import Answer, Finding, Task, Trial
+from etude.surface.attempt import Attempt
+from etude.surface.configuration_jobs import Todo
+from etude.surface.factors import Space
+from etude.surface.next_configuration import Rules
+from etude.surface.samples import Sample
 
 above = st.floats(1e-6, 1e9)
 shares = st.floats(1e-6, 1.0)
@@ -86,7 +86,7 @@ records = st.builds(
     most_boots=st.integers(1),
 )
 ends = st.builds(
-    Ended,
+    JobEnd,
     id=words,
     how=st.sampled_from(get_args(How)),
     code=st.none() | st.integers(),
@@ -127,7 +127,7 @@ samples = st.builds(
 KINDS = (
     Task,
     Answer,
-    Sought,
+    SearchSpec,
     Trial,
     Rules,
     Sample,
@@ -135,8 +135,8 @@ KINDS = (
     Todo,
     Attempt,
     Job,
-    Ended,
-    Written,
+    JobEnd,
+    JobStatus,
     Plan,
     Lab,
     State,
@@ -157,7 +157,7 @@ anything = st.recursive(
         (Answer, answers),
         (Sample, samples),
         (Record, records),
-        (Ended, ends),
+        (JobEnd, ends),
         (Plan, plans),
     ],
     ids=["task", "answer", "sample", "record", "end", "plan"],

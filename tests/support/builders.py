@@ -12,7 +12,11 @@ import pytest
 from etude.api import make_plan
 from etude.experiment.plan import Plan
 from etude.experiment.test import Test
+from etude.results.columns_series import series_of_columns
 from etude.results.model import Measurement, MetricValue, to_line
+from etude.results.results import Results
+from etude.results.series import Series
+from etude.results.trials import trials_of_results
 
 
 def measurement(
@@ -78,6 +82,14 @@ def results_directory(directory: Path, rows: Mapping[str, Sequence[Measurement]]
     return directory
 
 
+def series_of_rows(rows: Sequence[Measurement], metrics: Sequence[str] | None = None) -> Series:
+    """The series of one test in memory."""
+    names = tuple(dict.fromkeys(row.test for row in rows))
+    results = Results(Path("r"), document(names), {name: tuple(rows) for name in names}, ())
+    (series,) = series_of_columns(trials_of_results(results, metrics).columns)
+    return series
+
+
 def as_if_killed(directory: Path) -> None:
     """Let the last session of an experiment have recorded no end."""
     file = directory / "experiment.json"
@@ -90,7 +102,7 @@ def still_machine(patch: pytest.MonkeyPatch) -> None:
     """No test waits for a disk, or looks at the machine that it runs on."""
     patch.setattr("os.fsync", lambda file: None)
     patch.setattr("os.fdatasync", lambda file: None)
-    patch.setattr("etude.testbed.snapshot.take", lambda **_: {"kernel": "none"})
+    patch.setattr("etude.machine.snapshot.take", lambda **_: {"kernel": "none"})
 
 
 HOOKS = ("setup", "prepare", "conclude", "cleanup")

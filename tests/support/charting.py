@@ -8,12 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
-from etude.workbench.surfaces.chart import Display, Means, chart
-from etude.workbench.surfaces.factors import Cell, Factor, Space
-from etude.workbench.surfaces.kept import KeptSurface, charted, keeping_surface
-from etude.workbench.surfaces.mapping import Rules
-from etude.workbench.surfaces.response import Asked, Tell
-from etude.workbench.surfaces.samples import Sample
+from etude.surface.factors import Cell, Factor, Space
+from etude.surface.map_store import MapStore, keeping_surface, resume_map
+from etude.surface.next_configuration import Rules
+from etude.surface.response import ConfigurationRequest, Tell
+from etude.surface.run_map import Display, Means, run_map
+from etude.surface.samples import Sample
 
 SPACE = Space((Factor("a", "log", (1.0, 2.0, 4.0)), Factor("b", "categorical", ("x", "y"))))
 
@@ -32,7 +32,7 @@ class Made:
 
     def __init__(self, of: Callable[[Cell], float | Sample | BaseException] = product) -> None:
         self.of = of
-        self.asked: list[Asked] = []
+        self.asked: list[ConfigurationRequest] = []
         self.taught: list[Path] = []
 
     @property
@@ -42,7 +42,7 @@ class Made:
     def learn(self, place: Path) -> None:
         self.taught.append(place)
 
-    def measure(self, asked: Asked, tell: Tell) -> Sample:
+    def measure(self, asked: ConfigurationRequest, tell: Tell) -> Sample:
         self.asked.append(asked)
         asked.place.mkdir(parents=True, exist_ok=True)
         (asked.place / "measured.txt").open("a").write("once\n")
@@ -69,13 +69,13 @@ def mapped(
     retry: bool = False,
     display: Display | None = None,
     name: str = "made",
-) -> KeptSurface:
-    """One sitting."""
-    what = charted(name, space, rules or Rules(), response, "")
+) -> MapStore:
+    """One session."""
+    what = resume_map(name, space, rules or Rules(), response, "")
     with keeping_surface(path, what) as kept:
         if retry:
             kept.forget_failed()
-        chart(kept, response, means or Means({}), display or Display())
+        run_map(kept, response, means or Means({}), display or Display())
     return kept
 
 

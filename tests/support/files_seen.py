@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from etude.iotrace.files import files_of, processes_of
-from etude.iotrace.read import Trace
+from etude.iotrace.reader import Trace
 from support.seen import Operation, Seen, collect
 
 AT_FDCWD, AT_REMOVEDIR = -100, 0x200

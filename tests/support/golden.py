@@ -5,7 +5,7 @@ A test gives the text to the fixture `golden`:
     def test_a_slower_command(golden):
         comparison = compare(...)
         assert comparison.differs          # data: asserted here
-        golden("\\n".join(lines(comparison)))   # words: tests/golden/words/report/sentences.txt
+        golden("\\n".join(lines(comparison)))   # words: tests/golden/words/present/sentences.txt
 
 All texts of a test module are in one file, a section for each call. `make golden` writes the files anew; the diff is
 reviewed like code. A text must be the same on every machine: no times, paths of a temporary directory, or versions.
@@ -109,7 +109,7 @@ def differs(what: str, expected: str, text: str) -> NoReturn:
 
 
 def golden_file(test_file: Path) -> Path:
-    """tests/unit/report/test_sentences.py has tests/golden/words/report/sentences.txt."""
+    """tests/unit/present/test_sentences.py has tests/golden/words/present/sentences.txt."""
     place = test_file.relative_to(TESTS)
     return WORDS.joinpath(*place.parts[1:-1], place.stem.removeprefix("test_") + ".txt")
 

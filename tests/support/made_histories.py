@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from etude.store.adding import Origin
 from etude.store.content import Content, Point
 from etude.store.database import Store
 from etude.store.entry import Entry, Machine
+from etude.store.insert import Origin
 
 HOST = Machine("host-a", "d1", (("kernel", "6.1"), ("processor", "Epyc")))
 BEGIN = datetime(2026, 1, 1, 12, tzinfo=UTC)

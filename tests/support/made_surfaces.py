@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from etude.workbench.surfaces.factors import Cell, Factor, Space
-from etude.workbench.surfaces.mapped import Cost, Mapped
-from etude.workbench.surfaces.samples import Sample
-from etude.workbench.surfaces.surrogate import Predicted
+from etude.surface.factors import Cell, Factor, Space
+from etude.surface.samples import Sample
+from etude.surface.surface_result import Cost, SurfaceResult
+from etude.surface.surrogate import Predicted
 
 DISKS = Factor("disks", "linear", (1.0, 2.0, 3.0, 4.0))
 NFSDS = Factor("nfsds", "log", (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 100.0))
@@ -40,7 +40,7 @@ def surface(
     guess_sd: float = 0.02,
     without: Collection[Cell] = (),
     **members: Any,
-) -> Mapped:
+) -> SurfaceResult:
     """Values are the function's own; `sd` and `guess_sd` are those of the logs. predicted: of a cell by its number."""
     space = Space(factors, frozenset(without))
     true = {
@@ -68,4 +68,4 @@ def surface(
         "costs": costs,
     }
     known = Predicted(logs, np.full(len(others), guess_sd))
-    return Mapped(space=space, samples=tuple(samples), predicted=known, **(usual | members))
+    return SurfaceResult(space=space, samples=tuple(samples), predicted=known, **(usual | members))

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from etude.cluster.distributed.part import Part, read_part
+from etude.cluster.pool.job import Job
 from etude.errors import EtudeError
-from etude.workbench.pool.job import Job
-from etude.workbench.spread.part import Part, read_part
 from support.builders import measurement, results_directory
 
 Value = Callable[[str, str, int], float]

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from etude.workbench.bench import Enough
-from etude.workbench.goal import Criterion, Goal
-from etude.workbench.task import Offer, Task, Trial
-from etude.workbench.window import Window
+from etude.peak.bench import Enough
+from etude.peak.goal import Criterion, Goal
+from etude.peak.task import Task, Trial, TrialRequest
+from etude.peak.window import Window
 
 LIMIT_S = 0.040
 GOAL = Goal((Criterion("mean", LIMIT_S),))
@@ -69,7 +69,7 @@ class Server:
         self.marked = False
         self.made: list[Trial] = []
 
-    def run(self, offer: Offer, enough: Enough) -> Trial:
+    def run(self, offer: TrialRequest, enough: Enough) -> Trial:
         if offer.load > self.most_made:
             note = "the load command ended with 1: no space left"
             self.made.append(Trial(offer.load, offer.runlength_s, (), 5.0, "not-made", None, note))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from etude.iotrace.read import Trace, read_trace
+from etude.iotrace.reader import Trace, read_trace
 from etude.program import engine_path
 from support.places import DATA
 from support.real import ETUDE

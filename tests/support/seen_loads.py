@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from etude.iotrace.read import read_trace
+from etude.iotrace.reader import read_trace
 from etude.program import engine_path
 from support.files_seen import read_load
 from support.knobs import Knobs, read_knobs

@@ -7,18 +7,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from etude.cluster.pool.job import How, Job, JobEnd
+from etude.cluster.pool.journal import Journal
+from etude.cluster.pool.journaled_pool import JournaledPool
+from etude.cluster.pool.simulated import Death, SimulatedPool
 from etude.results.writer import replace_json
-from etude.workbench.pool.followed import FollowedPool
-from etude.workbench.pool.job import Ended, How, Job
-from etude.workbench.pool.journal import Journal
-from etude.workbench.pool.simulated import Death, SimulatedPool
-from etude.workbench.surfaces.celljobs import NODE, CellJobs, read_todo, write_sample
-from etude.workbench.surfaces.chart import Means
-from etude.workbench.surfaces.factors import Cell, Space
-from etude.workbench.surfaces.kept import KeptSurface, charted, keeping_surface
-from etude.workbench.surfaces.mapping import Rules
-from etude.workbench.surfaces.samples import Sample
-from etude.workbench.surfaces.spread import SpreadDisplay, spread
+from etude.surface.configuration_jobs import NODE, CellJobs, read_todo, write_sample
+from etude.surface.factors import Cell, Space
+from etude.surface.map_store import MapStore, keeping_surface, resume_map
+from etude.surface.next_configuration import Rules
+from etude.surface.run_map import Means
+from etude.surface.samples import Sample
+from etude.surface.spread import SpreadDisplay, run_map_over_pool
 from support.charting import SPACE, Made, product
 
 
@@ -51,7 +51,7 @@ class Nodes(SimulatedPool):
         self.ran: list[tuple[Cell, str]] = []
         self.jobs: list[Job] = []
         self._followed: dict[str, Job] = {}
-        self._over: dict[str, Ended] = {}
+        self._over: dict[str, JobEnd] = {}
         self._of, self._ends, self._code = of, ends, code
 
     def submit(self, job: Job) -> str:
@@ -74,7 +74,7 @@ class Nodes(SimulatedPool):
         """Jobs go on."""
         self._followed.clear()
 
-    def ended(self, timeout_s: float | None = None) -> Sequence[Ended]:
+    def ended(self, timeout_s: float | None = None) -> Sequence[JobEnd]:
         """Also of what ended while nobody followed it."""
         told = [each for id, each in self._over.items() if id in self._followed]
         if not told:
@@ -90,7 +90,7 @@ class Nodes(SimulatedPool):
     def _how(self, cell: Cell, node: str) -> How | None:
         return self._ends(cell, node) if callable(self._ends) else (self._ends or {}).get(cell)
 
-    def _as_told(self, ended: Ended) -> Ended:
+    def _as_told(self, ended: JobEnd) -> JobEnd:
         job = self.jobs[int(ended.id) - 1]
         how = self._how(read_todo(job.place).visit.cell, ended.nodes[0]) if ended.nodes else None
         return ended if how is None else replace(ended, how=how, code=self._code, why=f"it was {how}")
@@ -116,17 +116,17 @@ def mapped_over(
     display: SpreadDisplay | None = None,
     retry: bool = False,
     response: Response | None = None,
-) -> KeptSurface:
-    """One sitting."""
+) -> MapStore:
+    """One session."""
     response = response or Response()
-    what = charted("made", space, rules or Rules(), response, "")
+    what = resume_map("made", space, rules or Rules(), response, "")
     with keeping_surface(path, what, elsewhere=True) as kept:
         if retry:
             kept.forget_failed()
         cells = CellJobs("made", space, response, None, "made")
-        pool = FollowedPool(nodes, Journal(path))
+        pool = JournaledPool(nodes, Journal(path))
         try:
-            spread(kept, cells, pool, means or Means({}), display or SpreadDisplay())
+            run_map_over_pool(kept, cells, pool, means or Means({}), display or SpreadDisplay())
         finally:
             nodes.close()
     return kept

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from etude.workbench.bench import Enough
-from etude.workbench.goal import Criterion, Goal
-from etude.workbench.policies.policy import Policy
-from etude.workbench.task import Answer, Offer, Task, Trial
-from etude.workbench.window import Window
+from etude.peak.bench import Enough
+from etude.peak.goal import Criterion, Goal
+from etude.peak.policies.policy import Policy
+from etude.peak.task import Answer, Task, Trial, TrialRequest
+from etude.peak.window import Window
 
 LIMIT_S = 0.040
 GOAL = Goal((Criterion("mean", LIMIT_S),))
@@ -44,9 +44,9 @@ class StandIn:
     share: Callable[[float], float]
     noise: Iterator[float] | None = None
     """Factors of trials, one after the other."""
-    offers: list[Offer] = field(default_factory=list)
+    offers: list[TrialRequest] = field(default_factory=list)
 
-    def run(self, offer: Offer, enough: Enough) -> Trial:
+    def run(self, offer: TrialRequest, enough: Enough) -> Trial:
         self.offers.append(offer)
         factor = next(self.noise) if self.noise else 1.0
         made = trial(offer.load, self.share(offer.load) * factor, runlength_s=offer.runlength_s)
@@ -59,7 +59,7 @@ class StandIn:
         return list(dict.fromkeys(offer.load for offer in self.offers))
 
 
-def decisions(policy: Callable[[], Policy], of: Task, made: Iterable[Trial]) -> list[Offer | Answer]:
+def decisions(policy: Callable[[], Policy], of: Task, made: Iterable[Trial]) -> list[TrialRequest | Answer]:
     """What a policy that was begun anew says after each number of trials."""
     every = list(made)
     return [policy().decide(of, every[:n]) for n in range(len(every) + 1)]

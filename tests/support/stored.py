@@ -19,7 +19,7 @@ SMALL = Machine("small", "5" * 64, (("cores", "4"), ("processor", "Little 2")))
 def point(
     values: Sequence[float] = (1.0, 2.0), test: str = "sort", metric: str = "elapsed", **changes: Any
 ) -> Point:
-    """One metric of one test, of one sitting on the big machine."""
+    """One metric of one test, of one session on the big machine."""
     members: dict[str, Any] = {"unit": "s", "kind": "cost", "machine": BIG, "measured": BEGIN}
     sittings = (1,) * len(values)
     return Point(test, metric, values=tuple(values), **({"sittings": sittings} | members | changes))

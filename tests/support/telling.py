@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from etude.workbench.pool.job import Ended, Job
-from etude.workbench.pool.simulated import SimulatedPool
+from etude.cluster.pool.job import Job, JobEnd
+from etude.cluster.pool.simulated import SimulatedPool
 
 
 class Telling(SimulatedPool):
@@ -21,7 +21,7 @@ class Telling(SimulatedPool):
         self._places[id] = job.place
         return id
 
-    def ended(self, timeout_s: float | None = None) -> Sequence[Ended]:
+    def ended(self, timeout_s: float | None = None) -> Sequence[JobEnd]:
         return [
             replace(each, how="failed", code=4) if (self._places[each.id] / "error.json").exists() else each
             for each in super().ended(timeout_s)

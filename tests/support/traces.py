@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from etude.iotrace.read import Trace
+from etude.iotrace.reader import Trace
 from etude.program import engine_path
 from support.places import DATA
 

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from etude.engine import PROTOCOL, Launch, Repeat, Worker
-from etude.results.check import check_measurement
-from etude.results.model import from_line, to_line
+from etude.results.model import check_measurement, from_line, to_line
 from support.places import DATA
 
 VECTORS = [json.loads(line) for line in (DATA / "vectors" / "boundary.jsonl").read_text().splitlines()]

@@ -10,21 +10,21 @@ from typing import Any
 
 import pytest
 
+from etude.cluster.distributed.part import read_part
+from etude.cluster.pool.journal import Journal
 from etude.errors import InputError
 from etude.experiment import shell_syntax as shells
-from etude.history import kept as backtests
-from etude.iolab.lab import begun
-from etude.report.extension import lasted_s
+from etude.history import stored_backtests as backtests
+from etude.iolab.lab import read_lab
+from etude.machine.remote.hosts import read_hosts
+from etude.peak.harnesses.load_report import Unreadable
+from etude.peak.harnesses.readers import Place, by_path, read_window_line
+from etude.peak.harnesses.tools import k6
+from etude.present.extension import lasted_s
 from etude.store.content import read_content
 from etude.store.database import Store, open_store
-from etude.testbed.remote.hosts import read_hosts
+from etude.surface.configuration_jobs import read_todo, sample_in
 from etude.units.parsing import ONE
-from etude.workbench.harnesses.readers import Place, by_path, told
-from etude.workbench.harnesses.reading import Unreadable
-from etude.workbench.harnesses.tools import k6
-from etude.workbench.pool.journal import Journal
-from etude.workbench.spread.part import read_part
-from etude.workbench.surfaces.celljobs import read_todo, sample_in
 from support.stored import directory
 
 NESTED = "[" * 100_000
@@ -33,7 +33,7 @@ SUBMITTING = (
     '"nodes":%s,"avoid":[],"only":null,"environment":{}}}\n'
 )
 FILES: tuple[tuple[str, str, Callable[[Path], object]], ...] = (
-    ("lab.json", NESTED, lambda path: begun(path.parent)),
+    ("lab.json", NESTED, lambda path: read_lab(path.parent)),
     ("hosts.toml", f'[hosts.a]\naddress = "b"\nidentity = "{"k" * 300}"\n', read_hosts),
     ("pool.jsonl", SUBMITTING % ("0", "1e999"), lambda path: Journal(path.parent)),
     ("pool.jsonl", SUBMITTING % ("9" * 400, "1"), lambda path: Journal(path.parent)),
@@ -64,8 +64,8 @@ def test_a_start_that_is_no_time_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("refusal", "read"),
     [
-        (Unreadable, lambda: told('{"duration_s":' + NESTED)),
-        (Unreadable, lambda: told('{"duration_s":' + "9" * 400 + "}")),
+        (Unreadable, lambda: read_window_line('{"duration_s":' + NESTED)),
+        (Unreadable, lambda: read_window_line('{"duration_s":' + "9" * 400 + "}")),
         (Unreadable, lambda: by_path(NESTED, {})),
         (Unreadable, lambda: by_path(f"[{'9' * 400}]", {"failed": Place("$[0]", ONE)})),
         (ValueError, lambda: k6.request('{"metric":"http_req_duration","type":"Point","data":' + NESTED)),
@@ -108,7 +108,7 @@ def test_a_backtest_that_was_edited_does_not_hold(text: str, monkeypatch: pytest
     monkeypatch.setattr(backtests, "_name", lambda *_: "a")
     notes: Any = Notes()
     course: Any = None
-    assert isinstance(backtests.current(notes, course, course), str)
+    assert isinstance(backtests.is_current(notes, course, course), str)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Imports point down: no module needs itself, however the import is written."""
+"""Imports point down: no module needs itself or a layer above its own, however the import is written."""
 
 from __future__ import annotations
 
@@ -16,6 +16,41 @@ MODULES = {
     ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__"): path
     for path in sorted((SOURCE / "etude").rglob("*.py"))
 }
+
+LAYERS = (
+    "__main__",
+    "cli",
+    "api export",
+    "present",
+    "iolab",
+    "figures",
+    "analysis",
+    "surface",
+    "peak",
+    "history iotrace script",
+    "cluster",
+    "experiment",
+    "probes store",
+    "machine",
+    "results",
+    "engine",
+    "located program trail",
+    "masking osutil",
+    "codec escaping limits stats",
+    "patterns units",
+    "errors version",
+)
+"""Packages and modules of `etude`, from the top down: each may import what stands below it."""
+UPWARD = {
+    (
+        "cluster.spread.onnode",
+        "peak.distributed",
+    ): "what a job starts, and of which kind it is, is known there",
+    ("cluster.spread.onnode", "script.distributed"): "as above",
+    ("script.stop", "analysis.getstats.options"): "a stop program that is getstats is evaluated in process",
+    ("surface.spread", "analysis.warnings.machine"): "a map over a pool says at its end that machines differ",
+}
+"""Imports of a layer above, with their reason."""
 
 
 def imported(tree: ast.AST, known: frozenset[str]) -> Iterator[str]:
@@ -41,6 +76,34 @@ def circle(sources: dict[str, str]) -> list[str]:
 
 def test_no_imports_go_round_in_a_circle() -> None:
     assert circle({name: path.read_text("utf-8") for name, path in MODULES.items()}) == []
+
+
+def upward(sources: dict[str, str]) -> set[tuple[str, str]]:
+    """Imports of modules in a layer above, or beside in the same one; KeyError for a module of no layer."""
+    rank = {name: place for place, names in enumerate(LAYERS) for name in names.split()}
+    known = frozenset(sources)
+    found = set()
+    for name, text in sources.items():
+        _, own, *_ = f"{name}.__main__".split(".")
+        for other in imported(ast.parse(text), known):
+            _, package, *_ = f"{other}.__main__".split(".")
+            if package != own and rank[package] <= rank[own] and other != "etude":
+                found.add((name.removeprefix("etude."), other.removeprefix("etude.")))
+    return found
+
+
+def test_no_layer_imports_one_above_it() -> None:
+    assert upward({name: path.read_text("utf-8") for name, path in MODULES.items()}) == set(UPWARD)
+
+
+def test_an_import_of_a_layer_above_is_found() -> None:
+    sources = {
+        "etude.stats.a": "def f():\n    from etude.results import b",
+        "etude.results.b": "",
+        "etude.results": "",
+    }
+    assert upward(sources) == {("stats.a", "results.b")}
+    assert upward({"etude.results.b": "from etude.stats import a", "etude.stats.a": ""}) == set()
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from etude.cli import entry
 from etude.errors import MachineRefuses
 from etude.experiment.test import Test
 from etude.experiment.trial import _ending
-from etude.limits import limit_reached, threads_start, with_limit
-from etude.results.writer import refused
+from etude.limits import limit_reached, threads_start
+from etude.results.writer import write_error
 from support.builders import measurement
 
 FILES = str(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
@@ -36,7 +36,7 @@ def test_limits_are_told_from_other_errors() -> None:
 def test_a_worker_that_met_a_limit_names_it() -> None:
     met = measurement(error="no process could be started: Resource temporarily unavailable (os error 11)")
     assert "ulimit -u" in _ending(Test("a", ("a",)), met)
-    assert "ulimit -u" in with_limit(met)
+    assert "ulimit -u" in met.ending_here()
 
 
 @pytest.mark.parametrize(("code", "named"), [(errno.EAGAIN, "ulimit -u"), (errno.EMFILE, "ulimit -n")])
@@ -51,8 +51,8 @@ def test_an_engine_that_met_a_limit_names_it(code: int, named: str, monkeypatch:
 
 
 def test_results_that_met_a_limit_name_it(tmp_path: Path) -> None:
-    assert f"ulimit -n is {FILES}" in str(refused(tmp_path, OSError(errno.EMFILE, "")))
-    assert "-o" in str(refused(tmp_path, OSError(errno.EACCES, "")))
+    assert f"ulimit -n is {FILES}" in str(write_error(tmp_path, OSError(errno.EMFILE, "")))
+    assert "-o" in str(write_error(tmp_path, OSError(errno.EACCES, "")))
 
 
 def test_threads_that_cannot_be_started_are_no_interrupt(

@@ -9,20 +9,20 @@ from pathlib import Path
 
 import pytest
 
+from etude.analysis.differences import compare
 from etude.api import make_plan, run
+from etude.cluster.distributed.part import new_part
+from etude.cluster.distributed.request import document_of
+from etude.cluster.pool.pool_config import PoolSpec
 from etude.errors import CommandFailed, InputError, MachineRefuses
 from etude.experiment.plan import digest, plan_to_resume, to_document
 from etude.experiment.run import resume
 from etude.experiment.test import Test
 from etude.masking import MASKED, Mask
-from etude.report.bundle import gather
-from etude.report.differences import compare
-from etude.report.page import content_of
-from etude.report.page import gather as read
-from etude.report.page.write import rendered
-from etude.workbench.pool.wanted import PoolSpec
-from etude.workbench.spread.asked import document_of
-from etude.workbench.spread.part import new_part
+from etude.present.bundle import gather
+from etude.present.page import content_of
+from etude.present.page import gather as read
+from etude.present.page.write import rendered
 from support.fakes import World, around
 
 SECRETS = ("hunter2", "k-4711")

@@ -2,11 +2,11 @@
 
 import pytest
 
-from etude.experiment.printed import printed_metric
+from etude.experiment.output_metric import printed_metric
 from etude.patterns import PatternError, compile_pattern
+from etude.peak.harnesses.readers import Place, Unreadable, by_expression
 from etude.stats.expression import compile_expression
 from etude.units.parsing import ONE
-from etude.workbench.harnesses.readers import Place, Unreadable, by_expression
 
 BACKTRACKS = "(x+x+)+y"
 """Doubles its time with each x where it backtracks."""

@@ -115,6 +115,7 @@ impl Lines {
                 there |= 1 << member;
                 self.value(scan, *kind, &mut row, &mut signal)?;
             } else {
+                row.flags |= flag::UNCOMMON;
                 scan.skip()?;
             }
         }
@@ -174,8 +175,15 @@ impl Lines {
                 self.metrics.read(scan, self.rows.count, &mut self.texts[REASON])?
             }
             Member::Metrics => return Err("metrics is no object"),
-            Member::Cache => cache(scan)?,
-            Member::Stream => stream(scan)?,
+            Member::Cache | Member::Stream if scan.eat(b"null") => {}
+            Member::Cache => {
+                row.flags |= flag::UNCOMMON;
+                cache(scan)?
+            }
+            Member::Stream => {
+                row.flags |= flag::UNCOMMON;
+                stream(scan)?
+            }
             Member::Windows if scan.eat(b"null") => {}
             Member::Windows | Member::List if scan.byte() != b'[' => return Err("a member is no list"),
             Member::Windows => {
@@ -184,12 +192,15 @@ impl Lines {
                     any = true;
                     scan.skip()
                 })?;
-                row.flags |= if any { flag::WINDOWS } else { 0 };
+                row.flags |= if any { flag::WINDOWS | flag::UNCOMMON } else { 0 };
             }
             Member::List => scan.skip()?,
             Member::Rows => match count(scan)? {
                 0 => return Err("rows is 0"),
-                lines => row.lines = Some(lines.unsigned_abs()),
+                lines => {
+                    row.flags |= flag::UNCOMMON;
+                    row.lines = Some(lines.unsigned_abs());
+                }
             },
         }
         Ok(())
@@ -273,11 +284,8 @@ fn text_or_null(scan: &mut Scan) -> Result<(), Wrong> {
     }
 }
 
-/// `{declared, performed}`, or null.
+/// `{declared, performed}`.
 fn cache(scan: &mut Scan) -> Result<(), Wrong> {
-    if scan.eat(b"null") {
-        return Ok(());
-    }
     if scan.byte() != b'{' {
         return Err("cache is no object");
     }
@@ -304,11 +312,8 @@ fn way(scan: &mut Scan) -> Result<bool, Wrong> {
     scan.skip().map(|()| false)
 }
 
-/// `{bytes, sha256, tail}`, or null.
+/// `{bytes, sha256, tail}`.
 fn stream(scan: &mut Scan) -> Result<(), Wrong> {
-    if scan.eat(b"null") {
-        return Ok(());
-    }
     if scan.byte() != b'{' {
         return Err("a captured stream is no object");
     }

@@ -15,6 +15,8 @@ pub mod flag {
     /// `status` is 128 + a signal.
     pub const SIGNALLED: u8 = 8;
     pub const WINDOWS: u8 = 16;
+    /// The line has members that no column holds.
+    pub const UNCOMMON: u8 = 32;
 }
 
 /// What the members of one line say.

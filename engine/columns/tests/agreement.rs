@@ -24,6 +24,14 @@ struct Plain {
     rows: Option<u64>,
 }
 
+/// Members of a line without `rows`.
+#[rustfmt::skip]
+const KNOWN: [&str; 25] = [
+    "test", "trial", "block", "order", "worker", "host", "sitting", "boot_id", "command", "start", "start_ns",
+    "inner", "exit_status", "signal", "timed_out", "cancelled", "error", "kept", "why", "metrics", "cache", "stdout",
+    "stderr", "windows", "notes",
+];
+
 fn plain(line: &[u8]) -> Option<Plain> {
     let line: Value = serde_json::from_slice(line).ok()?;
     let line = line.as_object()?;
@@ -62,6 +70,9 @@ fn plain(line: &[u8]) -> Option<Plain> {
         flags |= if flag(name)? { bit } else { 0 };
     }
     let windows = line.get("windows").and_then(Value::as_array).is_some_and(|windows| !windows.is_empty());
+    let uncommon = windows
+        || ["cache", "stdout", "stderr"].iter().any(|name| line.get(*name).is_some_and(Value::is_object))
+        || line.keys().any(|name| name == "rows" || !KNOWN.contains(&name.as_str()));
     let mut texts: Vec<Value> =
         ["test", "host", "boot_id"].iter().map(|name| text(name, false).cloned()).collect::<Option<_>>()?;
     texts.push(serde_json::to_string(command).unwrap().into());
@@ -70,7 +81,7 @@ fn plain(line: &[u8]) -> Option<Plain> {
         whole,
         texts,
         status: if signal < 0 { exit_status } else { 128 + signal },
-        flags: flags | if windows { 16 } else { 0 },
+        flags: flags | if windows { 16 } else { 0 } | if uncommon { 32 } else { 0 },
         metrics: metrics(line.get("metrics")?)?,
         rows: line.get("rows").and_then(Value::as_u64),
     })

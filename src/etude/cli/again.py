@@ -13,37 +13,37 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from etude.cli.display import Display
-from etude.cli.fitting import Column
-from etude.cli.script_display import ScriptDisplay
-from etude.cli.show import show
-from etude.cli.terminal import Terminal
+from etude.analysis.cross_session import stored_beside
+from etude.analysis.repetition import Repetition, repetition
+from etude.analysis.subject import Subject
+from etude.analysis.verdict import Verdict, verdict
 from etude.cli.verb_parsers import others_given
 from etude.errors import InputError, UsageError
 from etude.experiment.monitoring import from_document as monitor_of
 from etude.experiment.plan import plan_to_resume
 from etude.experiment.run import run as run_plan
 from etude.osutil.trust import check_directory_for_root, check_for_root
-from etude.report import again_text
-from etude.report.across import stored_beside
-from etude.report.again import Again, repetition
-from etude.report.subject import Subject
-from etude.report.verdict import Verdict, verdict
-from etude.results.bundle import opened
+from etude.present import again_text
+from etude.present.live_display import Display
+from etude.present.script_display import ScriptDisplay
+from etude.present.table_layout import Column
+from etude.present.terminal import Terminal
+from etude.present.verdict_display import show
+from etude.results.bundle import open_bundle
 from etude.results.bundle_name import is_bundle
 from etude.results.reader import load_results
 from etude.results.results import of_machine
 from etude.script.run import run_script
-from etude.script.stored import changed_files, stored_script
-from etude.stats.sittings import given_between
+from etude.script.stored_script import changed_files, stored_script
+from etude.stats.cross_session import given_between
 
 
-def again(options: argparse.Namespace) -> int:
+def repeat_experiment(options: argparse.Namespace) -> int:
     """Repeat, show the new verdict, and say what is reproduced; 1 where something is not."""
     _check(options)
     given = Path(options.again)
     (check_directory_for_root if given.is_dir() else check_for_root)(given)
-    with opened(given) if is_bundle(given) else nullcontext((given,)) as found:
+    with open_bundle(given) if is_bundle(given) else nullcontext((given,)) as found:
         return _again(given, _only(given, found), options)
 
 
@@ -146,19 +146,19 @@ def _repeat(first: Path, document: Mapping[str, Any], seed: int, options: argpar
 
 
 def _stored(then: Verdict, path: Path) -> list[Subject]:
-    """Further sittings that lie beside the first result; not the repetition itself, which is to be judged by them."""
+    """Further sessions that lie beside the first result; not the repetition itself, which is to be judged by them."""
     new = path.resolve()
     return [subject for subject in stored_beside(then.subject) if Path(subject.label).resolve() != new]
 
 
-def _show(found: Again, first: Path, path: Path, now: Verdict, json: bool) -> None:
+def _show(found: Repetition, first: Path, path: Path, now: Verdict, json: bool) -> None:
     if json:
         print(codec.dumps(again_text.to_document(found, str(first), str(path)), ensure_ascii=False, indent=1))
         return
     show(now)
     screen = Terminal()
     screen.say()
-    screen.say_path("Again", str(first))
+    screen.say_path("Repetition", str(first))
     rows = list(again_text.rows(found))
     columns = [
         Column(heading, [row[place] for row in rows], rank)

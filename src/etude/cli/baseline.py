@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 
+from etude.analysis.cross_session import check_comparable
+from etude.analysis.differences import compare_states, first_line, state_of
+from etude.analysis.load_subject import read_ours
+from etude.analysis.subject import Subject
 from etude.cli.diff import NOW, state_now
-from etude.cli.show import say_note
-from etude.cli.terminal import Terminal
 from etude.experiment.plan import Plan
-from etude.report.across import check_comparable
-from etude.report.differences import compare_states, first_line, state_of
-from etude.report.subject import Subject, subject_of
-from etude.results.reader import load_results
+from etude.present.terminal import Terminal
+from etude.present.verdict_display import say_note
 from etude.results.units import unit_kept
 
 
@@ -45,4 +46,4 @@ def _note_other_machine(baseline: Subject) -> None:
 
 def read_baseline(directory: str) -> Subject:
     """The results that are compared with."""
-    return subject_of(load_results(directory))
+    return read_ours(Path(directory))

@@ -12,24 +12,24 @@ from etude.cli import hyperfine, verb_parsers
 from etude.cli import parser as kinds
 from etude.cli.bench_tests import shell_of, tests_of
 from etude.cli.bounds import check_bounds, read_bounds
-from etude.cli.display import Display
 from etude.cli.exports import check_places, export_of
 from etude.cli.options.shared import pool_of
 from etude.errors import UsageError
 from etude.escaping import unescaped
-from etude.experiment.ask import BUDGET_S, make_plan
 from etude.experiment.bench import Event
-from etude.experiment.ledger import Ledger
 from etude.experiment.new_limits import NewLimits
 from etude.experiment.plan import check_resumes
+from etude.experiment.plan_defaults import BUDGET_S, make_plan
+from etude.experiment.progress import Progress
 from etude.experiment.run import resume
 from etude.experiment.run import run as run_plan
+from etude.present.live_display import Display
 from etude.results.reader import load_results, read_experiment
 from etude.results.results import Results
 
 if TYPE_CHECKING:
-    from etude.report.failing import Bound
-    from etude.report.subject import Subject
+    from etude.analysis.gate import Bound
+    from etude.analysis.subject import Subject
 
 
 class ShownOutput:
@@ -38,7 +38,7 @@ class ShownOutput:
     def __init__(self, stream: TextIO) -> None:
         self._stream = unescaped(stream)
 
-    def observe(self, event: Event, ledger: Ledger) -> None:
+    def observe(self, event: Event, ledger: Progress) -> None:
         """Print what came of a trial."""
         if event.what != "trial":
             return
@@ -81,7 +81,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _resumed(options: argparse.Namespace, bounds: Sequence[Bound], baseline: Subject | None) -> Results:
     """An experiment that is resumed or extended, over its pool where it was begun over one."""
-    from etude.cli import pooled
+    from etude.cli import pool_run
 
     _check_resume(options)
     document = read_experiment(Path(options.resume))
@@ -91,12 +91,12 @@ def _resumed(options: argparse.Namespace, bounds: Sequence[Bound], baseline: Sub
         own, stored = {m["name"] for t in plan["tests"] for m in t["metrics"]}, baseline is not None
         check_bounds(bounds, plan["primary"], len(plan["tests"]), plan["schedule"], own, stored=stored)
     limits = NewLimits(options.trials, options.max_trials, options.time, options.precision)
-    if pooled.is_over_pool(Path(options.resume)):
+    if pool_run.is_over_pool(Path(options.resume)):
         if limits:
             raise UsageError(
                 f"{options.resume}: an experiment over a pool cannot be extended; begin a new one"
             )
-        pooled.go_on(Path(options.resume), None)
+        pool_run.go_on(Path(options.resume), None)
         return load_results(options.resume)
     display = Display(sys.stderr)
     try:
@@ -115,11 +115,11 @@ def _measured(options: argparse.Namespace, bounds: Sequence[Bound], baseline: Su
 
         check_baseline(baseline, plan, options, over_pool=spec is not None)
     if spec is not None:
-        from etude.cli import pooled
+        from etude.cli import pool_run
 
         if options.show_output:
             raise UsageError("--show-output: what runs over a pool prints elsewhere; leave out one of them")
-        return pooled.bench(plan, spec, options, kinds.monitor(options))
+        return pool_run.bench(plan, spec, options, kinds.monitor(options))
     display = ShownOutput(sys.stderr) if options.show_output else Display(sys.stderr)
     try:
         return run_plan(

@@ -6,19 +6,19 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from etude.analysis.cross_session import CrossSession, compare_with_first, machines_lines
+from etude.analysis.gate import Bound
+from etude.analysis.subject import Subject
+from etude.analysis.verdict import Verdict, verdict
+from etude.analysis.verdict_options import VerdictOptions
 from etude.cli.bounds import answer
 from etude.cli.export import write_exports
 from etude.cli.exports import Export
-from etude.cli.show import BESIDE, show
-from etude.cli.terminal import Terminal
 from etude.errors import NotComparable
-from etude.report.across import Across, compare_with_first, machines_lines
-from etude.report.failing import Bound
-from etude.report.judging import Judging
-from etude.report.subject import Subject
-from etude.report.verdict import Verdict, verdict
+from etude.present.terminal import Terminal
+from etude.present.verdict_display import BESIDE, show
 from etude.results.results import Results
-from etude.stats.sittings import Refused
+from etude.stats.cross_session import NotSupported
 
 
 def show_verdict(
@@ -32,7 +32,7 @@ def show_verdict(
     primary = results.experiment["plan"]["primary"]
     bounded = (bound.metric for bound in bounds)
     metrics = None if options.json or exports else tuple(dict.fromkeys((primary, *BESIDE, *bounded)))
-    found = verdict(results, metrics, Judging(every_outlier=options.json))
+    found = verdict(results, metrics, VerdictOptions(every_outlier=options.json))
     across, without = _across(baseline, found, options.between_sittings)
     left_out = write_exports(found, exports)
     show(
@@ -63,11 +63,11 @@ def _beside_bounds(options: argparse.Namespace) -> list[tuple[str, str]]:
     return pairs
 
 
-def _refusal(across: list[Across], without: list[str]) -> int:
+def _refusal(across: list[CrossSession], without: list[str]) -> int:
     """The exit code where a test was not compared with the baseline; 0 where there is none, or all were."""
     if not (across or without):
         return 0
-    refused = without or any(isinstance(each.found, Refused) for each in across)
+    refused = without or any(isinstance(each.found, NotSupported) for each in across)
     return NotComparable.exit_code if refused else 0
 
 
@@ -80,7 +80,7 @@ def _machines(baseline: Subject | None, found: Verdict) -> list[str]:
 
 def _across(
     baseline: Subject | None, found: Verdict, between: float | None
-) -> tuple[list[Across], list[str]]:
+) -> tuple[list[CrossSession], list[str]]:
     """The tests against those of the baseline, and why they are not compared."""
     if baseline is None:
         return [], []

@@ -7,12 +7,12 @@ import json as text
 import sys
 from dataclasses import asdict
 
-from etude.cli.terminal import Terminal
 from etude.errors import UsageError
-from etude.testbed.boot import record, unit
-from etude.testbed.boot.resume import become, resume
-from etude.testbed.boot.standing import standing
-from etude.testbed.boot.unit import Status
+from etude.machine.boot import record, unit
+from etude.machine.boot.resume import become, resume
+from etude.machine.boot.status import boot_status
+from etude.machine.boot.unit import Status
+from etude.present.terminal import Terminal
 
 
 def run(options: argparse.Namespace) -> int:
@@ -42,7 +42,7 @@ def _resume() -> int:
 
 
 def _status(*, json: bool) -> int:
-    found = standing()
+    found = boot_status()
     if json:
         document = asdict(found)
         if document["waits"]:

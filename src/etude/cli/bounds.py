@@ -12,9 +12,9 @@ from etude.errors import UsageError
 from etude.results.model import METRICS
 
 if TYPE_CHECKING:
-    from etude.report.across import Across
-    from etude.report.failing import Bound
-    from etude.report.verdict import Verdict
+    from etude.analysis.cross_session import CrossSession
+    from etude.analysis.gate import Bound
+    from etude.analysis.verdict import Verdict
 
 _TIMES = frozenset(("mean", "time", "median", "ratio", "real", "wall", "wallclock", "duration", "runtime"))
 """Names that other tools give to `elapsed`."""
@@ -24,7 +24,7 @@ def read_bounds(texts: Sequence[str]) -> list[Bound]:
     """The bounds that were given. Raises UsageError for what is none."""
     if not texts:
         return []
-    from etude.report.failing import parse_bound
+    from etude.analysis.gate import parse_bound
 
     return [parse_bound(text) for text in texts]
 
@@ -74,7 +74,7 @@ def check_bounds(
 def answer(
     bounds: Sequence[Bound],
     verdicts: Sequence[Verdict],
-    across: Sequence[Across],
+    across: Sequence[CrossSession],
     *,
     undecided: str = "pass",
     few: int | None = None,
@@ -89,10 +89,10 @@ def answer(
     """
     if not bounds:
         return 0
-    from etude.cli.terminal import Terminal
-    from etude.report.extension import deciding
-    from etude.report.failing import answers
-    from etude.report.warnings import Thresholds
+    from etude.analysis.gate import answers
+    from etude.analysis.warnings import Thresholds
+    from etude.present.extension import deciding_command
+    from etude.present.terminal import Terminal
 
     screen = Terminal(sys.stderr if aside else None)
     comparisons = [c for verdict in verdicts[1:] or verdicts for c in verdict.comparisons]
@@ -123,7 +123,7 @@ def answer(
         screen.say(f"--fail-if: {open_ones} undecided, which fails")
     judged = [*(("--fail-if", bound.text) for bound in bounds), *beside]
     judged += [("--undecided", undecided)] if undecided != "pass" else []
-    if len(verdicts) == 1 and (way := deciding(verdicts[0], [found for _, found in given], judged)):
+    if len(verdicts) == 1 and (way := deciding_command(verdicts[0], [found for _, found in given], judged)):
         purpose, extension = way
         screen.say_command(purpose, extension.command)
     return 1 if broken else UNDECIDED if open_ones and undecided == "fail" else 0

@@ -10,17 +10,17 @@ from math import log
 from pathlib import Path
 from typing import Any
 
-from etude.cli.fitting import Column
-from etude.cli.show import say_note
-from etude.cli.terminal import Terminal
 from etude.errors import InputError
-from etude.experiment.sitting import holds_results
-from etude.history.choosing import chosen
-from etude.history.comparing import Compared, compared
-from etude.report.history_text import day, named, p_text
-from etude.report.notes import MOST as MOST_NOTES
-from etude.report.text import takes
-from etude.stats.sittings import Refused, overall_ratio
+from etude.experiment.session import holds_results
+from etude.history.comparison import Compared, compare_sides
+from etude.history.selection import select_results
+from etude.present.history_text import named, p_text
+from etude.present.note_text import MOST as MOST_NOTES
+from etude.present.table_layout import Column
+from etude.present.terminal import Terminal
+from etude.present.text import takes_text
+from etude.present.verdict_display import say_note
+from etude.stats.cross_session import NotSupported, overall_ratio
 from etude.store.database import open_store
 from etude.store.entry import Selector
 from etude.units.formatting import counted, span
@@ -50,8 +50,8 @@ def _compare(options: argparse.Namespace) -> int:
         if not stored:
             what = f" test {options.test!r} with" if options.test else ""
             raise InputError(f"{store.where}: has no{what} {options.metric}; name another metric, or all")
-    base, other = chosen(options.base, stored), chosen(options.other, stored)
-    found = compared(base, other, stored)
+    base, other = select_results(options.base, stored), select_results(options.other, stored)
+    found = compare_sides(base, other, stored)
     if not found:
         raise InputError(
             f"{options.base} and {options.other} have no test in common with values that have a ratio"
@@ -82,7 +82,7 @@ def _show(base: str, other: str, found: Sequence[Compared]) -> None:
     screen.table(Column("test", tests), columns)
     for metric in dict.fromkeys(each.metric for each in found):
         together = overall_ratio(
-            [e.found for e in found if e.metric == metric and not isinstance(e.found, Refused)]
+            [e.found for e in found if e.metric == metric and not isinstance(e.found, NotSupported)]
         )
         if together is not None:
             limits = span(together.low, together.high)
@@ -96,7 +96,7 @@ def _show(base: str, other: str, found: Sequence[Compared]) -> None:
     ] + [
         f"{name}: not compared: {each.found.reason}; {each.found.remedy}"
         for each, name in zip(found, names, strict=True)
-        if isinstance(each.found, Refused)
+        if isinstance(each.found, NotSupported)
     ]
     for line in notes[:MOST_NOTES]:
         say_note(screen, line)
@@ -109,24 +109,24 @@ def _answer(base: str, other: str, found: Sequence[Compared], names: Sequence[st
     judged = [
         (name, each.metric, each.found)
         for name, each in zip(names, found, strict=True)
-        if not isinstance(each.found, Refused)
+        if not isinstance(each.found, NotSupported)
     ]
     refused = len(found) - len(judged)
     if not judged:
         return f"Not compared: {counted(refused, 'comparison')} refused."
     if len(found) == 1:
         name, metric, ratio = judged[0]
-        interval = f"95 %: {_interval(found[0])}; of different sittings, not side by side"
+        interval = f"95 %: {_interval(found[0])}; of different sessions, not side by side"
         if ratio.low <= 1.0 <= ratio.high:
             sides = f"between {other} and {base}"
             return f"{name}: no significant difference {sides}: ratio {_ratio(found[0])} ({interval})."
-        return f"{name}: {takes(metric, other, _ratio(found[0]), base)} ({interval})."
+        return f"{name}: {takes_text(metric, other, _ratio(found[0]), base)} ({interval})."
     differ = [(name, ratio) for name, _, ratio in judged if not ratio.low <= 1.0 <= ratio.high]
     most = sorted(differ, key=lambda each: -abs(log(each[1].ratio)))[:MOST]
     are = "is" if len(differ) == 1 else "are"
     line = f"{len(differ)} of {counted(len(judged), 'comparison')} {are} shown to differ"
     all_of_them = f"95 % for all {len(judged)} together; " if len(judged) > 1 else ""
-    line += f" ({all_of_them}of different sittings, not side by side)"
+    line += f" ({all_of_them}of different sessions, not side by side)"
     if most:
         line += ": " + ", ".join(f"{name} × {ratio.ratio:.4g}" for name, ratio in most)
     if len(differ) > len(most):
@@ -135,15 +135,15 @@ def _answer(base: str, other: str, found: Sequence[Compared], names: Sequence[st
 
 
 def _ratio(each: Compared) -> str:
-    return "refused" if isinstance(each.found, Refused) else f"{each.found.ratio:.4g}"
+    return "refused" if isinstance(each.found, NotSupported) else f"{each.found.ratio:.4g}"
 
 
 def _interval(each: Compared) -> str:
-    return "–" if isinstance(each.found, Refused) else span(each.found.low, each.found.high)
+    return "–" if isinstance(each.found, NotSupported) else span(each.found.low, each.found.high)
 
 
 def _p(each: Compared) -> str:
-    if isinstance(each.found, Refused) or (p := each.found.adjusted_p) is None:
+    if isinstance(each.found, NotSupported) or (p := each.found.adjusted_p) is None:
         return "–"
     return p_text(p).removeprefix("p = ").removeprefix("p ")
 
@@ -156,13 +156,13 @@ def _machine(each: Compared) -> str:
 def _days(each: Compared) -> str:
     """`2026-01-10 → 2026-02-20`; of several results a side how many there are."""
     return " → ".join(
-        day(side[0]) if len(side) == 1 else f"{len(side)} results" for side in (each.base, each.other)
+        side[0].day if len(side) == 1 else f"{len(side)} results" for side in (each.base, each.other)
     )
 
 
 def _document(each: Compared) -> dict[str, Any]:
     found = each.found
-    if isinstance(found, Refused):
+    if isinstance(found, NotSupported):
         told: dict[str, Any] = dict.fromkeys(RATIO) | {"refused": found.reason}
     else:
         told = {name: getattr(found, name) for name in RATIO} | {"refused": None}

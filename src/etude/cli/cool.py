@@ -7,10 +7,10 @@ import json
 
 from etude.cli.options.machine import COOL_STATUS
 from etude.errors import UsageError
+from etude.machine.cool.dataset import DataSet, Residency, look, not_as_declared
+from etude.machine.cool.methods import Cooled, cool, read_all
+from etude.machine.cool.remounts import finish
 from etude.osutil.files import scratch_directory
-from etude.testbed.cool.dataset import DataSet, Residency, look, not_as_declared
-from etude.testbed.cool.remounts import finish
-from etude.testbed.cool.ways import Cooled, cool, read_all
 from etude.units.formatting import quantity
 
 

@@ -11,13 +11,13 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from etude.cli.terminal import Terminal
+from etude.analysis.differences import Difference, Differences, compare, compare_states, state_of
 from etude.errors import InputError, UsageError
-from etude.report.differences import Difference, Differences, compare, compare_states, state_of
-from etude.results.bundle import opened
+from etude.machine import snapshot
+from etude.present.terminal import Terminal
+from etude.results.bundle import open_bundle
 from etude.results.bundle_name import is_bundle
 from etude.results.reader import read_experiment
-from etude.testbed import snapshot
 from etude.version import __version__
 
 NOW = "now"
@@ -61,7 +61,7 @@ def _document(path: str) -> Mapping[str, Any]:
     place = Path(path)
     if not is_bundle(place):
         return read_experiment(place)
-    with opened(place) as found:
+    with open_bundle(place) as found:
         if len(found) != 1:
             names = ", ".join(f"results/{each.name}" for each in found)
             raise UsageError(f"{path}: holds {len(found)} results; unpack it, and name one of {names}")

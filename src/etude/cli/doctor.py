@@ -6,9 +6,9 @@ import argparse
 import json
 from dataclasses import asdict
 
-from etude.cli.terminal import Terminal
-from etude.testbed.doctor import examine
-from etude.testbed.finding import Finding
+from etude.machine.doctor import examine
+from etude.machine.finding import Finding
+from etude.present.terminal import Terminal
 
 STYLES = {"noisy": "yellow", "unknown": "dim", "good": None}
 """The style of each verdict, the worst first."""

@@ -158,7 +158,7 @@ def complain(name: str, line: str, code: int) -> int:
     """Say what is wrong, in one line or wrapped as the terminal is wide; returns the code."""
     text = f"{name}: {' '.join(part.strip() for part in line.splitlines())}"
     try:
-        from etude.cli.terminal import Terminal
+        from etude.present.terminal import Terminal
     except (ImportError, OSError):  # no more files may be open
         print(text, file=sys.stderr)
     else:

@@ -7,18 +7,18 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from etude.analysis.verdict import Verdict
+from etude.analysis.verdict_options import is_shown
 from etude.cli.exports import SUMMARIES, Export
-from etude.cli.terminal import Terminal
 from etude.errors import InputError, UsageError, cannot_write
 from etude.escaping import write_document
 from etude.export.document import Document, Run, lost_lines
 from etude.export.entries import document_of
-from etude.export.formats import exported
+from etude.export.formats import export_to
 from etude.export.gather import gather
 from etude.osutil.named import write_named
-from etude.report import export
-from etude.report.usual import is_shown
-from etude.report.verdict import Verdict
+from etude.present import export
+from etude.present.terminal import Terminal
 from etude.store.database import open_store
 from etude.store.entry import Selector
 
@@ -28,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
     if bool(options.files) == (options.store is not None):
         raise UsageError("expected either results or --store PLACE; see etude export --help")
     document = _chosen(_of_store(options) if options.store is not None else _of_files(options), options)
-    found = exported(options.format, document)
+    found = export_to(options.format, document)
     screen = Terminal(sys.stderr)
     for line in lost_lines(found.left_out):
         screen.say(f"Left out: {line}")
@@ -114,6 +114,6 @@ def write_exports(verdict: Verdict, exports: list[Export]) -> list[str]:
 
 
 def _write_other(directory: Path, form: str, path: Path | None) -> list[str]:
-    found = exported(form, gather([str(directory)]))
+    found = export_to(form, gather([str(directory)]))
     write_text(path or directory / f"{form}.{_SUFFIX.get(form, 'json')}", found.text)
     return list(lost_lines([lost for lost in found.left_out if is_shown(lost.metric)]))

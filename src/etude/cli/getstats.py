@@ -6,10 +6,10 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from etude.analysis.getstats.options import USAGE, parse_getstats
 from etude.cli.entry import complain, run_program
 from etude.cli.help import fitted, help_width
 from etude.errors import EtudeError
-from etude.report.getstats.options import USAGE, parse_getstats
 from etude.version import __version__
 
 if TYPE_CHECKING:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from etude.analysis.getstats.options import GetstatsOptions
+from etude.analysis.getstats.relations import emptied, printed, read_sources, transformed_sources, warned
+from etude.analysis.getstats.sources import Source
+from etude.analysis.getstats.summaries import read_summaries
+from etude.analysis.getstats.tables import aligned, as_csv, comma_separated, table
+from etude.analysis.getstats.ttest import comparison
 from etude.cli.entry import complain
 from etude.errors import UsageError
-from etude.report.getstats.options import GetstatsOptions
-from etude.report.getstats.relations import emptied, printed, read_sources, transformed_sources, warned
-from etude.report.getstats.sources import Source
-from etude.report.getstats.summaries import read_summaries
-from etude.report.getstats.tables import aligned, as_csv, comma_separated, table
-from etude.report.getstats.ttest import comparison
 from etude.stats.expression import ExpressionError
 from etude.stats.predicate import Predicate
 

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from etude.errors import InputError, UsageError
+from etude.figures.axis_positions import by_names
 from etude.figures.bars import bars_of
 from etude.figures.export import export
 from etude.figures.lines import lines_of
-from etude.figures.placing import by_names
+from etude.figures.plot_options import PlotOptions
 from etude.figures.save import check_format, save
 from etude.figures.sources import Sample, read_samples
 from etude.figures.style import Style
-from etude.figures.wish import Wish
 
 
 def run(options: argparse.Namespace) -> int:
@@ -44,11 +44,11 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _wish(options: argparse.Namespace) -> Wish:
+def _wish(options: argparse.Namespace) -> PlotOptions:
     components = tuple(name.strip() for name in options.components.split(",") if name.strip())
     if not components:
         raise UsageError("--components names none")
-    return Wish(
+    return PlotOptions(
         metrics=components,
         bars="min-max" if options.errorbars == "minmax" else options.errorbars,
         confidence=options.confidence,
@@ -109,7 +109,7 @@ def _files(word: str) -> list[str]:
     return found
 
 
-def _read(name: str, paths: Sequence[str], wish: Wish) -> list[Sample]:
+def _read(name: str, paths: Sequence[str], wish: PlotOptions) -> list[Sample]:
     """The tests of a series; of a file with several the one of the series' name, if there is one."""
     found = read_samples(paths, wish)
     same = [sample for sample in found if sample.name.casefold() == name.casefold()]

@@ -8,16 +8,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from etude.cli.history_alerts import alerts
-from etude.cli.sparkline import sparkline
-from etude.cli.terminal import Terminal
 from etude.errors import InputError, UsageError
 from etude.figures.history import history
 from etude.figures.save import check_format, save
 from etude.figures.style import Style
-from etude.history.course import Course, courses
-from etude.report.history_text import heading, lines, to_document
-from etude.report.page.history import history_page
-from etude.report.page.write import write
+from etude.history.metric_history import Course, courses
+from etude.present.history_text import heading, lines, to_document
+from etude.present.page.history import history_page
+from etude.present.page.write import write
+from etude.present.sparkline import sparkline
+from etude.present.terminal import Terminal
 from etude.store.database import open_store
 
 STEP = "▲"

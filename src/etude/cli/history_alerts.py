@@ -7,19 +7,19 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from etude.cli.display import Display
-from etude.cli.terminal import Terminal
+from etude.analysis.verdict import verdict
 from etude.errors import InputError, UsageError
-from etude.experiment.ask import make_plan
+from etude.experiment.plan_defaults import make_plan
 from etude.experiment.run import run
 from etude.experiment.test import make_test
 from etude.history.backtest import LEAST, Backtest, Rate, backtest
-from etude.history.confirming import borne_out
-from etude.history.course import Course
-from etude.history.kept import current, keep
+from etude.history.confirmation import borne_out
+from etude.history.metric_history import Course
 from etude.history.rules import Alert, Rule, alerts_of, read_rules
-from etude.report.history_text import change_line, size_text, when
-from etude.report.verdict import verdict
+from etude.history.stored_backtests import is_current, keep
+from etude.present.history_text import change_line
+from etude.present.live_display import Display
+from etude.present.terminal import Terminal
 from etude.stats.compare import Ratio
 from etude.store.database import Store
 from etude.units.formatting import percent
@@ -72,7 +72,7 @@ def _backtest_lines(found: Backtest, course: Course) -> list[str]:
         f"{rule.name}, on {course.machine.name}, {found.results} results:",
         f"  False alarms: in {_rate(found.false)} flat histories as long as this one (its rests around its levels, "
         "in blocks in random order), replayed result by result.",
-        f"  Misses: {_rate(found.missed)} injected steps of {size_text(course, rule.sees)} were not seen within "
+        f"  Misses: {_rate(found.missed)} injected steps of {course.size_text(rule.sees)} were not seen within "
         f"{rule.within} results.",
     ]
     instead = " (which show a drift)" if course.drift is not None else ""
@@ -80,7 +80,7 @@ def _backtest_lines(found: Backtest, course: Course) -> list[str]:
         stays = "" if each.stays else f"; no longer found with the results since{instead}"
         lines.append(
             f"  As it grew: alert after {each.after} results of the step of "
-            f"{size_text(course, each.change.size)} at {when(each.change.first)}{stays}."
+            f"{course.size_text(each.change.size)} at {each.change.first}{stays}."
         )
     if found.unseen:
         lines.append(f"  {found.unseen} of its steps raised none while it grew.")
@@ -105,7 +105,7 @@ def _check_backtests(
 ) -> None:
     """Refuse a rule of which nobody knows how often it is wrong here; say how often the others are."""
     for rule, course in about:
-        known = current(store, rule, course)
+        known = is_current(store, rule, course)
         if isinstance(known, str):
             raise UsageError(
                 f"rule {rule.name} may not gate {course.test} on {course.machine.name}: it {known}; "
@@ -113,7 +113,7 @@ def _check_backtests(
             )
         screen.say(
             f"{rule.name}, on {course.machine.name}: false alarms in {_rate(known.false)} flat histories, misses "
-            f"{_rate(known.missed)} steps of {size_text(course, rule.sees)} within {rule.within} results, by its "
+            f"{_rate(known.missed)} steps of {course.size_text(rule.sees)} within {rule.within} results, by its "
             f"backtest on {known.results} results."
         )
 

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from etude.errors import MachineRefuses
 from etude.escaping import escaped
-from etude.testbed.remote.host import Host
-from etude.testbed.remote.hosts import Entry, read_hosts
+from etude.machine.remote.host import Host
+from etude.machine.remote.hosts import Entry, read_hosts
 
 
 def run(options: argparse.Namespace) -> int:

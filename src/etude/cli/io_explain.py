@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from etude.cli.io_show import show
 from etude.errors import UsageError
 from etude.iolab.lab import study, write_text
 from etude.iolab.trial_rows import csv_text
+from etude.present.io_display import show
 from etude.results.reader import load_results
 
 

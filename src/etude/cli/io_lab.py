@@ -11,15 +11,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from etude.cli.io_show import show
 from etude.cli.options.shared import check_alone
-from etude.cli.sweep_display import SweepDisplay
-from etude.cli.terminal import Terminal
-from etude.experiment.sitting import new_directory
+from etude.experiment.session import new_directory
 from etude.iolab.exercise import NAME, graded, lab_of, questions, template
-from etude.iolab.lab import SWEEPS, Lab, Studied, begin, begun, read_only, run_lab, write_text
+from etude.iolab.lab import SWEEPS, Lab, Studied, begin, read_lab, read_only, run_lab, write_text
 from etude.iolab.run_sweep import resume_sweep, sweep
 from etude.iolab.sweeps import TOTALS, make_plan, make_sweep
+from etude.present.io_display import show
+from etude.present.sweep_display import SweepDisplay
+from etude.present.terminal import Terminal
 from etude.results.reader import load_results
 from etude.results.results import Results
 
@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
     if options.resume is not None:
         check_alone(options, "resume", ("format", "exercise"))
         directory = Path(options.resume)
-        lab = begun(directory)
+        lab = read_lab(directory)
     else:
         lab = Lab(os.path.abspath(options.where), options.trials, options.cpu, options.seed)
         # What the second sweep lacks is said before the first.

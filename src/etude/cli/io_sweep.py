@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 
-from etude.cli.io_show import show
 from etude.cli.options.shared import check_alone
-from etude.cli.sweep_display import SweepDisplay
 from etude.iolab.lab import study
 from etude.iolab.run_sweep import resume_sweep, sweep
+from etude.present.io_display import show
+from etude.present.sweep_display import SweepDisplay
 
 
 def run(options: argparse.Namespace) -> int:

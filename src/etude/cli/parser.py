@@ -15,12 +15,12 @@ from typing import NoReturn
 
 from etude.cli.entry import complain
 from etude.experiment.monitoring import LONGEST_S, MOST_TOP, SHORTEST_S, USUAL, Monitoring
-from etude.experiment.printed import check_place
+from etude.experiment.output_metric import check_place
 from etude.experiment.test import MetricPattern
 from etude.patterns import PatternError, compile_pattern
-from etude.results.joining import JOINS, is_join
+from etude.peak.goal import MOST_LOAD
+from etude.results.trial_join import JOINS, is_join
 from etude.units import parsing
-from etude.workbench.most import MOST_LOAD
 
 MOST_CPUS = 65536
 

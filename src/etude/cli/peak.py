@@ -13,8 +13,8 @@ from etude.cli.peak_harness import parsed, resolve_host, save_harness, short_har
 from etude.errors import UsageError
 
 if TYPE_CHECKING:
-    from etude.workbench.sources import Source
-    from etude.workbench.task import Task
+    from etude.peak.sources import Source
+    from etude.peak.task import Task
 
 
 def run(options: argparse.Namespace) -> int:
@@ -28,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
     if short:
         save_harness(options, short)
     if options.harness and all((Path(word) / "experiment.json").exists() for word in options.harness):
-        from etude.cli.peak_show import show_stored
+        from etude.present.peak_display import show_stored
 
         return show_stored(options)
     if options.simulate is None and not short and len(options.harness) != 1:
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
     if spec is not None and (options.rehearse or options.calibrate):
         raise UsageError("--pool is for a search: leave it out with --rehearse and --calibrate")
     source = _source(options, short)
-    from etude.cli.peak_show import check_figures
+    from etude.present.peak_display import check_figures
 
     check_figures(options)
     if spec is not None and source.load_hosts:
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
     if spec is None and not options.rehearse:
         resolve_host(options)
     if options.rehearse or options.calibrate:
-        from etude.cli.peak_ways import calibrate, rehearse
+        from etude.cli.peak_rehearse import calibrate, rehearse
 
         return rehearse(options, source) if options.rehearse else calibrate(options, source)
     from etude.cli.peak_run import search_peak
@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _source(options: argparse.Namespace, short: str) -> Source:
     """The source, and its task as the command line changes it. `short`: a harness of options, else empty."""
-    from etude.workbench.sources import of_harness, of_simulation
+    from etude.peak.sources import of_harness, of_simulation
 
     if options.simulate is not None:
         source = of_simulation(options.simulate)

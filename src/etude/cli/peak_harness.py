@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from etude.cli import parser as kinds
 from etude.cli.one_thread import one_thread
 from etude.errors import InputError, MachineRefuses, UsageError
-from etude.workbench.most import LONGEST_S, MOST_PIECES
+from etude.peak.goal import LONGEST_S, MOST_PIECES
 
 if TYPE_CHECKING:
-    from etude.workbench.sources import Source
+    from etude.peak.sources import Source
 
 PERCENTILES = ("p50", "p90", "p95", "p99", "p99.9")
 LIMITS = ("mean", *PERCENTILES)
@@ -145,7 +145,7 @@ def short_harness(options: argparse.Namespace) -> str:
     if options.factor:
         raise UsageError("--factor is for a HARNESS.toml: --url and --run have none")
     one_thread()
-    from etude.workbench.harnesses.harness_text import HarnessOptions, harness_text, read_value
+    from etude.peak.harnesses.harness_text import HarnessOptions, harness_text, read_value
 
     reads = [read_value(text) for text in given.pop("read", ())]
     where = _directory(options.save)
@@ -164,7 +164,7 @@ def resolve_host(options: argparse.Namespace) -> None:
     """
     if options.url is None or options.ready or options.start or options.hosts:
         return
-    from etude.workbench.harnesses.http_url import http_url
+    from etude.peak.harnesses.http_url import http_url
 
     http_url(options.url).resolve()
 
@@ -181,7 +181,7 @@ def parsed(path: Path, text: str) -> Source:
     Raises:
         UsageError: with the line in question, since nobody sees the file; InputError: in a file that it names.
     """
-    from etude.workbench.sources import of_text
+    from etude.peak.sources import of_text
 
     try:
         return of_text(path, text)

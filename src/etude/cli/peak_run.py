@@ -13,26 +13,25 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO
 
-from etude.cli.ending import Ended, ending_by_signals
+from etude.cli.end_signals import EndedBySignal, ending_by_signals
 from etude.cli.options.shared import pool_of
-from etude.cli.peak_show import show
-from etude.cli.peak_words import ran_text, reading_texts, share_text, span_text
-from etude.cli.show import say_note
-from etude.cli.terminal import Terminal
 from etude.errors import EtudeError, Interrupted
-from etude.experiment.sitting import new_directory
+from etude.experiment.session import new_directory
+from etude.peak.bench import Bench, ObservedBench, Paced
+from etude.peak.deadline import DeadlinePolicy
+from etude.peak.policies.policy import Policy
+from etude.peak.policies.registry import policy
+from etude.peak.record import Record
+from etude.peak.search import benchmarking_time_s, search
+from etude.peak.search_store import SearchSpec, SearchStore, open_store
+from etude.peak.sources import Source
+from etude.peak.task import Answer, Task, Trial, TrialRequest
+from etude.peak.window import Window
+from etude.present.peak_display import show
+from etude.present.peak_text import ran_text, reading_texts, share_text, span_text
+from etude.present.terminal import Terminal
+from etude.present.verdict_display import say_note
 from etude.units.formatting import duration, level_text
-from etude.workbench.bench import Bench
-from etude.workbench.deadline import Punctual
-from etude.workbench.kept import Kept, Sought, keeping
-from etude.workbench.policies.policy import Policy
-from etude.workbench.policies.registry import policy
-from etude.workbench.record import Record
-from etude.workbench.search import search, spent
-from etude.workbench.sources import Source
-from etude.workbench.task import Answer, Offer, Task, Trial
-from etude.workbench.watched import Paced, Watched
-from etude.workbench.window import Window
 
 REDRAW_S = 0.2
 HEADING = ("no.", "load", "measured", "of limit", "ran", "bench", "peak in")
@@ -43,7 +42,7 @@ LEFT_OUT = ("ran", "bench", "measured", "no.")
 
 
 class PeakDisplay:
-    """Tells of each trial: load, reading, whether it ended early, where the peak is now believed to be, bench time."""
+    """Prints each trial: load, reading, whether it ended early, where the peak is now believed to be, and its cost."""
 
     def __init__(
         self, stream: TextIO, task: Task, policy: Policy, clock: Callable[[], float] = time.monotonic
@@ -58,15 +57,15 @@ class PeakDisplay:
         self._trials = list(trials)
         if trials:
             self._screen.say(
-                f"resumed: {len(trials)} trials on disk, {duration(spent(trials))} of bench time"
+                f"resumed: {len(trials)} trials on disk, {duration(benchmarking_time_s(trials))} of benchmarking time"
             )
 
-    def begins(self, offer: Offer) -> None:
+    def begins(self, offer: TrialRequest) -> None:
         """A trial is about to start."""
         if self._screen.obeys:
             self._draw(offer, f"{offer.why}; preparing")
 
-    def window(self, offer: Offer, windows: Sequence[Window]) -> None:
+    def window(self, offer: TrialRequest, windows: Sequence[Window]) -> None:
         """One more window is known."""
         now = self._clock()
         if self._screen.obeys and now - self._shown_at >= REDRAW_S:
@@ -76,7 +75,7 @@ class PeakDisplay:
             read = "nothing yet" if share != share else f"{share_text(share)} of the limit"
             self._draw(offer, f"{duration(ran)} of {duration(offer.runlength_s)}: {read}; {offer.why}")
 
-    def made(self, offer: Offer, trial: Trial) -> None:
+    def made(self, offer: TrialRequest, trial: Trial) -> None:
         """A trial is over, and on disk."""
         self.close()
         if not self._trials:
@@ -91,7 +90,7 @@ class PeakDisplay:
             measured,
             share,
             ran_text(trial),
-            duration(spent(self._trials)),
+            duration(benchmarking_time_s(self._trials)),
             span_text(self._task, best.low, best.high),
         )
         self._say(cells)
@@ -113,22 +112,22 @@ class PeakDisplay:
         *first, last = shown
         self._screen.say("  ".join([*(f"{row[name]:>{shown[name]}}" for name in first), row[last]]), style)
 
-    def _draw(self, offer: Offer, text: str) -> None:
+    def _draw(self, offer: TrialRequest, text: str) -> None:
         self._screen.draw(f"{len(self._trials) + 1:>3}  {self._task.load_text(offer.load)}: {text}")
 
 
 def search_peak(options: argparse.Namespace, source: Source) -> int:
     """Search, and show the answer; returns the exit code."""
     chosen = policy(options.policy)
-    sought = Sought(source.name, source.task, options.policy, source.text, dict(options.factor))
+    sought = SearchSpec(source.name, source.task, options.policy, source.text, dict(options.factor))
     if (spec := pool_of(options)) is not None:
-        from etude.cli import pooled  # clusters are loaded where there is one
+        from etude.cli import pool_run  # clusters are loaded where there is one
 
-        found = pooled.peak(directory_of(options, source), source, sought, spec, options)
+        found = pool_run.peak(directory_of(options, source), source, sought, spec, options)
         assert found.answer is not None
         show(found, found.answer, options, source.peak)
         return 0 if found.answer.kept else 1
-    with ending_by_signals(), keeping(directory_of(options, source), sought, options.command_line) as kept:
+    with ending_by_signals(), open_store(directory_of(options, source), sought, options.command_line) as kept:
         answer = _answered(options, source, chosen, kept)
         kept.answered(answer)
     show(kept, answer, options, source.peak)
@@ -140,31 +139,31 @@ def directory_of(options: argparse.Namespace, source: Source) -> Path:
     return Path(options.output) if options.output is not None else new_directory(None, f"peak-{source.name}")
 
 
-def _answered(options: argparse.Namespace, source: Source, policy: Policy, kept: Kept) -> Answer:
+def _answered(options: argparse.Namespace, source: Source, policy: Policy, kept: SearchStore) -> Answer:
     """The search itself: it goes on after the trials that are on disk."""
     if options.deadline is not None:
         policy = punctual(policy, options.deadline)
     before = kept.trials()
     say_lost(kept, "trials")
-    with held(options, source, kept) as bench:
+    with open_bench(options, source, kept) as bench:
         if options.quiet:
             return search(policy, kept.task, bench, before, kept.keep)
         display = PeakDisplay(sys.stderr, kept.task, policy)
         display.resumed(before)
 
-        def made(offer: Offer, trial: Trial) -> None:
+        def made(offer: TrialRequest, trial: Trial) -> None:
             kept.keep(offer, trial)
             display.made(offer, trial)
 
         try:
-            watched = Watched(bench, display.begins, display.window)
+            watched = ObservedBench(bench, display.begins, display.window)
             return search(policy, kept.task, watched, before, made)
         finally:
             display.close()
 
 
 def say_lost(kept: Record, what: str) -> None:
-    """Print the trials that a directory has lost since its last sitting."""
+    """Print the trials that a directory has lost since its last session."""
     if text := kept.lost_text(what):
         say_note(
             Terminal(sys.stderr),
@@ -173,7 +172,7 @@ def say_lost(kept: Record, what: str) -> None:
 
 
 @contextmanager
-def held(options: argparse.Namespace, source: Source, kept: Kept) -> Iterator[Bench]:
+def open_bench(options: argparse.Namespace, source: Source, kept: SearchStore) -> Iterator[Bench]:
     """The bench of a search, brought to where the trials on disk left it; however it ends, it says where they are.
 
     Raises:
@@ -184,7 +183,7 @@ def held(options: argparse.Namespace, source: Source, kept: Kept) -> Iterator[Be
         with source.bench(kept.sought.factors, place, kept.trials(), kept.task.seed) as bench:
             yield bench if options.speed is None else Paced(bench, options.speed, time.sleep)
     except KeyboardInterrupt as ended:
-        number = ended.number if isinstance(ended, Ended) else signal.SIGINT
+        number = ended.number if isinstance(ended, EndedBySignal) else signal.SIGINT
         raise Interrupted(number, f"ended by {signal.Signals(number).name}; {_on_disk(kept)}") from None
     except EtudeError as error:
         if kept.trials():
@@ -192,7 +191,7 @@ def held(options: argparse.Namespace, source: Source, kept: Kept) -> Iterator[Be
         raise
 
 
-def _on_disk(kept: Kept) -> str:
+def _on_disk(kept: SearchStore) -> str:
     count = len(kept.trials())
     return (
         f"{count} trial{'' if count == 1 else 's'} on disk; the same command with -o {kept.directory} goes on"
@@ -201,4 +200,4 @@ def _on_disk(kept: Kept) -> str:
 
 def punctual(policy: Policy, deadline: datetime) -> Policy:
     """Answers by then."""
-    return Punctual(policy, lambda: (deadline - datetime.now(UTC)).total_seconds())
+    return DeadlinePolicy(policy, lambda: (deadline - datetime.now(UTC)).total_seconds())

@@ -7,21 +7,21 @@ import json
 from pathlib import Path
 from typing import Any
 
-from etude.cli.fitting import Column
-from etude.cli.terminal import Terminal
+from etude.analysis.load_subject import is_ours, read_ours
+from etude.analysis.planning import PlanTargets, TrialPlan, plan_from
+from etude.analysis.subject import Subject, subject_of_table
 from etude.errors import InputError
-from etude.report import plan_text
-from etude.report.plan_text import to_document
-from etude.report.planned import Planned, Wanted, plan_from
-from etude.report.subject import Subject, subject_of, subject_of_table
-from etude.results.reader import load_results
+from etude.present import plan_text
+from etude.present.plan_text import to_document
+from etude.present.table_layout import Column
+from etude.present.terminal import Terminal
 from etude.results.readers import read_table
 
 
 def run(options: argparse.Namespace) -> int:
     """Print the plan."""
     subject = _read(options.pilot)
-    wanted = Wanted(
+    wanted = PlanTargets(
         options.effect,
         options.precision,
         options.power,
@@ -41,15 +41,15 @@ def run(options: argparse.Namespace) -> int:
 def _read(path: str) -> Subject:
     """What there is to plan from."""
     place = Path(path)
-    if (place / "experiment.json").is_file() or (place.suffix == ".res" and place.is_file()):
-        return subject_of(load_results(place))
+    if is_ours(place):
+        return read_ours(place)
     table = read_table(path)
     if table.summary_only:
         raise InputError(f"{path}: holds summaries, no trials; a plan needs the trials of a pilot")
     return subject_of_table(table)
 
 
-def _show(plan: Planned, document: Any) -> None:
+def _show(plan: TrialPlan, document: Any) -> None:
     screen = Terminal()
     screen.say(plan_text.pilot_line(plan))
     heads = (plan_text.heading(plan), *plan_text.HEADINGS)

@@ -12,10 +12,10 @@ from pathlib import Path
 from etude.errors import UsageError
 from etude.figures.export import export
 from etude.figures.kinds import make, usual_kind
+from etude.figures.plot_options import PlotOptions, Threshold, threshold
 from etude.figures.save import check_format, save
 from etude.figures.sources import Sample, read_samples
 from etude.figures.style import Style
-from etude.figures.wish import Threshold, Wish, threshold
 
 
 def run(options: argparse.Namespace) -> int:
@@ -68,8 +68,8 @@ def _chosen(samples: list[Sample], names: Sequence[str]) -> list[Sample]:
     return [s for s in samples if any(name == s.name or fnmatchcase(s.name, name) for name in names)]
 
 
-def _wish(options: argparse.Namespace) -> Wish:
-    return Wish(
+def _wish(options: argparse.Namespace) -> PlotOptions:
+    return PlotOptions(
         metrics=tuple(name.strip() for text in options.metric for name in text.split(",") if name.strip()),
         bars=options.bars,
         confidence=options.confidence,

@@ -1,19 +1,19 @@
-"""`etude plot --monitor RESULT`: what went on beside the trials, a figure a sitting."""
+"""`etude plot --monitor RESULT`: what went on beside the trials, a figure a session."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
+from etude.analysis.interference import load_monitors
+from etude.analysis.load_subject import read_subject
+from etude.analysis.subject import Subject
+from etude.analysis.verdict import verdict
 from etude.errors import InputError, UsageError
 from etude.figures.export import export
 from etude.figures.monitor import WIDTH_IN, height_of, monitor_figure
 from etude.figures.save import save
 from etude.figures.style import Style
-from etude.report.beside import load_monitors
-from etude.report.reading import read_subject
-from etude.report.subject import Subject
-from etude.report.verdict import verdict
 from etude.results.monitor import Monitor
 
 
@@ -54,7 +54,7 @@ def _subject(options: argparse.Namespace) -> Subject:
 def _close(
     options: argparse.Namespace, subject: Subject, monitors: dict[int, Monitor]
 ) -> tuple[tuple[str, int] | None, list[int]]:
-    """The trial that is looked at closely, if one is, and the sittings to draw."""
+    """The trial that is looked at closely, if one is, and the sessions to draw."""
     if options.trial is None:
         return None, list(monitors)
     names = options.test or [series.test for series in subject.tests]
@@ -66,7 +66,7 @@ def _close(
         raise UsageError(f"--trial {options.trial}: test {names[0]!r} has no such trial")
     sitting = 1 if series.sittings is None else int(series.sittings[places[0]])
     if sitting not in monitors:
-        raise UsageError(f"--trial {options.trial}: nothing was monitored in its sitting, {sitting}")
+        raise UsageError(f"--trial {options.trial}: nothing was monitored in its session, {sitting}")
     return (names[0], options.trial), [sitting]
 
 

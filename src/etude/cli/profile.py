@@ -8,19 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from etude.cli.options.plot import PROFILE_USUAL_TOP
-from etude.cli.profile_beside_display import show_beside
-from etude.cli.profile_display import show
 from etude.errors import UsageError
 from etude.figures.data import Figure
+from etude.figures.iotrace import figure_beside, figure_of
 from etude.figures.save import check_format, save
 from etude.figures.style import Style
-from etude.iotrace.beside import beside
-from etude.iotrace.beside_document import beside_document
+from etude.iotrace.comparison import compare_profiles
+from etude.iotrace.comparison_document import beside_document
 from etude.iotrace.document import document
-from etude.iotrace.picture import figure_beside, figure_of
-from etude.iotrace.played import played
 from etude.iotrace.profile import Profile, profile_of
-from etude.iotrace.read import read_trace
+from etude.iotrace.reader import read_trace
+from etude.iotrace.replay_window import replay_window
+from etude.present.profile_comparison_display import show_beside
+from etude.present.profile_display import show
 
 
 def run(options: argparse.Namespace) -> int:
@@ -48,7 +48,7 @@ def _one(options: argparse.Namespace) -> int:
 def _two(options: argparse.Namespace) -> int:
     both = _profile(options.trace, options), _profile(options.other, options, beside=True)
     script, roll = (None if path is None else Path(path) for path in (options.script, options.roll))
-    found = beside(*both, script=script, roll=roll)
+    found = compare_profiles(*both, script=script, roll=roll)
     said: list[str] = []
     if options.figure is not None:
         names = ("original", "replay") if found.replay else ("A", "B")
@@ -64,7 +64,7 @@ def _two(options: argparse.Namespace) -> int:
 
 def _profile(path: str, options: argparse.Namespace, *, beside: bool = False) -> Profile:
     trace = read_trace(Path(path), partial=options.partial)
-    return profile_of(played(trace) if beside else trace)
+    return profile_of(replay_window(trace) if beside else trace)
 
 
 def _save(figure: Figure, path: str) -> list[str]:

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from etude.errors import UsageError
-from etude.testbed.quiet.keeping import Outcome, file, off, on
-from etude.testbed.quiet.operation import Asked
-from etude.testbed.quiet.standing import Row, left_over, standing
-from etude.testbed.quiet.table import USUAL, all_of, parse
+from etude.machine.quiet.apply_restore import Outcome, apply, file, restore
+from etude.machine.quiet.operation import Request
+from etude.machine.quiet.status import Row, left_over, quiet_status
+from etude.machine.quiet.table import USUAL, all_of, parse
 
 
 def run(options: argparse.Namespace) -> int:
@@ -29,8 +29,8 @@ def run(options: argparse.Namespace) -> int:
     return _rehearse(asked, as_json=options.json) if options.dry_run else _on(asked, as_json=options.json)
 
 
-def _on(asked: Asked, *, as_json: bool) -> int:
-    outcome = on(asked)
+def _on(asked: Request, *, as_json: bool) -> int:
+    outcome = apply(asked)
     if as_json:
         print(json.dumps(_document(outcome), indent=1, ensure_ascii=False))
     else:
@@ -39,7 +39,7 @@ def _on(asked: Asked, *, as_json: bool) -> int:
 
 
 def _off(*, as_json: bool) -> int:
-    names = off()
+    names = restore()
     if as_json:
         print(json.dumps({"format": "etude-quiet", "version": 1, "put_back": names}))
     elif names:
@@ -49,8 +49,8 @@ def _off(*, as_json: bool) -> int:
     return 0
 
 
-def _rehearse(asked: Asked, *, as_json: bool) -> int:
-    rows = standing(asked)
+def _rehearse(asked: Request, *, as_json: bool) -> int:
+    rows = quiet_status(asked)
     if as_json:
         _print_rows(rows)
         return 0
@@ -64,8 +64,8 @@ def _rehearse(asked: Asked, *, as_json: bool) -> int:
     return 0
 
 
-def _status(asked: Asked, *, as_json: bool) -> int:
-    rows = standing(asked)
+def _status(asked: Request, *, as_json: bool) -> int:
+    rows = quiet_status(asked)
     if as_json:
         _print_rows(rows)
         return 0

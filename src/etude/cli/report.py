@@ -8,24 +8,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from etude.analysis.status_text import as_line
+from etude.analysis.verdict_options import VerdictOptions
 from etude.cli.options.analyse import REPORT_FORMATS
-from etude.cli.peak_part import peak_part
-from etude.cli.peaks_part import peaks_part, searches_of
-from etude.cli.workbench_status import of_map, of_search
 from etude.escaping import write_document
-from etude.report.judging import Judging
-from etude.report.page import content_of, gather
-from etude.report.page.part import Part
-from etude.report.page.write import rendered, write
-from etude.report.status_words import as_line
+from etude.peak.search_store import SearchStore, stored_answer
+from etude.present.page import content_of, gather
+from etude.present.page.section import Section
+from etude.present.page.write import rendered, write
+from etude.present.peak_section import peak_part, peaks_part, searches_of
+from etude.present.search_status import of_map, of_search
+from etude.present.surface_section import surface_part
 from etude.results.reader import read_experiment
-from etude.workbench.kept import Kept, stored_answer
-from etude.workbench.surfaces.kept import KeptSurface
-from etude.workbench.surfaces.part import surface_part
-from etude.workbench.surfaces.stored import mapped_of
+from etude.surface.map_store import MapStore
+from etude.surface.stored_map import mapped_of
 
 
-def parts_of(paths: Sequence[str]) -> tuple[Part, ...]:
+def parts_of(paths: Sequence[str]) -> tuple[Section, ...]:
     """The parts of pages of those results that have one, in their order.
 
     Raises:
@@ -48,8 +47,8 @@ def _kind(path: Path) -> str | None:
     return kind if isinstance(kind, str) else None
 
 
-def _peak(path: str, number: int, several: bool) -> Part:
-    kept = Kept(path)
+def _peak(path: str, number: int, several: bool) -> Section:
+    kept = SearchStore(path)
     kept.check_whole("trials")
     answer = stored_answer(kept)
     heading = f"Peak rate of {path}" if several else "Peak rate"
@@ -59,15 +58,15 @@ def _peak(path: str, number: int, several: bool) -> Part:
     return replace(part, answer=(first, *part.answer[1:]))
 
 
-def _peaks(paths: Sequence[str]) -> tuple[Part, ...]:
+def _peaks(paths: Sequence[str]) -> tuple[Section, ...]:
     """Of several searches: what they found beside each other."""
     if len(paths) < 2:
         return ()
     return (peaks_part(searches_of(paths)),)
 
 
-def _surface(path: str, number: int, several: bool) -> Part:
-    kept = KeptSurface(path)
+def _surface(path: str, number: int, several: bool) -> Section:
+    kept = MapStore(path)
     kept.check_whole("cells")
     mapped = mapped_of(kept)
     heading = f"Surface of {path}" if several else "Surface"
@@ -76,14 +75,14 @@ def _surface(path: str, number: int, several: bool) -> Part:
     return replace(part, answer=(*filter(None, [status]), *part.answer))
 
 
-MAKERS: Mapping[str, Callable[[str, int, bool], Part]] = {"peak": _peak, "surface": _surface}
+MAKERS: Mapping[str, Callable[[str, int, bool], Section]] = {"peak": _peak, "surface": _surface}
 """By the kind of a plan: path, number and whether there are several, to a part."""
 
 
 def run(options: argparse.Namespace) -> int:
     """Read, judge, write; says where the page is."""
     form = options.format or _by_name(options.output) or "html"
-    judging = Judging(
+    judging = VerdictOptions(
         confidence=options.confidence,
         reference=options.reference,
         same_within=options.same_within,

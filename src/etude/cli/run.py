@@ -12,11 +12,11 @@ from typing import Any
 from etude.cli import parser as kinds
 from etude.cli import verb_parsers
 from etude.cli.options.shared import pool_of
-from etude.cli.script_display import ScriptDisplay
 from etude.errors import CommandFailed, UsageError
 from etude.escaping import escaped
+from etude.present.script_display import ScriptDisplay
 from etude.results.reader import load_results
-from etude.script.check import Outline, Planned
+from etude.script.check import Outline, PlannedTest
 from etude.script.checkpoint import is_state
 from etude.script.run import read_script, resume_script, run_script
 from etude.units.formatting import counted
@@ -28,9 +28,9 @@ RESUMED = ("resume", "include", "json")
 def run(options: argparse.Namespace) -> int:
     """Run, go on, or only say what would run."""
     if options.again is not None:
-        from etude.cli.again import again
+        from etude.cli.again import repeat_experiment
 
-        return again(options)
+        return repeat_experiment(options)
     if options.between_sittings is not None:
         raise UsageError("--between-sittings is for --again")
     if options.resume is not None:
@@ -67,10 +67,10 @@ def _begin(options: argparse.Namespace) -> int:
         print("\n".join(escaped(line, lines=False) for line in lines))
         return 0
     if (spec := pool_of(options)) is not None:
-        from etude.cli import pooled
+        from etude.cli import pool_run
 
         with _table_before_error(options):
-            path = pooled.script(asked, spec, options, kinds.monitor(options))
+            path = pool_run.script(asked, spec, options, kinds.monitor(options))
         return _show(path, options)
     with _display(options) as observe:
         path = run_script(
@@ -90,10 +90,10 @@ def _assignments(options: argparse.Namespace) -> list[str]:
 
 
 def _go_on(file: Path, options: argparse.Namespace) -> int:
-    from etude.cli import pooled
+    from etude.cli import pool_run
 
     with _table_before_error(options):
-        over_a_pool = file.is_dir() and pooled.go_on(file, "script", options.include)
+        over_a_pool = file.is_dir() and pool_run.go_on(file, "script", options.include)
     if over_a_pool:
         return _show(file, options)
     with _display(options) as observe:
@@ -125,15 +125,15 @@ def _table_before_error(options: argparse.Namespace) -> Iterator[None]:
 
 
 def _show(path: Path, options: argparse.Namespace) -> int:
-    from etude.cli.show import BESIDE, show
-    from etude.report.asked import asked_of
-    from etude.report.verdict import judged_metrics, verdict
+    from etude.analysis.stop_rule_info import asked_of
+    from etude.analysis.verdict import judged_metrics, verdict
+    from etude.present.verdict_display import BESIDE, show
 
     results = load_results(path)
     if not results.names():
         print(f"No tests were run. Results: {path}")
         return 0
-    asked = asked_of(results)
+    asked = asked_of(results.experiment, results.directory)
     metrics = None if options.json else (*judged_metrics(asked, asked.primary), *BESIDE)
     show(verdict(results, metrics), json=options.json)
     return 0
@@ -149,7 +149,7 @@ def _told(found: Outline, script: str) -> list[str]:
     return [*lines, *(["", "outside of tests:", *outside] if outside else [])]
 
 
-def _test_lines(test: Planned) -> list[str]:
+def _test_lines(test: PlannedTest) -> list[str]:
     workers = f", {test.threads} threads" if test.threads > 1 else ""
     until = f"{'at least ' if test.program else ''}{counted(test.minimum, 'trial')}"
     if test.maximum is not None:

@@ -8,21 +8,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from etude.analysis.cross_session import CrossSession, compare_with_first, machines_lines
+from etude.analysis.load_subject import read_subject
+from etude.analysis.not_compared import unanswered_lines
+from etude.analysis.predicate import judge_subjects, read_predicate
+from etude.analysis.subject import Subject, check_metric
+from etude.analysis.summaries import Summaries
+from etude.analysis.verdict import Verdict, verdict
+from etude.analysis.verdict_options import VerdictOptions, usual_metrics
+from etude.analysis.warnings import KINDS, Thresholds
 from etude.cli.bounds import answer, read_bounds
-from etude.cli.stats_display import StatsDisplay, show_summaries
-from etude.cli.terminal import Terminal
 from etude.errors import UsageError
-from etude.report.across import Across, compare_with_first, machines_lines
-from etude.report.judging import Judging
-from etude.report.predicated import judge_subjects, read_predicate
-from etude.report.reading import read_subject
-from etude.report.subject import Subject, check_metric
-from etude.report.summaries import Summaries
-from etude.report.uncompared import unanswered_lines
-from etude.report.usual import usual_metrics
-from etude.report.verdict import Verdict, verdict
-from etude.report.warnings import KINDS, Thresholds
-from etude.results.bundle import opened
+from etude.present.stats_display import StatsDisplay, show_summaries
+from etude.present.terminal import Terminal
+from etude.results.bundle import open_bundle
 from etude.results.bundle_name import is_bundle
 from etude.stats.predicate import Predicate
 
@@ -55,13 +54,13 @@ def run(options: argparse.Namespace) -> int:
     return 1 if 1 in (code, judged) else code
 
 
-def _judging(options: argparse.Namespace) -> Judging:
+def _judging(options: argparse.Namespace) -> VerdictOptions:
     for kind in options.no_warn:
         if kind not in KINDS:
             raise UsageError(
                 f"--no-warn {kind}: no such kind of warning; there are {', '.join(sorted(KINDS))}"
             )
-    return Judging(
+    return VerdictOptions(
         confidence=options.confidence,
         thresholds=Thresholds.parse(options.threshold),
         silent=frozenset(options.no_warn),
@@ -83,7 +82,7 @@ def _sources(path: str, options: argparse.Namespace) -> list[Subject | None]:
     place = Path(path)
     if not is_bundle(place):
         return [_read(path, options)]
-    with opened(place) as found:
+    with open_bundle(place) as found:
         subjects = [(directory.name, _read(str(directory), options)) for directory in found]
     several = len(subjects) > 1
     return [
@@ -94,15 +93,7 @@ def _sources(path: str, options: argparse.Namespace) -> list[Subject | None]:
 
 def _read(path: str, options: argparse.Namespace) -> Subject | None:
     """The file's tests; None for one that holds summaries only, which are shown at once."""
-    metrics = None if options.all or options.json else options.metric
-    found = read_subject(
-        path,
-        options.transforms,
-        options.variables,
-        metrics=metrics,
-        watched=_watched(options),
-        confidence=options.confidence,
-    )
+    found = read_subject(path, options.transforms, options.variables, confidence=options.confidence)
     if isinstance(found, Summaries):
         show_summaries(found, options)
         return None
@@ -121,8 +112,8 @@ def _metrics(subject: Subject, options: argparse.Namespace) -> list[str] | None:
 
 
 def _across(
-    verdicts: Sequence[Verdict], options: argparse.Namespace, judging: Judging
-) -> tuple[list[Across], list[str]]:
+    verdicts: Sequence[Verdict], options: argparse.Namespace, judging: VerdictOptions
+) -> tuple[list[CrossSession], list[str]]:
     """The later files against the first, and why some are not compared."""
     if len(verdicts) < 2:
         return [], []

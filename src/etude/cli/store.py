@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import orjson
 
-from etude.cli.fitting import Column
-from etude.cli.terminal import Terminal
 from etude.errors import UsageError
 from etude.escaping import escaped
+from etude.present.table_layout import Column
+from etude.present.terminal import Terminal
 from etude.store.database import Store, open_store
 from etude.store.entry import Result
 

@@ -6,10 +6,10 @@ import argparse
 
 from etude.errors import UsageError
 from etude.escaping import escaped
-from etude.store.adding import Origin
 from etude.store.content import read_content
 from etude.store.database import open_store
 from etude.store.entry import Added
+from etude.store.insert import Origin
 from etude.store.repository import commit_of
 
 

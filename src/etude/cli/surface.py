@@ -22,7 +22,7 @@ def run(options: argparse.Namespace) -> int:
 
         return show_stored(options)
     one_thread()
-    from etude.cli.peak_show import check_figures
+    from etude.present.peak_display import check_figures
 
     check_figures(options)
     if options.rehearse:

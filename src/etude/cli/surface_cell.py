@@ -1,6 +1,6 @@
 """One cell of a surface on a node of a pool: `python -m etude.cli.surface_cell DIRECTORY`, which a job runs.
 
-The directory says what is to be measured (`workbench/surfaces/celljobs.py`), and gets what came of it. There is no
+The directory says what is to be measured (`surface/configuration_jobs.py`), and gets what came of it. There is no
 search to go on with here: what another machine has begun is begun anew, in a directory of its own.
 """
 
@@ -13,20 +13,20 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from etude.cli.ending import Ended, ending_by_signals
+from etude.cli.end_signals import EndedBySignal, ending_by_signals
 from etude.cli.one_thread import one_thread
 from etude.cli.surface_response import response_of, simulated_response
 from etude.errors import EtudeError, InputError
 from etude.escaping import escaped
-from etude.experiment.there import VARIABLE
-from etude.testbed.boot.record import boot_id
-from etude.testbed.resources.resource import Resource, undo_left
-from etude.workbench.surfaces import celljobs
-from etude.workbench.surfaces.celljobs import NODE, Todo, attempt_in
-from etude.workbench.surfaces.factors import Space
-from etude.workbench.surfaces.incell import RESOURCES, UNMEASURABLE, failed, measured_in
-from etude.workbench.surfaces.response import Response
-from etude.workbench.surfaces.spec import read_spec
+from etude.experiment.remote_engine import VARIABLE
+from etude.machine.boot.record import boot_id
+from etude.machine.resources.resource import Resource, undo_left
+from etude.surface import configuration_jobs
+from etude.surface.configuration_jobs import NODE, Todo, attempt_in
+from etude.surface.factors import Space
+from etude.surface.measure_configuration import RESOURCES, UNMEASURABLE, failed_sample, measured_in
+from etude.surface.response import Response
+from etude.surface.spec import read_spec
 
 
 def main(words: list[str]) -> int:
@@ -40,18 +40,18 @@ def main(words: list[str]) -> int:
         print(escaped(f"etude: {error}"), file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt as error:
-        return 128 + (error.number if isinstance(error, Ended) else 2)
+        return 128 + (error.number if isinstance(error, EndedBySignal) else 2)
     return 0
 
 
 def _measure(place: Path) -> None:
     """Raises EtudeError: not even a failed cell can be told."""
-    todo = celljobs.read_todo(place)
-    if (place / celljobs.SAMPLE).exists():
+    todo = configuration_jobs.read_todo(place)
+    if (place / configuration_jobs.SAMPLE).exists():
         return  # whoever submitted it did not know of its end
     response, resources, space, text = _asked(todo)
     settings = space.settings(todo.visit.cell)
-    if celljobs.depends_on(response, text, settings) != todo.text:
+    if configuration_jobs.depends_on(response, text, settings) != todo.text:
         raise InputError(
             f"{todo.spec or todo.simulate}: what it measures is another than when this cell was chosen: leave it as it "
             "is until the map has ended"
@@ -60,7 +60,7 @@ def _measure(place: Path) -> None:
     engine_elsewhere = bool(os.environ.get(VARIABLE))
     if not engine_elsewhere:
         _undo_left(place)
-        celljobs.begin_on_node(place)
+        configuration_jobs.begin_on_node(place)
     began = time.monotonic()
 
     def bounds() -> tuple[float | None, float]:
@@ -71,10 +71,10 @@ def _measure(place: Path) -> None:
     try:
         sample = measured_in(place, response, resources, todo.visit, settings, bounds, lambda text: None)
     except UNMEASURABLE as error:
-        sample = failed(todo.visit.cell, str(error), time.monotonic() - began)
+        sample = failed_sample(todo.visit.cell, str(error), time.monotonic() - began)
     if engine_elsewhere:
-        celljobs.engine_was_on_node(place)
-    celljobs.write_sample(place, sample)
+        configuration_jobs.engine_was_on_node(place)
+    configuration_jobs.write_sample(place, sample)
 
 
 def _asked(todo: Todo) -> tuple[Response, Mapping[str, Resource], Space, str]:

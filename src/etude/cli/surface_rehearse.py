@@ -10,19 +10,19 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from etude.cli.fitting import Column
-from etude.cli.peak_ways import place_of
-from etude.cli.peak_words import target_text
+from etude.cli.peak_rehearse import place_of
 from etude.cli.surface_response import source_of
 from etude.cli.surface_run import rules_of
-from etude.cli.terminal import Terminal
 from etude.errors import UsageError
+from etude.peak.rehearse import Place
+from etude.peak.task import Task
+from etude.present.peak_text import target_text
+from etude.present.table_layout import Column
+from etude.present.terminal import Terminal
+from etude.surface import rehearsal
+from etude.surface.rehearsal import RehearsedMap
+from etude.surface.spec import MetricOf, read_spec
 from etude.units.formatting import duration, percent
-from etude.workbench.rehearse import Place
-from etude.workbench.surfaces import rehearsal
-from etude.workbench.surfaces.rehearsal import RehearsedMap
-from etude.workbench.surfaces.spec import MetricOf, read_spec
-from etude.workbench.task import Task
 
 FORMAT, VERSION = "etude-surface", 1
 MAPS = 5
@@ -75,7 +75,7 @@ def _say(found: Sequence[RehearsedMap], size: int, task: Task, place: Place) -> 
     screen.table(
         Column("simulated server", [each.curve for each in found]),
         [
-            Column("bench time", [duration(each.spent_s) for each in found], 0),
+            Column("benchmarking time", [duration(each.spent_s) for each in found], 0),
             Column("cells", [f"{each.measured} of {size}" for each in found], 2),
             Column("trials", [str(each.trials) for each in found], 3),
             Column("right", [percent(_right(each)) for each in found], 1),
@@ -83,7 +83,7 @@ def _say(found: Sequence[RehearsedMap], size: int, task: Task, place: Place) -> 
     )
     costs = [each.spent_s for each in found]
     screen.say(
-        f"A map takes {duration(median(costs))} of bench time (median; {duration(min(costs))} … "
+        f"A map takes {duration(median(costs))} of benchmarking time (median; {duration(min(costs))} … "
         f"{duration(max(costs))}), where a trial costs {duration(place.fixed_cost_s)} besides its run."
     )
     if any(_unknown(each, size) for each in found):

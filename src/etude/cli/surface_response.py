@@ -6,13 +6,13 @@ from datetime import datetime
 from pathlib import Path
 
 from etude.cli.peak_run import punctual
-from etude.workbench.harnesses.surfaces import SimulatedSurface
-from etude.workbench.sources import Source, of_harness
-from etude.workbench.surfaces import peaks
-from etude.workbench.surfaces.metric import Metric
-from etude.workbench.surfaces.peaks import of_simulation, simulated
-from etude.workbench.surfaces.response import Response
-from etude.workbench.surfaces.spec import MetricOf, PeakOf, Spec
+from etude.peak.sources import Source, of_harness
+from etude.surface import peaks
+from etude.surface.metric import Metric
+from etude.surface.peaks import of_simulation, simulated
+from etude.surface.response import Response
+from etude.surface.simulated import SimulatedSurface
+from etude.surface.spec import MetricOf, PeakOf, Spec
 
 
 def response_of(spec: Spec, deadline: datetime | None) -> Response:

@@ -13,45 +13,45 @@ from json import dumps
 from pathlib import Path
 from typing import Any, TextIO
 
-from etude.cli.ending import Ended, ending_by_signals
+from etude.analysis.status_text import UNFINISHED, as_line
+from etude.cli.end_signals import EndedBySignal, ending_by_signals
 from etude.cli.options.shared import pool_of
 from etude.cli.peak_run import say_lost
-from etude.cli.peak_show import save_figures
 from etude.cli.surface_response import response_of, simulated_response
-from etude.cli.surface_show import document, show
-from etude.cli.terminal import Terminal
-from etude.cli.workbench_status import of_map
+from etude.cluster.pool.job import JobEnd
+from etude.cluster.pool.journal import FILE, Journal
+from etude.cluster.pool.journaled_pool import JournaledPool
+from etude.cluster.pool.pool_config import PoolSpec
+from etude.cluster.pool.spec import open_pool
+from etude.cluster.pool.timeline import timeline
 from etude.errors import EtudeError, InputError, Interrupted, UsageError
-from etude.experiment.sitting import new_directory
-from etude.report.status_words import UNFINISHED, as_line
+from etude.experiment.session import new_directory
+from etude.figures.surface_figures import figures_of
+from etude.present.peak_display import save_figures
+from etude.present.search_status import of_map
+from etude.present.surface_display import document, show
+from etude.present.terminal import Terminal
+from etude.surface.configuration_jobs import CellJobs
+from etude.surface.factors import Cell
+from etude.surface.map_store import Charted, MapStore, keeping_surface, resume_map
+from etude.surface.metric import Metric
+from etude.surface.next_configuration import Rules, Visit, contradiction
+from etude.surface.peaks import PeakRate
+from etude.surface.response import Response
+from etude.surface.run_map import Display, Means, run_map
+from etude.surface.samples import Sample
+from etude.surface.spec import read_spec
+from etude.surface.spread import SpreadDisplay, run_map_over_pool
+from etude.surface.stored_map import mapped_of
+from etude.surface.surface_result import Estimate
+from etude.surface.surface_text import estimate_text
 from etude.units.formatting import counted, duration, percent
-from etude.workbench.pool.followed import FollowedPool
-from etude.workbench.pool.job import Ended as PoolEnded
-from etude.workbench.pool.journal import FILE, Journal
-from etude.workbench.pool.spec import open_pool
-from etude.workbench.pool.timeline import timeline
-from etude.workbench.pool.wanted import PoolSpec
-from etude.workbench.surfaces.celljobs import CellJobs
-from etude.workbench.surfaces.chart import Display, Means, chart
-from etude.workbench.surfaces.factors import Cell
-from etude.workbench.surfaces.kept import Charted, KeptSurface, charted, keeping_surface
-from etude.workbench.surfaces.mapped import Estimate
-from etude.workbench.surfaces.mapping import Rules, Visit, contradiction
-from etude.workbench.surfaces.metric import Metric
-from etude.workbench.surfaces.peaks import PeakRate
-from etude.workbench.surfaces.pictures import figures_of
-from etude.workbench.surfaces.response import Response
-from etude.workbench.surfaces.samples import Sample
-from etude.workbench.surfaces.spec import read_spec
-from etude.workbench.surfaces.spread import SpreadDisplay, spread
-from etude.workbench.surfaces.stored import mapped_of
-from etude.workbench.surfaces.words import estimate_text
 
 
 class SurfaceDisplay:
     """A line a cell; while one is measured, or several are, the line below says how it stands."""
 
-    def __init__(self, stream: TextIO, kept: KeptSurface) -> None:
+    def __init__(self, stream: TextIO, kept: MapStore) -> None:
         self._screen = Terminal(stream)
         self._kept = kept
         self._visit: Visit | None = None
@@ -81,7 +81,7 @@ class SurfaceDisplay:
             waiting = f", {len(cells) - running} wait" if running < len(cells) else ""
             self._screen.draw(f"{self._number():>5}  {running} run{waiting}: {'; '.join(names)}")
 
-    def lost(self, visit: Visit, ended: PoolEnded) -> None:
+    def lost(self, visit: Visit, ended: JobEnd) -> None:
         """A cell lost its node."""
         if self._screen.obeys:
             self._screen.draw()
@@ -120,9 +120,9 @@ class SurfaceDisplay:
 
 def show_stored(options: argparse.Namespace) -> int:
     """A stored map once more; returns the exit code."""
-    kept = KeptSurface(options.spec)
+    kept = MapStore(options.spec)
     kept.check_whole("cells")
-    return shown(kept, options)
+    return show_map(kept, options)
 
 
 def map_surface(options: argparse.Namespace) -> int:
@@ -130,9 +130,9 @@ def map_surface(options: argparse.Namespace) -> int:
     pool = pool_of(options)
     what, response, means = asked_for(options)
     if pool is None:
-        return shown(mapped(options, what, response, means), options)
+        return show_map(mapped(options, what, response, means), options)
 
-    return shown(mapped_over(options, pool, what, response, means), options)
+    return show_map(mapped_over(options, pool, what, response, means), options)
 
 
 def asked_for(options: argparse.Namespace) -> tuple[Charted, Response, Means]:
@@ -142,7 +142,7 @@ def asked_for(options: argparse.Namespace) -> tuple[Charted, Response, Means]:
         means = replace(means, left_s=lambda: (options.deadline - datetime.now(UTC)).total_seconds())
     if options.simulate is not None:
         system, response = simulated_response(options.simulate)
-        what = charted(
+        what = resume_map(
             system.law.name, system.space, rules_of(Rules(), options, system.space.size), response, ""
         )
         return what, response, means
@@ -159,7 +159,9 @@ def asked_for(options: argparse.Namespace) -> tuple[Charted, Response, Means]:
         cell_s=spec.cell_s,
     )
     return (
-        charted(spec.name, spec.space, rules_of(spec.rules, options, spec.space.size), response, spec.text),
+        resume_map(
+            spec.name, spec.space, rules_of(spec.rules, options, spec.space.size), response, spec.text
+        ),
         response,
         means,
     )
@@ -180,7 +182,7 @@ def rules_of(rules: Any, options: argparse.Namespace, size: int) -> Any:
     return changed
 
 
-def mapped(options: argparse.Namespace, what: Charted, response: Response, means: Means) -> KeptSurface:
+def mapped(options: argparse.Namespace, what: Charted, response: Response, means: Means) -> MapStore:
     """The map itself: it goes on after the cells that are on disk."""
     path = directory_of(options, what)
     _none_under_way(path)
@@ -190,11 +192,11 @@ def mapped(options: argparse.Namespace, what: Charted, response: Response, means
             kept.forget_failed()
         with on_disk(kept):
             if options.quiet:
-                chart(kept, response, means, Display())
+                run_map(kept, response, means, Display())
                 return kept
             display = SurfaceDisplay(sys.stderr, kept)
             try:
-                chart(kept, response, means, Display(display.begins, display.tell, display.made))
+                run_map(kept, response, means, Display(display.begins, display.tell, display.made))
             finally:
                 display.close()
     return kept
@@ -216,7 +218,7 @@ def _none_under_way(path: Path) -> None:
 
 
 @contextmanager
-def on_disk(kept: KeptSurface) -> Iterator[None]:
+def on_disk(kept: MapStore) -> Iterator[None]:
     """However a map is ended, it says where it is.
 
     Raises:
@@ -231,14 +233,14 @@ def on_disk(kept: KeptSurface) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as ended:
-        number = ended.number if isinstance(ended, Ended) else signal.SIGINT
+        number = ended.number if isinstance(ended, EndedBySignal) else signal.SIGINT
         raise Interrupted(number, f"ended by {signal.Signals(number).name}; {where()}") from None
     except EtudeError as error:
         error.args = (f"{error}; {where()}",)
         raise
 
 
-def shown(kept: KeptSurface, options: argparse.Namespace) -> int:
+def show_map(kept: MapStore, options: argparse.Namespace) -> int:
     """Print and draw it."""
     mapped = mapped_of(kept)
     end = kept.document.get("surface")
@@ -273,7 +275,7 @@ def shown(kept: KeptSurface, options: argparse.Namespace) -> int:
     return 0 if good and mapped.last and end is not None else 1
 
 
-def _status(kept: KeptSurface, words: Sequence[str]) -> str:
+def _status(kept: MapStore, words: Sequence[str]) -> str:
     """The first words of a map, which limit all that follows: `Simulated; unfinished. Interrupted after …`; empty where
     nothing does."""
     parts = list(filter(None, [as_line(words)]))
@@ -288,7 +290,7 @@ def _status(kept: KeptSurface, words: Sequence[str]) -> str:
 
 def mapped_over(
     options: argparse.Namespace, pool: PoolSpec, what: Charted, response: Response, means: Means
-) -> KeptSurface:
+) -> MapStore:
     """The map; it goes on after the cells that are on disk, and with the jobs that are under way."""
     _check_pool(pool, response, means)
     screen = Terminal(sys.stderr)
@@ -302,7 +304,7 @@ def mapped_over(
         if options.retry:
             kept.forget_failed()
         with on_disk(kept), open_pool(pool, path, say=screen.say) as nodes:
-            _spread(kept, cells, FollowedPool(nodes, Journal(path)), means, quiet=options.quiet)
+            _spread(kept, cells, JournaledPool(nodes, Journal(path)), means, quiet=options.quiet)
     return kept
 
 
@@ -330,13 +332,13 @@ def _check_pool(pool: PoolSpec, response: Response, means: Means) -> None:
         )
 
 
-def _spread(kept: KeptSurface, cells: CellJobs, pool: FollowedPool, means: Means, *, quiet: bool) -> None:
+def _spread(kept: MapStore, cells: CellJobs, pool: JournaledPool, means: Means, *, quiet: bool) -> None:
     if quiet:
-        spread(kept, cells, pool, means, SpreadDisplay())
+        run_map_over_pool(kept, cells, pool, means, SpreadDisplay())
         return
     display = SurfaceDisplay(sys.stderr, kept)
     try:
-        spread(
+        run_map_over_pool(
             kept, cells, pool, means, SpreadDisplay(looks=display.looks, made=display.made, lost=display.lost)
         )
     finally:

@@ -10,8 +10,8 @@ from etude import trail
 from etude.engine import Launch, Repeated
 from etude.experiment.interrupts import SignalWatch
 from etude.experiment.kernel_log import KernelLog, Silence
-from etude.experiment.ledger import Ledger
 from etude.experiment.plan import Plan
+from etude.experiment.progress import Progress
 from etude.results.writer import ResultsWriter
 
 
@@ -30,14 +30,14 @@ class EngineLike(Protocol):
 
 
 @dataclass(frozen=True)
-class Sitting:
+class Session:
     """One uninterrupted run: which, on which host, in which boot."""
 
     number: int
     host: str
     boot_id: str
     restarted_into: str | None = None
-    """The entry that the sitting before had the machine restarted into; None where this is no such boot."""
+    """The entry that the session before had the machine restarted into; None where this is no such boot."""
 
 
 class Named(Protocol):
@@ -62,20 +62,20 @@ class Event:
 
 @dataclass
 class Bench:
-    """Plan, engine, writer and ledger of one sitting."""
+    """Plan, engine, writer and ledger of one session."""
 
     plan: Plan
     writer: ResultsWriter
-    ledger: Ledger
-    sitting: Sitting
+    ledger: Progress
+    sitting: Session
     watch: SignalWatch
     engine: EngineLike
     make_engine: Callable[[], EngineLike]
-    observe: Callable[[Event, Ledger], None]
+    observe: Callable[[Event, Progress], None]
     kernel: KernelLog = field(default_factory=Silence)
     """What the kernel says during trials."""
     measured: bool = False
-    """Something ran in this sitting: caches are no longer as the boot left them."""
+    """Something ran in this session: caches are no longer as the boot left them."""
     inner: dict[str, int] = field(default_factory=dict)
     """Launches per trial of each test, once known."""
     entries: Mapping[str, dict[str, Any]] = field(default_factory=dict)

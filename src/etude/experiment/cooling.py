@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from etude.errors import MachineRefuses, Restarting
-from etude.testbed.boot import record, restart
-from etude.testbed.boot.resume import SETTLED_VARIABLE
-from etude.testbed.cool.dataset import DataSet
-from etude.testbed.cool.ways import REBOOTS, Cooled, cool
+from etude.machine.boot import record, restart
+from etude.machine.boot.resume import SETTLED_VARIABLE
+from etude.machine.cool.dataset import DataSet
+from etude.machine.cool.methods import REBOOTS, Cooled, cool
 
 LISTING = "dataset"
 """Beside a test's results: the names of the files of its data set."""
@@ -25,7 +25,7 @@ def data_set(paths: Sequence[str], directory: Path) -> DataSet | None:
 
 
 def cool_trial(way: str, paths: Sequence[str], directory: Path, *, booted: bool, warms: bool) -> Cooled:
-    """Cool before one trial. `warms`: it is the run of `warm` that is set aside; `booted`: the machine did restart.
+    """Cool before one trial. `warms`: it is the run of `warm` that is excluded; `booted`: the machine did restart.
 
     Raises:
         MachineRefuses: as `cool`.
@@ -56,8 +56,8 @@ def restart_machine(entry: str, words: Sequence[str], state: Path, results: Path
     raise Restarting(entry)
 
 
-def settled() -> Mapping[str, Any] | None:
-    """What `etude boot-resume` says of the wait before this sitting; None where it did not begin it."""
+def settled_cache() -> Mapping[str, Any] | None:
+    """What `etude boot-resume` says of the wait before this session; None where it did not begin it."""
     with suppress(ValueError):
         found = json.loads(os.environ.get(SETTLED_VARIABLE, "null"))
         return found if isinstance(found, dict) else None

@@ -44,7 +44,7 @@ def run_hook(bench: Bench, test: Test, point: str) -> None:
 
 
 @dataclass(frozen=True)
-class Ended:
+class HookEnd:
     """How a line for the shell ended: why it failed, if it did, and the last that it said."""
 
     why: str | None
@@ -60,7 +60,7 @@ def run_line(
     environment: Mapping[str, str | None],
     directory: str | None = None,
     undoes: bool = False,
-) -> Ended:
+) -> HookEnd:
     """Run a line by /bin/sh; what it says goes to `log`, what it starts lives on. A line that undoes outlives a
     first signal."""
     start = log.stat().st_size if log.exists() else 0
@@ -68,11 +68,11 @@ def run_line(
     worker = Worker(("/bin/sh", "-c", line), env=environment, cwd=directory, stdout=output, stderr=output)
     row = keeper.launch(Launch((worker,), leftovers="keep"), patience=1 if undoes else 0)[0]
     if row["exit_status"] == 0 and not row["error"] and not row["cancelled"]:
-        return Ended(None, False, "")
+        return HookEnd(None, False, "")
     how = row["error"] or (
         f"signal {row['signal']}" if row["signal"] else f"exit status {row['exit_status']}"
     )
-    return Ended(how, row["cancelled"], _last_line(log, start))
+    return HookEnd(how, row["cancelled"], _last_line(log, start))
 
 
 def end_hooks(bench: Bench, test: Test) -> None:

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, cast
 from etude.errors import Interrupted, MachineRefuses, UsageError
 from etude.experiment.bench import Bench
 from etude.experiment.hooks import end_hooks, run_hook
-from etude.experiment.ledger import Ledger
 from etude.experiment.plan import Plan
+from etude.experiment.progress import Progress
+from etude.experiment.remote_engine import there_of
 from etude.experiment.schedule import DUET, block_order, groups
 from etude.experiment.test import Test, shell_words
-from etude.experiment.there import there_of
-from etude.experiment.trial import Slot, needs_nothing_between, repeat_trials, run_trial
+from etude.experiment.trial import TrialPosition, needs_nothing_between, repeat_trials, run_trial
+from etude.machine.cool.methods import REBOOTS
 from etude.results.model import CALIBRATION, FIRST_RUN, signal_name
-from etude.testbed.cool.ways import REBOOTS
 
 if TYPE_CHECKING:
     from etude.stats.means import Kind
-    from etude.stats.stopping import Decision, Seen
+    from etude.stats.stopping import Decision, SamplesSoFar
 
 GIVE_UP = 2
 """After this many times the most trials allowed, a metric that some trials lack will not be known."""
@@ -80,14 +80,14 @@ def _run_group(bench: Bench, tests: tuple[Test, ...]) -> Decision:
             _heed(bench)
         for twin in twins(bench.plan):
             undo.callback(end_hooks, bench, twin)
-        if (decision := enough(bench.plan, bench.ledger, tests)) is not None:
+        if (decision := stop_decision(bench.plan, bench.ledger, tests)) is not None:
             bench.tell("decision", *tests, detail=decision.why)
             return decision
         _set_aside(bench, tests)
         return _run_blocks(bench, tests)
 
 
-def enough(plan: Plan, ledger: Ledger, tests: tuple[Test, ...]) -> Decision | None:
+def stop_decision(plan: Plan, ledger: Progress, tests: tuple[Test, ...]) -> Decision | None:
     """The stop rule's last word on tests that share blocks; None where trials are still to be made.
 
     Raises:
@@ -103,7 +103,7 @@ def enough(plan: Plan, ledger: Ledger, tests: tuple[Test, ...]) -> Decision | No
     return decision if decision.enough or _is_lacking(plan, ledger, names, blocks) else None
 
 
-def _misses_a_trial(plan: Plan, ledger: Ledger, tests: tuple[Test, ...], blocks: int) -> bool:
+def _misses_a_trial(plan: Plan, ledger: Progress, tests: tuple[Test, ...], blocks: int) -> bool:
     """Whether one of so many blocks is not whole."""
     return not all(
         ledger.has(test.name, block)
@@ -116,13 +116,13 @@ def _misses_a_trial(plan: Plan, ledger: Ledger, tests: tuple[Test, ...], blocks:
 def _set_aside(bench: Bench, tests: tuple[Test, ...]) -> None:
     """The warm-up runs of each test in this session: recorded, their output captured, excluded."""
     if any(test.cool in REBOOTS and bench.ledger.trials(test.name) for test in tests):
-        return  # in the sitting before: here it would fill the caches that the boot has left empty
+        return  # in the session before: here it would fill the caches that the boot has left empty
     shell = [shell_test(bench.plan.shell)] if bench.plan.shell else []
     order = block_order([*tests, *shell], 0, bench.plan.seed)
     for number in range(bench.plan.warmup):
         for place, test in enumerate(order):
             bench.tell("set-aside", test)
-            run_trial(bench, [test], Slot(0, place, FIRST_RUN))
+            run_trial(bench, [test], TrialPosition(0, place, FIRST_RUN))
             _heed(bench)
             if test.role == "test" and number == 0:
                 _check_primary(bench, test)
@@ -151,13 +151,13 @@ def _check_primary(bench: Bench, test: Test) -> None:
 
 
 def _inner(bench: Bench, test: Test) -> int:
-    """Launches per trial: as asked, as in earlier sittings, or enough for the clock."""
+    """Launches per trial: as asked, as in earlier sessions, or enough for the clock."""
     if test.inner != "auto":
         return int(test.inner)
     kept = [trial for trial in bench.ledger.trials(test.name) if trial.kept]
     if kept:
         return kept[-1].first.inner
-    run_trial(bench, [test], Slot(0, 0, CALIBRATION))
+    run_trial(bench, [test], TrialPosition(0, 0, CALIBRATION))
     _heed(bench)
     elapsed = bench.ledger.trials(test.name)[-1].value("elapsed") or INNER_TRIAL_S
     return max(1, math.ceil(INNER_TRIAL_S / elapsed))
@@ -186,14 +186,14 @@ def _run_blocks(bench: Bench, tests: tuple[Test, ...]) -> Decision:
             look = rule.next_look(_fewest(plan, ledger, names) + 1)
 
 
-def _is_due(plan: Plan, ledger: Ledger, names: Sequence[str], blocks: int, look: int) -> bool:
+def _is_due(plan: Plan, ledger: Progress, names: Sequence[str], blocks: int, look: int) -> bool:
     """Whether the stop rule is to be asked after so many blocks: at its look, and where a limit is reached."""
     count, rule = _fewest(plan, ledger, names), plan.rule
     ends = blocks >= rule.minimum and rule.ends(count, ledger.spent_s(names))
     return count >= look or ends or _is_lacking(plan, ledger, names, blocks)
 
 
-def _is_lacking(plan: Plan, ledger: Ledger, names: Sequence[str], blocks: int) -> bool:
+def _is_lacking(plan: Plan, ledger: Progress, names: Sequence[str], blocks: int) -> bool:
     """Whether so few of so many trials have the primary metric that it will not be known."""
     return _fewest(plan, ledger, names) < plan.rule.maximum <= blocks / GIVE_UP
 
@@ -208,11 +208,11 @@ def _run_block(bench: Bench, tests: tuple[Test, ...], block: int) -> None:
     """Make those trials of a block that are missing."""
     for order, members in enumerate(_block(bench.plan, tests, block)):
         if not all(bench.ledger.has(test.name, block) for test in members):
-            run_trial(bench, members, Slot(block, order))
+            run_trial(bench, members, TrialPosition(block, order))
             _heed(bench)
 
 
-def _fewest(plan: Plan, ledger: Ledger, names: Sequence[str]) -> int:
+def _fewest(plan: Plan, ledger: Progress, names: Sequence[str]) -> int:
     """Kept trials with the primary metric, of the test that has the fewest."""
     return min(ledger.count(name, plan.primary) for name in names)
 
@@ -234,11 +234,11 @@ def _runs_again(plan: Plan, block: int) -> bool:
     return block % plan.again_every == 0 or (block % early == 0 and block <= EARLY_AGAIN * early)
 
 
-def _decide(plan: Plan, ledger: Ledger, tests: tuple[Test, ...]) -> Decision:
-    return judged(plan, lambda: _seen(plan, ledger, tests))
+def _decide(plan: Plan, ledger: Progress, tests: tuple[Test, ...]) -> Decision:
+    return judged_metrics(plan, lambda: _seen(plan, ledger, tests))
 
 
-def judged(plan: Plan, seen: Callable[[], Seen]) -> Decision:
+def judged_metrics(plan: Plan, seen: Callable[[], SamplesSoFar]) -> Decision:
     """What the stop rule says of what was seen.
 
     Raises:
@@ -253,10 +253,10 @@ def judged(plan: Plan, seen: Callable[[], Seen]) -> Decision:
         raise UsageError(f"metric {plan.primary}: cannot be judged: {error}; {advice}") from None
 
 
-def _seen(plan: Plan, ledger: Ledger, tests: tuple[Test, ...]) -> Seen:
+def _seen(plan: Plan, ledger: Progress, tests: tuple[Test, ...]) -> SamplesSoFar:
     import numpy as np
 
-    from etude.stats.stopping import Seen
+    from etude.stats.stopping import SamplesSoFar
 
     names = [test.name for test in tests]
     primary = plan.primary
@@ -267,10 +267,10 @@ def _seen(plan: Plan, ledger: Ledger, tests: tuple[Test, ...]) -> Seen:
     shell = _shell_cost(plan, ledger)
     values = tuple(np.asarray(sample) - shell for sample in samples)
     kind = cast("Kind", ledger.kind(primary))
-    return Seen(values, ledger.spent_s(names), kind=kind, sessions=ledger.sessions(names))
+    return SamplesSoFar(values, ledger.spent_s(names), kind=kind, sessions=ledger.sessions(names))
 
 
-def _shell_cost(plan: Plan, ledger: Ledger) -> float:
+def _shell_cost(plan: Plan, ledger: Progress) -> float:
     """Mean start of the empty shell in seconds; 0 where none is used or the metric is not a time."""
     if not plan.shell or plan.primary != "elapsed":
         return 0.0

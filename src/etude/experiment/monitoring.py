@@ -1,4 +1,4 @@
-"""The monitor beside a sitting: `etude-engine monitor` started, noted, and ended with it.
+"""The monitor beside a session: `etude-engine monitor` started, noted, and ended with it.
 
 Nobody waits for its start, and nothing that befalls it fails an experiment: why there are no readings is noted.
 """
@@ -24,7 +24,7 @@ MOST_TOP = 100
 PATIENCE_S = 2.0
 """How long its last reading may take, before it is killed."""
 
-SHORT = "the sitting was shorter than one interval"
+SHORT = "the session was shorter than one interval"
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ def from_document(document: Mapping[str, Any]) -> Monitoring | None:
 
 
 @contextmanager
-def monitored(path: Path, entry: dict[str, Any], asked: Monitoring | None) -> Iterator[None]:
-    """Read beside what is done within. `entry`: the sitting's in experiment.json; its member `monitor` is kept true."""
+def monitor_running(path: Path, entry: dict[str, Any], asked: Monitoring | None) -> Iterator[None]:
+    """Read beside what is done within. `entry`: the session's in experiment.json; its member `monitor` is kept true."""
     if asked is None:
         yield
         return

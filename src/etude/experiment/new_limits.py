@@ -22,7 +22,7 @@ class NewLimits:
         return self != NewLimits()
 
 
-def extended(rule: RuleSpec, limits: NewLimits) -> RuleSpec:
+def extended_rule(rule: RuleSpec, limits: NewLimits) -> RuleSpec:
     """The rule with the new limits.
 
     Raises:

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from etude.errors import InputError
+from etude.machine import snapshot
+from etude.machine.snapshot import Command
+from etude.machine.snapshot.programs import describe_again
 from etude.results.reader import load_results
 from etude.results.results import of_machine
-from etude.testbed import snapshot
-from etude.testbed.snapshot import Command
-from etude.testbed.snapshot.programs import describe_again
 
 Part = Mapping[str, Any]
 

@@ -11,37 +11,37 @@ from typing import TYPE_CHECKING, Any
 from etude.errors import InputError, UsageError
 from etude.experiment import loop
 from etude.experiment.bench import Bench, Event
-from etude.experiment.ledger import Ledger
 from etude.experiment.monitoring import USUAL, Monitoring
-from etude.experiment.new_limits import NewLimits, extended
+from etude.experiment.new_limits import NewLimits, extended_rule
 from etude.experiment.origin import begun_directory
 from etude.experiment.plan import Plan, digest, plan_to_resume, to_document
+from etude.experiment.progress import Progress
+from etude.experiment.remote_engine import check_plan, engine_maker
 from etude.experiment.schedule import groups
-from etude.experiment.sitting import (
-    Desk,
+from etude.experiment.session import (
     EngineMaker,
-    already,
+    SessionContext,
     asks_anew,
+    existing_results,
     holds_results,
     is_complete,
     ledger_of,
     new_directory,
     new_document,
-    sit,
+    run_session,
 )
 from etude.experiment.test import MetricPattern, Test
-from etude.experiment.there import check_plan, engine_maker
+from etude.machine.boot import record, restart
+from etude.machine.cool.methods import REBOOTS
 from etude.results.reader import load_results, read_experiment, read_trusted_experiment
 from etude.results.results import Results
 from etude.results.units import kind_of, unit_kept
 from etude.results.writer import directory_name, sole_writer, write_experiment
-from etude.testbed.boot import record, restart
-from etude.testbed.cool.ways import REBOOTS
 
 if TYPE_CHECKING:
     from etude.stats.stopping import Decision
 
-Observer = Callable[[Event, Ledger], None]
+Observer = Callable[[Event, Progress], None]
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Outcome:
     decisions: tuple[Decision, ...]
 
 
-def silent(event: Event, ledger: Ledger) -> None:
+def silent(event: Event, ledger: Progress) -> None:
     """An observer that says nothing."""
 
 
@@ -68,7 +68,7 @@ def run(
 ) -> Outcome:
     """Run a plan into a new results directory (default `etude-results/NAME-UTCTIME`), with the monitor beside it.
 
-    make_engine: where the engine is; here, unless the environment names a node (`etude.experiment.there`).
+    make_engine: where the engine is; here, unless the environment names a node (`etude.experiment.remote_engine`).
 
     Raises:
         EtudeError: as the classes of etude.errors say; what was measured is on disk.
@@ -78,7 +78,7 @@ def run(
     path = new_directory(directory, plan.name)
     with sole_writer(path):
         if holds_results(path):
-            raise already(path)
+            raise existing_results(path)
         return _sit(plan, path, _new_document(plan, verb, command_line, monitor), observe, make_engine)
 
 
@@ -103,7 +103,7 @@ def resume(
         if document.get("pool"):
             raise InputError(f"{path}: was begun over a pool; resume with: etude bench --resume {path}")
         before = plan_to_resume(document, str(path / "experiment.json"))
-        plan = replace(before, rule=extended(before.rule, limits)) if limits else before
+        plan = replace(before, rule=extended_rule(before.rule, limits)) if limits else before
         complete = is_complete(path, document)
         if plan == before and complete:
             return Outcome(load_results(path), ())
@@ -124,7 +124,7 @@ def _nothing_to_add(plan: Plan, path: Path, document: dict[str, Any]) -> tuple[D
         UsageError: it misses its target, and these limits allow no more.
     """
     ledger = ledger_of(path, document)
-    decisions = [loop.enough(plan, ledger, group) for group in groups(plan.schedule, plan.tests)]
+    decisions = [loop.stop_decision(plan, ledger, group) for group in groups(plan.schedule, plan.tests)]
     found = tuple(each for each in decisions if each is not None)
     if len(found) < len(decisions):
         return None
@@ -135,7 +135,7 @@ def _nothing_to_add(plan: Plan, path: Path, document: dict[str, Any]) -> tuple[D
 
 
 def _note_limits(plan: Plan, document: dict[str, Any]) -> None:
-    """Let the document hold the plan with its new limits, beside those that its sittings had."""
+    """Let the document hold the plan with its new limits, beside those that its sessions had."""
     before = {"sitting": len(document["sittings"]), "rule": document["plan"]["rule"]}
     earlier = document.setdefault("earlier_rules", [])
     if before["sitting"] not in [each["sitting"] for each in earlier]:
@@ -150,7 +150,7 @@ def extend(
     observe: Observer = silent,
     make_engine: EngineMaker | None = None,
 ) -> Outcome:
-    """Give a complete experiment more tests, and run what they lack in a new sitting; the stop rule stays.
+    """Give a complete experiment more tests, and run what they lack in a new session; the stop rule stays.
 
     Raises:
         EtudeError: as `run`; UsageError for a name that is taken.
@@ -202,7 +202,7 @@ def _sit(
     check_plan(plan)
     decisions: list[Decision] = []
 
-    def work(desk: Desk) -> list[str]:
+    def work(desk: SessionContext) -> list[str]:
         bench = Bench(
             plan,
             desk.writer,
@@ -221,5 +221,5 @@ def _sit(
         record.forget(path)
         return [decision.why for decision in decisions]
 
-    ledger = sit(path, document, make_engine or engine_maker(), work)
+    ledger = run_session(path, document, make_engine or engine_maker(), work)
     return Outcome(Results(path, read_experiment(path), ledger.measurements(), ()), tuple(decisions))

@@ -16,15 +16,20 @@ from etude.experiment.bench import Bench
 from etude.experiment.cooling import cool_trial, note_data, restart_machine
 from etude.experiment.hooks import run_hook
 from etude.experiment.kernel_log import by_trial, members_of
+from etude.experiment.output_metric import (
+    METRIC_BYTES,
+    OutputMetric,
+    note_matches,
+    printed_metric,
+    printed_text,
+)
 from etude.experiment.plan import CHECK_EACH, Plan
-from etude.experiment.printed import METRIC_BYTES, Printed, note_matches, printed_metric, printed_text
 from etude.experiment.schedule import DUET, disjoint_cpus
 from etude.experiment.test import Test
-from etude.limits import with_limit
+from etude.machine.cool.methods import REBOOTS, Cooled
+from etude.machine.resources.cgroup_limit import oom_kills
 from etude.results.model import Measurement, from_line, metric_kind
 from etude.results.reader import read_measurements
-from etude.testbed.cool.ways import REBOOTS, Cooled
-from etude.testbed.resources.oom import oom_kills
 
 _BUILTINS = """. : alias bg bind break builtin cd command compgen complete continue declare dirs disown eval exec exit
 export fc fg getopts hash history jobs let local logout popd pushd read readonly return set shift shopt source suspend
@@ -72,15 +77,15 @@ NOT_FOUND = ": not found in PATH"
 
 
 @dataclass(frozen=True)
-class Slot:
-    """Where a trial stands: its block, its place in it, and why it is set aside if it is."""
+class TrialPosition:
+    """Where a trial stands: its block, its place in it, and why it is excluded if it is."""
 
     block: int
     order: int = 0
     set_aside: str | None = None
 
 
-def run_trial(bench: Bench, members: Sequence[Test], slot: Slot) -> None:
+def run_trial(bench: Bench, members: Sequence[Test], slot: TrialPosition) -> None:
     """Make one trial of each member: of one test, or of all parties of a duet at once.
 
     Raises:
@@ -113,7 +118,7 @@ def run_trial(bench: Bench, members: Sequence[Test], slot: Slot) -> None:
             _judge(bench, test, measurements)
 
 
-def _restart_first(bench: Bench, test: Test, slot: Slot) -> None:
+def _restart_first(bench: Bench, test: Test, slot: TrialPosition) -> None:
     """Where something has run in this boot and the trial needs a new one: have the machine restarted.
 
     Raises:
@@ -130,7 +135,7 @@ def _oom_kills(members: Sequence[Test]) -> int:
     return oom_kills({group for test in members for group in test.groups})
 
 
-def _cooled(bench: Bench, members: Sequence[Test], slot: Slot) -> dict[str, Any] | None:
+def _cooled(bench: Bench, members: Sequence[Test], slot: TrialPosition) -> dict[str, Any] | None:
     """Bring the caches into the state that the tests ask for; what the rows say of it.
 
     Raises:
@@ -161,7 +166,7 @@ def repeat_trials(bench: Bench, test: Test, first_block: int, count: int, within
     head = _place(bench, test, order=0) | {"cache": None}
     first = bench.ledger.next_trial(test.name)
     before, offset = bench.ledger.kept(test.name), path.stat().st_size
-    launch = _launch(bench, [test], Slot(first_block))
+    launch = _launch(bench, [test], TrialPosition(first_block))
     repeat = Repeat(count, str(path), first, first_block, head, within_s)
     with bench.kernel.following() as messages:
         ended = bench.engine.repeat(
@@ -191,7 +196,7 @@ def needs_nothing_between(plan: Plan, test: Test) -> bool:
     return not (around or test.metrics or plan.check_output == CHECK_EACH)
 
 
-def _launch(bench: Bench, members: Sequence[Test], slot: Slot) -> Launch:
+def _launch(bench: Bench, members: Sequence[Test], slot: TrialPosition) -> Launch:
     plan = bench.plan
     captures = slot.set_aside is not None or plan.check_output == CHECK_EACH
     shares: list[tuple[int, ...] | None] = [test.cpus for test in members]
@@ -206,7 +211,7 @@ def _launch(bench: Bench, members: Sequence[Test], slot: Slot) -> Launch:
     return Launch(
         tuple(workers),
         timeout_s=min(timeouts, default=None),
-        inner=bench.inner.get(members[0].name, 1),  # 1 until its set-aside run is over
+        inner=bench.inner.get(members[0].name, 1),  # 1 until its excluded run is over
         cgroup=group_name(members[0].name) if plan.cgroup else None,
         counters=plan.counters,
         capture_bytes=METRIC_BYTES if members[0].metrics else CAPTURE_BYTES if captures else TAIL_CHARACTERS,
@@ -274,7 +279,7 @@ def _place(bench: Bench, test: Test, order: int) -> dict[str, Any]:
 def _measurements(
     bench: Bench,
     test: Test,
-    slot: Slot,
+    slot: TrialPosition,
     rows: Sequence[dict[str, Any]],
     cache: Mapping[str, Any] | None,
     killed: int,
@@ -318,7 +323,7 @@ def _with_printed(bench: Bench, test: Test, row: Mapping[str, Any]) -> dict[str,
     return {**row, "metrics": metrics, **({"notes": notes} if notes else {})}
 
 
-def _printed(test: Test, row: Mapping[str, Any]) -> list[Printed]:
+def _printed(test: Test, row: Mapping[str, Any]) -> list[OutputMetric]:
     text = printed_text(row.get("stdout"), row.get("stderr"))
     return [printed_metric(p.name, p.unit, p.regex, text, p.join) for p in test.metrics]
 
@@ -340,7 +345,7 @@ def _write(bench: Bench, test: Test, measurements: tuple[Measurement, ...]) -> N
 
 
 def _log(bench: Bench, test: Test, m: Measurement) -> None:
-    """Keep what a worker printed: its errors, and all of a trial that failed or was set aside."""
+    """Keep what a worker printed: its errors, and all of a trial that failed or was excluded."""
     for stream in ("stdout", "stderr"):
         captured = getattr(m, stream)
         if captured and captured["bytes"] and (stream == "stderr" or not m.kept or m.failed):
@@ -352,7 +357,7 @@ def _log(bench: Bench, test: Test, m: Measurement) -> None:
 def _ending(test: Test, m: Measurement) -> str:
     """How it ended; of a program that was not found also why, as far as its name tells."""
     if m.error is None or NOT_FOUND not in m.error:
-        return with_limit(m)
+        return m.ending_here()
     return f"not started: {m.error.partition(';')[0]}; {advice(test.command, test.directory)}"
 
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 
-from etude.export.document import Document, Exported, without
-from etude.export.unique import unique
-from etude.export.words import at_most, one_line
+from etude.export.document import Document, Exported, omit_point
+from etude.export.narrow_text import at_most, one_line
+from etude.export.one_run import require_one_run
 
 ABOUT = "Bencher Metric Format: means with their intervals, for bencher run --adapter json"
 
@@ -18,12 +18,12 @@ _NAME, _MEASURE = 1024, 64
 
 def write(document: Document) -> Exported:
     """Means and the limits of their intervals; the unit stands in the measure's name."""
-    points, left_out = unique(document, "Bencher")
+    points, left_out = require_one_run(document, "Bencher")
     benchmarks: dict[str, dict[str, dict[str, float]]] = {}
     for point in points:
         figures = point.figures
         if figures is None or figures.mean is None:
-            left_out.append(without(point))
+            left_out.append(omit_point(point))
             continue
         limits = {"lower_value": figures.low, "upper_value": figures.high}
         metric = {"value": figures.mean} | {k: v for k, v in limits.items() if v is not None}

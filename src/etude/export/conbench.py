@@ -11,8 +11,8 @@ import math
 import re
 from typing import Any
 
-from etude.export.document import Document, Exported, Lost, Point, Run
-from etude.export.words import one_line
+from etude.export.document import Document, Exported, NotExported, Point, Run
+from etude.export.narrow_text import one_line
 from etude.store.entry import Machine
 from etude.version import __version__
 
@@ -40,14 +40,14 @@ _CACHES = {"L1 data": "l1d", "L1 instruction": "l1i", "L2 unified": "l2", "L3 un
 
 def write(document: Document) -> Exported:
     """Its server computes means and quartiles itself, from `data`; a test without a kept trial is an `error`."""
-    results, left_out = [], list[Lost]()
+    results, left_out = [], list[NotExported]()
     for point in document.points:
         if point.unit not in _UNITS:
-            left_out.append(Lost(point.test, point.metric, f"Conbench has no unit {point.unit}"))
+            left_out.append(NotExported(point.test, point.metric, f"Conbench has no unit {point.unit}"))
         elif point.figures is not None and not point.values:
-            left_out.append(Lost(point.test, point.metric, "no value of a single trial is known"))
+            left_out.append(NotExported(point.test, point.metric, "no value of a single trial is known"))
         elif point.run.measured is None:
-            left_out.append(Lost(point.test, point.metric, "nothing says when it was measured"))
+            left_out.append(NotExported(point.test, point.metric, "nothing says when it was measured"))
         else:
             results.append(_result(document, point))
     return Exported(json.dumps(results, indent=1, ensure_ascii=False) + "\n", tuple(left_out))

@@ -120,7 +120,7 @@ class Document:
 
 
 @dataclass(frozen=True)
-class Lost:
+class NotExported:
     """What a format cannot hold."""
 
     test: str
@@ -138,7 +138,7 @@ class Exported:
     """A document in some format."""
 
     text: str
-    left_out: tuple[Lost, ...] = ()
+    left_out: tuple[NotExported, ...] = ()
 
 
 def by_test(points: Sequence[Point]) -> Iterator[tuple[Point, ...]]:
@@ -149,20 +149,20 @@ def by_test(points: Sequence[Point]) -> Iterator[tuple[Point, ...]]:
     return (tuple(group) for group in groups.values())
 
 
-def without(point: Point) -> Lost:
+def omit_point(point: Point) -> NotExported:
     """That a point is left out since there is nothing to say of it."""
-    return Lost(point.test, point.metric, point.reason or "no kept trial has a value")
+    return NotExported(point.test, point.metric, point.reason or "no kept trial has a value")
 
 
-def lost_lines(lost: Sequence[Lost]) -> list[str]:
+def lost_lines(lost: Sequence[NotExported]) -> list[str]:
     """A line for each reason, with all metrics that it holds for, and in which tests."""
-    reasons: dict[str, list[Lost]] = {}
+    reasons: dict[str, list[NotExported]] = {}
     for each in lost:
         reasons.setdefault(each.why, []).append(each)
     return [_line(why, found) for why, found in reasons.items()]
 
 
-def _line(why: str, found: Sequence[Lost]) -> str:
+def _line(why: str, found: Sequence[NotExported]) -> str:
     tests = [test for test in dict.fromkeys(each.test for each in found) if test]
     metrics = [metric for metric in dict.fromkeys(each.metric for each in found) if metric]
     of = f" of {tests[0]}" if len(tests) == 1 else f" of {len(tests)} tests" if tests else ""

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from etude.errors import InputError
-from etude.export.described import figures_of
 from etude.export.document import Document, Point, Run
+from etude.export.sample_description import figures_of
 from etude.store.entry import Entry, Machine
 
 

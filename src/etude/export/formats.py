@@ -38,6 +38,6 @@ def format_of(name: str) -> Format:
     return cast(Format, import_module(f"etude.export.{FORMATS[name]}"))
 
 
-def exported(name: str, document: Document) -> Exported:
+def export_to(name: str, document: Document) -> Exported:
     """The document as text. Raises UsageError where the format cannot hold it."""
     return format_of(name).write(document)

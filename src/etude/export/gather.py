@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from etude.analysis.comparison import Comparison
+from etude.analysis.load_subject import read_subject
+from etude.analysis.subject import Subject
+from etude.analysis.summaries import Summaries
+from etude.analysis.verdict import MetricSummary, Verdict, verdict
+from etude.analysis.verdict_options import VerdictOptions
 from etude.errors import InputError
-from etude.export.described import figures_of, of_summary
 from etude.export.document import Compared, Document, Figures, Point, Run
-from etude.report.comparison import Comparison
-from etude.report.judging import Judging
-from etude.report.reading import read_subject
-from etude.report.subject import Subject
-from etude.report.summaries import Summaries
-from etude.report.text import comparison_lines
-from etude.report.verdict import MetricSummary, Verdict, verdict
+from etude.export.sample_description import figures_of, of_summary
+from etude.present.text import comparison_lines
 from etude.results.model import metric_kind
 from etude.results.series import Series
 from etude.results.units import kind_of
@@ -51,7 +51,7 @@ def _read(path: str, origin: Run, confidence: float) -> Document:
     if isinstance(found, Summaries):
         primary = next((row.metric for row in found.rows if row.metric == "elapsed"), found.rows[0].metric)
         return Document(tuple(_of_summaries(found, run)), primary, notes=found.warnings)
-    judged = verdict(found, judging=Judging(confidence=confidence))
+    judged = verdict(found, judging=VerdictOptions(confidence=confidence))
     points = tuple(
         point for number in range(len(found.tests)) for point in _points(judged, number, run, confidence)
     )
@@ -131,7 +131,7 @@ def _never_made(judged: Verdict, test: str, run: Run) -> Point:
 
 
 def _hosts(subject: Subject, series: Series) -> list[str]:
-    """Of each trial, by its sitting; "" where it is not known."""
+    """Of each trial, by its session; "" where it is not known."""
     named = {sitting["sitting"]: str(sitting["host"]) for sitting in _sittings(subject)}
     if series.sittings is None:
         return [next(iter(named.values()), "")] * series.trials.size
@@ -143,7 +143,7 @@ def _sittings(subject: Subject) -> Sequence[Mapping[str, Any]]:
 
 
 def _run(subject: Subject, host: str, run: Run) -> Run:
-    """The result on this machine: its snapshot is that of its first sitting, else the experiment's."""
+    """The result on this machine: its snapshot is that of its first session, else the experiment's."""
     sittings = [sitting for sitting in _sittings(subject) if sitting["host"] == host]
     if not sittings:
         return run

@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import json
 
-from etude.export.document import Document, Exported, Lost, Point, without
-from etude.export.unique import unique
-from etude.export.words import one_line
+from etude.export.document import Document, Exported, NotExported, Point, omit_point
+from etude.export.narrow_text import one_line
+from etude.export.one_run import require_one_run
 from etude.units.formatting import counted
 
 
-def written(document: Document, kind: str) -> Exported:
+def export_means(document: Document, kind: str) -> Exported:
     """The means of all metrics of this kind; a test's primary metric has the test's name alone."""
-    points, left_out = unique(document, "github-action-benchmark")
+    points, left_out = require_one_run(document, "github-action-benchmark")
     rows = []
     for point in points:
         if point.kind != kind:
             continue
         if point.figures is None or point.figures.mean is None:
-            left_out.append(without(point))
+            left_out.append(omit_point(point))
             continue
         rows.append(_row(document, point))
     unclear = "nothing says whether more of it is better"
     left_out += [
-        Lost(p.test, p.metric, unclear) for p in points if p.figures and p.kind not in ("cost", "rate")
+        NotExported(p.test, p.metric, unclear) for p in points if p.figures and p.kind not in ("cost", "rate")
     ]
     if not rows:
-        left_out.append(Lost("", "", f"no metric is a {kind}, and the action refuses an empty list"))
+        left_out.append(NotExported("", "", f"no metric is a {kind}, and the action refuses an empty list"))
     return Exported(json.dumps(rows, indent=1, ensure_ascii=False) + "\n", tuple(left_out))
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from etude.export.document import Document, Exported
-from etude.export.github import written
+from etude.export.github import export_means
 
 ABOUT = "github-action-benchmark, tool customBiggerIsBetter: the means of all rates"
 
 
 def write(document: Document) -> Exported:
     """Means; `range` is half the width of their intervals."""
-    return written(document, "rate")
+    return export_means(document, "rate")

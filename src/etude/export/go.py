@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from etude.export.document import Document, Exported, Lost, Point, Run, by_test, without
-from etude.export.words import one_line, word
+from etude.export.document import Document, Exported, NotExported, Point, Run, by_test, omit_point
+from etude.export.narrow_text import one_line, word
 
 ABOUT = "Go's benchmark format: each kept trial with all its metrics, for benchstat"
 
@@ -16,7 +16,7 @@ _KEYS = ("commit", "branch", "machine", "cpu", "kernel")
 
 def write(document: Document) -> Exported:
     """`elapsed` is `sec/op`; any other metric is its name with the unit behind a dash."""
-    lines, left_out, told = list[str](), list[Lost](), set[str]()
+    lines, left_out, told = list[str](), list[NotExported](), set[str]()
     run: Run | None = None
     for group in by_test(document.points):
         if group[0].run != run:
@@ -27,7 +27,7 @@ def write(document: Document) -> Exported:
             if better is not None and _unit(point) not in told:
                 told.add(_unit(point))
                 lines.append(f"Unit {_unit(point)} better={better}")
-        left_out += [without(point) for point in group if not point.known]
+        left_out += [omit_point(point) for point in group if not point.known]
         lines += _trials(group)
     return Exported("".join(f"{line}\n" for line in lines), tuple(left_out))
 

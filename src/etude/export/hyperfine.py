@@ -9,25 +9,29 @@ import json
 import statistics
 from typing import Any
 
-from etude.export.document import Document, Exported, Lost, Point, by_test
-from etude.export.words import one_line
+from etude.export.document import Document, Exported, NotExported, Point, by_test
+from etude.export.narrow_text import one_line
 
 ABOUT = "JSON of hyperfine 1.x: the time of each kept trial; user and system time as means only"
 
 
 def write(document: Document) -> Exported:
     """The test's name is the command, as with hyperfine's --command-name."""
-    results, left_out = [], list[Lost]()
+    results, left_out = [], list[NotExported]()
     for group in by_test(document.points):
         metrics = {point.metric: point for point in group}
         elapsed = metrics.get("elapsed")
         if elapsed is None or elapsed.unit != "s" or None in elapsed.values or not elapsed.values:
-            left_out.append(Lost(group[0].test, "elapsed", "it is not there in seconds of each kept trial"))
+            left_out.append(
+                NotExported(group[0].test, "elapsed", "it is not there in seconds of each kept trial")
+            )
             continue
         results.append(_result(document, elapsed, metrics))
         held = ("elapsed", "user", "system", "peak_memory")
         left_out += [
-            Lost(p.test, p.metric, "hyperfine has no such metric") for p in group if p.metric not in held
+            NotExported(p.test, p.metric, "hyperfine has no such metric")
+            for p in group
+            if p.metric not in held
         ]
     return Exported(json.dumps({"results": results}, indent=2, ensure_ascii=False) + "\n", tuple(left_out))
 

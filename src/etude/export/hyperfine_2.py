@@ -7,8 +7,8 @@ import statistics
 from collections.abc import Mapping
 from typing import Any
 
-from etude.export.document import Document, Exported, Lost, Point, by_test
-from etude.export.words import one_line
+from etude.export.document import Document, Exported, NotExported, Point, by_test
+from etude.export.narrow_text import one_line
 from etude.version import __version__
 
 ABOUT = "JSON of hyperfine 2.x: time, user and system time, memory and counters of each kept trial"
@@ -31,14 +31,16 @@ _UNITS = {"s": "second", "B": "byte"}
 
 def write(document: Document) -> Exported:
     """`time_cpu` is the sum of user and system time, as it is there."""
-    results, left_out = [], list[Lost]()
+    results, left_out = [], list[NotExported]()
     for group in by_test(document.points):
         columns, lacking = _columns(group)
         left_out += lacking
         if "time_wall_clock" in columns:
             results.append(_result(document, group[0], columns))
         else:
-            left_out.append(Lost(group[0].test, "elapsed", "it is not there in seconds of each kept trial"))
+            left_out.append(
+                NotExported(group[0].test, "elapsed", "it is not there in seconds of each kept trial")
+            )
     whole = {
         "schema_version": SCHEMA,
         "metadata": {"written_by": f"etude {__version__}"},
@@ -50,7 +52,7 @@ def write(document: Document) -> Exported:
     return Exported(json.dumps(whole, indent=2, ensure_ascii=False) + "\n", tuple(left_out))
 
 
-def _columns(group: tuple[Point, ...]) -> tuple[dict[str, tuple[str, tuple[float, ...]]], list[Lost]]:
+def _columns(group: tuple[Point, ...]) -> tuple[dict[str, tuple[str, tuple[float, ...]]], list[NotExported]]:
     """By its name there, unit and values: those that each kept trial has."""
     columns, lacking = {}, []
     count = max(len(point.values) for point in group)
@@ -64,7 +66,7 @@ def _columns(group: tuple[Point, ...]) -> tuple[dict[str, tuple[str, tuple[float
                 if name and unit == point.unit
                 else "hyperfine has no such metric"
             )
-            lacking.append(Lost(point.test, point.metric, why))
+            lacking.append(NotExported(point.test, point.metric, why))
     if "time_user" in columns and "time_system" in columns:
         both = zip(columns["time_user"][1], columns["time_system"][1], strict=True)
         columns["time_cpu"] = "s", tuple(user + system for user, system in both)

@@ -6,8 +6,8 @@ import html
 import re
 from collections.abc import Iterator
 
-from etude.export.document import Compared, Document, Exported, Point, without
-from etude.export.words import one_line
+from etude.export.document import Compared, Document, Exported, Point, omit_point
+from etude.export.narrow_text import one_line
 from etude.units.formatting import quantity
 
 ABOUT = "Markdown for a pull request: the verdict, a table, and folded details"
@@ -19,7 +19,7 @@ _LONGEST = 65_536
 def write(document: Document) -> Exported:
     """The other metrics and the warnings are folded; a text too long for a comment loses its details, and says so."""
     judged = [point for point in document.points if point.metric == document.primary]
-    left_out = [without(point) for point in judged if point.figures is None]
+    left_out = [omit_point(point) for point in judged if point.figures is None]
     top = [
         *_verdict(document.compared),
         *_table(document, judged),

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import fields
 
-from etude.export.document import Document, Exported, Figures, Lost, Point, Run, without
-from etude.export.words import identifier
+from etude.export.document import Document, Exported, Figures, NotExported, Point, Run, omit_point
+from etude.export.narrow_text import identifier
 
 ABOUT = "OpenMetrics text: means, intervals, medians, ranges and counts as gauges with the time of the run"
 
@@ -32,14 +32,14 @@ def write(document: Document) -> Exported:
     left_out = []
     for point in document.points:
         if point.figures is None:
-            left_out.append(without(point))
+            left_out.append(omit_point(point))
             continue
         for statistic, value in _statistics(point.figures):
             family = families.setdefault(_COUNT if statistic == "count" else _named(point), {})
             samples = family.setdefault((*_labels(point), ("statistic", statistic)), {})
             if _time(point.run) in samples:
                 left_out.append(
-                    Lost(point.test, point.metric, f"{point.run.source} began when another result did")
+                    NotExported(point.test, point.metric, f"{point.run.source} began when another result did")
                 )
             else:
                 samples[_time(point.run)] = value

@@ -11,8 +11,8 @@ import io
 from datetime import datetime
 
 from etude.errors import UsageError
-from etude.export.document import Document, Exported, Lost, Run
-from etude.export.words import one_line
+from etude.export.document import Document, Exported, NotExported, Run
+from etude.export.narrow_text import one_line
 
 ABOUT = "CSV for Apache Otava: a row a run, by time; a column TEST.METRIC of means"
 
@@ -39,7 +39,7 @@ def write(document: Document) -> Exported:
     runs = [run for run in document.runs if any((run, name) in cells for name in names)]
     whole = [name for name in names if all((run, name) in cells for run in runs)]
     left_out = [
-        Lost("", name, "not every result has it, and Otava reads no empty cell")
+        NotExported("", name, "not every result has it, and Otava reads no empty cell")
         for name in names
         if name not in whole
     ]

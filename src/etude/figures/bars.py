@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from etude.errors import InputError, UsageError
 from etude.figures.common import Unit, bars_note, scaled, threshold_lines, unit_for, y_axis
 from etude.figures.data import Axis, Bars, Box, Figure, Panel, Point
+from etude.figures.labels import check_count, label
+from etude.figures.plot_options import PlotOptions
 from etude.figures.sources import Sample, chosen_metrics, shown_metric, summary_point
-from etude.figures.wish import Wish
-from etude.figures.words import check_count, label
 
 MOST_GROUPS = 60
 APART = 6.0
@@ -18,12 +18,12 @@ APART = 6.0
 Group = tuple[str, Sequence[Sample]]
 
 
-def bars(samples: Sequence[Sample], wish: Wish) -> Figure:
+def bars(samples: Sequence[Sample], wish: PlotOptions) -> Figure:
     """A group for each test, a bar for each metric."""
     return bars_of([(sample.name, [sample]) for sample in samples], wish)
 
 
-def bars_of(groups: Sequence[Group], wish: Wish) -> Figure:
+def bars_of(groups: Sequence[Group], wish: PlotOptions) -> Figure:
     """A group of bars for each name: of each metric of its one sample."""
     samples = [sample for _, members in groups for sample in members]
     metrics = chosen_metrics(samples, wish)
@@ -43,7 +43,7 @@ def bars_of(groups: Sequence[Group], wish: Wish) -> Figure:
     return _figure([name for name, _ in groups], stacks, points, named, text, units.pop(), wish, "bars")
 
 
-def before_after(files: Sequence[tuple[str, Sequence[Sample]]], wish: Wish) -> Figure:
+def before_after(files: Sequence[tuple[str, Sequence[Sample]]], wish: PlotOptions) -> Figure:
     """Two or more results side by side: a group for each test that any has, a bar for each file.
 
     Raises:
@@ -77,7 +77,7 @@ def _test_name(sample: Sample) -> str:
     return sample.series.test if sample.series is not None else sample.name
 
 
-def _stacks(metrics: Sequence[str], wish: Wish) -> list[list[str]]:
+def _stacks(metrics: Sequence[str], wish: PlotOptions) -> list[list[str]]:
     """Which metrics stand on each other, from below: user on system, at the place of the first of them."""
     if not (wish.stack and {"user", "system"} <= set(metrics)):
         return [[metric] for metric in metrics]
@@ -97,7 +97,7 @@ def _figure(
     named: dict[str, str],
     text: str,
     base: str,
-    wish: Wish,
+    wish: PlotOptions,
     kind: str,
 ) -> Figure:
     if not any(points.values()):
@@ -147,7 +147,7 @@ def _boxes(
     stacks: Sequence[Sequence[str]],
     points: dict[tuple[int, str], Point | None],
     unit: Unit,
-    wish: Wish,
+    wish: PlotOptions,
 ) -> tuple[list[float], dict[str, list[Box]]]:
     """The artificial x axis: the middle of each group, and the boxes of each metric."""
     width, step = wish.bar_width, wish.bar_width * (1 + wish.bar_gap)

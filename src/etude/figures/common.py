@@ -9,10 +9,10 @@ from itertools import pairwise
 from typing import Literal
 
 from etude.errors import InputError, UsageError
+from etude.figures.axis_positions import Places
 from etude.figures.data import Axis, Bars, Box, Curve, Layer, Line, Point, Scale
-from etude.figures.placing import Places
-from etude.figures.wish import Threshold, Wish
-from etude.figures.words import label
+from etude.figures.labels import label
+from etude.figures.plot_options import PlotOptions, Threshold
 from etude.units.formatting import scale_of
 
 MOST_POINTS = 2000
@@ -35,7 +35,7 @@ class Unit:
     name: str = ""
 
 
-def unit_for(values: Iterable[float], base: str, wish: Wish) -> Unit:
+def unit_for(values: Iterable[float], base: str, wish: PlotOptions) -> Unit:
     """A unit that suits the largest of the values."""
     sizes = [abs(v) for v in values if math.isfinite(v)]
     if wish.plain_units or not sizes or (base == "1" and max(sizes) < 1e4):
@@ -54,12 +54,12 @@ def scaled(point: Point, unit: Unit) -> Point:
     return replace(point, y=point.y / unit.divisor, low=low, high=high)
 
 
-def scale(wish: Wish, axis: Literal["x", "y"]) -> Scale:
+def scale(wish: PlotOptions, axis: Literal["x", "y"]) -> Scale:
     """Of one axis, as asked."""
     return "log" if axis in wish.log else "linear"
 
 
-def x_axis(places: Places, wish: Wish) -> tuple[Axis, Unit]:
+def x_axis(places: Places, wish: PlotOptions) -> tuple[Axis, Unit]:
     """The x axis of tests along a parameter."""
     log = scale(wish, "x")
     numbers = [p.x for p in places.placed]
@@ -104,7 +104,7 @@ def _power_of_two(n: float, unit: Unit) -> str:
     return f"{n / divisor:g} {name}"
 
 
-def y_axis(text: str, unit: Unit, wish: Wish) -> Axis:
+def y_axis(text: str, unit: Unit, wish: PlotOptions) -> Axis:
     """The y axis of a metric, named as asked."""
     given = wish.y_label
     return Axis(label(with_unit(text, unit) if given is None else given), scale(wish, "y"))
@@ -144,7 +144,7 @@ def _amount(value: float, unit: Unit) -> str:
     return f"{value / divisor:.4g} {name}".strip()
 
 
-def bars_note(wish: Wish, layers: Iterable[Layer]) -> list[str]:
+def bars_note(wish: PlotOptions, layers: Iterable[Layer]) -> list[str]:
     """What error bars are, and how many values have none."""
     points: list[Point | Box] = []
     for layer in layers:
@@ -171,7 +171,7 @@ def thinned(points: Sequence[Point], what: str) -> tuple[tuple[Point, ...], list
     return kept, [f"{what}: {MOST_POINTS} of {len(points)} points are drawn"]
 
 
-def on_log_axis(points: Sequence[Point], wish: Wish, what: str) -> tuple[list[Point], list[str]]:
+def on_log_axis(points: Sequence[Point], wish: PlotOptions, what: str) -> tuple[list[Point], list[str]]:
     """Without those that a logarithmic y axis cannot show. Raises InputError where none is left."""
     if "y" not in wish.log:
         return list(points), []

@@ -10,9 +10,9 @@ import numpy as np
 from etude.errors import InputError, UsageError
 from etude.figures.common import Unit, scale, thinned, threshold_lines, unit_for, with_unit, y_axis
 from etude.figures.data import Axis, Bars, Box, Curve, Figure, Layer, Panel, Point, Shape
+from etude.figures.labels import check_count, label
+from etude.figures.plot_options import PlotOptions
 from etude.figures.sources import Sample, chosen_metrics, shown_metric, values_or_refuse
-from etude.figures.wish import Wish
-from etude.figures.words import check_count, label
 from etude.results.series import Floats
 from etude.stats.percentiles import quartiles
 
@@ -26,7 +26,7 @@ GRID = 80
 Values = Mapping[str, Floats]
 
 
-def distribution(samples: Sequence[Sample], wish: Wish, kind: str) -> Figure:
+def distribution(samples: Sequence[Sample], wish: PlotOptions, kind: str) -> Figure:
     """One of ecdf, box, violin, histogram, percentiles. Raises InputError where no value is known."""
     (metric, *others) = chosen_metrics(samples, wish)
     if others:
@@ -39,7 +39,7 @@ def distribution(samples: Sequence[Sample], wish: Wish, kind: str) -> Figure:
     return _KINDS[kind](named, shown_metric(metric, wish), unit, wish, notes)
 
 
-def _over_values(values: Values, text: str, unit: Unit, wish: Wish) -> Axis:
+def _over_values(values: Values, text: str, unit: Unit, wish: PlotOptions) -> Axis:
     """An x axis of the values themselves."""
     if "x" in wish.log and min(float(v.min()) for v in values.values()) <= 0:
         raise InputError(f"{text}: some values are zero or below, which a logarithmic axis cannot show")
@@ -49,7 +49,7 @@ def _over_values(values: Values, text: str, unit: Unit, wish: Wish) -> Axis:
     )
 
 
-def _ecdf(values: Values, text: str, unit: Unit, wish: Wish, notes: list[str]) -> Figure:
+def _ecdf(values: Values, text: str, unit: Unit, wish: PlotOptions, notes: list[str]) -> Figure:
     layers: list[Layer] = []
     for colour, (name, x) in enumerate(values.items()):
         ordered = np.sort(x)
@@ -63,7 +63,7 @@ def _ecdf(values: Values, text: str, unit: Unit, wish: Wish, notes: list[str]) -
     return _figure(_over_values(values, text, unit, wish), panel, wish, notes, "ecdf", len(values))
 
 
-def _percentiles(values: Values, text: str, unit: Unit, wish: Wish, notes: list[str]) -> Figure:
+def _percentiles(values: Values, text: str, unit: Unit, wish: PlotOptions, notes: list[str]) -> Figure:
     """Values over percentiles, with as much room for 99 to 99.9 as for 90 to 99."""
     layers: list[Layer] = []
     most = max(x.size for x in values.values())
@@ -88,7 +88,7 @@ def _percentiles(values: Values, text: str, unit: Unit, wish: Wish, notes: list[
     return _figure(axis, panel, wish, notes, "percentiles", len(values))
 
 
-def _histogram(values: Values, text: str, unit: Unit, wish: Wish, notes: list[str]) -> Figure:
+def _histogram(values: Values, text: str, unit: Unit, wish: PlotOptions, notes: list[str]) -> Figure:
     """Bins of one width for all, after Freedman and Diaconis; each bar is a share of its own test's trials."""
     axis = _over_values(values, text, unit, wish)
     log = axis.scale == "log"
@@ -127,7 +127,7 @@ def _edges(values: Floats) -> Floats:
     return np.linspace(low, high, bins + 1)
 
 
-def _box(values: Values, text: str, unit: Unit, wish: Wish, notes: list[str]) -> Figure:
+def _box(values: Values, text: str, unit: Unit, wish: PlotOptions, notes: list[str]) -> Figure:
     layers: list[Layer] = []
     for place, x in enumerate(values.values()):
         first, third = quartiles(x)
@@ -146,7 +146,7 @@ def _box(values: Values, text: str, unit: Unit, wish: Wish, notes: list[str]) ->
     return _side_by_side(values, layers, text, unit, wish, notes, "box")
 
 
-def _violin(values: Values, text: str, unit: Unit, wish: Wish, notes: list[str]) -> Figure:
+def _violin(values: Values, text: str, unit: Unit, wish: PlotOptions, notes: list[str]) -> Figure:
     layers: list[Layer] = []
     for place, (name, x) in enumerate(values.items()):
         outline = _outline(x, float(place), "y" in wish.log)
@@ -185,7 +185,13 @@ def _outline(x: Floats, place: float, log: bool) -> tuple[tuple[float, float], .
 
 
 def _side_by_side(
-    values: Values, layers: Sequence[Layer], text: str, unit: Unit, wish: Wish, notes: list[str], kind: str
+    values: Values,
+    layers: Sequence[Layer],
+    text: str,
+    unit: Unit,
+    wish: PlotOptions,
+    notes: list[str],
+    kind: str,
 ) -> Figure:
     if "y" in wish.log and min(float(v.min()) for v in values.values()) <= 0:
         raise InputError(f"{text}: some values are zero or below, which a logarithmic axis cannot show")
@@ -197,7 +203,7 @@ def _side_by_side(
     return _figure(axis, panel, wish, notes, kind, 1)
 
 
-def _figure(axis: Axis, panel: Panel, wish: Wish, notes: list[str], kind: str, names: int) -> Figure:
+def _figure(axis: Axis, panel: Panel, wish: PlotOptions, notes: list[str], kind: str, names: int) -> Figure:
     key = wish.key if names > 1 else "off"
     return Figure(axis, (panel,), label(wish.title, 120), key, tuple(notes), kind)
 

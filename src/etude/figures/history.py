@@ -9,9 +9,8 @@ from itertools import pairwise
 import numpy as np
 
 from etude.figures.data import GREY, Axis, Band, Curve, Figure, Layer, Line, Panel, Point
-from etude.figures.words import label
-from etude.history.course import Change, Course
-from etude.report.history_text import size_text, when
+from etude.figures.labels import label
+from etude.history.metric_history import Change, Course
 from etude.store.entry import Entry
 from etude.units.formatting import DAY_S, scale_of
 
@@ -65,7 +64,7 @@ def _band(course: Course, change: Change, at: Sequence[float]) -> Band:
     """Where a step may begin; its size, in the figure, is enough of a name."""
     ends = _between(at, change.step.earliest), _between(at, change.step.latest + 1)
     cause = f", {change.cause}" if change.cause in ("test", "machine") else ""
-    return Band(*ends, f"{size_text(course, change.size)}{cause}")
+    return Band(*ends, f"{course.size_text(change.size)}{cause}")
 
 
 def _places(course: Course, begin: datetime | None) -> list[float]:
@@ -99,7 +98,7 @@ def _time(entry: Entry) -> datetime:
 
 
 def _steps_note(course: Course) -> str:
-    told = [f"{size_text(course, c.size)} at {when(c.first)}" for c in course.changes]
+    told = [f"{course.size_text(c.size)} at {c.first}" for c in course.changes]
     if course.drift is not None:
-        told.append(f"drift of {size_text(course, course.drift.size)}")
+        told.append(f"drift of {course.size_text(course.drift.size)}")
     return "; ".join(told) or "no step"

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from etude.errors import UsageError
+from etude.figures.axis_positions import place
 from etude.figures.bars import bars, before_after
 from etude.figures.data import Figure
 from etude.figures.distributions import distribution
 from etude.figures.lines import lines
-from etude.figures.placing import place
+from etude.figures.plot_options import PlotOptions
 from etude.figures.pvalues import pvalues
 from etude.figures.ratio import ratio
 from etude.figures.sources import Sample
 from etude.figures.timeline import timeline
-from etude.figures.wish import Wish
 
-_DIRECT: dict[str, Callable[[Sequence[Sample], Wish], Figure]] = {
+_DIRECT: dict[str, Callable[[Sequence[Sample], PlotOptions], Figure]] = {
     "bars": bars,
     "lines": lines,
     "ratio": ratio,
@@ -25,7 +25,7 @@ _DIRECT: dict[str, Callable[[Sequence[Sample], Wish], Figure]] = {
 }
 
 
-def make(kind: str, samples: Sequence[Sample], wish: Wish) -> Figure:
+def make(kind: str, samples: Sequence[Sample], wish: PlotOptions) -> Figure:
     """The figure of that kind.
 
     Raises:
@@ -42,7 +42,7 @@ def make(kind: str, samples: Sequence[Sample], wish: Wish) -> Figure:
     return distribution(samples, wish, kind)
 
 
-def usual_kind(samples: Sequence[Sample], wish: Wish) -> str:
+def usual_kind(samples: Sequence[Sample], wish: PlotOptions) -> str:
     """Lines where a number varies over the tests, else bars."""
     if wish.parameter is not None or "x" in wish.log:
         return "lines"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from etude.errors import InputError
+from etude.figures.axis_positions import AxisPosition, Places, place
 from etude.figures.common import (
     Unit,
     bars_note,
@@ -19,21 +20,20 @@ from etude.figures.common import (
     y_axis,
 )
 from etude.figures.data import Curve, Figure, Panel, Point
-from etude.figures.placing import Placed, Places, place
+from etude.figures.labels import check_count, label
+from etude.figures.plot_options import PlotOptions
 from etude.figures.sources import Sample, chosen_metrics, shown_metric, summary_point
-from etude.figures.wish import Wish
-from etude.figures.words import check_count, label
 
 Series = dict[str, Places]
 """Curves that belong together, by the name of their series; empty for one without."""
 
 
-def lines(samples: Sequence[Sample], wish: Wish) -> Figure:
+def lines(samples: Sequence[Sample], wish: PlotOptions) -> Figure:
     """One curve for each series and metric over what varies."""
     return lines_of({"": place(samples, wish.parameter)}, wish)
 
 
-def lines_of(series: Series, wish: Wish) -> Figure:
+def lines_of(series: Series, wish: PlotOptions) -> Figure:
     """One curve for each series, its own curves, and each metric, on one x axis."""
     samples = [p.sample for places in series.values() for p in places.placed]
     metrics = chosen_metrics(samples, wish)
@@ -65,14 +65,14 @@ def lines_of(series: Series, wish: Wish) -> Figure:
     )
 
 
-def curve_points(placed: Sequence[Placed], metric: str, wish: Wish, x_unit: Unit) -> list[Point]:
+def curve_points(placed: Sequence[AxisPosition], metric: str, wish: PlotOptions, x_unit: Unit) -> list[Point]:
     """A point for each test that has a value; x in its unit, y in the base unit."""
     found = (summary_point(p.sample, metric, wish, x=p.x / x_unit.divisor) for p in placed)
     return [point for point in found if point is not None]
 
 
 def curves(
-    named: Sequence[tuple[str, list[Point]]], base: str, wish: Wish
+    named: Sequence[tuple[str, list[Point]]], base: str, wish: PlotOptions
 ) -> tuple[tuple[Curve, ...], Unit, list[str]]:
     """Curves in one unit that suits all, and what was left out.
 

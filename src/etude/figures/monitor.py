@@ -1,4 +1,4 @@
-"""What went on beside the trials of one sitting: they above, the monitor's series below, over one time."""
+"""What went on beside the trials of one session: they above, the monitor's series below, over one time."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from etude.analysis.interference import others_rate
+from etude.analysis.subject import Subject
+from etude.analysis.warnings import DataWarning
 from etude.errors import InputError
 from etude.figures.common import Unit, unit_for, with_unit
 from etude.figures.data import GREY, Axis, Band, Bars, Box, Curve, Figure, Layer, Panel, Point, Shape
+from etude.figures.labels import label
+from etude.figures.plot_options import PlotOptions
 from etude.figures.timeline import ALARM
-from etude.figures.wish import Wish
-from etude.figures.words import label
-from etude.report.beside import others_rate
-from etude.report.subject import Subject
-from etude.report.warnings import Warning
 from etude.results.monitor import Floats, Monitor
 from etude.results.series import Series
 
@@ -43,8 +43,8 @@ MODES: Sequence[tuple[str, tuple[str, ...], int]] = (
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
-    """A stretch of one sitting's readings, as it is drawn."""
+class MonitorView:
+    """A stretch of one session's readings, as it is drawn."""
 
     monitor: Monitor
     low_ns: int
@@ -79,17 +79,17 @@ def monitor_figure(
     subject: Subject,
     monitor: Monitor,
     sitting: int,
-    warnings: Sequence[Warning] = (),
+    warnings: Sequence[DataWarning] = (),
     *,
     close: tuple[str, int] | None = None,
     title: str = "",
 ) -> Figure:
-    """One sitting, or the time around one trial of it: `close`, a test and the number of a trial.
+    """One session, or the time around one trial of it: `close`, a test and the number of a trial.
 
     warnings: those that name outliers.
 
     Raises:
-        InputError: there is no reading, or that trial was not made in this sitting.
+        InputError: there is no reading, or that trial was not made in this session.
     """
     if not monitor.samples:
         raise InputError(f"{monitor.path}: nothing to plot: it holds no reading")
@@ -104,7 +104,7 @@ def monitor_figure(
     if _step(seen) > 1:
         notes.append(f"{_step(seen)} readings each are joined: curves show the highest, areas the mean")
     axis = Axis(
-        f"time since the sitting began ({seen.unit})", low=seen.at(seen.low_ns), high=seen.at(seen.high_ns)
+        f"time since the session began ({seen.unit})", low=seen.at(seen.low_ns), high=seen.at(seen.high_ns)
     )
     return Figure(axis, tuple(panels), label(title, 120), "beside", tuple(notes), "monitor")
 
@@ -114,7 +114,7 @@ def height_of(figure: Figure) -> float:
     return 0.6 + sum(panel.height + 0.08 for panel in figure.panels)
 
 
-def _seen(subject: Subject, monitor: Monitor, sitting: int, close: tuple[str, int] | None) -> Seen:
+def _seen(subject: Subject, monitor: Monitor, sitting: int, close: tuple[str, int] | None) -> MonitorView:
     low, high = int(monitor.edges_ns[0]), int(monitor.edges_ns[-1])
     if close is not None:
         spans = [
@@ -132,13 +132,13 @@ def _seen(subject: Subject, monitor: Monitor, sitting: int, close: tuple[str, in
     divisor, unit = next((s for s in ((3600.0, "h"), (60.0, "min")) if seconds >= 3 * s[0]), (1.0, "s"))
     if close is not None:
         divisor, unit = 1.0, "s"
-    return Seen(monitor, low - margin, high + margin, divisor, unit)
+    return MonitorView(monitor, low - margin, high + margin, divisor, unit)
 
 
 def _each(
     subject: Subject, monitor: Monitor, sitting: int
 ) -> Iterator[tuple[str, int, tuple[int, int], float, bool, int]]:
-    """The trials of a sitting: test, number, when, elapsed in s, whether kept, and the test's colour."""
+    """The trials of a session: test, number, when, elapsed in s, whether kept, and the test's colour."""
     for colour, series in enumerate(subject.tests):
         for place in _places(series, monitor, sitting):
             assert series.spans is not None
@@ -166,7 +166,11 @@ def _places(series: Series, monitor: Monitor, sitting: int) -> Iterator[int]:
 
 
 def _shades(
-    subject: Subject, seen: Seen, sitting: int, odd: set[tuple[str, int]], close: tuple[str, int] | None
+    subject: Subject,
+    seen: MonitorView,
+    sitting: int,
+    odd: set[tuple[str, int]],
+    close: tuple[str, int] | None,
 ) -> tuple[list[Band], list[str]]:
     """The seconds of the outliers, through all panels."""
     marked = odd if close is None else odd | {close}
@@ -183,7 +187,7 @@ def _plain(shades: Sequence[Band]) -> tuple[Band, ...]:
 
 
 def _trials(
-    subject: Subject, seen: Seen, sitting: int, odd: set[tuple[str, int]], shades: Sequence[Band]
+    subject: Subject, seen: MonitorView, sitting: int, odd: set[tuple[str, int]], shades: Sequence[Band]
 ) -> Panel:
     """Each trial as a bar: as wide and as high as it lasted."""
     trials = [
@@ -191,11 +195,11 @@ def _trials(
         for each in _each(subject, seen.monitor, sitting)
         if each[2][1] > seen.low_ns and each[2][0] < seen.high_ns
     ]
-    unit = unit_for([elapsed for *_, elapsed, _, _ in trials if np.isfinite(elapsed)], "s", Wish())
+    unit = unit_for([elapsed for *_, elapsed, _, _ in trials if np.isfinite(elapsed)], "s", PlotOptions())
     least = (seen.at(seen.high_ns) - seen.at(seen.low_ns)) / 1500
     layers: list[Layer] = list(shades)
     names = dict.fromkeys((test, colour) for test, *_, colour in trials)
-    for name, hue in (*names, ("set aside", GREY)):
+    for name, hue in (*names, ("excluded", GREY)):
         boxes = tuple(
             _box(seen, span, elapsed / unit.divisor, least)
             for test, _, span, elapsed, kept, _ in trials
@@ -213,12 +217,12 @@ def _trials(
     return Panel(Axis(with_unit("elapsed", unit), low=0.0), tuple(layers), HIGH)
 
 
-def _box(seen: Seen, span: tuple[int, int], height: float, least: float) -> Box:
+def _box(seen: MonitorView, span: tuple[int, int], height: float, least: float) -> Box:
     low, high = seen.at(span[0]), seen.at(span[1])
     return Box((low + high) / 2, max(high - low, least), 0.0, height)
 
 
-def _cpus(subject: Subject, seen: Seen, sitting: int, shades: Sequence[Band]) -> Panel:
+def _cpus(subject: Subject, seen: MonitorView, sitting: int, shades: Sequence[Band]) -> Panel:
     """What the CPUs did, one mode upon the other, and what of it was none of the trials'."""
     monitor = seen.monitor
     edges = _edges(seen)
@@ -251,7 +255,7 @@ def _outline(edges: Floats, low: Floats, high: Floats) -> tuple[tuple[float, flo
     return (*there, *back)
 
 
-def _lanes(seen: Seen) -> Iterator[Lane]:
+def _lanes(seen: MonitorView) -> Iterator[Lane]:
     """The panels below; which of them are drawn, `_lane` says."""
     m = seen.monitor
     pressed = {what: f"pressure.{what}.some" for what in ("cpu", "memory", "io")}
@@ -301,14 +305,14 @@ def _one(monitor: Monitor, name: str) -> Floats:
     return monitor.rate(name) if name in monitor.columns else np.full(monitor.samples, np.nan)
 
 
-def _lane(lane: Lane, seen: Seen, shades: Sequence[Band]) -> Panel | None:
+def _lane(lane: Lane, seen: MonitorView, shades: Sequence[Band]) -> Panel | None:
     edges = _edges(seen)
     curves = {name: _highest(seen, rate) for name, rate in lane.curves.items()}
     curves = {name: each for name, each in curves.items() if np.isfinite(each).any()}
     highest = [float(np.nanmax(each)) for each in curves.values()]
     if not curves or max(highest) < lane.least:
         return None
-    unit = unit_for(highest, lane.unit, Wish()) if lane.unit else Unit("1")
+    unit = unit_for(highest, lane.unit, PlotOptions()) if lane.unit else Unit("1")
     layers: list[Layer] = list(_plain(shades))
     for colour, (name, each) in enumerate(curves.items()):
         if float(np.nanmax(each)) >= lane.least or len(curves) == 1:
@@ -322,12 +326,12 @@ def _steps(edges: Floats, values: Floats) -> tuple[Point, ...]:
     return tuple(Point(float(x), float(y)) for x, y in zip(edges, ends, strict=True) if np.isfinite(y))
 
 
-def _step(seen: Seen) -> int:
+def _step(seen: MonitorView) -> int:
     count = int(seen.places.stop - seen.places.start)
     return max(1, -(-count // MOST_POINTS))
 
 
-def _edges(seen: Seen) -> Floats:
+def _edges(seen: MonitorView) -> Floats:
     """Where the readings that are drawn begin, and the last one's end."""
     places, step = seen.places, _step(seen)
     edges = seen.monitor.edges_ns[places.start : places.stop + 1]
@@ -335,14 +339,14 @@ def _edges(seen: Seen) -> Floats:
     return np.array([seen.at(int(edge)) for edge in chosen])
 
 
-def _highest(seen: Seen, rate: Floats) -> Floats:
+def _highest(seen: MonitorView, rate: Floats) -> Floats:
     """Of so many readings as are joined."""
     rate = rate[seen.places]
     found: Floats = np.fmax.reduceat(rate, np.arange(0, rate.size, _step(seen)))
     return found
 
 
-def _mean(seen: Seen, rate: Floats) -> Floats:
+def _mean(seen: MonitorView, rate: Floats) -> Floats:
     """Of so many readings as are joined."""
     rate = rate[seen.places]
     starts = np.arange(0, rate.size, _step(seen))
@@ -350,7 +354,7 @@ def _mean(seen: Seen, rate: Floats) -> Floats:
     return found
 
 
-def _messages(seen: Seen) -> Bars | None:
+def _messages(seen: MonitorView) -> Bars | None:
     """A tick each, the higher the worse."""
     width = (seen.at(seen.high_ns) - seen.at(seen.low_ns)) / 400
     boxes = tuple(

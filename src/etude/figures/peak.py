@@ -37,7 +37,7 @@ class Varying:
 
 
 def load_factors(courses: Sequence[Course], title: str = "") -> Figure:
-    """Figure 3: the load factor of each trial, as bench time goes by; a mark at the end of each.
+    """Figure 3: the load factor of each trial, as benchmarking time goes by; a mark at the end of each.
 
     Raises:
         InputError: no course has a trial.
@@ -57,7 +57,7 @@ def load_factors(courses: Sequence[Course], title: str = "") -> Figure:
         layers += [Curve(course.name, tuple(path), number, "line"), Curve("", marks, number, "hollow")]
     panel = Panel(Axis("load factor", low=0.0), (*layers, Line(1.0, "")))
     return Figure(
-        Axis(f"bench time ({unit})", low=0.0),
+        Axis(f"benchmarking time ({unit})", low=0.0),
         (panel,),
         title,
         key="above" if len(courses) > 1 else "off",
@@ -67,7 +67,7 @@ def load_factors(courses: Sequence[Course], title: str = "") -> Figure:
 
 
 def time_at_loads(courses: Sequence[Course], title: str = "") -> Figure:
-    """Figure 7: how much bench time went into each load factor, a panel a search.
+    """Figure 7: how much benchmarking time went into each load factor, a panel a search.
 
     Raises:
         InputError: no course has a trial.
@@ -130,7 +130,7 @@ def _made(courses: Sequence[Course]) -> Sequence[Course]:
 
 
 def _spent(course: Course, width: float) -> dict[float, float]:
-    """Bench time by load factor, s; factors that one bar of that width would cover are taken together."""
+    """Benchmarking time by load factor, s; factors that one bar of that width would cover are taken together."""
     found: dict[float, float] = {}
     for load, cost in zip(course.loads, course.costs_s, strict=True):
         factor = 1 + round((load / course.peak - 1) / width) * width

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from etude.errors import InputError
 from etude.figures.data import Axis, Curve, Figure, Layer, Line, Panel, Point
+from etude.figures.labels import label
+from etude.figures.plot_options import PlotOptions
 from etude.figures.ratio import Upper
 from etude.figures.sources import Sample
-from etude.figures.wish import Wish
-from etude.figures.words import label
 from etude.results.series import Floats
 from etude.stats.ranks import mann_whitney
 from etude.stats.twosample import student, welch
@@ -22,7 +22,7 @@ SMALLEST = 1e-12
 PValue = Callable[[Floats, Floats], float]
 
 
-def pvalues(samples: Sequence[Sample], wish: Wish) -> Figure:
+def pvalues(samples: Sequence[Sample], wish: PlotOptions) -> Figure:
     """Means with a deviation to either side above; below p of the t test, of all and of the first n trials."""
     wish = replace(wish, bars=wish.bars or "deviation")
     top = Upper(samples, wish, "pvalues")

@@ -7,13 +7,13 @@ from dataclasses import replace
 from itertools import pairwise
 
 from etude.errors import UsageError
+from etude.figures.axis_positions import AxisPosition, place
 from etude.figures.common import Unit, bars_note, mark_lines, threshold_lines, x_axis, y_axis
 from etude.figures.data import Axis, Curve, Figure, Layer, Line, Mark, Panel, Point
+from etude.figures.labels import label
 from etude.figures.lines import curve_points, curves
-from etude.figures.placing import Placed, place
+from etude.figures.plot_options import PlotOptions
 from etude.figures.sources import Sample, chosen_metrics, shown_metric
-from etude.figures.wish import Wish
-from etude.figures.words import label
 from etude.results.series import Floats
 from etude.stats.crossings import Crossing, crossing
 from etude.units.formatting import scale_of
@@ -28,7 +28,7 @@ BELOW = (0.95, 0.99)
 """Where a difference is small: 1 % and 5 %."""
 
 
-def ratio(samples: Sequence[Sample], wish: Wish) -> Figure:
+def ratio(samples: Sequence[Sample], wish: PlotOptions) -> Figure:
     """Medians with quartiles above; below the ratios of the medians, and where they cross 1 % and 5 %."""
     wish = replace(wish, bars=wish.bars or "quartiles")
     top = Upper(samples, wish, "ratio")
@@ -56,7 +56,7 @@ def ratio(samples: Sequence[Sample], wish: Wish) -> Figure:
 
 
 def _level_marks(
-    name: str, points: Sequence[Point], level: float, pairs: Sequence[Pair], top: Upper, wish: Wish
+    name: str, points: Sequence[Point], level: float, pairs: Sequence[Pair], top: Upper, wish: PlotOptions
 ) -> tuple[list[Mark], list[str]]:
     """Where the drawn line crosses the level, and with what interval it does so for the last time."""
     log = "x" in wish.log
@@ -82,7 +82,7 @@ def _told(why: str, points: Sequence[Point], top: Upper) -> str:
     return f"{said}, {top.shown_x(points[-1].x)}" if comma else said
 
 
-def _crossing(pairs: Sequence[Pair], level: float, log: bool, wish: Wish) -> Crossing | None:
+def _crossing(pairs: Sequence[Pair], level: float, log: bool, wish: PlotOptions) -> Crossing | None:
     x, base, other = zip(*pairs, strict=True)
     try:
         return crossing(x, base, other, level, log=log, confidence=wish.confidence)
@@ -103,12 +103,12 @@ def _level_lines(levels: Sequence[float], ratios: Sequence[float]) -> list[Line]
 class Upper:
     """The upper panel of figures with two, and what the lower one is made from."""
 
-    def __init__(self, samples: Sequence[Sample], wish: Wish, kind: str) -> None:
+    def __init__(self, samples: Sequence[Sample], wish: PlotOptions, kind: str) -> None:
         (metric, *others) = chosen_metrics(samples, wish)
         if others:
             raise UsageError(f"--kind {kind} shows one metric; name one")
         places = place(samples, wish.parameter)
-        self.placed: dict[str, list[Placed]] = places.curves()
+        self.placed: dict[str, list[AxisPosition]] = places.curves()
         if len(self.placed) < 2:
             raise UsageError(
                 f"--kind {kind} compares series over x; there is only one: {next(iter(self.placed)) or '–'}"
@@ -155,7 +155,7 @@ class Upper:
         return f"{x:.3g}", self._unit.name
 
 
-def _reference(names: Sequence[str], wish: Wish) -> str:
+def _reference(names: Sequence[str], wish: PlotOptions) -> str:
     if wish.reference is None:
         return names[0]
     if wish.reference not in names:

@@ -11,16 +11,16 @@ from pathlib import Path
 
 import numpy as np
 
+from etude.analysis.comparisons import shell_cost
+from etude.analysis.load_subject import read_subject
+from etude.analysis.subject import Subject
+from etude.analysis.summaries import Summaries, SummaryRow
+from etude.analysis.verdict import metric_summary
+from etude.analysis.verdict_options import VerdictOptions
 from etude.errors import InputError, UsageError
 from etude.figures.data import Point
-from etude.figures.wish import Bars, Wish
-from etude.figures.words import label
-from etude.report.comparisons import shell_cost
-from etude.report.judging import Judging
-from etude.report.reading import read_subject
-from etude.report.subject import Subject
-from etude.report.summaries import Summaries, SummaryRow
-from etude.report.verdict import metric_summary
+from etude.figures.labels import label
+from etude.figures.plot_options import Bars, PlotOptions
 from etude.results.series import Floats, Series
 from etude.stats.columns import display_name, metric_name
 from etude.stats.intervals import Interval, t_quantile
@@ -83,7 +83,7 @@ def trial_values(series: Series, metric: str) -> Floats:
         return 100.0 * (user + system) / elapsed
 
 
-def read_samples(paths: Sequence[str], wish: Wish) -> list[Sample]:
+def read_samples(paths: Sequence[str], wish: PlotOptions) -> list[Sample]:
     """The tests of all files, in order. Two of one name get their file's name in front.
 
     Raises:
@@ -98,8 +98,8 @@ def read_samples(paths: Sequence[str], wish: Wish) -> list[Sample]:
     ]
 
 
-def _read(path: str, wish: Wish) -> list[Sample]:
-    found = read_subject(path, metrics=wish.metrics or None, confidence=wish.confidence)
+def _read(path: str, wish: PlotOptions) -> list[Sample]:
+    found = read_subject(path, confidence=wish.confidence)
     if isinstance(found, Summaries):
         samples = _of_summaries(path, found)
         return _or_refuse(path, samples)
@@ -149,7 +149,7 @@ def by_file(samples: Sequence[Sample]) -> list[tuple[str, list[Sample]]]:
     return [(names[file], members) for file, members in files.items()]
 
 
-def chosen_metrics(samples: Sequence[Sample], wish: Wish) -> tuple[str, ...]:
+def chosen_metrics(samples: Sequence[Sample], wish: PlotOptions) -> tuple[str, ...]:
     """Our names of the metrics that were asked for, or the primary one.
 
     Raises:
@@ -174,12 +174,12 @@ def _few(names: Sequence[str], most: int = 12) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def shown_metric(metric: str, wish: Wish) -> str:
+def shown_metric(metric: str, wish: PlotOptions) -> str:
     """What a metric is called in a figure."""
     return label(display_name(metric) if wish.plain_names else metric.replace("_", " "))
 
 
-def summary_point(sample: Sample, metric: str, wish: Wish, *, x: float = 0.0) -> Point | None:
+def summary_point(sample: Sample, metric: str, wish: PlotOptions, *, x: float = 0.0) -> Point | None:
     """Mean with its interval or deviation, or median with quartiles or extremes; None where there is no value."""
     kind = wish.bars or "interval"
     if sample.series is None:
@@ -194,7 +194,7 @@ def summary_point(sample: Sample, metric: str, wish: Wish, *, x: float = 0.0) ->
     return Point(x, middle, *((bar.low, bar.high) if bar else (None, None)))
 
 
-def _bar(values: Floats, kind: Bars, wish: Wish) -> Interval | None:
+def _bar(values: Floats, kind: Bars, wish: PlotOptions) -> Interval | None:
     if kind == "none":
         return None
     if kind != "interval" or not wish.plain_intervals:
@@ -205,14 +205,16 @@ def _bar(values: Floats, kind: Bars, wish: Wish) -> Interval | None:
     return Interval(float(values.mean()) - half, float(values.mean()) + half)
 
 
-def _of_verdict(sample: Sample, metric: str, wish: Wish, x: float) -> Point | None:
+def _of_verdict(sample: Sample, metric: str, wish: PlotOptions, x: float) -> Point | None:
     """The mean and its interval as `etude stats` has them: with what the stop rule and the shell's start cost."""
     assert sample.series is not None
     assert sample.subject is not None
     subject = sample.subject
     shell = shell_cost(subject) if metric == "elapsed" else (0.0, 0.0)
     factor = subject.asked.factors.get(sample.series.test, 1.0)
-    found = metric_summary(sample.series, metric, factor, shell, Judging(confidence=wish.confidence)).summary
+    found = metric_summary(
+        sample.series, metric, factor, shell, VerdictOptions(confidence=wish.confidence)
+    ).summary
     if found is None or not np.isfinite(found.mean):
         return None
     interval = found.mean_interval

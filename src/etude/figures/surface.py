@@ -24,7 +24,7 @@ from etude.figures.data import (
     Spot,
     State,
 )
-from etude.figures.words import check_count, label
+from etude.figures.labels import check_count, label
 
 ISO_LINES = 6
 """About so many."""
@@ -56,7 +56,7 @@ class Levels:
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownValue:
     """What is known at one cell, or of one line at one level."""
 
     x: int
@@ -78,7 +78,7 @@ class Effect:
     ratios: tuple[tuple[float, float, float] | None, ...]
 
 
-def contours(x: Levels, y: Levels, known: Sequence[Known], response: str, title: str = "") -> Figure:
+def contours(x: Levels, y: Levels, known: Sequence[KnownValue], response: str, title: str = "") -> Figure:
     """A map in colours with iso-lines, each cell marked by how it is known.
 
     Raises:
@@ -88,7 +88,7 @@ def contours(x: Levels, y: Levels, known: Sequence[Known], response: str, title:
     return Figure(x.axis(0.75), (Panel(y.axis(), (field,)),), label(title, 90), key="off", kind="contours")
 
 
-def solid(x: Levels, y: Levels, known: Sequence[Known], response: str, title: str = "") -> Figure:
+def solid(x: Levels, y: Levels, known: Sequence[KnownValue], response: str, title: str = "") -> Figure:
     """Figure 2: the response over two factors, in space.
 
     Raises:
@@ -99,7 +99,7 @@ def solid(x: Levels, y: Levels, known: Sequence[Known], response: str, title: st
 
 
 def over_levels(
-    x: Levels, names: Sequence[str], known: Sequence[Known], response: str, title: str = ""
+    x: Levels, names: Sequence[str], known: Sequence[KnownValue], response: str, title: str = ""
 ) -> Figure:
     """The response over one factor, a line for each name; where its levels are words they stand beside each other.
 
@@ -180,7 +180,7 @@ def cost_by_policy(hours: Mapping[str, Mapping[str, float]], title: str = "") ->
         )
         layers.append(Bars(label(policy, 32), boxes, number))
     ticks = tuple((float(n), label(name, 24)) for n, name in enumerate(hours))
-    y = Axis("bench time (h)", "log", _log_ticks(bottom, top), low=bottom, high=top)
+    y = Axis("benchmarking time (h)", "log", _log_ticks(bottom, top), low=bottom, high=top)
     return Figure(
         Axis("", "linear", ticks), (Panel(y, tuple(layers)),), label(title, 90), key="above", kind="cost-by-policy"
     )  # fmt: skip
@@ -206,10 +206,10 @@ def cost_against(
     places = tuple(sorted({factor * at for at, _ in pairs}))
     ticks = _apart(places, tuple(f"{at:g}" for at in places), 1.0) if len(places) <= 8 else None
     low, high = min(h for _, h in pairs), max(h for _, h in pairs)
-    y = Axis("bench time (h)", low=0.0)
+    y = Axis("benchmarking time (h)", low=0.0)
     if high > 10 * low > 0:
         bottom, top = low / 1.3, high * 1.3
-        y = Axis("bench time (h)", "log", _log_ticks(bottom, top), low=bottom, high=top)
+        y = Axis("benchmarking time (h)", "log", _log_ticks(bottom, top), low=bottom, high=top)
     name = f"{label(x)} (%)" if share else label(x)
     key = "above" if len(lines) > 1 else "off"
     return Figure(
@@ -229,14 +229,14 @@ def iso_values(low: float, high: float, about: int = ISO_LINES) -> tuple[float, 
     return tuple(float(f"{v:.9g}") for v in found if low < v < high)
 
 
-def _field(x: Levels, y: Levels, known: Sequence[Known], response: str, *, solid: bool) -> Field:
+def _field(x: Levels, y: Levels, known: Sequence[KnownValue], response: str, *, solid: bool) -> Field:
     values = _check(known)
     spots = tuple(Spot(x.places[k.x], y.places[k.y], k.value, k.state) for k in known)
     lines = iso_values(min(values), max(values))
     return Field(x.places, y.places, spots, label(response), lines, solid)
 
 
-def _check(known: Sequence[Known]) -> list[float]:
+def _check(known: Sequence[KnownValue]) -> list[float]:
     values = [each.value for each in known if each.value is not None]
     if not values:
         raise InputError("nothing to draw: no cell has a value yet")

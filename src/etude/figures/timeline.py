@@ -6,14 +6,14 @@ from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
+from etude.analysis.subject import Subject
+from etude.analysis.verdict import Verdict, verdict
 from etude.errors import InputError, UsageError
 from etude.figures.common import MOST_POINTS, Unit, scale, threshold_lines, unit_for, with_unit
 from etude.figures.data import GREY, Axis, Band, Curve, Figure, Layer, Panel, Point
+from etude.figures.labels import label
+from etude.figures.plot_options import PlotOptions
 from etude.figures.sources import Sample, chosen_metrics, shown_metric, trial_values
-from etude.figures.wish import Wish
-from etude.figures.words import label
-from etude.report.subject import Subject
-from etude.report.verdict import Verdict, verdict
 from etude.results.series import Flags, Series, Whole
 
 MOST_PANELS = 6
@@ -26,7 +26,7 @@ ALARM = 6
 LEVELS = ("warm-up", "late-level", "never-steady")
 
 
-def timeline(samples: Sequence[Sample], wish: Wish) -> Figure:
+def timeline(samples: Sequence[Sample], wish: PlotOptions) -> Figure:
     """A panel for each test on a common axis of blocks, or of trials where there are none.
 
     Raises:
@@ -97,7 +97,7 @@ def _layers(
     colour: int,
     judged: Verdict,
     shared: bool,
-    wish: Wish,
+    wish: PlotOptions,
     notes: list[str],
 ) -> Iterator[Layer]:
     values = trial_values(series, metric) / unit.divisor
@@ -115,7 +115,7 @@ def _layers(
     groups: tuple[tuple[str, Flags, int, str], ...] = (
         ("kept", plain, colour, "dots"),
         ("another level", there & ends & ~failed, colour, "hollow"),
-        ("set aside", there & ~series.kept & ~failed, GREY, "hollow"),
+        ("excluded", there & ~series.kept & ~failed, GREY, "hollow"),
         ("failed", there & failed, ALARM, "crosses"),
         ("outlier", there & series.kept & odd & ~failed, ALARM, "hollow"),
     )
@@ -148,7 +148,7 @@ def _named(series: Series, metric: str, judged: Verdict, kinds: Collection[str])
 
 
 def _places(series: Series) -> Whole:
-    """Blocks one after the other, also over sittings."""
+    """Blocks one after the other, also over sessions."""
     assert series.blocks is not None
     if series.sittings is None or not series.sittings.size:
         return series.blocks
@@ -162,7 +162,7 @@ def _places(series: Series) -> Whole:
 
 
 def _shades(series: Series, places: Whole, shared: bool) -> Iterator[Band]:
-    """Every other boot or sitting, each named; where there is one only, every other block that tests share."""
+    """Every other boot or session, each named; where there is one only, every other block that tests share."""
     for level, names in (("boot", series.labels.get("boot")), ("sitting", series.sittings)):
         if names is None or len(set(map(str, names))) < 2:
             continue

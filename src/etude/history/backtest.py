@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from etude.history.course import Change, Course, Floats, course_of, days_of, worse
+from etude.history.metric_history import Change, Course, Floats, course_of, days_of, is_worse
 from etude.history.rules import Rule
 from etude.stats.changes import FEWEST, stepped
 from etude.stats.intervals import Interval
@@ -150,7 +150,7 @@ def _sees(rule: Rule, course: Course, levels: Floats, days: Days, random: np.ran
 def _size(rule: Rule, course: Course) -> float:
     """Of the injected step, on the course's levels, in the direction that the rule is about."""
     kind = course.entries[0].kind
-    up = worse(kind, 1.0) is not False
+    up = is_worse(kind, 1.0) is not False
     sign = 1.0 if up == (rule.direction != "better") else -1.0
     return math.log1p(sign * rule.sees) if course.relative else sign * rule.sees
 
@@ -160,7 +160,7 @@ def _fires(rule: Rule, course: Course, levels: Floats, days: Days) -> bool:
     kind = course.entries[0].kind
     for step in stepped(levels, blocks=days).steps:
         size = exponential(step.size) - 1.0 if course.relative else step.size
-        if rule.objects_to(step, size, worse(kind, size), levels.size):
+        if rule.objects_to(step, size, is_worse(kind, size), levels.size):
             return True
     return False
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Literal
 
 from etude.errors import InputError
-from etude.history.course import Change, Course
-from etude.located import Section, document
+from etude.history.metric_history import Change, Course
 from etude.stats.changes import Step
+from etude.toml_config import Section, document
 
 Direction = Literal["worse", "better", "either"]
 KEYS = ("test", "metric", "direction", "at_least", "p", "persist", "sees", "within")

@@ -30,9 +30,9 @@ def rows(results: Results) -> list[Row]:
     Raises:
         InputError: the results are not those of a sweep.
     """
+    from etude.analysis.subject import subject_of
     from etude.iolab.points import swept_of
     from etude.iolab.trial_rows import rows_of
-    from etude.report.subject import subject_of
 
     return list(rows_of(swept_of(subject_of(results))))
 
@@ -45,9 +45,9 @@ def figures(results: Results, **style: Any) -> dict[str, Plot]:
     Raises:
         InputError: the results are not those of a sweep.
     """
+    from etude.analysis.subject import subject_of
     from etude.figures.plot import Plot
     from etude.figures.style import Style
     from etude.iolab.pictures import figures_of
-    from etude.report.subject import subject_of
 
     return {name: Plot(data, Style(**style)) for name, data in figures_of(subject_of(results)).items()}

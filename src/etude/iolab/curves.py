@@ -75,7 +75,7 @@ def curve(text: str) -> Curve:
     return Curve(name.strip(), words)
 
 
-def words(chosen: Curve, program: str) -> list[str]:
+def command_of(chosen: Curve, program: str) -> list[str]:
     """The program of a curve, with its options still to come. Raises MachineRefuses where it is not installed."""
     name = chosen.program or program
     return [engine_path(), "io"] if name == "etude-engine" else [beside_engine(name)]

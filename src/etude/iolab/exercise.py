@@ -16,8 +16,8 @@ from etude.iolab.lab import Studied
 from etude.iolab.landmarks import size_text
 from etude.iolab.points import Points
 from etude.iolab.shapes import Parting, Shape
-from etude.located import Section, document
 from etude.stats.resampling import resampled_medians
+from etude.toml_config import Section, document
 from etude.units.formatting import quantity as shown
 from etude.units.parsing import quantity
 

@@ -10,9 +10,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from etude.analysis.subject import Subject, subject_of
 from etude.codec import decoded, parsed
 from etude.errors import InputError, Interrupted, MachineRefuses
-from etude.experiment.sitting import already, holds_results
+from etude.experiment.session import existing_results, holds_results
 from etude.figures.save import save
 from etude.figures.style import Style
 from etude.iolab.pictures import figures_of
@@ -22,9 +23,8 @@ from etude.iolab.sweeps import TOTALS
 from etude.iolab.trial_rows import csv_text
 from etude.osutil.named import write_named
 from etude.osutil.trust import open_for_root
-from etude.report.subject import Subject, subject_of
 from etude.results.results import Results
-from etude.results.writer import refused
+from etude.results.writer import write_error
 
 FORMAT, VERSION, RECORD = "etude-io-lab", 1, "lab.json"
 SWEEPS: Mapping[str, Mapping[str, Any]] = {"buffers": {}, "linking": {"totals": TOTALS}}
@@ -85,7 +85,7 @@ def write_text(path: Path, text: str) -> None:
     try:
         write_named(path, text.encode("utf-8", "replace"))
     except OSError as error:
-        raise refused(path, error) from error
+        raise write_error(path, error) from error
 
 
 @dataclass(frozen=True)
@@ -106,12 +106,12 @@ def begin(directory: Path, lab: Lab) -> None:
         InputError: the directory holds a lab already; MachineRefuses: it cannot be written.
     """
     if (directory / RECORD).exists() or any(holds_results(directory / name) for name in SWEEPS):
-        raise already(directory)
+        raise existing_results(directory)
     document = {"format": FORMAT, "version": VERSION, **asdict(lab)}
     write_text(directory / RECORD, json.dumps(document, indent=1) + "\n")
 
 
-def begun(directory: Path) -> Lab:
+def read_lab(directory: Path) -> Lab:
     """The lab that was begun in a directory.
 
     Raises:

@@ -8,15 +8,15 @@ from dataclasses import replace
 
 import numpy as np
 
+from etude.analysis.subject import Subject
 from etude.errors import InputError
 from etude.figures.data import Figure, Line
 from etude.figures.kinds import make
+from etude.figures.plot_options import PlotOptions, Threshold
 from etude.figures.sources import Sample
-from etude.figures.wish import Threshold, Wish
 from etude.iolab.landmarks import landmarks
 from etude.iolab.points import Swept, swept_of, values_of
 from etude.iolab.sweeps import BANDWIDTH, STORAGE
-from etude.report.subject import Subject
 from etude.units.formatting import quantity
 
 BESIDE, EDGE = 2.0, 1.3
@@ -41,7 +41,7 @@ def figures_of(subject: Subject, *, title: str = "") -> Mapping[str, Figure]:
         return {THROUGHPUT: _throughput(samples, swept, title)}
     base, *others = swept.curves
     if not others or not all(np.intersect1d(base.sizes, other.sizes).size for other in others):
-        wish = Wish(("elapsed",), bars="quartiles", log="xy", parameter="total", title=title)
+        wish = PlotOptions(("elapsed",), bars="quartiles", log="xy", parameter="total", title=title)
         return {LINKING: make("lines", samples, wish)}
     found = {LINKING: make("ratio", samples, _over_totals(swept, title))}
     with suppress(InputError):  # of a sweep that was interrupted: no size has two trials of both
@@ -54,7 +54,7 @@ def _throughput(samples: Sequence[Sample], swept: Swept, title: str) -> Figure:
     known = landmarks(swept.experiment)
     beside = [mark for mark in known if last < mark.bytes <= BESIDE * last]
     marks = tuple(Threshold(mark.bytes, "B", str(mark)) for mark in known if mark not in beside)
-    wish = Wish(
+    wish = PlotOptions(
         (BANDWIDTH.name,),
         bars="quartiles",
         log="x",
@@ -83,9 +83,9 @@ def _storage(swept: Swept) -> tuple[Threshold, ...]:
     return (Threshold(rate, "B/s", f"storage (O_DIRECT), {quantity(rate, 'B/s')}"),)
 
 
-def _over_totals(swept: Swept, title: str, first: tuple[int, ...] = ()) -> Wish:
+def _over_totals(swept: Swept, title: str, first: tuple[int, ...] = ()) -> PlotOptions:
     fewest = min(values.size for curve in swept.curves for values in curve.samples)
-    return Wish(
+    return PlotOptions(
         ("elapsed",),
         log="xy",
         parameter="total",

@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from etude.analysis.subject import Subject
 from etude.errors import InputError
 from etude.iolab.sweeps import BANDWIDTH, STORAGE
-from etude.report.subject import Subject
 from etude.results.readers.source import text_of
 from etude.results.series import Floats, Series
 from etude.units.parsing import quantity

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from etude.analysis.subject import Subject, subject_of
+from etude.analysis.warnings.machine import busy_machine
+from etude.analysis.warnings.thresholds import Thresholds
 from etude.iolab import buffers, totals
 from etude.iolab.comparisons import Comparison, comparisons_of
 from etude.iolab.costs import Costs, costs_of
 from etude.iolab.points import Over, Swept, swept_of
 from etude.iolab.shapes import Parting, Shape, partings_of, shape_of
-from etude.report.subject import Subject, subject_of
-from etude.report.warnings.machine import busy_machine
-from etude.report.warnings.thresholds import Thresholds
 from etude.results.results import Results, of_machine
 from etude.units.formatting import counted
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
+from etude.analysis.subject import subject_of
 from etude.errors import InputError, UsageError
 from etude.experiment.plan import resuming
 from etude.experiment.run import Observer, extend, resume, run, silent
-from etude.experiment.sitting import EngineMaker
+from etude.experiment.session import EngineMaker
 from etude.iolab.points import Points, swept_of
 from etude.iolab.sweeps import Sweep, make_plan, make_sweep, make_test
-from etude.report.subject import subject_of
 from etude.results.reader import read_experiment
 from etude.results.results import Results
 
@@ -26,13 +26,13 @@ def bends(results: Results, what: Sweep, count: int) -> list[int]:
     swept = swept_of(subject_of(results, (("bandwidth" if what.over == "buffer" else "elapsed"),)))
     found: dict[int, float] = {}
     for curve in swept.curves:
-        for size, change in between(curve):
+        for size, change in midpoints(curve):
             found[size] = max(change, found.get(size, 0.0))
     chosen = sorted(found, key=lambda size: -found[size])[:count]
     return sorted(chosen)
 
 
-def between(curve: Points) -> list[tuple[int, float]]:
+def midpoints(curve: Points) -> list[tuple[int, float]]:
     """Sizes halfway, by logarithms, to either side of each inner point, with how much the slope changes there."""
     if curve.sizes.size < 3:
         return []
@@ -88,7 +88,7 @@ def sweep(
 
 
 def resume_sweep(directory: str | os.PathLike[str], *, observe: Observer = silent) -> Results:
-    """Go on with a sweep that was interrupted, in a new sitting.
+    """Go on with a sweep that was interrupted, in a new session.
 
     Raises:
         InputError: the directory is that of no sweep; EtudeError: as `etude.experiment.run.resume`.
@@ -110,7 +110,7 @@ def refined(
     observe: Observer = silent,
     make_engine: EngineMaker | None = None,
 ) -> Results:
-    """The results with up to `count` more sizes where a curve bends most, measured in a sitting of their own.
+    """The results with up to `count` more sizes where a curve bends most, measured in a session of their own.
 
     Raises:
         EtudeError: as `etude.experiment.run.extend`.

@@ -1,6 +1,6 @@
 """A sweep: the micro-benchmark at one size after another, as an ordinary experiment.
 
-One test for each curve and size; trials in randomised blocks, the first run of each set aside (L41 Lab 1 notes,
+One test for each curve and size; trials in randomised blocks, the first run of each excluded (L41 Lab 1 notes,
 "I/O buffer size" and "Static vs. dynamic linking").
 """
 
@@ -19,10 +19,10 @@ from pathlib import Path
 from etude.errors import InputError, MachineRefuses, UsageError
 from etude.experiment.plan import Plan, RuleSpec
 from etude.experiment.test import MetricPattern, Test
-from etude.iolab.curves import Curve, curve, words
+from etude.iolab.curves import Curve, command_of, curve
 from etude.iolab.sizes import sizes
+from etude.machine import snapshot
 from etude.program import engine_path
-from etude.testbed import snapshot
 from etude.units.parsing import size_text
 
 BANDWIDTH = MetricPattern("bandwidth", r"([0-9.]+) KBytes/sec", "KiB/s")
@@ -171,7 +171,7 @@ def make_test(what: Sweep, chosen: Curve, buffer: int, total: int) -> Test:
     direct = DIRECT in chosen.options
     place, made = _data_file(what.where, total, direct)
     varies, value = ("total", total) if what.over == "total" else ("buffer", buffer)
-    command = [*words(chosen, what.program), what.operation, "-B", "-b", str(buffer), "-t", str(total)]
+    command = [*command_of(chosen, what.program), what.operation, "-B", "-b", str(buffer), "-t", str(total)]
     command += ["--tail"] * (total % buffer != 0)
     warm = what.operation == "read" and not direct
     command += ["-q"] if varies == "total" else ["--cool", "warm" if warm else "none"]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from etude.iotrace.calls import CWD
-from etude.iotrace.read import Trace, Whole
+from etude.iotrace.reader import Trace, Whole
 
 STANDARD = ("(standard input)", "(standard output)", "(standard error)")
 CLOEXEC = 0o2000000

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from etude.iotrace.calls import CWD, NONE, SUBJECTS, Subject
 from etude.iotrace.descriptors import CLOSED, History, Opened, history_of
-from etude.iotrace.read import Trace, Whole
+from etude.iotrace.reader import Trace, Whole
 
 
 @dataclass(frozen=True, eq=False)

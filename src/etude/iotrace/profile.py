@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from etude.iotrace.calls import BOTH, COUNTED_IN_MESSAGES, IN_ORDER, PLACED, READS, WRITES
 from etude.iotrace.files import Files, files_of, processes_of
-from etude.iotrace.read import Trace, Whole
+from etude.iotrace.reader import Trace, Whole
 from etude.iotrace.stretches import Floats, covered, cumulative_s
 
 Flags = NDArray[np.bool_]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from etude.iotrace.read import Whole
+from etude.iotrace.reader import Whole
 
 Floats = NDArray[np.float64]
 

@@ -18,7 +18,7 @@ MOST_LINKS = 40
 STANDARD_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 
 
-def trusted(path: str | os.PathLike[str]) -> None:
+def is_trusted(path: str | os.PathLike[str]) -> None:
     """Refuse a file that anybody but root, or the user that this runs as, could have changed.
 
     Raises:
@@ -32,11 +32,11 @@ def trusted(path: str | os.PathLike[str]) -> None:
 
 
 def check_for_root(path: str | os.PathLike[str]) -> None:
-    """As `trusted`, for what root is about to read and act on; other users act on what they like. Once it has passed,
-    nobody else can change it. See `open_for_root`.
+    """As `is_trusted`, for what root is about to read and act on; other users act on what they like. Once it has
+    passed, nobody else can change it. See `open_for_root`.
 
     Raises:
-        InputError: as `trusted`.
+        InputError: as `is_trusted`.
     """
     if os.geteuid() == 0:
         judge = _Judge(Path(path).absolute(), behind_root())
@@ -47,7 +47,7 @@ def check_directory_for_root(path: str | os.PathLike[str], *, sticky: bool = Fal
     """The same of a directory, to which others could add files; `sticky`: they may, if they cannot replace root's.
 
     Raises:
-        InputError: as `trusted`.
+        InputError: as `is_trusted`.
     """
     if os.geteuid() == 0:
         directory = Path(path).absolute()
@@ -73,7 +73,7 @@ def open_for_root(path: str | os.PathLike[str]) -> int:
     Root acts for whoever called sudo, too: what is theirs is trusted.
 
     Raises:
-        InputError: as `trusted`.
+        InputError: as `is_trusted`.
         OSError: it cannot be opened.
     """
     if os.geteuid() != 0:

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
+from etude.machine import tree
 from etude.probes.counters import growth, to_ints
 from etude.probes.probe import Context, ProbeBlock, Reading, value
-from etude.testbed import tree
 
 SECTOR_BYTES = 512
 """In /proc/diskstats, whatever the device's own sectors are."""

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
+from etude.machine import tree
 from etude.probes.probe import Context, ProbeBlock, ProbeFailed, Reading, value
-from etude.testbed import tree
 
 BASE = "sys/class/powercap"
 

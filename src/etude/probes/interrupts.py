@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
+from etude.machine import tree
 from etude.probes.counters import growth
 from etude.probes.probe import Context, ProbeBlock, Reading, missing, value
 from etude.results.model import MetricValue
-from etude.testbed import tree
 
 LONGEST_BYTES = 64 << 20
 """/proc/interrupts has a column for each CPU: some MB on large machines."""

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
+from etude.machine import tree
 from etude.probes.probe import Context, ProbeBlock, Reading, missing, value
 from etude.results.model import MetricValue
-from etude.testbed import tree
 
 SHOWN = (
     "Cached",

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
+from etude.machine import tree
 from etude.probes.counters import growth, to_ints
 from etude.probes.probe import Context, ProbeBlock, Reading, value
-from etude.testbed import tree
 
 LOOPBACK = "lo"
 

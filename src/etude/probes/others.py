@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from etude.machine import tree
 from etude.probes.accounting import Account, Readings, account
 from etude.probes.counters import to_ints
 from etude.probes.probe import Context, ProbeBlock, Reading, value
 from etude.probes.processes import TICKS_PER_S, Snapshot, read_processes
 from etude.probes.taskstats import ExitRecords, NoRecords
-from etude.testbed import tree
 
 MOST_LINES = 50
 LEAST_NS = 500_000
@@ -24,7 +24,7 @@ _GUEST = 8  # from here on, what is in user and nice already
 
 
 @dataclass(frozen=True)
-class Begun:
+class Baseline:
     """What was read before the launch. `records` is None where there are none: then `reason` says why."""
 
     machine: tuple[int, ...]
@@ -54,7 +54,7 @@ class Others:
     def unavailable(self) -> str | None:
         return None if tree.read_text(self._root, "proc/self/stat") else "/proc is not mounted"
 
-    def start(self, context: Context) -> Begun:
+    def start(self, context: Context) -> Baseline:
         records, reason = self._records()
         try:
             machine = machine_ticks(self._root)
@@ -67,9 +67,9 @@ class Others:
             raise
         if records is None and 1 not in processes.processes:
             reason = f"{reason}; and other users' processes are hidden (hidepid)"
-        return Begun(machine, processes, records, reason)
+        return Baseline(machine, processes, records, reason)
 
-    def end(self, state: Begun, context: Context) -> Reading:
+    def end(self, state: Baseline, context: Context) -> Reading:
         machine = machine_ticks(self._root)
         if state.records is None:
             readings, lost = Readings(state.processes, (), read_processes(self._root)), False
@@ -136,7 +136,9 @@ def _lines(used: Account) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _explanation(used: Account, state: Begun, machine: tuple[int, ...], why: str | None) -> tuple[str, ...]:
+def _explanation(
+    used: Account, state: Baseline, machine: tuple[int, ...], why: str | None
+) -> tuple[str, ...]:
     """What the sums are to be compared with, and what they leave out."""
     lines = []
     if state.records is not None:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
+from etude.machine import tree
 from etude.probes.probe import Context, Reading, missing, value
-from etude.testbed import tree
 
 RESOURCES = ("cpu", "io", "memory")
 KINDS = ("some", "full")

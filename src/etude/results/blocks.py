@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,6 +10,9 @@ from typing import Any, NamedTuple
 from etude.codec import decoded, parsed
 from etude.errors import InputError
 from etude.results.regular import read_regular
+
+DISK_BLOCKS = ("aging", "filling", "preconditioning")
+"""Names of the blocks of `etude-engine age`, `fill` and `precondition`: the state that a disk was brought into."""
 
 
 @dataclass(frozen=True)
@@ -69,3 +73,21 @@ class _Line:
     worker: int | None
     name: str
     lines: tuple[str, ...]
+
+
+def members_of(block: Block) -> dict[str, Any]:
+    """`NAME = VALUE` of each line, the value as JSON where it is some, else as text. Other lines are passed over."""
+    found: dict[str, Any] = {}
+    for line in block.lines:
+        name, equals, value = line.partition(" = ")
+        if equals and name.strip():
+            found[name.strip()] = _value(value.strip())
+    return found
+
+
+def _value(text: str) -> Any:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return found if isinstance(found, bool | int | float | str) or found is None else text

@@ -1,6 +1,6 @@
 """Bundles on disk: an archive or a directory with checksums, written reproducibly, verified, unpacked safely.
 
-docs/bundle.md describes the format. What goes into a bundle is decided in `etude.report.bundle`.
+docs/bundle.md describes the format. What goes into a bundle is decided in `etude.present.bundle`.
 """
 
 from __future__ import annotations
@@ -24,8 +24,16 @@ import orjson
 from etude.errors import EDITED, InputError, MachineRefuses
 from etude.osutil.files import scratch_directory, try_lock
 from etude.results.bundle_name import INDEX, suffix_of
-from etude.results.checksums import SUMS, line_of, sums_of
-from etude.results.packing import MEMBER_BYTES, Unreadable, allowance, compressed, each_file
+from etude.results.packing import (
+    MEMBER_BYTES,
+    SUMS,
+    Unreadable,
+    allowance,
+    compressed_archive,
+    each_file,
+    line_of,
+    sums_of,
+)
 from etude.results.writer import held_by_strangers
 
 FORMAT, VERSION = "etude-bundle", 1
@@ -106,7 +114,7 @@ def _write_archive(
 ) -> None:
     with open(path, "xb") as file:
         with (
-            compressed(file, suffix) as stream,
+            compressed_archive(file, suffix) as stream,
             tarfile.open(fileobj=stream, mode="w|", format=tarfile.PAX_FORMAT) as tar,
         ):
             for member, digest, size in files:
@@ -218,7 +226,7 @@ def verify(path: Path, into: Path | None = None) -> list[str]:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[tuple[Path, ...]]:
+def open_bundle(path: Path) -> Iterator[tuple[Path, ...]]:
     """The results directories of a bundle, verified, and unpacked into a private directory that goes away afterwards.
 
     Raises:
@@ -276,7 +284,7 @@ def _results(path: Path, root: Path) -> tuple[Path, ...]:
 
 
 @contextmanager
-def unwritten(directory: Path) -> Iterator[None]:
+def unwritten_members(directory: Path) -> Iterator[None]:
     """Make sure that no Étude is writing there meanwhile.
 
     Raises:

@@ -9,8 +9,8 @@ import mmap
 import os
 import subprocess
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,15 +21,14 @@ from numpy.typing import NDArray
 from etude.errors import EDITED, InputError, MachineRefuses
 from etude.limits import limit_reached
 from etude.program import engine_path
-from etude.results.check import check_measurement
 from etude.results.integrity import check_lines, has_ended, repeated_note
-from etude.results.model import metric_kind
-from etude.results.reader import read_experiment
-from etude.results.readers.rows import told
+from etude.results.model import check_measurement, ending_of, metric_kind
+from etude.results.reader import not_a_measurement, read_experiment
+from etude.results.readers.rows import warning_lines
 from etude.results.readers.source import plain, text_of, unreadable
 from etude.results.regular import open_regular
+from etude.results.shell_words import join_words
 from etude.results.table import MORE_PLACES, PLACES
-from etude.results.words import join_words
 
 VERSION = 1
 _MAGIC = b"etudecol"
@@ -40,8 +39,9 @@ _CHUNK: int | None = None
 Whole = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-KEPT, TIMED_OUT, CANCELLED, SIGNALLED, WINDOWS = 1, 2, 4, 8, 16
-"""Bits of `Columns.flags`. SIGNALLED: `status` is 128 + a signal; WINDOWS: the line has some."""
+KEPT, TIMED_OUT, CANCELLED, SIGNALLED, WINDOWS, UNCOMMON = 1, 2, 4, 8, 16, 32
+"""Bits of `Columns.flags`. SIGNALLED: `status` is 128 + a signal; WINDOWS: the line has some; UNCOMMON: it has
+members that no column holds."""
 
 
 class Coded(NamedTuple):
@@ -66,6 +66,8 @@ class Coded(NamedTuple):
 class Metric(NamedTuple):
     """One metric in one unit, joined in one way."""
 
+    name: str
+    """As the lines have it."""
     unit: str
     kind: str
     """cost, rate, ratio, count or binary."""
@@ -106,7 +108,9 @@ class Columns:
     """By name; of a second unit of the same name: `name (unit)`; of a second way to join it: `name (mean)`."""
     parameters: Mapping[str, Mapping[str, str]]
     """By test; none for a file alone."""
-    warnings: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+    rare: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    """Members that few lines have (`results.trials.RARE`), by row in order; only where they were looked for."""
 
     @property
     def rows(self) -> int:
@@ -118,6 +122,43 @@ class Columns:
         """Whether each enters the statistics."""
         kept: NDArray[np.bool_] = (self.flags & KEPT) != 0
         return kept
+
+    @property
+    def unfinished(self) -> NDArray[np.bool_]:
+        """Whether each was not started, or ended by us (as `Measurement.unfinished`)."""
+        unfinished: NDArray[np.bool_] = ((self.flags & (TIMED_OUT | CANCELLED)) != 0) | (
+            self.error.codes != 0
+        )
+        return unfinished
+
+    def cancelled_only(self, row: int) -> bool:
+        """Whether it was ended because the experiment was, and for no reason of its own."""
+        return int(self.flags[row]) & (CANCELLED | TIMED_OUT) == CANCELLED and self.error.text(row) is None
+
+    def ending(self, row: int) -> str:
+        """How the command ended, in words."""
+        flags, status = int(self.flags[row]), int(self.status[row])
+        return ending_of(
+            error=self.error.text(row),
+            timed_out=bool(flags & TIMED_OUT),
+            cancelled=bool(flags & CANCELLED),
+            signal=status - 128 if flags & SIGNALLED else None,
+            accepted=self.rare.get(row, {}).get("accepted"),
+            exit_status=None if status < 0 else status,
+        )
+
+    def at(self, rows: NDArray[np.intp]) -> Columns:
+        """These rows alone, without what is rare."""
+        picked = {name: getattr(self, name)[rows] for name in NUMBERS}
+        texts = {name: getattr(self, name) for name in TEXTS}
+        picked |= {name: text._replace(codes=text.codes[rows]) for name, text in texts.items()}
+        metrics = {name: metric._replace(values=metric.values[rows]) for name, metric in self.metrics.items()}
+        return replace(self, metrics=metrics, rare={}, **picked)
+
+
+NUMBERS = ("trial", "block", "order", "worker", "sitting", "start_ns", "inner", "status", "flags")
+TEXTS = ("test", "host", "boot", "command", "why", "error")
+"""The columns of `Columns`, by what they hold."""
 
 
 def read_columns(
@@ -131,42 +172,68 @@ def read_columns(
         InputError: it cannot be read, is of a newer version, or a line in the middle is no measurement.
         MachineRefuses: the engine cannot be run, or there is no memory for what it leaves.
     """
-    parameters, sources = _sources(path, roles)
+    experiment = read_experiment(path) if os.path.isdir(path) else None
+    sources = [Source(path, None, {})] if experiment is None else sources_of(path, experiment, roles)
+    columns, ends = read_files(path, sources, metrics)
+    if not columns.rows:
+        raise InputError(f"{path}: holds no measurement")
+    warnings: Counter[str] = Counter()
+    for source, end in zip(sources, ends, strict=True):
+        if end["torn"]:
+            warnings[f"{source.file}: a last line that was cut short is left out"] += 1
+        if end["left_out"]:
+            warnings[f"{source.file}: the last trial lacks lines and is left out"] += 1
+        if experiment is not None and has_ended(experiment) and not (end["torn"] or end["left_out"]):
+            check_lines(source.file, end["rows"], source.test)
+    warnings.update(columns.warnings)
+    aside = columns.rows - int(np.count_nonzero(columns.kept))
+    if aside:
+        warnings[f"{aside} of {columns.rows} measurements are not kept"] = 1
+    once = _once(columns)
+    if once is not None:
+        warnings[repeated_note(path, columns.rows - once.size)] = 1
+        columns = columns.at(once)
+    return replace(columns, warnings=warning_lines(warnings))
+
+
+class Source(NamedTuple):
+    """A file of measurements."""
+
+    file: Path
+    workers: int | None
+    """How many lines a trial has, unless they say so; None where that is not known."""
+    test: Mapping[str, Any]
+    """Its entry in experiment.json; empty for a file alone."""
+
+
+def sources_of(path: Path, experiment: Mapping[str, Any], roles: Collection[str]) -> list[Source]:
+    """The files of an experiment's tests that have one. Raises InputError where one is missing that there was."""
+    sources = []
+    for test in experiment["tests"]:
+        file = path / test["directory"] / "results.jsonl"
+        if test["role"] not in roles:
+            continue
+        if file.exists():
+            sources.append(Source(file, min(test.get("workers", 1), _MOST - 1), test))
+        elif has_ended(experiment):
+            check_lines(file, 0, test)  # a test that never began has none
+    return sources
+
+
+def read_files(
+    path: Path, sources: Sequence[Source], metrics: Collection[str] | None
+) -> tuple[Columns, list[dict[str, Any]]]:
+    """All measurements of some files below `path`, and how each file ended (docs/formats.md, `files`).
+
+    Raises:
+        InputError, MachineRefuses: as `read_columns`.
+    """
     for source in sources:
         _check_regular(source.file)
     index, buffer = _run_engine(sources, metrics)
     if index["wrong"] is not None:
         raise _wrong(path, sources, index["wrong"])
-    if not index["rows"]:
-        raise InputError(f"{path}: holds no measurement")
-    return _columns(path, sources, parameters, index, buffer)
-
-
-class _Source(NamedTuple):
-    file: Path
-    workers: int | None
-    """How many lines a trial has, unless they say so; None where that is not known."""
-    test: Mapping[str, Any] | None = None
-    """Its entry in experiment.json, where it is of an experiment that has ended."""
-
-
-def _sources(path: Path, roles: Collection[str]) -> tuple[dict[str, dict[str, str]], list[_Source]]:
-    """The parameters of each test, and the files to read."""
-    if not os.path.isdir(path):
-        return {}, [_Source(path, None)]
-    parameters: dict[str, dict[str, str]] = {}
-    sources = []
-    experiment = read_experiment(path)
-    for test in experiment["tests"]:
-        if test["role"] in roles:
-            parameters[test["name"]] = {name: text_of(value) for name, value in test["parameters"].items()}
-            file = path / test["directory"] / "results.jsonl"
-            if file.exists():
-                entry = test if has_ended(experiment) else None
-                sources.append(_Source(file, min(test.get("workers", 1), _MOST - 1), entry))
-            elif has_ended(experiment):
-                check_lines(file, 0, test)  # a test that never began has none
-    return parameters, sources
+    return _columns(path, sources, index, buffer), index["files"]
 
 
 def _check_regular(file: Path) -> None:
@@ -179,7 +246,7 @@ def _check_regular(file: Path) -> None:
 
 
 def _run_engine(
-    sources: Sequence[_Source], metrics: Collection[str] | None
+    sources: Sequence[Source], metrics: Collection[str] | None
 ) -> tuple[dict[str, Any], mmap.mmap]:
     """The index and the bytes of the file that the engine writes, which is in memory only."""
     command = [engine_path(), "columns", *_options(metrics)]
@@ -224,57 +291,48 @@ def _index(buffer: mmap.mmap, program: str) -> dict[str, Any]:
     return index
 
 
-def _columns(
-    path: Path,
-    sources: Sequence[_Source],
-    parameters: Mapping[str, Mapping[str, str]],
-    index: Mapping[str, Any],
-    buffer: mmap.mmap,
-) -> Columns:
-    warnings: Counter[str] = Counter()
-    for source, end in zip(sources, index["files"], strict=True):
-        if end["torn"]:
-            warnings[f"{source.file}: a last line that was cut short is left out"] += 1
-        if end["left_out"]:
-            warnings[f"{source.file}: the last trial lacks lines and is left out"] += 1
-        if source.test is not None and not (end["torn"] or end["left_out"]):
-            check_lines(source.file, end["rows"], source.test)
+def _columns(path: Path, sources: Sequence[Source], index: Mapping[str, Any], buffer: mmap.mmap) -> Columns:
     rows = index["rows"]
     found: dict[str, NDArray[Any]] = {
         place["name"]: np.frombuffer(buffer, place["kind"], rows, place["at"]) for place in index["columns"]
     }
     texts = {each["name"]: [None, *each["texts"]] for each in index["texts"]}
     texts["command"][1:] = [join_words(orjson.loads(words)) for words in texts["command"][1:]]
+    warnings: dict[str, int] = {}
     metrics = dict(_metrics(path, index["metrics"], texts["reason"], rows, buffer, warnings))
-    aside = rows - int(np.count_nonzero(found["flags"] & KEPT))
-    if aside:
-        warnings[f"{aside} of {rows} measurements are not kept"] = 1
-    once = _once(found, (metric.values for metric in metrics.values()))
-    if once is not None:
-        warnings[repeated_note(path, rows - once.size)] = 1
-        found = {name: column[once] for name, column in found.items()}
-        metrics = {name: metric._replace(values=metric.values[once]) for name, metric in metrics.items()}
+    parameters = {
+        source.test["name"]: {name: text_of(value) for name, value in source.test["parameters"].items()}
+        for source in sources
+        if source.test
+    }
     columns: dict[str, Any] = {
         name: Coded(column, texts[name]) if name in texts else column for name, column in found.items()
     }
-    return Columns(path=path, metrics=metrics, parameters=parameters, warnings=told(warnings), **columns)
+    return Columns(path=path, metrics=metrics, parameters=parameters, warnings=tuple(warnings), **columns)
 
 
-def _once(found: Mapping[str, NDArray[Any]], values: Iterable[Floats]) -> NDArray[np.intp] | None:
+def _once(columns: Columns) -> NDArray[np.intp] | None:
     """The rows without those that stand there again, all their columns and values being the same; None where none does.
 
     No two commands of one worker begin at one instant.
     """
-    start = found["start_ns"]
+    start = columns.start_ns
     if np.unique(start[start >= 0]).size == np.count_nonzero(start >= 0):
         return None
-    places = np.stack([found[name] for name in ("test", "sitting", "trial", "worker", "start_ns")], axis=1)
-    _, first, group = np.unique(places, axis=0, return_index=True, return_inverse=True)
+    own = (columns.test.codes, columns.sitting, columns.trial, columns.worker, start)
+    _, first, group = np.unique(np.stack(own, axis=1), axis=0, return_index=True, return_inverse=True)
     first = first[group.ravel()]
     again = (first < np.arange(start.size)) & (start >= 0)
-    for column in (*found.values(), *values):
+    for column in all_values(columns):
         again &= (column == column[first]) | ((column != column) & (column[first] != column[first]))
     return np.flatnonzero(~again) if again.any() else None
+
+
+def all_values(columns: Columns) -> Iterator[NDArray[Any]]:
+    """Every array of numbers or codes."""
+    yield from (getattr(columns, name) for name in NUMBERS)
+    yield from (getattr(columns, name).codes for name in TEXTS)
+    yield from (metric.values for metric in columns.metrics.values())
 
 
 def _metrics(
@@ -283,14 +341,14 @@ def _metrics(
     reasons: Sequence[str],
     rows: int,
     buffer: mmap.mmap,
-    warnings: Counter[str],
+    warnings: dict[str, int],
 ) -> Iterator[tuple[str, Metric]]:
-    """Each metric under a name of its own."""
+    """Each metric under a name of its own; what that takes is said in `warnings`."""
     units: dict[str, tuple[str, str]] = {}
     taken: set[str] = set()
     for metric in found:
-        name, unit, join = metric["name"], metric["unit"], metric.get("join", "")
-        name = f"{name} (metric)" if name in PLACES or name in MORE_PLACES else name
+        own, unit, join = metric["name"], metric["unit"], metric.get("join", "")
+        name = f"{own} (metric)" if own in PLACES or own in MORE_PLACES else own
         first, how = units.setdefault(name, (unit, join))
         if first != unit:
             warnings[f"{name} is in {first} here and in {unit} there: two columns"] = 1
@@ -305,15 +363,15 @@ def _metrics(
         taken.add(name)
         why = {test: reasons[code] for test, code in metric["reasons"]}
         values = np.frombuffer(buffer, np.float64, rows, metric["at"])
-        yield name, Metric(unit, metric_kind(name, unit).kind, values, why, join)
+        yield name, Metric(own, unit, metric_kind(name, unit).kind, values, why, join)
 
 
-def _wrong(path: Path, sources: Sequence[_Source], wrong: Mapping[str, Any]) -> InputError:
+def _wrong(path: Path, sources: Sequence[Source], wrong: Mapping[str, Any]) -> InputError:
     """Why nothing could be read."""
     file, line = sources[wrong["file"]].file, wrong["line"]
     if line:
         reason = _reason(file, wrong["at"]) or wrong["reason"]
-        return InputError(f"{file}:{line}: not a measurement: {reason}; expected one JSON object a line")
+        return not_a_measurement(file, line, reason)
     if wrong["errno"] is not None:
         return unreadable(file, OSError(wrong["errno"], os.strerror(wrong["errno"])))
     if wrong["reason"] == "too much":

@@ -1,22 +1,21 @@
 """Series from columns: commands joined within workers and workers within trials, for all tests at once.
 
-As `etude.results.samples.Trial` does it for one trial; here trials are groups of rows, and each step is one pass.
+As `results.model.join_trial` does it for one trial; here trials are groups of rows, and each step is one pass.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from etude.results.columns import CANCELLED, SIGNALLED, TIMED_OUT, Columns, Metric
-from etude.results.joining import FIRST, NONE, overall, why_not_joined
-from etude.results.model import MetricKind, is_printed, metric_kind, signal_name
-from etude.results.samples import LATEST_NS, LONGEST_S
+from etude.results.columns import Columns, Metric
+from etude.results.model import LATEST_NS, LONGEST_S, MetricKind, is_printed, metric_kind
 from etude.results.series import Column, Failure, Floats, Series, Whole
+from etude.results.trial_join import FIRST, NONE, overall, why_not_joined
 
 _Rows = slice | Whole
 
@@ -49,7 +48,9 @@ class _Groups:
 
 
 def series_of_columns(columns: Columns) -> tuple[Series, ...]:
-    """A series a test, in the order of their first lines. Windows are not in columns, and not in these."""
+    """A series a test that has lines, in the order of their first ones."""
+    if not columns.rows:
+        return ()
     trials = _trials(columns)
     values = {
         name: _joined(metric, metric_kind(name, metric.unit, metric.join), trials)
@@ -60,6 +61,10 @@ def series_of_columns(columns: Columns) -> tuple[Series, ...]:
     blocks, sittings, inner = columns.block[first], columns.sitting[first], columns.inner[first]
     failures = _failures(columns, trials)
     spans = _spans(columns, trials)
+    rare = _rare(columns, trials)
+    by_name: dict[str, list[str]] = {}
+    for key, metric in columns.metrics.items():
+        by_name.setdefault(metric.name, []).append(key)
     series = []
     for low, high in zip(trials.bounds[:-1].tolist(), trials.bounds[1:].tolist(), strict=True):
         part, code = slice(low, high), int(trials.test[low])
@@ -70,7 +75,11 @@ def series_of_columns(columns: Columns) -> tuple[Series, ...]:
                 test=test,
                 trials=number[part],
                 kept=kept[part],
-                columns=dict(_columns_of(columns.metrics, values, code, part)),
+                columns={
+                    name: column
+                    for name, keys in by_name.items()
+                    if (column := _column(name, [(columns.metrics[k], values[k]) for k in keys], code, part))
+                },
                 parameters=columns.parameters.get(test, {}),
                 blocks=blocks[part],
                 sittings=sittings[part],
@@ -81,19 +90,21 @@ def series_of_columns(columns: Columns) -> tuple[Series, ...]:
                 why=columns.why.list(rows),
                 failures=failures.get(code, ()),
                 inner=int(inner[high - 1]),
-                spans=None if spans is None else spans[part],
+                caches=_filled(rare.caches, part),
+                kernel=_filled(rare.kernel, part),
+                windows=_filled(rare.windows, part),
+                spans=spans[part],
             )
         )
     return tuple(series)
 
 
-def _spans(columns: Columns, trials: _Trials) -> Whole | None:
-    """As `etude.results.samples.Trial.span_ns`; None where elapsed was not read."""
+def _spans(columns: Columns, trials: _Trials) -> Whole:
+    """From the first start to the last end of each trial, as `Series.spans`."""
     elapsed = columns.metrics.get("elapsed")
-    if elapsed is None:
-        return None
+    values = np.full(columns.rows, np.nan) if elapsed is None else elapsed.values
     starts = columns.start_ns
-    lasted = np.where(np.isfinite(elapsed.values), elapsed.values, -1.0) * columns.inner
+    lasted = np.where(np.isfinite(values), values, -1.0) * columns.inner
     known = (starts >= 0) & (starts < LATEST_NS) & (lasted >= 0) & (lasted < LONGEST_S)
     ends = np.where(known, starts, 0) + np.rint(np.where(known, lasted, 0.0) * 1e9).astype(np.int64)
     low, high = np.where(known, starts, LATEST_NS), np.where(known, ends, -1)
@@ -107,19 +118,78 @@ def _spans(columns: Columns, trials: _Trials) -> Whole | None:
     return found
 
 
-def _columns_of(
-    metrics: Mapping[str, Metric], values: Mapping[str, _Values], test: int, part: slice
-) -> Iterator[tuple[str, Column]]:
-    """The metrics that a line of the test has: with a value, or with the reason why there is none."""
-    for name, metric in metrics.items():
-        all_trials = values[name]
-        found = all_trials.values[part]
-        how = "" if all_trials.how is None else overall(all_trials.how[part].tolist(), all_trials.way)
-        workers = 1 if all_trials.workers is None else max(1, int(all_trials.workers[part].max(initial=1)))
-        reason = why_not_joined(asked=is_printed(name)) if how == NONE else metric.reasons.get(test)
-        if reason is None and np.isnan(found).all():
-            continue
-        yield name, Column(metric.unit, metric.kind, found, reason, how, workers)
+def _column(name: str, variants: Sequence[tuple[Metric, _Values]], test: int, part: slice) -> Column | None:
+    """A metric of a test, in its first unit there; values in another are none. None where no line of it has one."""
+    here = [
+        (metric, all_trials, all_trials.values[part])
+        for metric, all_trials in variants
+        if test in metric.reasons
+        or not np.isnan(all_trials.values[part]).all()
+        or _is_refused(all_trials, part)
+    ]
+    if not here:
+        return None
+    metric, all_trials, found = min(here, key=lambda each: _first_value(each[2]))
+    for other, _, further in here if len(here) > 1 else ():
+        if other is not metric:
+            there = ~np.isnan(further)
+            found = np.where(there, further if other.unit == metric.unit else np.nan, found)
+    how = "" if all_trials.how is None else overall(all_trials.how[part].tolist(), all_trials.way)
+    workers = 1 if all_trials.workers is None else max(1, int(all_trials.workers[part].max(initial=1)))
+    reason = metric.reasons.get(test) if np.isnan(found[:1]).all() else None
+    reason = why_not_joined(asked=is_printed(name)) if how == NONE else reason
+    return Column(metric.unit, metric.kind, found, reason, how, workers)
+
+
+def _first_value(values: Floats) -> int:
+    there = np.flatnonzero(~np.isnan(values))
+    return int(there[0]) if there.size else len(values)
+
+
+def _is_refused(all_trials: _Values, part: slice) -> bool:
+    """Whether there are values of a test that are not to be joined."""
+    return all_trials.how is not None and NONE in all_trials.how[part].tolist()
+
+
+class _Rare(NamedTuple):
+    """What few trials have, by their places."""
+
+    caches: dict[int, Any]
+    kernel: dict[int, Any]
+    windows: dict[int, list[Any]]
+
+
+def _rare(columns: Columns, trials: _Trials) -> _Rare:
+    found = caches, kernel, windows = _Rare({}, {}, {})
+    if columns.rare:
+        place, first = _places(columns.rows, trials)
+    for row, members in columns.rare.items():
+        trial = int(place[row])
+        if "cache" in members and first[trial] == row:
+            caches[trial] = members["cache"]
+        if members.get("windows"):
+            windows.setdefault(trial, []).extend(members["windows"])
+        if members.get("kernel") or members.get("throttled"):
+            said = kernel.setdefault(trial, {"messages": [], "throttled": 0})
+            said["messages"] += members.get("kernel") or ()
+            said["throttled"] += members.get("throttled") or 0
+    return found
+
+
+def _places(rows: int, trials: _Trials) -> tuple[Whole, Whole]:
+    """Of each row its trial's place, and of each trial its first row."""
+    groups, place = trials.groups, np.arange(rows)
+    if groups is None:
+        return place, place[trials.first]
+    size = np.diff(np.append(groups.trials, rows))
+    place[groups.rows] = np.repeat(np.arange(len(size)), size)
+    return place, np.arange(rows)[trials.first]
+
+
+def _filled(found: Mapping[int, Any], part: slice) -> Sequence[Any]:
+    """One for each trial of a test, None where a trial has none; empty where none has."""
+    made = [found.get(place) for place in range(part.start, part.stop)] if found else []
+    return made if any(made) else ()
 
 
 def _trials(columns: Columns) -> _Trials:
@@ -212,40 +282,16 @@ def _reduced(values: Floats, begin: Whole, how: str) -> Floats:
 
 def _failures(columns: Columns, trials: _Trials) -> dict[int, tuple[Failure, ...]]:
     """The commands that failed, in the order of trials, by the test's code."""
-    unfinished = (columns.flags & (TIMED_OUT | CANCELLED)) != 0
-    failed = (columns.status != 0) | unfinished | (columns.error.codes != 0)
+    failed = (columns.status != 0) | columns.unfinished
     if not failed.any():
         return {}
-    if trials.groups is None:
-        rows = np.flatnonzero(failed)
-    else:
-        lines = trials.groups
-        size = np.diff(np.append(lines.trials, len(lines.rows)))
-        by_line = lines.rows[np.lexsort((lines.rows, np.repeat(np.arange(len(size)), size)))]
-        rows = by_line[failed[by_line]]
+    rows = np.flatnonzero(failed)
+    if trials.groups is not None:
+        place, _ = _places(columns.rows, trials)
+        rows = rows[np.argsort(place[rows], kind="stable")]
     found: dict[int, list[Failure]] = {}
     for row in rows.tolist():
-        place = int(columns.trial[row]), int(columns.worker[row])
-        failure = Failure(*place, _ending(columns, row), _of_experiment(columns, row))
+        place_of = int(columns.trial[row]), int(columns.worker[row])
+        failure = Failure(*place_of, columns.ending(row), columns.cancelled_only(row))
         found.setdefault(int(columns.test.codes[row]), []).append(failure)
-    return {test: tuple(failures) for test, failures in found.items()}
-
-
-def _of_experiment(columns: Columns, row: int) -> bool:
-    """The same as `etude.results.model.Measurement.cancelled_only`."""
-    ended = int(columns.flags[row]) & (CANCELLED | TIMED_OUT)
-    return ended == CANCELLED and columns.error.text(row) is None
-
-
-def _ending(columns: Columns, row: int) -> str:
-    """As `etude.results.model.Measurement.ending`."""
-    flags, status, error = int(columns.flags[row]), int(columns.status[row]), columns.error.text(row)
-    if error is not None:
-        return f"not started: {error}"
-    if flags & TIMED_OUT:
-        return "ended after its timeout"
-    if flags & CANCELLED:
-        return "ended with the experiment"
-    if flags & SIGNALLED:
-        return f"killed by signal {status - 128} ({signal_name(status - 128)})"
-    return f"exit status {None if status < 0 else status}"
+    return {code: tuple(failures) for code, failures in found.items()}

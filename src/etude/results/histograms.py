@@ -34,7 +34,7 @@ _MOST_BYTES = 1 << 24
 _MOST_VALUE = (1 << 63) - 1
 
 
-class Counted(NamedTuple):
+class Histogram(NamedTuple):
     """What a histogram holds: only classes in which there is something, rising."""
 
     values: Whole
@@ -47,15 +47,15 @@ class BadHistogram(ValueError):
     """Text that is none; one line that says what is wrong with it."""
 
 
-def joined(histograms: Sequence[Counted]) -> Counted:
+def joined(histograms: Sequence[Histogram]) -> Histogram:
     """One histogram of at least one: each class counts as its largest value."""
     values, place = np.unique(np.concatenate([each.values for each in histograms]), return_inverse=True)
     counts = np.zeros(len(values), dtype=np.int64)
     np.add.at(counts, place, np.concatenate([each.counts for each in histograms]))
-    return Counted(values, counts)
+    return Histogram(values, counts)
 
 
-def decode(text: str) -> Counted:
+def decode(text: str) -> Histogram:
     """The classes of a histogram that is written as compressed base64.
 
     Raises:
@@ -90,7 +90,7 @@ def decode(text: str) -> Counted:
         place += -number if number < 0 else 1
         if place > layout.classes:
             raise BadHistogram(f"it has more classes than values up to {highest} need")
-    return Counted(np.array(values, dtype=np.int64), np.array(counts, dtype=np.int64))
+    return Histogram(np.array(values, dtype=np.int64), np.array(counts, dtype=np.int64))
 
 
 def encode(

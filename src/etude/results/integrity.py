@@ -4,23 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from etude.errors import InputError
 from etude.results.model import Measurement
 
 
-def rows_once(
-    file: Path, rows: Sequence[Measurement], test: Mapping[str, Any], sessions: Collection[int]
-) -> tuple[Measurement, ...]:
-    """The rows of a test's file without those that stand there again.
+class Row(Protocol):
+    """A line of a test's file; two are equal if nothing in them differs."""
+
+    @property
+    def test(self) -> str: ...
+    @property
+    def sitting(self) -> int: ...
+    @property
+    def trial(self) -> int: ...
+    @property
+    def rows(self) -> int | None: ...
+
+
+def repeated_rows(
+    file: Path, rows: Sequence[Row], test: Mapping[str, Any], sessions: Collection[int]
+) -> list[int]:
+    """The places of those rows of a test's file that stand there again, in order.
 
     test: its entry in experiment.json; sessions: the numbers of those that are recorded there.
 
     Raises:
         InputError: a row is of another test or of no recorded session, or a trial has too many or too few of them.
     """
-    trials: dict[int, list[Measurement]] = {}
+    trials: dict[int, list[int]] = {}
     for number, row in enumerate(rows, 1):
         if row.test != test["name"]:
             raise InputError(
@@ -28,22 +41,23 @@ def rows_once(
             )
         if row.sitting not in sessions:
             raise InputError(
-                f"{file}:{number}: is of sitting {row.sitting}, which experiment.json does not hold; restore both "
+                f"{file}:{number}: is of session {row.sitting}, which experiment.json does not hold; restore both "
                 f"from one copy"
             )
-        trials.setdefault(row.trial, []).append(row)
-    again: set[int] = set()
-    for trial, found in trials.items():
+        trials.setdefault(row.trial, []).append(number - 1)
+    again: list[int] = []
+    for trial, places in trials.items():
+        found = [rows[place] for place in places]
         expected = found[0].rows or test.get("workers", 1)
         if len(found) == expected:
             continue
-        repeated = [place for place, row in enumerate(found) if row in found[:place]]
+        repeated = [place for n, place in enumerate(places) if found[n] in found[:n]]
         if len(found) - len(repeated) != expected:
             raise InputError(
                 f"{file}: lines of trial {trial}: {len(found)}, expected {expected}; restore it from a copy"
             )
-        again.update(id(found[place]) for place in repeated)
-    return tuple(row for row in rows if id(row) not in again) if again else tuple(rows)
+        again += repeated
+    return sorted(again)
 
 
 def check_blocks(file: Path, rows: Sequence[Measurement], test: Mapping[str, Any]) -> None:

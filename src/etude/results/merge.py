@@ -1,4 +1,4 @@
-"""Several results directories of one experiment as one: each sitting stays a sitting, with its own host and machine.
+"""Several results directories of one experiment as one: each session stays a session, with its own host and machine.
 
 What is merged is made anew from its parts each time, and experiment.json is replaced last: a merge that was interrupted
 is simply repeated. Parts are only read. Trials of lost machines come along as far as they were written whole.
@@ -22,7 +22,7 @@ from etude.results.model import Measurement
 from etude.results.reader import load_results, read_experiment
 from etude.results.regular import read_regular
 from etude.results.results import FORMAT, VERSION
-from etude.results.writer import directory_name, refused, write_experiment
+from etude.results.writer import directory_name, write_error, write_experiment
 
 UNPAIRED = "unpaired"
 """Why a trial is excluded whose block was cut short."""
@@ -46,17 +46,17 @@ class _Whole:
     """By file below the directory, where a copy of it comes from."""
 
 
-def merged(parts: Mapping[str, Path], into: Path, document: Mapping[str, Any] | None = None) -> None:
+def merge_results(parts: Mapping[str, Path], into: Path, document: Mapping[str, Any] | None = None) -> None:
     """Merge results directories, in this order, into another one; what it holds of an earlier merge is replaced.
 
-    `parts`: each by a name, which its sittings have as `part`. `document` has the members of experiment.json that say
+    `parts`: each by a name, which its sessions have as `part`. `document` has the members of experiment.json that say
     what was asked for (name, verb, command_line, digest, plan, and others); without it those of the first part.
-    Sittings are numbered anew, and so are the trials of a test that several parts have; each line stays as it is, bit
-    for bit, but for these two numbers. Of a part without a sitting nothing is taken; of one that was lost within a
+    Sessions are numbered anew, and so are the trials of a test that several parts have; each line stays as it is, bit
+    for bit, but for these two numbers. Of a part without a session nothing is taken; of one that was lost within a
     block the trials of that block are excluded, since they have no pair.
 
     Raises:
-        InputError: a part cannot be read, or lacks what a sitting has; MachineRefuses: `into` cannot be written.
+        InputError: a part cannot be read, or lacks what a session has; MachineRefuses: `into` cannot be written.
     """
     whole = _Whole({})
     for name, part in parts.items():
@@ -74,7 +74,7 @@ def merged(parts: Mapping[str, Path], into: Path, document: Mapping[str, Any] | 
             if str(known.relative_to(into)) not in whole.copied:
                 known.unlink()
     except OSError as error:
-        raise refused(into, error) from error
+        raise write_error(into, error) from error
     write_experiment(into, found)
 
 
@@ -120,7 +120,7 @@ def _torn_block(document: Mapping[str, Any], measured: Mapping[str, Sequence[Mea
 
 
 def _sittings(known: list[dict[str, Any]], document: Mapping[str, Any], part: str) -> dict[int, int]:
-    """Append a part's sittings, each with its snapshot; returns their new numbers."""
+    """Append a part's sessions, each with its snapshot; returns their new numbers."""
     numbers = {}
     for place, sitting in enumerate(document["sittings"]):
         new = numbers[sitting["sitting"]] = len(known) + 1

@@ -7,13 +7,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from etude.results.joining import NONE, asked_in, join, ways_of
+from etude.codec import short
+from etude.limits import limit_reached
+from etude.results.shell_words import join_words
+from etude.results.trial_join import NONE, asked_in, join, ways_of
 from etude.results.units import kind_of
-from etude.results.words import join_words
 
 MetricValue = Sequence[Any]
 """`[value, unit]`, or `[None, unit, reason]`; then how it is joined, where its METRIC says so."""
 
+
+LATEST_NS, LONGEST_S = 2**62, 1e9
+"""What no clock says and no trial lasts: such numbers are another's, and not taken for times."""
 
 CACHE_WAYS = ("none", "warm", "chill", "drop", "remount", "remount+chill", "reboot", "reboot+chill")
 """What can be done about caches before a trial, as a measurement's `cache` names it."""
@@ -165,17 +170,42 @@ class Measurement(NamedTuple):
 
     def ending(self) -> str:
         """How the command ended, in words."""
-        if self.error is not None:
-            return f"not started: {self.error}"
-        if self.timed_out:
-            return "ended after its timeout"
-        if self.cancelled_only:
-            return "ended with the experiment"
-        if self.signal is not None:
-            return f"killed by signal {self.signal} ({signal_name(self.signal)})"
-        if self.accepted is not None:
-            return f"exit status {self.accepted}, which ACCEPT names"
-        return f"exit status {self.exit_status}"
+        return ending_of(
+            error=self.error,
+            timed_out=self.timed_out,
+            cancelled=self.cancelled,
+            signal=self.signal,
+            accepted=self.accepted,
+            exit_status=self.exit_status,
+        )
+
+    def ending_here(self) -> str:
+        """The same of a command on this machine, with the limit that kept it from starting if one did."""
+        limit = limit_reached(self.error)
+        return self.ending() + (f"; {limit}" if limit else "")
+
+
+def ending_of(
+    *,
+    error: str | None,
+    timed_out: bool,
+    cancelled: bool,
+    signal: int | None,
+    accepted: int | None,
+    exit_status: int | None,
+) -> str:
+    """How a command ended, in words."""
+    if error is not None:
+        return f"not started: {error}"
+    if timed_out:
+        return "ended after its timeout"
+    if cancelled:
+        return "ended with the experiment"
+    if signal is not None:
+        return f"killed by signal {signal} ({signal_name(signal)})"
+    if accepted is not None:
+        return f"exit status {accepted}, which ACCEPT names"
+    return f"exit status {exit_status}"
 
 
 def signal_name(number: int) -> str:
@@ -256,3 +286,111 @@ def join_trial(measurements: Iterable[Measurement], metric: str) -> Joined:
 def join_workers(measurements: Iterable[Measurement], metric: str) -> float | None:
     """The value of `join_trial`."""
     return join_trial(measurements, metric).value
+
+
+_COUNT, _TEXT, _FLAG, _NONE = int, str, bool, type(None)
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "test": (_TEXT,),
+    "trial": (_COUNT,),
+    "block": (_COUNT,),
+    "order": (_COUNT,),
+    "worker": (_COUNT,),
+    "host": (_TEXT,),
+    "sitting": (_COUNT,),
+    "boot_id": (_TEXT,),
+    "command": (list,),
+    "start": (_TEXT, _NONE),
+    "start_ns": (_COUNT, _NONE),
+    "inner": (_COUNT,),
+    "exit_status": (_COUNT, _NONE),
+    "signal": (_COUNT, _NONE),
+    "timed_out": (_FLAG,),
+    "cancelled": (_FLAG,),
+    "error": (_TEXT, _NONE),
+    "kept": (_FLAG,),
+    "why": (_TEXT, _NONE),
+    "metrics": (dict,),
+}
+_MAY_BE_THERE: Mapping[str, tuple[type, ...]] = {
+    "cache": (dict, _NONE),
+    "stdout": (dict, _NONE),
+    "stderr": (dict, _NONE),
+    "windows": (list, _NONE),
+    "notes": (list,),
+    "rows": (_COUNT,),
+    "kernel": (list, _NONE),
+    "throttled": (_COUNT, _NONE),
+    "offset_ns": (_COUNT,),
+    "offset_error_ns": (_COUNT,),
+    "command_text": (_TEXT, _NONE),
+    "accepted": (_COUNT, _NONE),
+}
+MOST = 2**63 - 1
+"""The largest whole number that a measurement may hold."""
+_BOUNDS = {"throttled": MOST, "accepted": 255}
+_NUMBERS = (float, int)
+_STREAM = [int, str, str]
+
+
+def check_measurement(line: Mapping[str, Any]) -> None:
+    """Raise for a JSON object that is no measurement. Its numbers are finite: no other can be parsed.
+
+    Raises:
+        KeyError: a member is missing; ValueError, TypeError: it cannot be meant.
+    """
+    for name, allowed in _TYPES.items():
+        kind = type(line[name])
+        if kind not in allowed or (kind is int and not 0 <= line[name] <= MOST):
+            raise ValueError(f"{name} cannot be {short(line[name])}")
+    for name, allowed in _MAY_BE_THERE.items():
+        value = line.get(name)
+        if name in line and (
+            type(value) not in allowed or (name in _BOUNDS and not 0 <= (value or 0) <= _BOUNDS[name])
+        ):
+            raise ValueError(f"{name} cannot be {short(line[name])}")
+    if line["inner"] < 1 or not all(type(word) is str for word in line["command"]):
+        raise ValueError("inner must be at least 1, and command a list of strings")
+    if "\n" in (line.get("command_text") or ""):
+        raise ValueError(f"command_text cannot be {short(line['command_text'])}: it has two lines")
+    if line.get("rows", 1) < 1:
+        raise ValueError(f"rows cannot be {short(line['rows'])}")
+    if line.get("kernel") is not None:
+        _check_kernel(line["kernel"])
+    if line.get("cache") is not None:
+        _check_cache(line["cache"])
+    for name, value in line["metrics"].items():
+        # Nearly all metrics are of this form, and thousands of lines are read while a benchmark waits.
+        plain = type(value) is list and len(value) == 2 and type(value[0]) in _NUMBERS
+        if not plain or type(value[1]) is not str:
+            _check_metric(name, value)
+        ours = METRICS.get(name)
+        if ours is not None and (value[1] != ours.unit or (value[0] is not None and value[0] < 0)):
+            raise ValueError(
+                f"metric {name} must be a number of 0 or more in {ours.unit}, not {short(value)}"
+            )
+    for name in ("stdout", "stderr"):
+        stream = line.get(name)
+        if stream is not None and [type(stream.get(m)) for m in ("bytes", "sha256", "tail")] != _STREAM:
+            raise ValueError(f"{name} must hold bytes, sha256 and tail")
+
+
+def _check_cache(cache: Mapping[str, Any]) -> None:
+    declared, performed = cache.get("declared"), cache.get("performed")
+    if declared not in CACHE_WAYS or (performed is not None and performed not in CACHE_WAYS):
+        raise ValueError(f"cache must hold declared and performed, of {', '.join(CACHE_WAYS)}")
+
+
+def _check_kernel(messages: list[Any]) -> None:
+    kinds = (int, int, str)
+    for message in messages:
+        if type(message) is not dict or tuple(type(message.get(m)) for m in ("ns", "level", "text")) != kinds:
+            raise ValueError(f"kernel must hold objects with ns, level and text, not {short(message)}")
+
+
+def _check_metric(name: str, value: Any) -> None:
+    whole = type(value) is list and len(value) >= 2 and type(value[1]) is str
+    if not whole or not (
+        type(value[0]) in _NUMBERS or (value[0] is None and len(value) > 2 and type(value[2]) is str)
+    ):
+        expected = "[number, unit] or [null, unit, reason]"
+        raise ValueError(f"metric {name} must be {expected}, not {short(value)}")

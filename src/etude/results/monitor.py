@@ -1,4 +1,4 @@
-"""What the monitor wrote beside a sitting's trials: its readings as arrays, and what they say of any stretch of time.
+"""What the monitor wrote beside a session's trials: its readings as arrays, and what they say of any stretch of time.
 
 docs/monitor.md has the format.
 """
@@ -63,7 +63,7 @@ class Message(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Monitor:
-    """One sitting's readings. Reading n is of the time from `edges_ns[n]` to `edges_ns[n + 1]`."""
+    """One session's readings. Reading n is of the time from `edges_ns[n]` to `edges_ns[n + 1]`."""
 
     path: Path
     start: str
@@ -144,12 +144,12 @@ class Monitor:
 
 
 def file_name(sitting: int) -> str:
-    """Of a sitting's file in the results directory."""
+    """Of a session's file in the results directory."""
     return f"monitor-{sitting}.jsonl"
 
 
 def load(directory: str | os.PathLike[str], sitting: int) -> Monitor | None:
-    """What was read beside a sitting; None where nothing was.
+    """What was read beside a session; None where nothing was.
 
     Raises:
         InputError: the file is there and cannot be read.

@@ -1,4 +1,5 @@
-"""Archives as streams: compressing them, and reading what is in them without trusting it."""
+"""Archives as streams: compressing them, reading what is in them without trusting it, and lists of their checksums as
+`sha256sum` writes and checks them."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import errno
 import gzip
 import hashlib
 import os
+import re
 import shutil
 import stat
 import tarfile
@@ -17,8 +19,11 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from etude.errors import InputError, MachineRefuses
-from etude.results.checksums import SUMS
 from etude.results.regular import open_regular
+
+SUMS = "SHA256SUMS"
+_SUM = re.compile(r"(\\?)([0-9a-f]{64}) [ *](.+)", re.DOTALL)
+_ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r"}
 
 MOST_SUMS_BYTES = 64 << 20
 MOST_MEMBERS, MOST_BYTES = 1_000_000, 1 << 40
@@ -37,7 +42,7 @@ class Unreadable(Exception):
 
 
 @dataclass(frozen=True)
-class Found:
+class ArchiveMember:
     """A file of an archive or directory."""
 
     name: str
@@ -50,7 +55,7 @@ class Found:
 
 
 @contextmanager
-def compressed(file: IO[bytes], suffix: str) -> Iterator[IO[bytes]]:
+def compressed_archive(file: IO[bytes], suffix: str) -> Iterator[IO[bytes]]:
     """A stream whose content is compressed into the file, without a name or a time of day.
 
     Raises:
@@ -74,7 +79,7 @@ def _zstandard() -> Any:
     return zstandard
 
 
-def each_file(path: Path, into: Path | None = None) -> Iterator[Found]:
+def each_file(path: Path, into: Path | None = None) -> Iterator[ArchiveMember]:
     """The files of a bundle, in their order; unpacked below `into`, if that is given.
 
     Only plain files are looked into, and only below the bundle's own directory: whatever else there is has a problem.
@@ -130,7 +135,7 @@ class _Metered:
             )
 
 
-def _of_directory(path: Path) -> Iterator[Found]:
+def _of_directory(path: Path) -> Iterator[ArchiveMember]:
     for directory, directories, names in os.walk(path):
         directories.sort()
         here = os.path.relpath(directory, path)
@@ -139,12 +144,12 @@ def _of_directory(path: Path) -> Iterator[Found]:
             place = os.path.join(directory, name)
             told = name if here == "." else f"{here}/{name}"
             if not stat.S_ISREG(os.lstat(place).st_mode):
-                yield Found(told, problem="is no plain file")
+                yield ArchiveMember(told, problem="is no plain file")
                 continue
             try:
                 file = open_regular(place, follow=False)
             except OSError as error:
-                yield Found(told, problem=f"cannot be read: {error.strerror}")
+                yield ArchiveMember(told, problem=f"cannot be read: {error.strerror}")
                 continue
             with file:
                 yield _read(told, file, None)
@@ -160,7 +165,7 @@ def _decompressed(file: IO[bytes]) -> IO[bytes]:
     return file
 
 
-def _of_archive(stream: _Metered, into: Path | None) -> Iterator[Found]:
+def _of_archive(stream: _Metered, into: Path | None) -> Iterator[ArchiveMember]:
     root: str | None = None
     left_bytes = MOST_BYTES if into is None else min(MOST_BYTES, shutil.disk_usage(into).free)
     with _said_as_unreadable(), tarfile.open(fileobj=cast(IO[bytes], stream), mode="r|") as tar:
@@ -178,7 +183,7 @@ def _of_archive(stream: _Metered, into: Path | None) -> Iterator[Found]:
             top, _, below = name.partition("/")
             problem = _problem(info, name, below, root)
             if problem:
-                yield Found(info.name, problem=problem)
+                yield ArchiveMember(info.name, problem=problem)
                 continue
             root = top
             content = tar.extractfile(info)
@@ -192,7 +197,7 @@ def _of_archive(stream: _Metered, into: Path | None) -> Iterator[Found]:
                 with open(place, "xb") as file:
                     yield _read(below, content, file)
             except (FileExistsError, NotADirectoryError, IsADirectoryError):
-                yield Found(info.name, problem="stands in it twice")
+                yield ArchiveMember(info.name, problem="stands in it twice")
 
 
 def _problem(info: tarfile.TarInfo, name: str, below: str, root: str | None) -> str:
@@ -234,7 +239,7 @@ def _said_as_unreadable() -> Iterator[None]:
         raise
 
 
-def _read(name: str, source: IO[bytes], target: IO[bytes] | None) -> Found:
+def _read(name: str, source: IO[bytes], target: IO[bytes] | None) -> ArchiveMember:
     """Digest a file, and copy it, if there is a target."""
     digest, kept, size = hashlib.sha256(), [], 0
     while part := source.read(_PART):
@@ -246,4 +251,34 @@ def _read(name: str, source: IO[bytes], target: IO[bytes] | None) -> Found:
             if size > MOST_SUMS_BYTES:
                 raise OSError(errno.EFBIG, f"{SUMS} is too large")
             kept.append(part)
-    return Found(name, digest.hexdigest(), b"".join(kept))
+    return ArchiveMember(name, digest.hexdigest(), b"".join(kept))
+
+
+def line_of(digest: str, name: str) -> str:
+    """A file's line. A name with a backslash or a line's end is escaped, and the line begins with a backslash."""
+    escaped = "".join(_ESCAPES.get(character, character) for character in name)
+    return f"{'' if escaped == name else chr(92)}{digest}  {escaped}\n"
+
+
+def sums_of(content: bytes) -> tuple[dict[str, str], list[str]]:
+    """The digests by name, and what is wrong with the list, a line each."""
+    found: dict[str, str] = {}
+    wrong = []
+    lines = content.decode("utf-8", "surrogateescape").split("\n")
+    for number, line in enumerate(lines, 1):
+        if not line and number == len(lines):
+            continue
+        match = _SUM.fullmatch(line)
+        if match is None:
+            wrong.append(f"{SUMS}, line {number}: is no checksum")
+            continue
+        name = _unescaped(match[3]) if match[1] else match[3]
+        if name in found:
+            wrong.append(f"{name}: stands in {SUMS} twice")
+        found[name] = match[2]
+    return found, wrong
+
+
+def _unescaped(name: str) -> str:
+    back = {escape[1]: character for character, escape in _ESCAPES.items()}
+    return re.sub(r"\\(.)", lambda m: back.get(m[1], m[0]), name)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import orjson
 
+from etude.codec import short
 from etude.errors import EDITED, InputError
 from etude.osutil.trust import check_for_root
-from etude.results.check import check_experiment, check_measurement
-from etude.results.integrity import check_lines, has_ended, rows_once
-from etude.results.model import Measurement, from_line
+from etude.results.integrity import check_lines, has_ended, repeated_rows
+from etude.results.model import MOST, Measurement, check_measurement, from_line
 from etude.results.regular import open_regular, read_regular
 from etude.results.resfile import read_res
 from etude.results.results import FORMAT, VERSION, Results
@@ -38,7 +39,8 @@ def load_results(directory: str | os.PathLike[str]) -> Results:
         expected = (rows[-1].rows if rows else None) or test.get("workers", 1)
         partial = len(_last_trial([m.trial for m in rows[-expected:]])) % expected
         written = rows[: len(rows) - partial]
-        once = rows_once(file, written, test, sessions)
+        again = set(repeated_rows(file, written, test, sessions))
+        once = tuple(row for place, row in enumerate(written) if place not in again) if again else written
         if has_ended(experiment):
             check_lines(file, len(written), test, cut=0 if whole and not partial else expected)
         measurements[test["name"]] = once
@@ -124,16 +126,29 @@ def read_measurements(
     return tuple(rows), last == b""
 
 
+def first_measurement(path: Path) -> Measurement | None:
+    """That of a file's first line; None where it has no whole one. Raises InputError as `read_measurements`."""
+    try:
+        with open_regular(path) as file:
+            line = file.readline()
+    except OSError:
+        return None
+    return _row(path, 1, line[:-1]) if line.endswith(b"\n") else None
+
+
 def _row(path: Path, number: int, line: bytes) -> Measurement:
     try:
         members = orjson.loads(line)
         check_measurement(members)
         return from_line(members)
     except EDITED as error:
-        reason = f"lacks {error}" if isinstance(error, KeyError) else str(error)
-        raise InputError(
-            f"{path}:{number}: not a measurement: {reason}; expected one JSON object a line"
-        ) from None
+        raise not_a_measurement(path, number, error) from None
+
+
+def not_a_measurement(path: Path, number: int, error: Exception | str) -> InputError:
+    """The error on a line, counted from 1, that is no measurement."""
+    reason = f"lacks {error}" if isinstance(error, KeyError) else error
+    return InputError(f"{path}:{number}: not a measurement: {reason}; expected one JSON object a line")
 
 
 def drop_torn_trial(path: Path, workers: int = 1) -> bool:
@@ -170,3 +185,61 @@ def _last_trial(trials: Sequence[Any]) -> Sequence[Any]:
     """The run of equal trial numbers at the end."""
     first = next((i for i in range(len(trials) - 1, -1, -1) if trials[i] != trials[-1]), -1) + 1
     return trials[first:]
+
+
+def check_experiment(document: Mapping[str, Any]) -> None:
+    """Raise for an experiment.json whose members cannot be meant.
+
+    Raises:
+        ValueError: what is wrong.
+    """
+    missing = [name for name in ("tests", "plan", "sittings") if name not in document]
+    if missing:
+        raise ValueError(f"lacks {', '.join(missing)}; was it edited?")
+    if type(document["plan"]) is not dict:
+        raise ValueError("plan must be an object")
+    for name in ("tests", "sittings", "earlier_rules"):
+        entries = document.get(name, [])
+        if type(entries) is not list or not all(type(entry) is dict for entry in entries):
+            raise ValueError(f"{name} must be a list of objects")
+        if name != "tests" and any(type(entry.get("sitting")) is not int for entry in entries):
+            raise ValueError(f"each of {name} must hold sitting, its number")
+    if type(document.get("began_as", {})) is not dict:
+        raise ValueError("began_as must be an object")
+    machine = document.get("machine") or {}
+    if type(machine) is not dict:
+        raise ValueError("machine must be an object")
+    if not all(type(machine.get(when)) in (dict, type(None)) for when in ("before", "after")):
+        raise ValueError("before and after of machine must be objects")
+    for sitting in document["sittings"]:
+        torn = sitting.get("torn") or []
+        if type(torn) is not list or not all(type(name) is str for name in torn):
+            raise ValueError("torn of sittings must be a list of names")
+        if type(sitting.get("machine")) not in (dict, type(None)):
+            raise ValueError("machine of sittings must be an object")
+    _check_tests(document["tests"])
+    planned = document["plan"].get("tests") or []
+    if type(planned) is not list or any(
+        type(t) is not dict or type(t.get("name")) is not str for t in planned
+    ):
+        raise ValueError("the tests of plan must be a list of objects with a name")
+
+
+def _check_tests(tests: Sequence[Mapping[str, Any]]) -> None:
+    for test in tests:
+        if [type(test.get(m)) for m in ("name", "directory", "role", "parameters")] != [str, str, str, dict]:
+            raise ValueError("each of tests must hold name, directory, role and parameters")
+        if not _within(test["directory"]):
+            raise ValueError(f"the directory of test {test['name']!r} cannot be {short(test['directory'])}")
+        for name, least in (("workers", 1), ("lines", 0)):
+            if name in test and (type(test[name]) is not int or not least <= test[name] <= MOST):
+                raise ValueError(f"{name} of test {test['name']!r} cannot be {short(test[name])}")
+    for name in ("name", "directory"):
+        most = Counter(test[name] for test in tests).most_common(1)
+        if most and most[0][1] > 1:
+            raise ValueError(f"two tests have one {name}: {short(most[0][0])}")
+
+
+def _within(name: str) -> bool:
+    """Whether it names an entry of the results directory itself, and none elsewhere."""
+    return name not in ("", ".", "..") and not any(c in "/\0" or "\ud800" <= c <= "\udfff" for c in name)

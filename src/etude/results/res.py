@@ -13,9 +13,9 @@ from functools import lru_cache
 from typing import Any
 
 from etude.results.blocks import Block
-from etude.results.joining import JOINS, asked_in
 from etude.results.model import METRICS, Measurement, MetricValue
-from etude.results.words import escaped, from_one_line, join_words, one_line, split_words
+from etude.results.shell_words import escaped, from_one_line, join_words, one_line, split_words
+from etude.results.trial_join import JOINS, asked_in
 
 __all__ = [
     "Block",

@@ -19,7 +19,7 @@ FORMAT, VERSION = "etude-experiment", 1
 
 
 def of_machine(experiment: Mapping[str, Any] | None, *path: str) -> Any:
-    """A member of the snapshot that was taken of the machine before the first sitting; None where it lacks that."""
+    """A member of the snapshot that was taken of the machine before the first session; None where it lacks that."""
     found: Any = experiment or {}
     for key in ("machine", "before", *path):
         found = found.get(key) if isinstance(found, Mapping) else None
@@ -57,7 +57,7 @@ class Results:
 
     def names(self, role: str = "test") -> tuple[str, ...]:
         """The tests of one role, in the order in which they were named."""
-        return tuple(t["name"] for t in self.experiment["tests"] if t["role"] == role)
+        return names_of(self.experiment, role)
 
     def frame(self) -> polars.DataFrame:
         """One row a measurement; one column a member, a parameter and a metric (values only; units in `experiment`).
@@ -71,6 +71,11 @@ class Results:
             [_flat(m, parameters[name]) for name in self.measurements for m in self.measurements[name]],
             infer_schema_length=None,
         )
+
+
+def names_of(experiment: Mapping[str, Any], role: str = "test") -> tuple[str, ...]:
+    """The tests of one role of an experiment, in the order in which they were named."""
+    return tuple(test["name"] for test in experiment["tests"] if test["role"] == role)
 
 
 def _parameters(tests: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:

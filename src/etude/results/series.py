@@ -56,9 +56,9 @@ class Series:
     sittings: Whole | None = None
     """None where it is not known: then it was one."""
     stretches: Whole | None = None
-    """Sittings between which the experiment itself restarted the machine have one number; None where none did."""
+    """Sessions between which the experiment itself restarted the machine have one number; None where none did."""
     labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Of levels beyond the sitting (`boot`, `build`, `machine`): which it was, in each trial."""
+    """Of levels beyond the session (`boot`, `build`, `machine`): which it was, in each trial."""
     why: Sequence[str | None] = ()
     """Why a trial is not kept; empty where that is not known."""
     failures: Sequence[Failure] = ()
@@ -92,3 +92,20 @@ class Series:
         if column is None:
             return np.empty(0, dtype=np.int64)
         return self.trials[self.kept & np.isfinite(column.values)]
+
+
+def no_trials(test: str, parameters: Mapping[str, str]) -> Series:
+    """A test of which no trial was made."""
+    none = np.empty(0, dtype=np.int64)
+    labels = {"boot": (), "machine": ()}
+    return Series(
+        test=test,
+        trials=none,
+        kept=none.astype(np.bool_),
+        columns={},
+        parameters=parameters,
+        blocks=none,
+        sittings=none,
+        labels=labels,
+        spans=none.reshape(0, 2),
+    )

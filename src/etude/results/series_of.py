@@ -1,114 +1,20 @@
-"""Series of measurements, and of a table of another program's."""
+"""Series of a table: of another program's results, or of ours after transforms."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from etude.results.joining import NONE, asked_in, overall, why_not_joined
-from etude.results.model import Joined, MetricKind, is_printed, metric_kind
-from etude.results.samples import Trial, trials_of
+from etude.results.model import MetricKind, metric_kind
 from etude.results.series import Column, Failure, Series
+from etude.results.trial_join import NONE, overall, why_not_joined
 
 if TYPE_CHECKING:
     import polars
 
-    from etude.results.results import Results
     from etude.results.table import Table
-
-
-def series_of_results(
-    results: Results, role: str = "test", metrics: Sequence[str] | None = None
-) -> tuple[Series, ...]:
-    """The tests of one role of an experiment, in the order in which they were named; of these metrics, or of all."""
-    entries = {entry["name"]: entry for entry in results.experiment["tests"]}
-    return tuple(
-        series_of_trials(
-            name, trials_of(results.measurements[name]), entries[name].get("parameters") or {}, metrics
-        )
-        for name in results.names(role)
-    )
-
-
-def series_of_trials(
-    name: str, trials: Sequence[Trial], parameters: Mapping[str, str], metrics: Sequence[str] | None = None
-) -> Series:
-    """One test from its trials; with these metrics and what the program printed, as far as its first or last trial has
-    them, or all."""
-    firsts = [trial.first for trial in trials]
-    looked_at = trials if metrics is None else [*trials[:1], *trials[-1:]]
-    there: dict[str, Any] = {}
-    for trial in looked_at:
-        for m in trial.measurements:
-            there.update(m.metrics)
-    asked = there if metrics is None else dict.fromkeys((*metrics, *filter(is_printed, there)))
-    wanted = [metric for metric in asked if metric in there]
-    single = all(len(trial.measurements) == 1 for trial in trials)
-    windows = [_windows(trial) for trial in trials]
-    caches = [m.cache for m in firsts]
-    kernel = [_kernel(trial) for trial in trials]
-    return Series(
-        test=name,
-        trials=np.array([m.trial for m in firsts], dtype=np.int64),
-        kept=np.array([m.kept for m in firsts], dtype=np.bool_),
-        columns={metric: _column(trials, metric, single=single) for metric in wanted},
-        parameters=parameters,
-        blocks=np.array([m.block for m in firsts], dtype=np.int64),
-        sittings=np.array([m.sitting for m in firsts], dtype=np.int64),
-        labels={"boot": [m.boot_id for m in firsts], "machine": [m.host for m in firsts]},
-        why=[m.why for m in firsts],
-        failures=tuple(_failures(trials)),
-        inner=firsts[-1].inner if firsts else 1,
-        caches=caches if any(caches) else (),
-        kernel=kernel if any(kernel) else (),
-        windows=windows if any(windows) else (),
-        spans=np.array([trial.span_ns() for trial in trials], dtype=np.int64).reshape(len(trials), 2),
-    )
-
-
-def _column(trials: Sequence[Trial], metric: str, *, single: bool) -> Column:
-    """single: each trial has one measurement, so that there is nothing to join."""
-    first = next(m.metrics[metric] for trial in trials for m in trial.measurements if metric in m.metrics)
-    unit = first[1]
-    kind = metric_kind(metric, unit, asked_in(first))
-    missing = first[2] if first[0] is None else None
-    if single:
-        each_first = [trial.measurements[0].metrics.get(metric) for trial in trials]
-        values = np.array(
-            [found[0] if found and found[1] == unit else None for found in each_first], dtype=np.float64
-        )
-        return Column(unit, kind.kind, values, missing)
-    joined = [trial.joined(metric) if _is_in(trial, metric, unit) else Joined(None) for trial in trials]
-    values = np.array([each.value for each in joined], dtype=np.float64)
-    how = overall((each.how for each in joined), kind.join)
-    workers = max((each.workers for each in joined), default=1)
-    reason = why_not_joined(asked=is_printed(metric)) if how == NONE else missing
-    return Column(unit, kind.kind, values, reason, how, workers)
-
-
-def _is_in(trial: Trial, metric: str, unit: str) -> bool:
-    """Whether all its values of the metric are in that unit; others cannot be compared, and count as missing."""
-    return all(m.metrics[metric][1] == unit for m in trial.measurements if metric in m.metrics)
-
-
-def _windows(trial: Trial) -> Sequence[Mapping[str, Any]] | None:
-    found = [window for m in trial.measurements for window in m.windows or ()]
-    return found or None
-
-
-def _kernel(trial: Trial) -> Mapping[str, Any] | None:
-    messages = [message for m in trial.measurements for message in m.kernel or ()]
-    throttled = sum(m.throttled or 0 for m in trial.measurements)
-    return {"messages": messages, "throttled": throttled} if messages or throttled else None
-
-
-def _failures(trials: Iterable[Trial]) -> Iterable[Failure]:
-    for trial in trials:
-        for m in trial.measurements:
-            if m.failed:
-                yield Failure(m.trial, m.worker, m.ending(), m.cancelled_only)
 
 
 def series_of_table(table: Table) -> tuple[Series, ...]:
@@ -233,6 +139,3 @@ def _failed_rows(frame: polars.DataFrame) -> Iterable[Failure]:
     failed = frame.filter(frame["status"].fill_null(0) != 0)
     for trial, worker, status in failed.select("trial", "worker", "status").iter_rows():
         yield Failure(trial, worker, f"exit status {status}")
-
-
-__all__ = ["series_of_results", "series_of_table", "series_of_trials"]

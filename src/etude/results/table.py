@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 PLACES: Mapping[str, str] = {
     "test": "text",
-    "trial": "whole number from 1; ours may have a set-aside trial 0",
+    "trial": "whole number from 1; ours may have an excluded trial 0",
     "worker": "whole number from 0",
     "command": "text",
     "kept": "boolean",

@@ -26,18 +26,18 @@ _MOST_BYTES = 64 << 20
 Window = dict[str, Any]
 
 
-class Refused(NamedTuple):
+class BadWindow(NamedTuple):
     """A line that is no window, and why; lines count from 1."""
 
     line: int
     why: str
 
 
-class Taken(NamedTuple):
+class NewWindows(NamedTuple):
     """What has come since the last time."""
 
     windows: list[Window]
-    refused: list[Refused]
+    refused: list[BadWindow]
 
     @property
     def note(self) -> str | None:
@@ -59,7 +59,7 @@ class WindowFile:
         self._line = 0
         Path(path).unlink(missing_ok=True)
 
-    def take(self, *, ended: bool = False) -> Taken:
+    def take(self, *, ended: bool = False) -> NewWindows:
         """The windows of lines that were completed since the last time; with `ended` also a last one."""
         lines = self._more().split(b"\n")
         rest = lines.pop()
@@ -67,22 +67,22 @@ class WindowFile:
         if ended and rest:
             lines.append(rest)
             self._at += len(rest)
-        taken = Taken([], [])
+        taken = NewWindows([], [])
         for line in lines:
             self._line += 1
             try:
                 taken.windows.append(parse_window(line))
             except ValueError as error:
-                taken.refused.append(Refused(self._line, str(error)))
+                taken.refused.append(BadWindow(self._line, str(error)))
         return taken
 
-    def end(self) -> Taken:
+    def end(self) -> NewWindows:
         """The rest, after the trial; the file is removed."""
         taken = self.take(ended=True)
         with suppress(OSError):
             if Path(self.path).stat().st_size > self._at:
                 why = f"it begins behind the first {_MOST_BYTES >> 20} MiB, and no more are read"
-                taken.refused.append(Refused(self._line + 1, why))
+                taken.refused.append(BadWindow(self._line + 1, why))
             Path(self.path).unlink()
         return taken
 

@@ -73,7 +73,7 @@ def replace_json(
     try:
         replace_file(path, text + b"\n", mode=mode, sync=sync)
     except OSError as error:
-        raise refused(path, error, go_on) from error
+        raise write_error(path, error, go_on) from error
 
 
 def write_experiment(directory: Path, document: Mapping[str, Any], go_on: str = BY_RESUME) -> None:
@@ -148,7 +148,7 @@ def _real_user(process: Path) -> int:
     return int(status.partition("\nUid:")[2].split(maxsplit=1)[0])
 
 
-def refused(path: Path, error: OSError, go_on: str = BY_RESUME) -> MachineRefuses:
+def write_error(path: Path, error: OSError, go_on: str = BY_RESUME) -> MachineRefuses:
     """The one line for a path that cannot be written; `go_on`: how, where the verb has no --resume."""
     if error.errno == errno.ENOENT:
         return MachineRefuses(
@@ -230,7 +230,7 @@ class ResultsWriter:
                 kept = file.read(offset)
             replace_file(path, kept + _text(map(to_line, measurements)))
         except OSError as error:
-            raise refused(path, error) from error
+            raise write_error(path, error) from error
         os.close(self._files.pop(path))
         self._open(path)
 
@@ -254,7 +254,7 @@ class ResultsWriter:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._files[path] = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         except OSError as error:
-            raise refused(path, error) from error
+            raise write_error(path, error) from error
 
     def _write(self, path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
         """Append JSON objects, a line each, in one write."""
@@ -269,7 +269,7 @@ class ResultsWriter:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:
             os.ftruncate(file, end)
-            raise refused(path, error) from error
+            raise write_error(path, error) from error
         self._dirty.add(path)
         if time.monotonic() - self._synced_at > SYNC_EVERY_S:
             self.sync()
@@ -281,7 +281,7 @@ class ResultsWriter:
             path.parent.mkdir(exist_ok=True)
             path.write_text(text, encoding="utf-8", errors="replace")
         except OSError as error:
-            raise refused(path, error) from error
+            raise write_error(path, error) from error
 
     def sync(self) -> None:
         """Make what was written survive the machine, too.
@@ -293,7 +293,7 @@ class ResultsWriter:
             try:
                 os.fdatasync(self._files[path])
             except OSError as error:
-                raise refused(path, error) from error
+                raise write_error(path, error) from error
         self._dirty.clear()
         self._synced_at = time.monotonic()
 

@@ -15,12 +15,20 @@ from difflib import get_close_matches
 from functools import lru_cache
 
 from etude.errors import UsageError
-from etude.experiment.printed import check_place, unquoted
+from etude.experiment.output_metric import check_place, unquoted_text
 from etude.patterns import PatternError, compile_pattern
-from etude.results.joining import JOINS, is_join
 from etude.results.model import CACHE_WAYS, METRICS
+from etude.results.trial_join import JOINS, is_join
+from etude.script.directive_words import (
+    NAME,
+    ArgumentError,
+    Word,
+    expected_error,
+    shown_word,
+    split_words,
+    variable_name,
+)
 from etude.script.forloop import plain
-from etude.script.wording import NAME, ArgumentError, Word, expected, shown, split_words, variable_name
 from etude.units.parsing import QuantityError, duration
 
 MOST_THREADS = 4096
@@ -77,7 +85,9 @@ def parse_assignment(text: str) -> tuple[str, str]:
         raise ArgumentError("expected NAME=VALUE", end)
     name = before.strip()
     if not NAME.fullmatch(name):
-        raise expected("a name of letters, digits and _", Word(name, len(before) - len(before.lstrip()) + 1))
+        raise expected_error(
+            "a name of letters, digits and _", Word(name, len(before) - len(before.lstrip()) + 1)
+        )
     return name, value.strip()
 
 
@@ -94,11 +104,11 @@ def parse_condition(text: str) -> Condition:
     name = NAME.match(text, begin)
     if not name:
         found = text[begin:].split(None, 1)
-        raise expected("a variable's bare name", Word(found[0] if found else "", begin + 1))
+        raise expected_error("a variable's bare name", Word(found[0] if found else "", begin + 1))
     rest = text[name.end() :]
     found = rest.split(None, 1)
     place = len(text) - len(rest.lstrip()) if found else name.end()
-    raise expected("= < > <= or >=, or ! and one of these", Word(found[0] if found else "", place + 1))
+    raise expected_error("= < > <= or >=, or ! and one of these", Word(found[0] if found else "", place + 1))
 
 
 def holds(condition: Condition, left: str) -> bool:
@@ -118,7 +128,7 @@ def holds(condition: Condition, left: str) -> bool:
         )
     if op == "=":
         return negated != (left == right)
-    asked = f"{condition.name} is {shown(left)}: {condition.op} {shown(right)}"
+    asked = f"{condition.name} is {shown_word(left)}: {condition.op} {shown_word(right)}"
     raise ArgumentError(f"{asked} needs numbers; text has = and != only")
 
 
@@ -142,7 +152,7 @@ def parse_test(text: str) -> TestHeader:
     words = split_words(text)
     end = Word("", len(text.rstrip()) + 1)
     if not words or not words[0].text:
-        raise expected("NAME MIN [MAX=N] [TIME=DURATION] [STEP PROGRAM …]", words[0] if words else end)
+        raise expected_error("NAME MIN [MAX=N] [TIME=DURATION] [STEP PROGRAM …]", words[0] if words else end)
     minimum = _whole(words[1] if len(words) > 1 else end, "MIN, a whole number from 1")
     maximum, budget_s, place = None, None, 2
     while place < len(words):
@@ -160,7 +170,9 @@ def parse_test(text: str) -> TestHeader:
     step = _whole(words[place], "STEP, a whole number from 1")
     program = words[place + 1 :]
     if not program or not program[0].text:
-        raise expected("the program that STEP asks whether it is enough", program[0] if program else end)
+        raise expected_error(
+            "the program that STEP asks whether it is enough", program[0] if program else end
+        )
     program_text = text[program[0].column - 1 :].strip()
     arguments = tuple(word.text for word in program)
     return TestHeader(words[0].text, minimum, maximum, budget_s, step, arguments, program_text)
@@ -186,7 +198,7 @@ def parse_metric(text: str) -> tuple[str, ...]:
     else:
         how = ""
     written = rest.rstrip()
-    regex = unquoted(written)
+    regex = unquoted_text(written)
     begin = len(text) - len(rest) + 1 + (regex != written)
     try:
         check_place(regex)
@@ -233,9 +245,9 @@ def parse_metric_name(text: str) -> tuple[str, str]:
     word = Word(words[0] if words else "", len(text) - len(text.lstrip()) + 1)
     name, colon, unit = word.text.partition(":")
     if not NAME.fullmatch(name) or (colon and not unit):
-        raise expected("NAME REGEX or NAME:UNIT REGEX", word)
+        raise expected_error("NAME REGEX or NAME:UNIT REGEX", word)
     if is_join(unit or "1"):
-        raise expected(f"NAME:UNIT {'|'.join(JOINS)} REGEX", word)
+        raise expected_error(f"NAME:UNIT {'|'.join(JOINS)} REGEX", word)
     if name in METRICS:
         raise ArgumentError(f"{name} is measured already; choose another name", word.column)
     return name, unit or "1"
@@ -251,9 +263,11 @@ def parse_cache(text: str) -> tuple[str, tuple[str, ...]]:
     if way.text not in CACHE_WAYS:
         close = get_close_matches(way.text[:40].lower(), CACHE_WAYS, 1)
         hint = f"; did you mean {close[0]}?" if close else ""
-        raise expected(f"one of {', '.join(CACHE_WAYS)}", way, hint)
+        raise expected_error(f"one of {', '.join(CACHE_WAYS)}", way, hint)
     if way.text.startswith("remount") and not paths:
-        raise expected("the data set whose file system is mounted anew", Word("", len(text.rstrip()) + 2))
+        raise expected_error(
+            "the data set whose file system is mounted anew", Word("", len(text.rstrip()) + 2)
+        )
     return way.text, tuple(path.text for path in paths)
 
 
@@ -266,7 +280,7 @@ def parse_quiet(text: str) -> list[str]:
     words = text.split()
     if words == [LOUD]:
         return words
-    from etude.testbed.quiet.table import parse
+    from etude.machine.quiet.table import parse
 
     try:
         parse(words)
@@ -276,7 +290,7 @@ def parse_quiet(text: str) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class CommandOnHosts:
     """A command and the hosts that it runs on; none: only here, as if nothing had been said."""
 
     hosts: tuple[str, ...]
@@ -286,27 +300,27 @@ class Placed:
 
 
 @lru_cache(maxsize=256)
-def parse_placed(text: str) -> Placed:
+def parse_placed(text: str) -> CommandOnHosts:
     """`[@HOST[,HOST…]] COMMAND`.
 
     Raises:
         ArgumentError: the hosts are none, one stands twice, or no command follows.
     """
     if not text.startswith("@"):
-        return Placed((), text)
+        return CommandOnHosts((), text)
     first, _, line = text.partition(" ")
     hosts = tuple(first[1:].split(","))
     if not all(map(HOST.fullmatch, hosts)):
-        raise expected("@HOST[,HOST…] COMMAND", Word(first, 1))
+        raise expected_error("@HOST[,HOST…] COMMAND", Word(first, 1))
     if len(set(hosts)) < len(hosts):
-        raise expected("each host once", Word(first, 1))
+        raise expected_error("each host once", Word(first, 1))
     if not line.strip():
         raise ArgumentError(f"expected a command behind {first}", len(text) + 1)
-    return Placed(hosts, line.strip())
+    return CommandOnHosts(hosts, line.strip())
 
 
 @lru_cache(maxsize=256)
-def parse_exec(text: str) -> Placed:
+def parse_exec(text: str) -> CommandOnHosts:
     """`[@HOST[,HOST…]] [ACCEPT STATUS[,STATUS…]] COMMAND`.
 
     Raises:
@@ -323,7 +337,7 @@ def parse_exec(text: str) -> Placed:
     statuses = tuple(_whole(word._replace(text=each), what, 1, 255) for each in listed.split(","))
     if len(rest) < 2:
         raise ArgumentError(f"expected a command behind ACCEPT {listed}", len(text.rstrip()) + 1)
-    return Placed(placed.hosts, rest[1], statuses)
+    return CommandOnHosts(placed.hosts, rest[1], statuses)
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,7 +403,7 @@ def number_text(value: float) -> str:
 def _whole(word: Word, what: str, least: int = 1, most: int = 999_999_999) -> int:
     number = int(word.text) if _WHOLE.fullmatch(word.text) else 0
     if not least <= number <= most:
-        raise expected(what, word)
+        raise expected_error(what, word)
     return number
 
 
@@ -397,4 +411,4 @@ def _duration(word: Word) -> float:
     with suppress(QuantityError):
         if (seconds := duration(word.text)) > 0:
             return seconds
-    raise expected("a duration such as 90s, 5m, 2h or 30", word)
+    raise expected_error("a duration such as 90s, 5m, 2h or 30", word)

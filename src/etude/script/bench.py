@@ -15,53 +15,52 @@ from etude.engine import Launch
 from etude.errors import CommandFailed, EtudeError, MachineRefuses
 from etude.experiment.bench import Event
 from etude.experiment.cooling import cool_trial, note_data, restart_machine
-from etude.experiment.ledger import Ledger
-from etude.experiment.printed import Printed, note_matches, printed_metric
-from etude.experiment.sitting import Desk
+from etude.experiment.output_metric import OutputMetric, note_matches, printed_metric
+from etude.experiment.progress import Progress
+from etude.experiment.session import SessionContext
 from etude.experiment.trial import group_name
+from etude.machine.boot import record, unit
+from etude.machine.boot.entries import booted_as
+from etude.machine.cool.methods import REBOOTS
+from etude.machine.remote.hosts import LOCAL
 from etude.masking import Mask
-from etude.results.blocks import Block
-from etude.results.disk import DISK_BLOCKS, members_of
+from etude.results.blocks import DISK_BLOCKS, Block, members_of
 from etude.results.model import FIRST_RUN, Measurement, from_line
-from etude.results.windows import Taken
+from etude.results.windows import NewWindows
 from etude.results.writer import directory_name
 from etude.script import checkpoint, environment, stop
 from etude.script.arguments import FIRST_NUMBER, Copied, parse_exec
 from etude.script.checkpoint import STATE_FILE
-from etude.script.crew import Crew, Shared
+from etude.script.directive_words import command_words
+from etude.script.disk import file_system_under_test
+from etude.script.exec_probes import ExecProbes, words_of
 from etude.script.failures import failure_of
+from etude.script.hook_lines import Lines
 from etude.script.library import search_path
-from etude.script.lines import Lines
-from etude.script.measuring import Measuring, words_of
 from etude.script.outputs import drop_outputs, keep_outputs
 from etude.script.program import Program
 from etude.script.remote import Remote, Trial, start_spread
 from etude.script.resfiles import ResFiles, file_name
-from etude.script.rows import accept, partial_notes, printed_metrics, read_log, rows_of, why_failed
+from etude.script.rows import accepted_rows, partial_notes, printed_metrics, read_log, rows_of, why_failed
 from etude.script.state import OF_OUTPUT, Running, Scope, State
-from etude.script.under_test import file_system_under_test
-from etude.script.words import command_words
+from etude.script.worker_group import Shared, WorkerGroup
 from etude.script.world import CANCELLED, TrialOnDisk
-from etude.testbed.boot import record, unit
-from etude.testbed.boot.entries import booted_as
-from etude.testbed.cool.ways import REBOOTS
-from etude.testbed.remote.hosts import LOCAL
 
 if TYPE_CHECKING:
-    from etude.script.quieting import Quieting
+    from etude.script.quiet import ScriptQuiet
 
 SAFE_EVERY_S = 1.0
 """The state is kept at most this often between trials; a trial that is on disk is never run again anyway."""
 
 
 class ScriptBench:
-    """One sitting of a script. Its methods are those of `World`."""
+    """One session of a script. Its methods are those of `World`."""
 
     def __init__(
         self,
-        desk: Desk,
+        desk: SessionContext,
         program: Program,
-        observe: Callable[[Event, Ledger], None],
+        observe: Callable[[Event, Progress], None],
         *,
         expected: int = 0,
         res: bool = True,
@@ -79,8 +78,8 @@ class ScriptBench:
         self._root = desk.path.resolve()
         self._entries: dict[str, dict[str, Any]] = {}
         self._res_files = ResFiles(self._root)
-        self._measuring = Measuring(desk.engine)
-        self._quiet: Quieting | None = None
+        self._measuring = ExecProbes(desk.engine)
+        self._quiet: ScriptQuiet | None = None
         self._scopes: dict[str, Scope] = {}
         """What the last EXEC of the trial in flight saw, by test."""
         self._partial: set[str] = set()
@@ -222,10 +221,10 @@ class ScriptBench:
             self._desk.save()
         return None
 
-    def _quieting(self) -> Quieting:
-        from etude.script.quieting import Quieting
+    def _quieting(self) -> ScriptQuiet:
+        from etude.script.quiet import ScriptQuiet
 
-        self._quiet = self._quiet or Quieting()
+        self._quiet = self._quiet or ScriptQuiet()
         return self._quiet
 
     def hook(self, point: str, line: str, test: Running, scope: Scope) -> str | None:
@@ -270,7 +269,7 @@ class ScriptBench:
     def execute(self, line: str, test: Running, scope: Scope) -> str | None:
         self._scopes[test.name] = scope
         placed = parse_exec(line)
-        crew = Crew(placed.hosts or (LOCAL,), test.threads, self._directory(test))
+        crew = WorkerGroup(placed.hosts or (LOCAL,), test.threads, self._directory(test))
         crew.open()
         words = command_words(placed.line)
         shared = Shared(
@@ -303,7 +302,7 @@ class ScriptBench:
         self._desk.kernel.begin()
         rows, blocks, notes = self._measuring.launch(here, probes, test.name, test.trial, run)
         said = self._desk.kernel.end()
-        accept(rows, placed.accepted)
+        accepted_rows(rows, placed.accepted)
         notes += crew.take(rows, self._remote)
         kept = keep_outputs(crew.outputs, test.trial)
         printed = [printed_metrics(test.metrics, output) for output in kept]
@@ -313,7 +312,7 @@ class ScriptBench:
         logs = list(map(read_log, crew.logs))
         lines, others = rows_of(rows, logs, printed, taken, list(words), notes)
         lines = [row | {"command": self._mask.words(row["command"])} for row in lines]
-        accept(lines, placed.accepted)
+        accepted_rows(lines, placed.accepted)
         if trial.places:
             lines = [row | trial.places[row["worker"]] for row in lines]
             lines[0]["metrics"] |= {"start_spread": start_spread(lines, len(crew.numbers))}
@@ -324,11 +323,11 @@ class ScriptBench:
         failed = f"test {test.name!r}, trial {test.trial}: {trial.why}" if trial.why else None
         return failed or why_failed(test, rows, kept)
 
-    def _launch(self, crew: Crew, host: str, shared: Shared, scope: Scope, test: Running) -> Launch:
+    def _launch(self, crew: WorkerGroup, host: str, shared: Shared, scope: Scope, test: Running) -> Launch:
         if host == LOCAL:
             return crew.launch(host, shared)
         there = self._remote[host]
-        variables = environment.elsewhere(scope, "EXEC", test) | there.variables()
+        variables = environment.environment_elsewhere(scope, "EXEC", test) | there.variables()
         return crew.launch(host, replace(shared, variables=variables), there.facts.directory)
 
     def _note_file_system(self, test: Running, variables: Mapping[str, str]) -> None:
@@ -350,7 +349,7 @@ class ScriptBench:
         if done.wrong is not None:
             self.warn(f"test {test.name!r}, trial {test.trial}: CACHE {test.cache}: {done.wrong}")
 
-    def _warn_of_metrics(self, test: Running, printed: Sequence[Sequence[Printed]]) -> None:
+    def _warn_of_metrics(self, test: Running, printed: Sequence[Sequence[OutputMetric]]) -> None:
         """Warn once of a METRIC that does not fit the first output, or finds several values in it; and of one that only
         some workers have printed."""
         for of_worker in printed:
@@ -364,7 +363,7 @@ class ScriptBench:
             self._partial.add(test.name)
             self.warn(f"test {test.name!r}, trial {test.trial}: {note}; the others are joined")
 
-    def _warn_of_windows(self, test: Running, taken: Sequence[Taken]) -> None:
+    def _warn_of_windows(self, test: Running, taken: Sequence[NewWindows]) -> None:
         for worker, found in enumerate(taken, 1):
             if found.note:
                 which = f", thread {worker}" if len(taken) > 1 else ""

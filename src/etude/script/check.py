@@ -9,22 +9,22 @@ from functools import cache
 from pathlib import Path
 
 from etude.errors import CommandFailed, EtudeError
+from etude.machine.cool.methods import REBOOTS
 from etude.script import stop
 from etude.script.arguments import Copied, metric_text, parse_exec, parse_placed
+from etude.script.exec_probes import words_of
 from etude.script.machine import Machine
-from etude.script.measuring import words_of
 from etude.script.program import Op, Program
 from etude.script.source import error_at
 from etude.script.state import Running, Scope, State
 from etude.script.world import TrialOnDisk
-from etude.testbed.cool.ways import REBOOTS
 
 MOST_STEPS = 5_000_000
 """A script that has not ended after so many instructions is not looked at further."""
 
 
 @dataclass(slots=True)
-class Planned:
+class PlannedTest:
     """One test as it would run: its lines in their order, each with its directive."""
 
     name: str
@@ -47,7 +47,7 @@ class Planned:
 class Outline:
     """A script as it would run. `whole`: to its end."""
 
-    tests: list[Planned] = field(default_factory=list)
+    tests: list[PlannedTest] = field(default_factory=list)
     lines: list[tuple[str, str]] = field(default_factory=list)
     """Lines outside any test: SYSTEM, QUIET, CHECKPOINT, REBOOT."""
     entries: list[str] = field(default_factory=list)
@@ -111,7 +111,7 @@ class _Thought:
         self.outline = Outline()
         self.at = 0
         self._hosts: set[str] = set()
-        self._planned: dict[str, Planned] = {}
+        self._planned: dict[str, PlannedTest] = {}
 
     def echo(self, text: str) -> None:
         pass
@@ -119,7 +119,7 @@ class _Thought:
     warn = echo
 
     def hosts(self, path: str) -> None:
-        from etude.testbed.remote.hosts import LOCAL, read_hosts
+        from etude.machine.remote.hosts import LOCAL, read_hosts
 
         self._hosts = {LOCAL, *read_hosts(Path(path))}
 
@@ -131,7 +131,7 @@ class _Thought:
                 raise _WrongTest(f"no host {name!r}; there are: {', '.join(sorted(self._hosts))}")
 
     def copy(self, copied: Copied, test: Running | None) -> str | None:
-        from etude.testbed.remote.hosts import LOCAL
+        from etude.machine.remote.hosts import LOCAL
 
         self._known(copied.hosts)
         if LOCAL in copied.hosts:
@@ -157,7 +157,7 @@ class _Thought:
                 stop.check(test.program)
         except EtudeError as error:
             raise _WrongTest(str(error)) from None
-        planned = Planned(
+        planned = PlannedTest(
             test.name,
             test.threads,
             test.minimum,

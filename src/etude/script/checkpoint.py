@@ -124,14 +124,14 @@ def check_unchanged(path: Path, saved: Saved, program: Program) -> None:
     Raises:
         InputError: it has changed.
     """
-    if program.digest != saved.digest or not fits(program, saved.state):
+    if program.digest != saved.digest or not state_fits(program, saved.state):
         raise InputError(
             f"{path}: {saved.script}, or a file that it includes, has changed since this state was written; "
             "put it back as it was, or run it from its beginning"
         )
 
 
-def fits(program: Program, state: State) -> bool:
+def state_fits(program: Program, state: State) -> bool:
     """Whether the loops and the test that are under way are those that the counter stands in."""
     at, instructions = state.counter, program.instructions
     if not 0 <= at <= len(instructions):

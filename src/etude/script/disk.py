@@ -1,13 +1,16 @@
-"""AGE, FILL and PRECONDITION: what stands behind them, and the line that does it (docs/disk-state.md)."""
+"""AGE, FILL and PRECONDITION: their lines (docs/disk-state.md); and the file system that a test works on."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
 
-from etude.script.wording import ArgumentError, Word, expected, split_words
+from etude.machine.snapshot.mounts import file_system, mounted
+from etude.script.directive_words import ArgumentError, Word, expected_error, split_words
 
 _FLAG = frozenset({"yes", "no"})
 _VALUE = frozenset[str]()
@@ -50,14 +53,14 @@ def parse_disk(directive: str, text: str) -> DiskStep:
     words = words[once:]
     end = Word("", len(text.rstrip()) + 1)
     if not words or not words[0].text:
-        raise expected("[ONCE] PATH [NAME=VALUE …]", words[0] if words else end)
+        raise expected_error("[ONCE] PATH [NAME=VALUE …]", words[0] if words else end)
     options = tuple(_option(directive, word) for word in words[1:])
     names = [name for name, _ in options]
     for name, word in zip(names, words[1:], strict=True):
         if names.count(name) > 1:
             raise ArgumentError(f"{name} stands twice", word.column)
     if directive == "FILL" and len({"to", "leave"} & set(names)) != 1:
-        raise expected("either to=SHARE or leave=BYTES behind the directory", end)
+        raise expected_error("either to=SHARE or leave=BYTES behind the directory", end)
     return DiskStep(once, words[0].text, options)
 
 
@@ -67,12 +70,12 @@ def _option(directive: str, word: Word) -> tuple[str, str]:
     if name not in known:
         close = get_close_matches(name[:40].lower(), known, 1)
         hint = f"; did you mean {close[0]}?" if close else ""
-        raise expected(f"NAME=VALUE, a NAME of {', '.join(known)}", word, hint)
+        raise expected_error(f"NAME=VALUE, a NAME of {', '.join(known)}", word, hint)
     at = Word(value, word.column + len(name) + len(equals))
     if not value:
-        raise expected(f"a value of {name}", at)
+        raise expected_error(f"a value of {name}", at)
     if known[name] and value not in known[name]:
-        raise expected(f"{name}={' or '.join(sorted(known[name], reverse=True))}", at)
+        raise expected_error(f"{name}={' or '.join(sorted(known[name], reverse=True))}", at)
     return name, value
 
 
@@ -87,3 +90,18 @@ def engine_line(directive: str, step: DiskStep) -> str:
         elif value == "yes":
             words.append(f"--{name}")
     return f'{shlex.join([*words, "--", step.path])} >>"$APLOG"'
+
+
+def file_system_under_test(
+    environment: Mapping[str, str], before: Collection[str], root: Path = Path("/")
+) -> dict[str, Any] | None:
+    """As `directory` of a snapshot; None where neither TESTDIR is set nor anything was mounted.
+
+    `environment`: of the EXEC that is about to run. `before`: the mount points when the experiment began. Of several
+    new mounts the last counts.
+    """
+    directory = environment.get("TESTDIR")
+    if not directory:
+        new = [point for point in mounted(root) if point not in before]
+        directory = new[-1] if new else None
+    return file_system(root, directory) if directory else None

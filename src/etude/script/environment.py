@@ -40,7 +40,7 @@ def variables(
     return found
 
 
-def elsewhere(scope: Scope, mode: str, test: Running | None) -> dict[str, str]:
+def environment_elsewhere(scope: Scope, mode: str, test: Running | None) -> dict[str, str]:
     """The same for a line that runs on another host: what the script says, but no places of this machine."""
     found = {
         name: text for name, text in scope.environment.items() if name not in ("PATH", "APLIB", "APTIMER")

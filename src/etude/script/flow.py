@@ -6,11 +6,11 @@ from collections import ChainMap
 from collections.abc import Mapping
 
 from etude.script import arguments, expand
+from etude.script.directive_words import ArgumentError
 from etude.script.forloop import parse_for
 from etude.script.program import Instruction, Op, Program, ScriptError
 from etude.script.source import error_at
 from etude.script.state import Loop, State
-from etude.script.wording import ArgumentError
 from etude.script.world import World
 from etude.stats.expression import ExpressionError, compile_expression
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Context, Decimal
 from functools import lru_cache
 
-from etude.script.wording import ArgumentError, Word, expected, variable_name
+from etude.script.directive_words import ArgumentError, Word, expected_error, variable_name
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]{1,15}(?:\.[0-9]{0,15})?|\.[0-9]{1,15})")
 _TOKEN = re.compile(r"=|[^\s=]+")
@@ -55,10 +55,10 @@ def parse_for(text: str) -> ForLoop:
     _must_be("TO", tokens[3])
     last = _number(tokens[4])
     if count > 5 and tokens[5].text not in ("FACTOR", "ADD"):
-        raise expected("FACTOR or ADD", tokens[5])
+        raise expected_error("FACTOR or ADD", tokens[5])
     by = _number(tokens[6]) if count > 5 else Decimal(1)
     if count > 7:
-        raise expected("the end of the line", tokens[7])
+        raise expected_error("the end of the line", tokens[7])
     if tokens[5].text == "FACTOR":
         _check_factor(first, last, by, tokens)
         return ForLoop(name, first, last, by, None)
@@ -92,10 +92,10 @@ def plain(number: Decimal) -> str:
 
 def _must_be(text: str, word: Word) -> None:
     if word.text != text:
-        raise expected(text, word)
+        raise expected_error(text, word)
 
 
 def _number(word: Word) -> Decimal:
     if _NUMBER.fullmatch(word.text):
         return Decimal(word.text)
-    raise expected("a number, of at most 15 digits before and behind the point", word)
+    raise expected_error("a number, of at most 15 digits before and behind the point", word)

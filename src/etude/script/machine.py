@@ -14,13 +14,13 @@ from typing import Any, TypeVar
 from etude.errors import CommandFailed, EtudeError
 from etude.results.model import FIRST_RUN
 from etude.script import arguments
+from etude.script.directive_words import ArgumentError
 from etude.script.disk import engine_line, parse_disk
 from etude.script.failures import GIVEN_UP
 from etude.script.flow import Flow
 from etude.script.program import Instruction, Program
 from etude.script.state import OF_OUTPUT, Interleave, Party, Running, Scope, State, forget_trial, release
 from etude.script.stop import LIMITED
-from etude.script.wording import ArgumentError
 from etude.script.world import CANCELLED, World
 
 Answer = TypeVar("Answer")

@@ -23,12 +23,12 @@ from etude.script.arguments import (
     parse_threads,
     parse_timeout,
 )
+from etude.script.directive_words import NAME, ArgumentError, shown_word
 from etude.script.disk import parse_disk
 from etude.script.expand import compile_text
 from etude.script.forloop import parse_for
 from etude.script.program import Instruction, Op, Program, ScriptError
 from etude.script.source import INCLUDES, LogicalLine, Source, error_at, read_lines, read_stored, read_text
-from etude.script.wording import NAME, ArgumentError, shown
 
 ELSE_IFS = ("ELSEIF", "ELSIF")
 INTERNAL = frozenset((Op.END_TEST, Op.END_INTERLEAVE, Op.JUMP, Op.NEXT))
@@ -189,8 +189,8 @@ class _Compiler:
         hint = f"did you mean {close[0]}?" if close else "expected one of docs/language.md"
         name, equals, _ = self.at.text.partition("=")
         if equals and not close and NAME.fullmatch(name.strip()):
-            hint = f"to set a variable write VAR {shown(self.at.text)[1:-1]}"
-        return self._error(f"no directive {shown(word)}; {hint}")
+            hint = f"to set a variable write VAR {shown_word(self.at.text)[1:-1]}"
+        return self._error(f"no directive {shown_word(word)}; {hint}")
 
     # --- blocks -----------------------------------------------------------------------------------
 
@@ -275,7 +275,7 @@ class _Compiler:
 
     def _nothing_behind(self, word: str, rest: str) -> None:
         if rest:
-            raise self._error(f"nothing stands behind {word}, found {shown(rest)}", rest, 1)
+            raise self._error(f"nothing stands behind {word}, found {shown_word(rest)}", rest, 1)
 
     def _check(self, op: Op, text: str) -> None:
         """Look at a directive's text as far as it will not be replaced."""

@@ -10,15 +10,15 @@ from typing import Any
 
 from etude.engine import Engine, EngineLost, Launch, Worker
 from etude.errors import InputError, MachineRefuses
-from etude.experiment.printed import printed_text
-from etude.experiment.sitting import Desk
+from etude.experiment.output_metric import printed_text
+from etude.experiment.session import SessionContext
+from etude.machine.remote import usage
+from etude.machine.remote.clock import Offset
+from etude.machine.remote.host import Host
+from etude.machine.remote.hosts import LOCAL, read_hosts
+from etude.machine.remote.synchronized_start import IdleHost, Part, run_together
 from etude.results.model import metric_kind
 from etude.script.arguments import Copied
-from etude.testbed.remote import usage
-from etude.testbed.remote.clock import Offset
-from etude.testbed.remote.host import Host
-from etude.testbed.remote.hosts import LOCAL, read_hosts
-from etude.testbed.remote.together import Beside, Part, run_together
 
 CAPTURE_BYTES = 4 << 20
 """What is kept of the end of each stream of what runs on another host."""
@@ -37,9 +37,9 @@ class Trial:
 
 
 class Remote:
-    """The hosts of a sitting; none before HOSTS."""
+    """The hosts of a session; none before HOSTS."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: SessionContext) -> None:
         self._desk = desk
         self._path = ""
         self._hosts: dict[str, Host] = {}
@@ -152,7 +152,7 @@ class Remote:
                 Part(name, self._engine(name), replace(launch, release="told"), offsets[name])
                 for name, launch in launches.items()
             ]
-            beside = [Beside(host.name, host.engine) for host in measured if host.name not in launches]
+            beside = [IdleHost(host.name, host.engine) for host in measured if host.name not in launches]
         except MachineRefuses as error:  # it went away since its clock was read
             trial.why = str(error)
             trial.rows = [_lost_row(trial.why) for launch in launches.values() for _ in launch.workers]

@@ -17,7 +17,7 @@ from etude.results.res import (
     parse_blocks,
     row_of_block,
 )
-from etude.results.writer import refused
+from etude.results.writer import write_error
 
 
 def file_name(test: str, taken: Sequence[str | None]) -> str:
@@ -89,4 +89,4 @@ class ResFiles:
                 self._files[name] = open(path, "ab", buffering=0)  # noqa: SIM115
             self._files[name].write(text.encode("utf-8", "replace"))
         except OSError as error:
-            raise refused(path, error) from error
+            raise write_error(path, error) from error

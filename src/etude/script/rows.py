@@ -6,12 +6,11 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from etude.experiment.printed import METRIC_BYTES, Printed, printed_metric
-from etude.limits import with_limit
+from etude.experiment.output_metric import METRIC_BYTES, OutputMetric, printed_metric
 from etude.results.blocks import Block
 from etude.results.model import from_line, metric_kind
 from etude.results.res import parse_blocks, row_of_block
-from etude.results.windows import Taken
+from etude.results.windows import NewWindows
 from etude.script.outputs import Output, tail
 from etude.script.state import OF_OUTPUT, Running
 
@@ -29,7 +28,7 @@ def read_log(path: str) -> list[Block]:
     return [block for block in parse_blocks(text) if block.name]
 
 
-def accept(rows: Sequence[dict[str, Any]], statuses: Sequence[int]) -> None:
+def accepted_rows(rows: Sequence[dict[str, Any]], statuses: Sequence[int]) -> None:
     """Let exit statuses that ACCEPT names stand as 0 in these rows, which then say what was returned."""
     for row in rows:
         if row["exit_status"] in statuses:
@@ -39,8 +38,8 @@ def accept(rows: Sequence[dict[str, Any]], statuses: Sequence[int]) -> None:
 def rows_of(
     engine_rows: Sequence[Mapping[str, Any]],
     logs: Sequence[Sequence[Block]],
-    printed: Sequence[Sequence[Printed]],
-    windows: Sequence[Taken],
+    printed: Sequence[Sequence[OutputMetric]],
+    windows: Sequence[NewWindows],
     command: list[str],
     notes: Sequence[str],
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -105,7 +104,7 @@ def why_failed(
         measurement = from_line(row)
         if measurement.failed and not (measurement.cancelled and len(rows) > 1):
             which = f", thread {worker + 1}" if len(rows) > 1 else ""
-            return f"{of}{which}: {with_limit(measurement)}{early}{_last_line(outputs[worker])}"
+            return f"{of}{which}: {measurement.ending_here()}{early}{_last_line(outputs[worker])}"
     if barrier:
         return f"{of}: a worker ended{early}"
     return f"{of}: ended with the experiment" if any(row["cancelled"] for row in rows) else None
@@ -116,7 +115,7 @@ def _last_line(output: Output | None) -> str:
     return f": {lines[-1].strip()}" if lines else ""
 
 
-def printed_metrics(metrics: Sequence[Sequence[str]], output: Output | None) -> list[Printed]:
+def printed_metrics(metrics: Sequence[Sequence[str]], output: Output | None) -> list[OutputMetric]:
     """What METRIC finds in a worker's output; those of other commands are found when the trial is over."""
     text = tail(output, METRIC_BYTES) if metrics else ""
     return [
@@ -125,7 +124,7 @@ def printed_metrics(metrics: Sequence[Sequence[str]], output: Output | None) -> 
     ]
 
 
-def partial_notes(printed: Sequence[Sequence[Printed]]) -> list[str]:
+def partial_notes(printed: Sequence[Sequence[OutputMetric]]) -> list[str]:
     """Which METRICs only some workers printed: what is joined is of those alone."""
     notes = []
     for found in zip(*printed, strict=True):

@@ -13,21 +13,23 @@ from typing import Any
 from etude.engine import Engine
 from etude.errors import Interrupted, UsageError
 from etude.experiment.bench import Event
-from etude.experiment.ledger import Ledger
 from etude.experiment.monitoring import USUAL, Monitoring
 from etude.experiment.origin import begun_directory
 from etude.experiment.plan import check_resumes
-from etude.experiment.sitting import (
-    Desk,
+from etude.experiment.progress import Progress
+from etude.experiment.remote_engine import only_here
+from etude.experiment.session import (
     EngineMaker,
-    already,
+    SessionContext,
+    existing_results,
     holds_results,
     is_complete,
     new_directory,
     new_document,
-    sit,
+    run_session,
 )
-from etude.experiment.there import only_here
+from etude.machine.boot import record, restart
+from etude.machine.boot.record import boot_id
 from etude.masking import mask_of
 from etude.results.model import signal_name
 from etude.results.reader import load_results, read_experiment, read_trusted_experiment
@@ -37,24 +39,22 @@ from etude.script.arguments import parse_assignment
 from etude.script.bench import ScriptBench
 from etude.script.check import Outline, outline
 from etude.script.checkpoint import STATE_FILE
-from etude.script.chosen import Chosen
+from etude.script.directive_words import ArgumentError
 from etude.script.failures import raise_failures
 from etude.script.library import search_path
-from etude.script.lost import forget_lost_trials
+from etude.script.lost_trials import forget_lost_trials
 from etude.script.machine import GivenUp, Machine
 from etude.script.parse import parse_script
 from etude.script.program import Program
 from etude.script.state import Scope, State, after_boot
 from etude.script.stop import own_predicate
-from etude.script.wording import ArgumentError
-from etude.testbed.boot import record, restart
-from etude.testbed.boot.record import boot_id
+from etude.script.test_filter import TestFilter
 
-Observer = Callable[[Event, Ledger], None]
+Observer = Callable[[Event, Progress], None]
 
 
 @dataclass(frozen=True)
-class Asked:
+class ScriptOptions:
     """A script as it was asked for: NAME=VALUE of the command line, the seed of random orders, and what is written."""
 
     program: Program
@@ -90,7 +90,7 @@ def read_script(
     seed: int | None = None,
     directories: Sequence[str] = (),
     **options: Any,
-) -> Asked:
+) -> ScriptOptions:
     """A script and what the command line adds to it; `directories` are searched for includes.
 
     Raises:
@@ -99,7 +99,7 @@ def read_script(
     search = [Path(directory) for directory in (*directories, *search_path(os.environ))]
     values = dict(map(_assignment, assignments))
     chosen = random.SystemRandom().randrange(2**32) if seed is None else seed
-    return Asked(parse_script(path, search), values, chosen, **options)
+    return ScriptOptions(parse_script(path, search), values, chosen, **options)
 
 
 def _assignment(text: str) -> tuple[str, str]:
@@ -110,7 +110,7 @@ def _assignment(text: str) -> tuple[str, str]:
 
 
 def run_script(
-    asked: Asked,
+    asked: ScriptOptions,
     directory: str | os.PathLike[str] | None = None,
     *,
     observe: Observer,
@@ -135,7 +135,7 @@ def run_script(
     path = new_directory(directory, Path(asked.program.path).stem)
     with sole_writer(path):
         if holds_results(path):
-            raise already(path)
+            raise existing_results(path)
         document = _new_document(asked, command_line, monitor)
         _sit(asked, path, document, asked.state(), observe, make_engine, len(planned.tests) * planned.whole)
     return path
@@ -177,7 +177,9 @@ def resume_script(
             program = parse_script(saved.script, search)
             checkpoint.check_unchanged(file, saved, program)
             masks = mask_of(plan, str(path / "experiment.json")).patterns
-            asked = Asked(program, plan["assignments"], plan["seed"], plan["res"], plan["counters"], masks)
+            asked = ScriptOptions(
+                program, plan["assignments"], plan["seed"], plan["res"], plan["counters"], masks
+            )
             planned = asked.outline()
             if saved.boot_id != boot_id():
                 after_boot(saved.state)
@@ -187,7 +189,7 @@ def resume_script(
     return path
 
 
-def plan_of(asked: Asked) -> dict[str, Any]:
+def plan_of(asked: ScriptOptions) -> dict[str, Any]:
     """The plan of a script, as experiment.json has it."""
     program = asked.program
     return {
@@ -204,13 +206,15 @@ def plan_of(asked: Asked) -> dict[str, Any]:
     }
 
 
-def _new_document(asked: Asked, command_line: Sequence[str], monitor: Monitoring | None) -> dict[str, Any]:
+def _new_document(
+    asked: ScriptOptions, command_line: Sequence[str], monitor: Monitoring | None
+) -> dict[str, Any]:
     program, plan = asked.program, plan_of(asked)
     return new_document(Path(program.path).stem, "run", command_line, plan, program.digest, [], {}, monitor)
 
 
 def _sit(
-    asked: Asked,
+    asked: ScriptOptions,
     path: Path,
     document: dict[str, Any],
     state: State,
@@ -221,7 +225,7 @@ def _sit(
 ) -> None:
     only_here("etude run")
 
-    def work(desk: Desk) -> list[str]:
+    def work(desk: SessionContext) -> list[str]:
         bench = ScriptBench(
             desk,
             asked.program,
@@ -239,7 +243,7 @@ def _sit(
         try:
             if state.quiet and (why := bench.quiet(state.quiet)):  # as it was when the state was kept
                 bench.warn(why)
-            world = bench if asked.only is None else Chosen(bench, asked.only, state)
+            world = bench if asked.only is None else TestFilter(bench, asked.only, state)
             with suppress(GivenUp):  # of which what is on disk says more, below
                 Machine(asked.program, state, world).run()
         finally:
@@ -251,7 +255,7 @@ def _sit(
         raise_failures(path, desk.document["tests"], desk.ledger.kept)
         return [f"{test['name']}: {test.get('ended', '')}" for test in desk.document["tests"]]
 
-    sit(path, document, make_engine, work)
+    run_session(path, document, make_engine, work)
     _forget(path)
 
 
@@ -268,4 +272,4 @@ def _forget(path: Path) -> None:
     record.forget(path)
 
 
-__all__ = ["Asked", "load_results", "read_script", "resume_script", "run_script"]
+__all__ = ["ScriptOptions", "load_results", "read_script", "resume_script", "run_script"]

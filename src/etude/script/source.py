@@ -18,9 +18,9 @@ from typing import NamedTuple
 from etude.errors import InputError
 from etude.osutil.named import open_named
 from etude.osutil.trust import open_for_root
-from etude.script.library import shipped
+from etude.script.directive_words import shown_word
+from etude.script.library import shipped_file
 from etude.script.program import ScriptError
-from etude.script.wording import shown
 
 INCLUDES = ("INCLUDE", "OPTINCLUDE", "INCLUDEPATH")
 
@@ -184,7 +184,7 @@ class _Reader:
             self._enter(line, name, *found)
         elif what == "INCLUDE":
             where = ", ".join(place or "." for place in self._places(name, directory))
-            raise self._error(line, f"no file {shown(name)}; searched {where}", name)
+            raise self._error(line, f"no file {shown_word(name)}; searched {where}", name)
 
     def _places(self, name: str, directory: str) -> list[str]:
         if os.path.isabs(name):
@@ -235,7 +235,7 @@ class _Reader:
         if self.stored is None:
             if os.path.isdir(path):
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-            return _content(path, None if os.path.dirname(path) == str(shipped()) else open_for_root)
+            return _content(path, None if os.path.dirname(path) == str(shipped_file()) else open_for_root)
         if path not in self.stored:
             raise FileNotFoundError(path)
         return "".join(f"{line}\n" for line in self.stored[path]).encode("utf-8", "surrogatepass"), path

@@ -161,7 +161,7 @@ def to_data(state: State) -> dict[str, Any]:
 
 
 def release(state: State) -> None:
-    """Let a state begin the trial in flight anew, in a sitting in which nothing is set up."""
+    """Let a state begin the trial in flight anew, in a session in which nothing is set up."""
     for test in state.tests:
         test.prepared = test.warmed = False
         test.postcleanup = []

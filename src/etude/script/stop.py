@@ -8,8 +8,8 @@ from functools import lru_cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from etude.analysis.getstats.options import GetstatsOptions, parse_getstats
 from etude.errors import InputError
-from etude.report.getstats.options import GetstatsOptions, parse_getstats
 
 if TYPE_CHECKING:
     from etude.stats.predicate import Predicate

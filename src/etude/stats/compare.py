@@ -222,7 +222,7 @@ def noise_floor(
 ) -> float | None:
     """The relative difference that `pairs` pairs of one and the same command would still show as half width.
 
-    base, again: shape (m,) each, the reference paired with itself in the same sitting (A/A pairs), positive.
+    base, again: shape (m,) each, the reference paired with itself in the same session (A/A pairs), positive.
     kind: the metric's; its ratio is that of the means that fit it, as in `ratio_of_fitting_means`.
     None below five such pairs. The spread is taken around a ratio of 1, which is known to be true, so that
     a steady difference between the two counts as noise too.

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from etude.patterns import Pattern, PatternError, compile_pattern
-from etude.stats.operators import ANY_COUNT, FUNCTIONS, INFIX, PREFIX, Refused, Value, text, truth
+from etude.stats.operators import ANY_COUNT, FUNCTIONS, INFIX, PREFIX, OperatorError, Value, text, truth
 
 __all__ = [
     "Branch",
@@ -100,7 +100,7 @@ class Expression:
                 operands = [stack.pop() for _ in range(step.takes)][::-1]
                 try:
                     stack.append(step.function(bindings, *operands))
-                except Refused as error:
+                except OperatorError as error:
                     raise ExpressionError(str(error), step.column) from None
             elif truth(stack[-1]) == step.when:
                 place = step.target
@@ -389,7 +389,7 @@ def _constant(value: Value, _: Bindings) -> Value:
 
 def _lookup(name: str, bindings: Bindings) -> Value:
     if name not in bindings:
-        raise Refused(_unknown(name, bindings))
+        raise OperatorError(_unknown(name, bindings))
     return bindings[name]
 
 

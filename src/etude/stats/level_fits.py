@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from etude.stats.huber import BEND
+from etude.stats.means import BEND
 
 Floats = NDArray[np.float64]
 

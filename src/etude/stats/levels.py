@@ -1,6 +1,6 @@
-"""Where the spread of a result comes from: trials within processes, sittings, boots, builds and machines.
+"""Where the spread of a result comes from: trials within processes, sessions, boots, builds and machines.
 
-More trials in one sitting narrow the interval of that sitting's mean, and of nothing else. So an interval goes over the
+More trials in one session narrow the interval of that session's mean, and of nothing else. So an interval goes over the
 outermost level that was varied: its groups are what was drawn anew.
 """
 
@@ -30,7 +30,7 @@ class Component:
 
     level: str
     groups: int
-    """How many different trials, sittings, … there are in all."""
+    """How many different trials, sessions, … there are in all."""
     variance: float | None
     """In the square of the values' unit, at least 0; None where it cannot be told from an outer level's."""
     share: float | None
@@ -55,12 +55,12 @@ class Split:
     """None for a single trial. Of `split_by_kind` within what is possible, as `means.Average.interval`."""
 
 
-def split(
+def split_variance(
     x: ArrayLike, labels: Mapping[str, Sequence[Hashable]], *, confidence: float = 0.95, factor: float = 1.0
 ) -> Split:
     """Split the variance of `x`, shape (n,), in order of time, over the levels that are labelled.
 
-    labels: for each of process, sitting, boot, build and machine that is known, what it was in every trial; the same
+    labels: for each of process, session, boot, build and machine that is known, what it was in every trial; the same
     label in two machines is two boots. factor: widening of the stop rule, used where the interval goes over trials.
     Raises ValueError for no values, unknown levels, and labels that are not as many as values.
     Source: nested analysis of variance with unequal counts, components by equating mean squares with their
@@ -91,12 +91,12 @@ def split_by_kind(
     confidence: float = 0.95,
     factor: float = 1.0,
 ) -> Split:
-    """`split`, with the mean that fits a metric of this kind: its interval is formed where values add up.
+    """`split_variance`, with the mean that fits a metric of this kind: its interval is formed where values add up.
 
     That is on times for rates, on logarithms for ratios. The components stay those of the values themselves.
     Raises ValueError also for rates and ratios at or below zero.
     """
-    found = split(x, labels, confidence=confidence, factor=factor)
+    found = split_variance(x, labels, confidence=confidence, factor=factor)
     values = finite_sample(x)
     which = FITTING[kind]
     if which == "arithmetic" and not bool(np.any(values < 0.0)):
@@ -106,7 +106,7 @@ def split_by_kind(
     if bool(np.any(values <= 0.0)):
         raise ValueError(f"this mean needs values above zero: the smallest is {values.min():g}")
     scale = float(values.min()) if which == "harmonic" else 1.0
-    inner = split(
+    inner = split_variance(
         scale / values if which == "harmonic" else np.log(values),
         labels,
         confidence=confidence,

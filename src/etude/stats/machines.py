@@ -88,7 +88,7 @@ def unpaired_over_machines(
     check_confidence(confidence)
     sides = [_by_machine(base, machines, kind), _by_machine(other, other_machines, kind)]
     if sides[0].keys() != sides[1].keys():
-        raise ValueError(apart(sides[0], sides[1]))
+        raise ValueError(contrasts(sides[0], sides[1]))
     groups = [side[name] for side in sides for name in sides[0]]
     spread, degrees = _within(groups)
     off = [float(sides[1][name].mean()) - float(sides[0][name].mean()) for name in sides[0]]
@@ -108,7 +108,7 @@ def mean_over_machines(
     """
     check_confidence(confidence)
     check_positive("factor", factor)
-    values = levelled(x, machines)
+    values = level_machines(x, machines)
     if not is_repeated(machines):
         return mean_interval(values, confidence=confidence, factor=factor)
     degrees = values.size - len(set(machines))
@@ -117,7 +117,7 @@ def mean_over_machines(
     return Interval(mean - half, mean + half)
 
 
-def levelled(x: ArrayLike, machines: Sequence[str]) -> Floats:
+def level_machines(x: ArrayLike, machines: Sequence[str]) -> Floats:
     """The values with the machines' own levels taken out, for what looks at one sample; shape (n,), in their order.
 
     Their mean is that of the machines' means, each counting once, and their standard error (s/√n) that of this mean
@@ -140,7 +140,7 @@ def is_repeated(machines: Sequence[str]) -> bool:
     return 1 < len(set(machines)) < len(machines)
 
 
-def apart(base: Iterable[str], other: Iterable[str]) -> str:
+def contrasts(base: Iterable[str], other: Iterable[str]) -> str:
     """Why tests of other machines are not compared."""
     on = [", ".join(sorted(set(names))) for names in (base, other)]
     return (
@@ -205,7 +205,7 @@ def stand_out(
 ) -> tuple[StandsOut, ...]:
     """The machines whose level differs from that of their peers, the farthest first; of two, the second to be named.
 
-    x: shape (n,), positive. Where some machine has several sittings their means are what varies within a machine, else
+    x: shape (n,), positive. Where some machine has several sessions their means are what varies within a machine, else
     the trials. level: of p, by Holm over the machines. least: smaller differences, relative, are none. Empty for one
     machine, and where nothing within a machine is repeated. Raises ValueError for values at or below zero.
     Source: contrasts of each group with the mean of the others, on logarithms, with the pooled variance.
@@ -232,7 +232,7 @@ def stand_out(
 
 
 def _units(logs: Floats, machines: Sequence[str], sittings: Sequence[int] | None, name: str) -> Floats:
-    """What is repeated within a machine: its sittings' means if some machine has several, else its trials."""
+    """What is repeated within a machine: its sessions' means if some machine has several, else its trials."""
     of = np.array([machine == name for machine in machines], dtype=np.bool_)
     several = sittings is not None and len(set(zip(machines, sittings, strict=True))) > len(set(machines))
     if not several:

@@ -18,7 +18,7 @@ _NUMBER = re.compile(
 )
 
 
-class Refused(ValueError):
+class OperatorError(ValueError):
     """The operator cannot take these operands; one line that names what is wrong."""
 
 
@@ -48,7 +48,7 @@ def number(value: Value, needed_by: str) -> float:
         return float(value)
     if _NUMBER.fullmatch(value) is None:
         shown = repr(value if len(value) <= 40 else value[:40] + "…")
-        raise Refused(
+        raise OperatorError(
             f"{needed_by} needs a number, and {shown} is none; texts are compared with eq, ne, lt, gt"
         )
     return float(value)
@@ -56,16 +56,16 @@ def number(value: Value, needed_by: str) -> float:
 
 def _divide(a: float, b: float) -> float:
     if b == 0:
-        raise Refused("division by zero")
+        raise OperatorError("division by zero")
     return a / b
 
 
 def _remainder(a: float, b: float) -> float:
     """Perl's %: of whole numbers, with the sign of the right one."""
     if not (math.isfinite(a) and math.isfinite(b)):
-        raise Refused("% needs finite numbers")
+        raise OperatorError("% needs finite numbers")
     if int(b) == 0:
-        raise Refused("remainder of a division by zero")
+        raise OperatorError("remainder of a division by zero")
     return float(int(a) % int(b))
 
 
@@ -76,7 +76,7 @@ def _power(a: float, b: float) -> float:
         return -math.inf if a < 0 and b % 2 == 1 else math.inf
     except ValueError:
         what = "zero to a negative power" if a == 0 else "a broken power of a negative number"
-        raise Refused(f"{what} has no value") from None
+        raise OperatorError(f"{what} has no value") from None
 
 
 def _truncated(x: float) -> float:
@@ -85,13 +85,13 @@ def _truncated(x: float) -> float:
 
 def _square_root(x: float) -> float:
     if x < 0:
-        raise Refused(f"sqrt of a negative number, {text(x)}")
+        raise OperatorError(f"sqrt of a negative number, {text(x)}")
     return math.sqrt(x)
 
 
 def _logarithm(x: float) -> float:
     if x <= 0:
-        raise Refused(f"log of {text(x)}; it is defined above zero only")
+        raise OperatorError(f"log of {text(x)}; it is defined above zero only")
     return math.log(x)
 
 

@@ -72,12 +72,12 @@ def quartiles(x: ArrayLike) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class TrimmedMean:
-    """The mean of what is left when the smallest and the largest values are set aside."""
+    """The mean of what is left when the smallest and the largest values are excluded."""
 
     mean: float
     interval: Interval | None
     trimmed: int
-    """How many values were set aside at either end."""
+    """How many values were excluded at either end."""
     reason: str | None
     """Why there is no interval."""
 

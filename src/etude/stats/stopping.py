@@ -24,7 +24,7 @@ from etude.stats.samples import check_confidence, check_positive, finite_sample
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class SamplesSoFar:
     """All kept trials so far.
 
     values: one array per test, values[0] the reference. In a comparison all have the same length, and the
@@ -79,7 +79,7 @@ class Rule(Protocol):
         """By what the intervals of a series that this rule ended are to be widened."""
         ...
 
-    def decide(self, seen: Seen) -> Decision:
+    def decide(self, seen: SamplesSoFar) -> Decision:
         """Whether the trials seen so far are enough."""
         ...
 
@@ -98,7 +98,7 @@ class FixedCount:
         """1: nobody looked before the end."""
         return 1.0
 
-    def decide(self, seen: Seen) -> Decision:
+    def decide(self, seen: SamplesSoFar) -> Decision:
         """Enough when the test with the fewest trials has `count`."""
         if seen.fewest >= self.count:
             return Decision(True, f"{_trials(seen.fewest)}, as asked", None)
@@ -121,7 +121,7 @@ class TimeBudget:
         """1: it does not look at the spread."""
         return 1.0
 
-    def decide(self, seen: Seen) -> Decision:
+    def decide(self, seen: SamplesSoFar) -> Decision:
         """Enough when both time and minimum are reached."""
         if seen.fewest < self.minimum:
             return Decision(False, f"{seen.fewest} of at least {_trials(self.minimum)}", None)
@@ -157,7 +157,7 @@ class MeanPrecision:
         """Widening for having looked again and again from `minimum` on."""
         return factor_for(self.minimum, MEAN_FACTORS)
 
-    def decide(self, seen: Seen) -> Decision:
+    def decide(self, seen: SamplesSoFar) -> Decision:
         """Enough when every mean is precise, or can be given no more trials."""
         if seen.fewest < self.minimum:
             return Decision(False, f"{seen.fewest} of at least {_trials(self.minimum)}", False)
@@ -205,7 +205,7 @@ class RatioPrecision:
         """Widening for having looked again and again from `minimum` on."""
         return factor_for(self.minimum, RATIO_FACTORS)
 
-    def decide(self, seen: Seen) -> Decision:
+    def decide(self, seen: SamplesSoFar) -> Decision:
         """Enough when every ratio is precise, or blocks or time are used up."""
         base, *others = seen.values
         if not others:
@@ -217,7 +217,7 @@ class RatioPrecision:
         worst = max(self._ratio(base, x, seen).among(len(others)).half_width for x in others)
         return _judge(self, seen, worst, "ratio", "pair", seen.fewest < self.maximum)
 
-    def _ratio(self, base: NDArray[np.float64], other: NDArray[np.float64], seen: Seen) -> Ratio:
+    def _ratio(self, base: NDArray[np.float64], other: NDArray[np.float64], seen: SamplesSoFar) -> Ratio:
         machines, confidence, factor = seen.machines[0], self.confidence, self.factor
         if is_repeated(machines):
             return ratio_over_machines(
@@ -230,7 +230,12 @@ class RatioPrecision:
 
 
 def _judge(
-    rule: MeanPrecision | RatioPrecision, seen: Seen, width: float, of_what: str, word: str, can_go_on: bool
+    rule: MeanPrecision | RatioPrecision,
+    seen: SamplesSoFar,
+    width: float,
+    of_what: str,
+    word: str,
+    can_go_on: bool,
 ) -> Decision:
     """The decision on the widest relative half width, once the minimum is reached."""
     several = seen.sessions > 1 and word == "trial"

@@ -54,7 +54,7 @@ class OtherLevel:
     """The first and the last trials of a series that do not belong with most of it."""
 
     first: int
-    """How many trials at the beginning; rerun with that many set aside."""
+    """How many trials at the beginning; rerun with that many excluded."""
     last: int
     """How many trials at the end."""
     shift: float

@@ -12,16 +12,18 @@ from typing import Any
 import numpy as np
 
 from etude.errors import InputError, UsageError
+from etude.results.columns_series import series_of_columns
 from etude.results.model import Measurement
 from etude.results.reader import load_results
 from etude.results.readers import read_table
 from etude.results.results import Results
 from etude.results.series import Series
-from etude.results.series_of import series_of_results, series_of_table
-from etude.results.stretches import stretches
+from etude.results.series_of import series_of_table
+from etude.results.session_groups import stretches
+from etude.results.trials import trials_of_results
+from etude.store.column_encoding import clean, key, pack, run_length_encode
 from etude.store.entry import Machine
 from etude.store.machine import machine_of, of_facts
-from etude.store.packed import clean, key, pack, runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +92,13 @@ def read_content(path: str, machine: str | None = None) -> Content:
 
 def _joined(results: Results) -> tuple[Series, ...]:
     """The tests, with what belongs together across restarts."""
-    parts = stretches(results.experiment["sittings"])
+    parts, names = stretches(results.experiment["sittings"]), results.names()
     return tuple(
         replace(each, stretches=np.array([parts.get(int(n), int(n)) for n in each.sittings], dtype=np.int64))
         if each.sittings is not None
         else each
-        for each in series_of_results(results)
+        for each in series_of_columns(trials_of_results(results).columns)
+        if each.test in names
     )
 
 
@@ -113,13 +116,13 @@ def _within(results: Results) -> str:
 
 
 _Place = tuple[int, str]
-"""A sitting, and a host of it."""
+"""A session, and a host of it."""
 _Trial = tuple[str, int, int]
-"""A test, and the number of one of its trials in a sitting."""
+"""A test, and the number of one of its trials in a session."""
 
 
 def _machines(results: Results) -> dict[_Place, Machine]:
-    """Of each sitting the machine at which Étude sat, and the other hosts that a script had."""
+    """Of each session the machine at which Étude sat, and the other hosts that a script had."""
     first = (results.experiment.get("machine") or {}).get("before")
     found: dict[_Place, Machine] = {}
     for sitting in results.experiment["sittings"]:
@@ -227,7 +230,7 @@ def _written(path: str) -> datetime:
 
 
 def _origin(experiment: Mapping[str, Any]) -> str:
-    """Of which experiment it is: what was asked for at first, and where and when its first sitting began."""
+    """Of which experiment it is: what was asked for at first, and where and when its first session began."""
     first = experiment["sittings"][0] if experiment["sittings"] else {}
     asked = experiment.get("began_as") or experiment
     told = (asked.get(name) for name in ("name", "digest"))
@@ -238,5 +241,5 @@ def _digest(trials: int, points: Sequence[Point]) -> str:
     numbers = hashlib.sha256(str(trials).encode())
     for point in points:
         words = (point.test, point.metric, point.unit, point.kind, point.machine.name, point.machine.digest)
-        numbers.update(key(*words, runs(point.sittings)).encode() + pack(point.values))
+        numbers.update(key(*words, run_length_encode(point.sittings)).encode() + pack(point.values))
     return numbers.hexdigest()

@@ -13,12 +13,12 @@ from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import DBAPIError
 
 from etude.errors import InputError
-from etude.store import adding, asking, marking
+from etude.store import insert, marks, queries
+from etude.store.column_encoding import Damaged, rows_of
 from etude.store.content import Content, read_content
 from etude.store.entry import Added, Entry, Machine, Mark, Result, Selector
-from etude.store.failures import repeated
-from etude.store.packed import Damaged, rows_of
-from etude.store.place import WAIT_S, WRITING, engine_of, is_missing, shown, url_of
+from etude.store.failures import with_retries
+from etude.store.place import WAIT_S, WRITING, engine_of, is_missing, place_text, url_of
 from etude.store.schema import METADATA, REVISION, VERSION_TABLE
 
 _LOCK = 0x45747564
@@ -116,7 +116,7 @@ class Store:
         self._engine = engine_of(self._url, wait_s)
         self._pause = pause
         self._known = False
-        self.where = shown(self._url)
+        self.where = place_text(self._url)
         """For messages: the path, or the URL without its password."""
 
     def add(
@@ -138,26 +138,26 @@ class Store:
             UsageError: `machine` is needed, or does not fit.
         """
         content = read_content(os.fspath(directory), machine)
-        return self.put(content, adding.Origin(commit, committed, branch, tuple(tags)))
+        return self.put(content, insert.Origin(commit, committed, branch, tuple(tags)))
 
-    def put(self, content: Content, origin: adding.Origin) -> Added:
+    def put(self, content: Content, origin: insert.Origin) -> Added:
         """Add what was read already."""
         nothing = f"nothing of {content.source} was added"
-        return self._write(lambda connection: adding.put(connection, content, origin), nothing)
+        return self._write(lambda connection: insert.put(connection, content, origin), nothing)
 
     def forget(self, result: int) -> None:
         """Take a result out, with all its entries. Raises InputError where there is none of that number."""
-        self._write(lambda connection: adding.forget(connection, result), "nothing was taken out")
+        self._write(lambda connection: insert.forget(connection, result), "nothing was taken out")
 
     def mark(self, test: str, metric: str | None, commit: str, why: str) -> Mark:
         """Remember that from this commit on the test is expected to be another (metric None: in all its metrics)."""
         return self._write(
-            lambda connection: marking.mark(connection, test, metric, commit, why), "nothing was marked"
+            lambda connection: marks.mark(connection, test, metric, commit, why), "nothing was marked"
         )
 
     def remember(self, name: str, text: str) -> None:
         """Keep a text by a name of at most 200 characters, in place of what was there."""
-        self._write(lambda connection: marking.remember(connection, name, text), "nothing was kept")
+        self._write(lambda connection: marks.remember(connection, name, text), "nothing was kept")
 
     def history(
         self,
@@ -176,39 +176,39 @@ class Store:
         Raises InputError where there is no such test or metric.
         """
         chosen = Selector(test, metric, None, None, None, branch, machine, since, until)
-        return self._read(lambda connection: asking.history(connection, self.where, chosen))
+        return self._read(lambda connection: queries.history(connection, self.where, chosen))
 
     def entries(self, selector: Selector | None = None) -> tuple[Entry, ...]:
         """All that the selector means, ordered as a history."""
-        return self._read(lambda connection: asking.entries(connection, selector or Selector()))
+        return self._read(lambda connection: queries.entries(connection, selector or Selector()))
 
     def tests(self) -> tuple[str, ...]:
         """The names of all tests, sorted."""
-        return self._read(asking.tests)
+        return self._read(queries.tests)
 
     def metrics(self, test: str) -> tuple[str, ...]:
         """The names of the metrics of a test, sorted; none for a test that is not there."""
-        return self._read(lambda connection: asking.metrics(connection, test))
+        return self._read(lambda connection: queries.metrics(connection, test))
 
     def machines(self) -> tuple[Machine, ...]:
         """All machines, by name."""
-        return self._read(asking.machines)
+        return self._read(queries.machines)
 
     def results(self) -> tuple[Result, ...]:
         """All results, by number."""
-        return self._read(asking.results)
+        return self._read(queries.results)
 
     def marks(self) -> tuple[Mark, ...]:
         """All marks, in the order in which they were made."""
-        return self._read(marking.marks)
+        return self._read(marks.marks)
 
     def remembered(self, name: str) -> str | None:
         """The text that was kept by this name."""
-        return self._read(lambda connection: marking.remembered(connection, name))
+        return self._read(lambda connection: marks.recall(connection, name))
 
     def check(self) -> tuple[str, ...]:
         """What is wrong with what is stored, a line each; normally nothing."""
-        return self._read(asking.check)
+        return self._read(queries.check)
 
     def close(self) -> None:
         """Close all connections."""
@@ -232,7 +232,7 @@ class Store:
             self._known = True
             return found
 
-        return repeated(attempt, self.where, nothing, self._pause)
+        return with_retries(attempt, self.where, nothing, self._pause)
 
     def _read(self, ask: Callable[[Connection], Found]) -> Found:
         def attempt() -> Found:
@@ -241,7 +241,7 @@ class Store:
             with self._engine.connect() as connection, rows_of("a table"):
                 return ask(connection)
 
-        return repeated(attempt, self.where, "nothing was read", self._pause)
+        return with_retries(attempt, self.where, "nothing was read", self._pause)
 
     def _look(self) -> None:
         """See that there is a store that can be read, and bring older tables up to date."""

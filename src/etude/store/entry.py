@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+SHORT = 10
+"""Characters of a commit that are shown."""
+
 
 @dataclass(frozen=True, slots=True)
 class Machine:
@@ -43,10 +46,20 @@ class Entry:
     source: str = ""
     """The directory that was added."""
     sittings: tuple[int, ...] = ()
-    """In which sitting each value was measured; sittings between which the experiment itself restarted the machine
+    """In which session each value was measured; sessions between which the experiment itself restarted the machine
     have one number. Empty where that is not known: then it was one."""
     command: str | None = None
     """The measured command on one line, of the first trial; None where it is not known."""
+
+    @property
+    def day(self) -> str:
+        """Of the commit, or where none is known of the measurement, UTC: `2026-04-11`."""
+        return (self.committed or self.measured).strftime("%Y-%m-%d")
+
+    def __str__(self) -> str:
+        """`2026-04-11 (commit 0064ab, v1.2)`."""
+        known = f"commit {self.commit[:SHORT]}" if self.commit else f"result {self.result}"
+        return f"{self.day} ({', '.join([known, *self.tags])})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlch
 
 from etude.errors import InputError, MachineRefuses
 from etude.osutil.files import lock_holder, named_process
-from etude.store.packed import Damaged
+from etude.store.column_encoding import Damaged
 
 PAUSES_S = (0.1, 0.5, 1.0, 2.0, 4.0)
 """Before each further try. A database that is restarted is back within this time, as a rule."""
@@ -26,7 +26,7 @@ _LASTING = re.compile(r"authentication failed|does not exist|permission denied|n
 Found = TypeVar("Found")
 
 
-def repeated(
+def with_retries(
     attempt: Callable[[], Found], where: str, nothing: str, pause: Callable[[float], None] = time.sleep
 ) -> Found:
     """What an attempt, a whole transaction, returns; made again where the database was away or another was first.
@@ -40,8 +40,8 @@ def repeated(
         try:
             return attempt()
         except SQLAlchemyError as error:
-            if pause_s is None or not passes(error):
-                raise told(error, where, nothing) from None
+            if pause_s is None or not is_transient(error):
+                raise error_of(error, where, nothing) from None
             pause(pause_s)
         except Damaged as damage:
             advice = "etude store check names all that is, etude store forget takes a result out"
@@ -49,7 +49,7 @@ def repeated(
     raise AssertionError("the last try returns or raises")
 
 
-def passes(error: SQLAlchemyError) -> bool:
+def is_transient(error: SQLAlchemyError) -> bool:
     """Whether another try may do."""
     if not isinstance(error, DBAPIError):
         return False
@@ -62,7 +62,7 @@ def passes(error: SQLAlchemyError) -> bool:
     return state in _AGAIN
 
 
-def told(error: SQLAlchemyError, where: str, nothing: str) -> InputError | MachineRefuses:
+def error_of(error: SQLAlchemyError, where: str, nothing: str) -> InputError | MachineRefuses:
     """The error in one line."""
     said = " ".join(str(getattr(error, "orig", None) or error).split())
     if "is not a database" in said or "malformed" in said or "Could not decode" in said or "too big" in said:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from etude.store.column_encoding import clean, key
 from etude.store.entry import Machine
-from etude.store.packed import clean, key
 
 _GIB = 2**30
 

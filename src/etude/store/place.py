@@ -47,7 +47,7 @@ def _unsaid(text: str) -> str:
     return repr(text.split("://")[0] + "://…")
 
 
-def shown(url: URL) -> str:
+def place_text(url: URL) -> str:
     """For people: a path, or a URL without its password."""
     if url.drivername == "sqlite":
         return str(url.database)

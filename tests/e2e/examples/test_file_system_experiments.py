@@ -10,9 +10,9 @@ from statistics import fmean
 
 import pytest
 
+from etude.analysis.load_subject import read_subject
+from etude.analysis.verdict import Verdict, verdict
 from etude.cli.main import main
-from etude.report.reading import read_subject
-from etude.report.verdict import Verdict, verdict
 from support.places import EXAMPLES
 
 pytestmark = pytest.mark.needs_root

@@ -6,8 +6,8 @@ import subprocess
 
 import pytest
 
-from etude.workbench.harnesses.spec import read_harness
-from etude.workbench.surfaces.spec import read_spec
+from etude.peak.harnesses.spec import read_harness
+from etude.surface.spec import read_spec
 from support.places import EXAMPLES
 
 pytestmark = pytest.mark.beside

@@ -18,12 +18,12 @@ from typing import Any
 import pytest
 
 from etude.errors import MachineRefuses
+from etude.peak.goal import Criterion
+from etude.peak.harnesses.known_server import KnownServer
+from etude.peak.task import TrialRequest
+from etude.peak.window import Window, joined_windows
 from etude.program import engine_path
 from etude.results.histograms import decode
-from etude.workbench.goal import Criterion
-from etude.workbench.harnesses.known import KnownServer
-from etude.workbench.task import Offer
-from etude.workbench.window import Window, together
 
 Document = dict[str, Any]
 
@@ -98,8 +98,8 @@ def test_constant_arrivals_are_as_many_as_the_rate_says() -> None:
 
 def test_constant_services_without_a_queue_take_their_time_and_little_more() -> None:
     with KnownServer(200, "constant", 0.020, seed=1, warm_up_s=0.0) as bench:
-        trial = bench.run(Offer(200.0, 1.0, ""), lambda _: False)
-    assert together(trial.windows).completed == together(trial.windows).offered > 100
+        trial = bench.run(TrialRequest(200.0, 1.0, ""), lambda _: False)
+    assert joined_windows(trial.windows).completed == joined_windows(trial.windows).offered > 100
     latency = trial.windows[0].latency
     assert latency is not None
     assert latency.values.min() >= 20_000_000
@@ -110,9 +110,9 @@ def test_constant_services_without_a_queue_take_their_time_and_little_more() -> 
 def test_the_mean_response_is_that_of_the_formula() -> None:
     with KnownServer(4, "exponential", 0.010, seed=11, window_s=0.5) as bench:
         rate = 240.0
-        trial = bench.run(Offer(rate, 3.0, ""), lambda _: False)
+        trial = bench.run(TrialRequest(rate, 3.0, ""), lambda _: False)
         overhead_s = bench.overhead_s
-        whole = together(trial.windows)
+        whole = joined_windows(trial.windows)
         expected_s = bench.queue.mean_response_s(rate).value
     assert (trial.ended, trial.limited, len(trial.windows)) == ("whole", None, 6)
     assert whole.completed == whole.offered
@@ -131,31 +131,31 @@ def test_a_trial_ends_when_its_windows_are_enough() -> None:
         return len(windows) == 2
 
     with KnownServer(4, "exponential", 0.010, warm_up_s=0.0, window_s=0.5) as bench:
-        trial = bench.run(Offer(100.0, 60.0, ""), enough)
+        trial = bench.run(TrialRequest(100.0, 60.0, ""), enough)
     assert asked == [1, 2]
     assert trial.ended == "early"
     assert 1.0 <= trial.ran_s < 30
     assert len(trial.windows) in (2, 3)
-    whole = together(trial.windows)
+    whole = joined_windows(trial.windows)
     assert whole.offered == whole.completed
 
 
 def test_after_an_overload_the_server_is_idle_again() -> None:
     with KnownServer(2, "constant", 0.010, warm_up_s=0.0, window_s=0.5, drain_s=0.1) as bench:
-        trial = bench.run(Offer(600.0, 1.0, ""), lambda _: False)
+        trial = bench.run(TrialRequest(600.0, 1.0, ""), lambda _: False)
         state = bench.state()
         assert "requests given up" in trial.note
         # The same server, of the same port, serves the next trial as if nothing had been.
-        again = bench.run(Offer(20.0, 1.0, ""), lambda _: False)
+        again = bench.run(TrialRequest(20.0, 1.0, ""), lambda _: False)
     assert (state["waiting"], state["busy"]) == (0, 0)
-    assert together(again.windows).mean_s == pytest.approx(0.0105, abs=0.008)
+    assert joined_windows(again.windows).mean_s == pytest.approx(0.0105, abs=0.008)
 
 
 def test_a_server_is_the_limit_where_as_many_are_outstanding_as_may_be() -> None:
     with KnownServer(1, "constant", 0.050, warm_up_s=0.0, outstanding=5, drain_s=0.0) as bench:
-        trial = bench.run(Offer(200.0, 1.0, ""), lambda _: False)
+        trial = bench.run(TrialRequest(200.0, 1.0, ""), lambda _: False)
     assert trial.limited == "server"
-    assert together(trial.windows).completed < 30 < together(trial.windows).offered
+    assert joined_windows(trial.windows).completed < 30 < joined_windows(trial.windows).offered
 
 
 def test_a_server_that_dies_under_load_is_part_of_the_trial() -> None:
@@ -167,11 +167,11 @@ def test_a_server_that_dies_under_load_is_part_of_the_trial() -> None:
             bench._server.wait()
             return len(windows) == 3
 
-        trial = bench.run(Offer(50.0, 5.0, ""), killing)
+        trial = bench.run(TrialRequest(50.0, 5.0, ""), killing)
         assert trial.ended == "died"
-        assert together(trial.windows).failed > 0
+        assert joined_windows(trial.windows).failed > 0
         # The next trial has a server again.
-        assert bench.run(Offer(50.0, 0.4, ""), lambda _: False).ended == "whole"
+        assert bench.run(TrialRequest(50.0, 0.4, ""), lambda _: False).ended == "whole"
 
 
 def test_a_full_queue_answers_503_and_state_says_so() -> None:

@@ -25,7 +25,7 @@ EXEC sh -c 'echo >> begun; test $APEPOCH != 2 || while test -e wait; do sleep 0.
 DONE
 """
 REGISTER = (
-    "from etude.testbed.boot.record import register; register(['run', 'r/state.json'], 'r/state.json', 'r')"
+    "from etude.machine.boot.record import register; register(['run', 'r/state.json'], 'r/state.json', 'r')"
 )
 
 

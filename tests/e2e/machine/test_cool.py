@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
+from etude.machine.cool import remounts
+from etude.machine.cool.dataset import OWN_BYTES
 from etude.results.reader import load_results
-from etude.testbed.cool import remounts
-from etude.testbed.cool.dataset import OWN_BYTES
 
 pytestmark = [pytest.mark.needs_root, pytest.mark.serial]
 ETUDE = [sys.executable, "-m", "etude.cli.main"]
@@ -163,7 +163,7 @@ def test_a_remount_that_cannot_be_done_fails_the_trial_in_one_line(mounted: Path
 
 KILLED = """
 import os, subprocess, sys
-from etude.testbed.cool import steps
+from etude.machine.cool import steps
 
 def unmount_and_die(*words, **_):
     subprocess.run(["umount", sys.argv[1]], check=True)

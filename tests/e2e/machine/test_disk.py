@@ -19,8 +19,7 @@ from typing import Any
 import pytest
 
 from etude.program import engine_path
-from etude.results.blocks import read_blocks
-from etude.results.disk import members_of
+from etude.results.blocks import members_of, read_blocks
 from etude.results.reader import load_results, read_experiment
 from support.places import ROOT
 

@@ -18,10 +18,10 @@ from pathlib import Path
 
 import pytest
 
+from etude.cluster.pool.engine_only_pool import _HOLD as HOLD
+from etude.cluster.pool.engine_only_pool import PREFIX
 from etude.experiment.plan import _digest
 from etude.iolab import lab as lab_module
-from etude.workbench.pool.copied import _HOLD as HOLD
-from etude.workbench.pool.copied import PREFIX
 from support.real import ETUDE, one_line
 
 pytestmark = [pytest.mark.serial, pytest.mark.needs_root]
@@ -340,7 +340,7 @@ UNDO = {"version": 1, "steps": [{"undo": "run", "command": "SPY", "directory": "
 def test_undoing_of_hers_is_not_done(place: Place, how: str) -> None:
     """She writes to root's directory, which lets her; then to a directory of her own."""
     from etude.errors import EtudeError
-    from etude.testbed.resources.resource import undo_left
+    from etude.machine.resources.resource import undo_left
 
     (place.eves / "h").write_text(json.dumps(UNDO).replace("SPY", str(place.eves / "spy")))
     os.chown(place.eves / "h", EVE, EVE)
@@ -397,7 +397,7 @@ def test_tools_are_not_looked_for_where_she_may_put_them(place: Place) -> None:
 )
 def test_nothing_is_imported_at_boot_where_she_may_put_it(place: Place, path: str) -> None:
     from etude.errors import InputError
-    from etude.testbed.boot import unit
+    from etude.machine.boot import unit
 
     top = place.roots / "machine"
     (top / "sbin").mkdir(parents=True)
@@ -424,8 +424,8 @@ def test_files_are_not_prepared_where_a_link_of_hers_leads(place: Place) -> None
 
 def test_a_file_system_is_not_mounted_anew_where_she_could_put_a_link(place: Place) -> None:
     from etude.errors import InputError
+    from etude.machine.cool.steps import check_anew
     from etude.osutil.mounts import Mount
-    from etude.testbed.cool.steps import check_anew
 
     target = place.eves / "mnt"
     known = {each.name: "" for each in fields(Mount)} | {
@@ -451,7 +451,7 @@ def test_a_node_is_held_by_no_directory_of_hers(place: Place) -> None:
 )
 def test_the_lock_of_the_machine_is_not_hers(place: Place, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the users' lock, whatever stands at its name; root's own stands in a directory of root's."""
-    from etude.workbench.pool import local
+    from etude.cluster.pool import local
 
     monkeypatch.setattr(local, "USERS_LOCK", place.shared / "l")
     monkeypatch.setattr(local, "ROOTS_LOCK", place.roots / "l")

@@ -17,13 +17,13 @@ from typing import Any
 
 import pytest
 
+from etude.machine.resources.cgroups import Place, make_group
+from etude.machine.resources.ledger import held_entries
+from etude.machine.resources.resource import Resource, Setting, limited, undo_left
+from etude.machine.resources.table import resource_of
+from etude.machine.resources.tools import wait_until
+from etude.machine.resources.undo_steps import detach_loop, loops_of
 from etude.osutil.mounts import mounts
-from etude.testbed.resources.cgroups import Place, made
-from etude.testbed.resources.ledger import held
-from etude.testbed.resources.resource import Resource, Setting, limited, undo_left
-from etude.testbed.resources.table import resource_of
-from etude.testbed.resources.tools import within
-from etude.testbed.resources.undoing import detach_loop, loops_of
 
 pytestmark = [pytest.mark.serial, pytest.mark.needs_root]
 needs_btrfs = pytest.mark.needs_program("mkfs.btrfs", package="btrfs-progs")
@@ -151,7 +151,7 @@ def test_a_volume_goes_though_a_command_still_uses_it(tmp_path: Path) -> None:
                 setting.values["volume"],
             ]
         )
-        assert within(20.0, (Path(setting.values["volume"]) / "there").exists)
+        assert wait_until(20.0, (Path(setting.values["volume"]) / "there").exists)
     assert inside.wait(10) == -signal.SIGKILL
 
 
@@ -268,11 +268,11 @@ def test_a_discipline_of_somebody_else_is_left_alone(namespace: str) -> None:
 HOLDER = """
 import sys, time
 from pathlib import Path
-from etude.testbed.resources.cgroups import Place, made
-from etude.testbed.resources.ledger import held
+from etude.machine.resources.cgroups import Place, made
+from etude.machine.resources.ledger import held
 from etude.osutil.mounts import mounts
-from etude.testbed.resources.resource import limited
-from etude.testbed.resources.table import resource_of
+from etude.machine.resources.resource import limited
+from etude.machine.resources.table import resource_of
 import json, subprocess
 tables, levels = json.loads(sys.argv[1])
 with limited({name: resource_of(table, "x") for name, table in tables.items()}, levels, Path(sys.argv[2])) as setting:
@@ -365,14 +365,14 @@ def test_version_2_gives_a_controller_and_takes_it_back(tmp_path: Path) -> None:
     name = next((each for each in names if each not in given), None)
     if top is None or name is None:
         pytest.skip("cgroup v2 has no controller here that its children lack")
-    with held(tmp_path) as ledger:
+    with held_entries(tmp_path) as ledger:
         try:
-            group = made(Place(2, top, (top,)), name, ledger)
+            group = make_group(Place(2, top, (top,)), name, ledger)
             inside = subprocess.Popen([*Setting((str(group),)).prefix, "sleep", "60"])
             (group / "below").mkdir()
             assert name in (top / "cgroup.subtree_control").read_text().split()
             assert name in (group / "cgroup.controllers").read_text().split()
-            assert within(20.0, lambda: str(inside.pid) in (group / "cgroup.procs").read_text().split())
+            assert wait_until(20.0, lambda: str(inside.pid) in (group / "cgroup.procs").read_text().split())
         finally:
             ledger.undo()
     assert inside.wait(10) == -signal.SIGKILL

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from etude.machine.quiet.table import BY_NAME
+from etude.peak.harnesses.spec import read_harness
 from etude.program import engine_path
-from etude.testbed.quiet.table import BY_NAME
-from etude.workbench.harnesses.spec import read_harness
 from support.places import ROOT
 
 pytestmark = pytest.mark.beside

@@ -147,7 +147,7 @@ def beside_a_burst(tmp_path: Path, measure: Callable[[Path], object]) -> Path:
 
 @pytest.mark.serial
 def test_an_outlier_that_a_foreign_burst_made_is_explained(tmp_path: Path, loops_a_second: int) -> None:
-    """The first run of a command is set aside: the hit is the next trial but one of its number."""
+    """The first run of a command is excluded: the hit is the next trial but one of its number."""
     command = f"{sys.executable} trial.py . {loops_a_second} {HIT + 1}"
     words = ("bench", "-o", "r", "--trials", str(TRIALS), "--monitor-top", "20", "-n", "work", command)
     found = beside_a_burst(tmp_path, lambda here: etude(*words, cwd=here))

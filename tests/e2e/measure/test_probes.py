@@ -18,8 +18,8 @@ import pytest
 from etude.engine import Engine, Launch, Worker
 from etude.probes.executables import find_executables
 from etude.probes.probe import Context, Probe
-from etude.probes.probing import Probing
 from etude.probes.registry import find_probe
+from etude.probes.run_probes import RunProbes
 
 PYTHON = os.path.realpath(sys.executable)
 AT_LEAST_S = 2.0
@@ -105,10 +105,10 @@ class Bench:
         arguments = (str(AT_LEAST_S), str(self.directory / report), self.program("etu-child"))
         return Worker((self.program("etu-measured"), "-ISc", MEASURED, *arguments))
 
-    def around(self, *probes: Probe) -> Probing:
-        return Probing(probes)
+    def around(self, *probes: Probe) -> RunProbes:
+        return RunProbes(probes)
 
-    def end(self, probing: Probing) -> tuple[dict[str, Any], dict[str, list[str]], list[str]]:
+    def end(self, probing: RunProbes) -> tuple[dict[str, Any], dict[str, list[str]], list[str]]:
         metrics, blocks, notes = probing.end(Context(engine_pid=self.engine.pid))
         return dict(metrics), {block.name: list(block.lines) for block in blocks}, notes
 
@@ -191,7 +191,7 @@ AS_NOBODY = """
 import json, os, sys, time
 from etude.probes.others import Others
 from etude.probes.probe import Context
-from etude.probes.probing import Probing
+from etude.probes.run_probes import Probing
 os.setgroups([]); os.setgid(65534); os.setuid(65534)
 burner = int(sys.argv[1])
 clock = lambda: time.clock_gettime((~burner << 3) | 2)

@@ -10,7 +10,7 @@ from support.places import BENCH
 
 pytestmark = pytest.mark.beside
 
-pytest.importorskip("etude.workbench.policies.posterior")
+pytest.importorskip("etude.peak.policies.posterior")
 
 BENCH = BENCH / "workbench" / "peak.py"
 

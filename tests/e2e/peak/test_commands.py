@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from etude.errors import CommandFailed
-from etude.workbench.bench import Enough
-from etude.workbench.harnesses.spec import read_harness
-from etude.workbench.task import Offer, Trial
-from etude.workbench.window import Window
+from etude.peak.bench import Enough
+from etude.peak.harnesses.spec import read_harness
+from etude.peak.task import Trial, TrialRequest
+from etude.peak.window import Window
 from support.real import processes_with
 
 pytestmark = [pytest.mark.quick, pytest.mark.beside]
@@ -43,7 +43,7 @@ def trials(
     path: Path, tmp_path: Path, count: int = 1, enough: Enough = never, load: float = 100.0
 ) -> list[Trial]:
     with read_harness(path).bench({}, tmp_path / "place") as bench:
-        found = [bench.run(Offer(load, 1.0, "test"), enough) for _ in range(count)]
+        found = [bench.run(TrialRequest(load, 1.0, "test"), enough) for _ in range(count)]
     assert not processes_with(str(tmp_path)), "nothing is left running"
     return found
 
@@ -223,8 +223,8 @@ def test_a_system_that_dies_under_load_is_started_anew_for_the_next(tmp_path: Pa
         f'load = "{GOOD}; test {{load}} -lt 500 || {{ kill -9 $(cat pid); sleep 0.1; {noticed}; }}"',
     )
     with read_harness(path).bench({}, tmp_path / "place") as bench:
-        died = bench.run(Offer(600, 1.0, ""), never)
-        after = bench.run(Offer(100, 1.0, ""), never)
+        died = bench.run(TrialRequest(600, 1.0, ""), never)
+        after = bench.run(TrialRequest(100, 1.0, ""), never)
     assert died.ended == "died"
     assert died.limited is None
     assert after.ended == "whole"
@@ -249,7 +249,7 @@ def test_a_failed_load_command_is_quoted_in_full(tmp_path: Path) -> None:
 def test_a_system_that_loses_processes_to_the_oom_killer_did_not_sustain_the_load(tmp_path: Path) -> None:
     path = toml(tmp_path, f'load = "echo oom_kill 2 > {{here}}/memory.events; {GOOD}; : {{load}}"')
     with read_harness(path).bench({}, tmp_path / "place", (), [str(tmp_path)]) as bench:
-        first, second = (bench.run(Offer(100, 1.0, ""), never) for _ in range(2))
+        first, second = (bench.run(TrialRequest(100, 1.0, ""), never) for _ in range(2))
     assert (first.ended, second.ended) == ("died", "whole")
     assert "OOM killer" in first.note
 
@@ -292,7 +292,7 @@ def test_what_is_started_by_the_tool_itself_is_no_orphan(tmp_path: Path) -> None
     try:
         with read_harness(path).bench({}, tmp_path / "place") as bench:
             beside = subprocess.Popen(["sleep", "1000"])
-            bench.run(Offer(100.0, 1.0, "test"), never)
+            bench.run(TrialRequest(100.0, 1.0, "test"), never)
         assert (before.poll(), beside.poll()) == (None, None)
     finally:
         for own in (before, beside):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from etude.workbench.kept import Kept
+from etude.peak.search_store import SearchStore
 from support.places import DOCS
 
 pytestmark = pytest.mark.beside
@@ -43,7 +43,7 @@ def printed(command: str, directory: Path) -> str:
 
 def test_the_policy_finds_a_peak(tmp_path: Path) -> None:
     said = printed(COMMANDS[0], tmp_path)
-    kept = Kept(tmp_path / "thirds")
+    kept = SearchStore(tmp_path / "thirds")
     assert "Peak rate: " in said.partition("\n")[0]
     assert kept.answer is not None
     assert kept.answer.rate == pytest.approx(700, abs=70)
@@ -52,7 +52,7 @@ def test_the_policy_finds_a_peak(tmp_path: Path) -> None:
 
 def test_the_harness_is_measured(tmp_path: Path) -> None:
     printed(COMMANDS[1], tmp_path)
-    trials = Kept(tmp_path / "sleepers").trials()
+    trials = SearchStore(tmp_path / "sleepers").trials()
     assert len(trials) >= 2
     first = trials[0]
     assert first.load == 20

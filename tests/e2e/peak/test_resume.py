@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from etude.workbench.kept import Kept
-from etude.workbench.task import Trial
+from etude.peak.search_store import SearchStore
+from etude.peak.task import Trial
 from support.real import ETUDE, etude, one_line
 
 pytestmark = pytest.mark.beside
@@ -23,7 +23,7 @@ SPEED = "8000"
 """Of simulated time: a trial takes some 40 ms, so that most kills are within the search."""
 MOST_KILLS = 60
 MOST_TRIALS = 4
-"""Of a sitting, before it is killed within its next two; however busy the machine is, the search gets on."""
+"""Of a session, before it is killed within its next two; however busy the machine is, the search gets on."""
 
 
 def arguments(policy: str, directory: Path, seed: int) -> list[str]:
@@ -53,7 +53,7 @@ def without_place(text: str) -> dict[str, Any]:
 def killed_until_it_ends(
     words: list[str], directory: Path, generator: random.Random
 ) -> tuple[str, int, list[int]]:
-    """Standard output of the sitting that came to its end, how many were killed, and trials on disk after each."""
+    """Standard output of the session that came to its end, how many were killed, and trials on disk after each."""
     on_disk = []
     for kills in range(MOST_KILLS):
         process = subprocess.Popen(
@@ -85,13 +85,13 @@ def sittings(directory: Path) -> int:
 
 
 def trials(directory: Path) -> list[Trial]:
-    return Kept(directory).trials() if (directory / "experiment.json").exists() else []
+    return SearchStore(directory).trials() if (directory / "experiment.json").exists() else []
 
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_the_same_decisions_follow_after_any_kill(policy: str, tmp_path: Path) -> None:
     if policy == "posterior":
-        pytest.importorskip("etude.workbench.policies.posterior")
+        pytest.importorskip("etude.peak.policies.posterior")
     generator = random.Random(policy)
     seed = POLICIES.index(policy)
     undisturbed = etude(*arguments(policy, tmp_path / "once", seed), cwd=tmp_path, check=None)

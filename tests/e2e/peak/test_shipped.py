@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from etude.workbench.kept import Kept
+from etude.peak.search_store import SearchStore
 from support.places import EXAMPLES
 from support.real import etude, processes_with
 
@@ -100,6 +100,6 @@ def test_the_harness_brackets_a_rate(
     readings = [trial["reading"] for trial in found["trials"]]
     assert min(readings) <= 1 < max(readings)
     assert not OF_THE_READER & {finding["kind"] for finding in found["findings"]}, found["findings"]
-    windows = [trial.windows for trial in Kept(tmp_path / "r").trials()]
+    windows = [trial.windows for trial in SearchStore(tmp_path / "r").trials()]
     assert max(map(len, windows)) > 1
     assert any(window.completed and window.mean_s for each in windows for window in each)

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from etude.workbench.bench import Bench, Enough
-from etude.workbench.harnesses.spec import parse_harness, read_harness
-from etude.workbench.readings import reading
-from etude.workbench.task import Offer, Trial
-from etude.workbench.window import Window, together
+from etude.peak.bench import Bench, Enough
+from etude.peak.harnesses.spec import parse_harness, read_harness
+from etude.peak.slo_ratio import slo_ratio_of
+from etude.peak.task import Trial, TrialRequest
+from etude.peak.window import Window, joined_windows
 from support.places import EXAMPLES
 from support.real import processes_with
 
@@ -61,10 +61,10 @@ def trials(
     harness = read_harness(EXAMPLES / "peak" / f"{name}.toml")
     place = tmp_path / "place"
     with harness.bench(factors or {}, place) as bench:
-        found = [bench.run(Offer(load, 2.0, "test"), enough) for load in loads]
+        found = [bench.run(TrialRequest(load, 2.0, "test"), enough) for load in loads]
     assert not processes_with(str(place)), "nothing is left running"
     for trial in found:
-        print(trial.load, trial.ended, trial.limited, reading(harness.task.goal, trial), trial.note)
+        print(trial.load, trial.ended, trial.limited, slo_ratio_of(harness.task.goal, trial), trial.note)
     return found
 
 
@@ -83,21 +83,21 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 def test_pgbench_tells_windows_while_it_runs_and_latencies_from_when_they_were_due(
     postgres: Bench,
 ) -> None:
-    low, high = (postgres.run(Offer(load, 2.0, "test"), never) for load in (100, 800))
+    low, high = (postgres.run(TrialRequest(load, 2.0, "test"), never) for load in (100, 800))
     assert low.ended == "whole"
     assert len(low.windows) >= 2
-    assert (together(low.windows).mean_s or 0.0) >= 0.02
-    assert (together(low.windows).percentile_s(50) or 0.0) >= 0.0195
+    assert (joined_windows(low.windows).mean_s or 0.0) >= 0.02
+    assert (joined_windows(low.windows).percentile_s(50) or 0.0) >= 0.0195
     assert low.limited is None
     assert high.limited == "server", high.note
-    assert (together(high.windows).mean_s or 0.0) > 0.1
+    assert (joined_windows(high.windows).mean_s or 0.0) > 0.1
     assert sum(w.completed for w in high.windows) < 0.8 * sum(w.offered for w in high.windows)
 
 
 @pytest.mark.needs_program("pgbench", package="postgresql")
 @pytest.mark.skipif(not POSTGRES, reason="no program postgres: install the Debian package postgresql")
 def test_pgbench_is_ended_early_by_its_windows(postgres: Bench) -> None:
-    trial = postgres.run(Offer(200, 60.0, "test"), lambda windows: True)
+    trial = postgres.run(TrialRequest(200, 60.0, "test"), lambda windows: True)
     assert trial.ended == "early"
     assert trial.ran_s < 30
 
@@ -113,10 +113,10 @@ def test_httperf_tells_one_window_with_a_histogram(tmp_path: Path) -> None:
     assert len(low.windows) == 1
     assert low.windows[0].completed == 120
     assert low.limited is None, low.note
-    assert (together(low.windows).percentile_s(50) or 1.0) < 0.04
+    assert (joined_windows(low.windows).percentile_s(50) or 1.0) < 0.04
     assert high.windows[0].completed + high.windows[0].failed == 1000
     if high.limited is None:  # else the machine did not let httperf send in time, which is said
-        assert (together(high.windows).mean_s or 0.0) > 0.1 or high.windows[0].failed > 0
+        assert (joined_windows(high.windows).mean_s or 0.0) > 0.1 or high.windows[0].failed > 0
 
 
 @pytest.mark.needs_program("fio")
@@ -138,6 +138,6 @@ def test_sysbench_tells_a_window_a_second_and_its_queue(tmp_path: Path) -> None:
     low, high = trials("sysbench", tmp_path, [10, 2000], {"primes": "100000"})
     assert len(low.windows) >= 2
     assert low.limited is None, low.note
-    assert (together(low.windows).mean_s or 0.0) > 0
+    assert (joined_windows(low.windows).mean_s or 0.0) > 0
     assert high.limited == "server", high.note
     assert shutil.which("sysbench")

@@ -7,8 +7,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from etude.workbench.pool import copied, fetch
-from etude.workbench.pool.slurm import pool as slurm_pool
+from etude.cluster.pool import engine_only_pool, staged_pool
+from etude.cluster.pool.slurm import pool as slurm_pool
 from support.places import ROOT
 from support.slurm_cluster import Cluster
 
@@ -31,8 +31,8 @@ def use(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("PATH", "SLURM_CONF"):
         monkeypatch.setenv(name, cluster.environment[name])
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
-    monkeypatch.setattr(copied, "LOOK_S", 0.1)
-    monkeypatch.setattr(fetch, "LOOK_S", 0.1)
+    monkeypatch.setattr(engine_only_pool, "LOOK_S", 0.1)
+    monkeypatch.setattr(staged_pool, "LOOK_S", 0.1)
     monkeypatch.setattr(slurm_pool, "QUEUE_S", 0.2)
 
 

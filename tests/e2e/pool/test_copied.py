@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from etude.cluster.pool.job import Job, JobEnd, Pool
+from etude.cluster.pool.spec import open_pool, read_pool
 from etude.errors import MachineRefuses
-from etude.testbed import snapshot
-from etude.testbed.remote import machine
-from etude.workbench.pool.job import Ended, Job
-from etude.workbench.pool.pool import Pool
-from etude.workbench.pool.spec import open_pool, read_pool
+from etude.machine import snapshot
+from etude.machine.remote import machine
 from support.real import called, etude, experiment, lines, one_line
 from support.slurm_cluster import Cluster, needs_slurm, wait_until
 
@@ -142,8 +141,8 @@ def job(place: Path, script: str) -> Job:
     return Job(place.name, command, place, place)
 
 
-def waited(pool: Pool) -> Ended:
-    found: list[Ended] = []
+def waited(pool: Pool) -> JobEnd:
+    found: list[JobEnd] = []
     wait_until(lambda: found.extend(pool.ended(1.0)) or found, lambda: "no job has ended")
     assert len(found) == 1
     return found[0]
@@ -158,7 +157,7 @@ def test_jobs_of_a_pool_measure_on_its_nodes_and_leave_nothing_there(
         for name in ("one", "two"):
             (tmp_path / name).mkdir()
             pool.submit(job(tmp_path / name, "true"))
-        ends: list[Ended] = []
+        ends: list[JobEnd] = []
         wait_until(lambda: ends.extend(pool.ended(1.0)) or len(ends) == 2, cluster.log)
     assert {end.how for end in ends} == {"done"}, ends
     assert {end.nodes for end in ends} == {("n1",), ("n2",)}

@@ -11,9 +11,9 @@ from typing import get_args
 
 import pytest
 
-from etude.workbench.pool.job import How
-from etude.workbench.pool.spec import KEYS
-from etude.workbench.pool.timeline import HEADER
+from etude.cluster.pool.job import How
+from etude.cluster.pool.spec import KEYS
+from etude.cluster.pool.timeline import HEADER
 from support.places import DOCS
 from support.real import called
 from support.slurm_cluster import Cluster, needs_slurm

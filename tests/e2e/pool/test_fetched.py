@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from etude.cluster.pool.job import Job, JobEnd, Pool
+from etude.cluster.pool.spec import open_pool, read_pool
 from etude.errors import MachineRefuses
-from etude.workbench.pool.job import Ended, Job
-from etude.workbench.pool.pool import Pool
-from etude.workbench.pool.spec import open_pool, read_pool
 from support.slurm_cluster import Cluster, needs_slurm, wait_until
 
 pytestmark = pytest.mark.beside
@@ -37,8 +36,8 @@ def job(place: Path, script: str) -> Job:
     return Job(place.name, ("/bin/sh", "-c", script), place, place)
 
 
-def waited(pool: Pool, cluster: Cluster) -> Ended:
-    found: list[Ended] = []
+def waited(pool: Pool, cluster: Cluster) -> JobEnd:
+    found: list[JobEnd] = []
     wait_until(lambda: found.extend(pool.ended(1.0)) or found, cluster.log)
     return found[0]
 

@@ -14,15 +14,14 @@ from pathlib import Path
 
 import pytest
 
+from etude.cluster.pool.job import ELSEWHERE, Job, JobEnd, Pool
+from etude.cluster.pool.journal import Journal
+from etude.cluster.pool.journaled_pool import JournaledPool
+from etude.cluster.pool.slurm import commands
+from etude.cluster.pool.slurm import pool as slurm_pool
+from etude.cluster.pool.spec import open_pool, read_pool
+from etude.cluster.pool.timeline import timeline
 from etude.errors import MachineRefuses
-from etude.workbench.pool.followed import FollowedPool
-from etude.workbench.pool.job import ELSEWHERE, Ended, Job
-from etude.workbench.pool.journal import Journal
-from etude.workbench.pool.pool import Pool
-from etude.workbench.pool.slurm import commands
-from etude.workbench.pool.slurm import pool as slurm_pool
-from etude.workbench.pool.spec import open_pool, read_pool
-from etude.workbench.pool.timeline import timeline
 from support.slurm_cluster import Cluster, needs_slurm, wait_until
 
 pytestmark = pytest.mark.beside
@@ -40,8 +39,8 @@ def sh(directory: Path, name: str, line: str, **changes: object) -> Job:
     return Job(name, ("sh", "-c", line), directory / name, directory, **changes)  # type: ignore[arg-type]
 
 
-def all_ends(pool: Pool, count: int) -> list[Ended]:
-    until, ends = time.monotonic() + PATIENCE_S, list[Ended]()
+def all_ends(pool: Pool, count: int) -> list[JobEnd]:
+    until, ends = time.monotonic() + PATIENCE_S, list[JobEnd]()
     while len(ends) < count:
         assert time.monotonic() < until, ends
         ends += pool.ended(1.0)
@@ -83,7 +82,7 @@ def test_each_end_that_is_slurms_doing_is_told(start: Callable[..., Cluster], tm
         partitions=("urgent Nodes=ALL PriorityTier=9 PreemptMode=OFF",),
     )
     with opened("slurm", tmp_path) as pool:
-        pools = FollowedPool(pool, Journal(tmp_path))
+        pools = JournaledPool(pool, Journal(tmp_path))
         ids = {}
         for name, node in (("late", "n1"), ("moved", "n2"), ("dark", "n3")):
             line = f"touch runs-{name}; sleep 1000"
@@ -118,9 +117,9 @@ def test_each_end_that_is_slurms_doing_is_told(start: Callable[..., Cluster], tm
     assert len(timeline(pools.journal.jobs)) == 6
 
 
-def repeated(pool: Pool, directory: Path, line: str) -> list[Ended]:
+def repeated(pool: Pool, directory: Path, line: str) -> list[JobEnd]:
     """Until it ran somewhere, each time on another node."""
-    ends: list[Ended] = []
+    ends: list[JobEnd] = []
     while not ends or ends[-1].how in ELSEWHERE:
         avoid = frozenset(node for end in ends for node in end.nodes)
         pool.submit(sh(directory, f"attempt-{len(ends) + 1}", line, avoid=avoid))
@@ -205,10 +204,10 @@ def test_slurm_may_be_away_while_jobs_run(
 CONTROLLER = """
 import sys, time
 from pathlib import Path
-from etude.workbench.pool.followed import FollowedPool
-from etude.workbench.pool.job import Job
-from etude.workbench.pool.journal import Journal
-from etude.workbench.pool.spec import open_pool, read_pool
+from etude.cluster.pool.journaled_pool import FollowedPool
+from etude.cluster.pool.job import Job
+from etude.cluster.pool.journal import Journal
+from etude.cluster.pool.spec import open_pool, read_pool
 place = Path(sys.argv[1])
 with open_pool(read_pool("slurm"), place) as pool:
     pools = FollowedPool(pool, Journal(place))
@@ -234,7 +233,7 @@ def test_jobs_outlive_their_controller_and_slurms_memory_of_them(
         first.send_signal(signal.SIGKILL)
         first.wait()
     with opened("slurm", tmp_path) as pool:
-        pools = FollowedPool(pool, Journal(tmp_path))
+        pools = JournaledPool(pool, Journal(tmp_path))
         assert [each.what for each in pools.take_up()] == ["quick", "slow"]
         told = [(submitted.what, ended.how) for submitted, ended in pools.ended(PATIENCE_S)]
         assert told == [("quick", "done")]
@@ -243,7 +242,7 @@ def test_jobs_outlive_their_controller_and_slurms_memory_of_them(
     cluster.stop_controller()
     cluster.start_controller(forgetful=True)
     with opened("slurm", tmp_path) as pool:
-        pools = FollowedPool(pool, Journal(tmp_path))
+        pools = JournaledPool(pool, Journal(tmp_path))
         # Neither was concluded: the next controller is told of both.
         assert [each.what for each in pools.take_up()] == ["quick", "slow"]
         for submitted, ended in (pair for _ in range(2) for pair in pools.ended(PATIENCE_S)):

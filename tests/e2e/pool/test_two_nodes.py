@@ -30,8 +30,8 @@ print(json.dumps({"duration_s": 0.1, "offered": 10, "started": 10, "completed": 
 TRIALS = """\
 import json, subprocess, sys
 from pathlib import Path
-from etude.workbench.harnesses.spec import read_harness
-from etude.workbench.task import Offer
+from etude.peak.harnesses.spec import read_harness
+from etude.peak.task import Offer
 
 def left():
     words = ["srun", "--overlap", "-N1", "-n1", "-w", "n2", "pgrep", "-c", "-f", "[s]erver.py"]

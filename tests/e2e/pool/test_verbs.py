@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from etude.cluster.pool.journal import Journal
 from etude.results.reader import load_results
-from etude.workbench.pool.journal import Journal
 from support.places import DOCS
 from support.real import ETUDE, called, experiment, one_line
 from support.slurm_cluster import Cluster, needs_slurm, wait_until

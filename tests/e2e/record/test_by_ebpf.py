@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from etude.iotrace.read import Trace
+from etude.iotrace.reader import Trace
 from etude.program import engine_path
 from support.recordings import (
     DETERMINISTIC,

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from etude.iotrace.read import Trace, read_trace
+from etude.iotrace.reader import Trace, read_trace
 from etude.program import engine_path
 from support.recordings import DETERMINISTIC, environment, furnish, tidy, words_of
 from support.seen_by_kernel import PAIRS, STRING, Kernel, Program, Row, Seen, table, watching

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from etude.iotrace.read import Trace
+from etude.iotrace.reader import Trace
 from support.real import ETUDE
 from support.recordings import SOURCES, complete, record
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from etude.iotrace.read import Trace
+from etude.iotrace.reader import Trace
 from support.recordings import record
 
 pytestmark = [pytest.mark.beside]

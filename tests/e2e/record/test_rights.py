@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from etude.iotrace.read import Trace
+from etude.iotrace.reader import Trace
 from etude.program import engine_path
 from support.real import ETUDE
 from support.recordings import NOBODY, SOURCES, Recorded, complete, environment, everybodys, record

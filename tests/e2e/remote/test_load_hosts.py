@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
+from etude.machine.remote import synchronized_start
+from etude.peak.goal import Criterion
+from etude.peak.harnesses.queues import Queue
+from etude.peak.harnesses.spec import parse_harness
+from etude.peak.task import Trial, TrialRequest
+from etude.peak.window import joined_windows as joined
 from etude.program import engine_path
-from etude.testbed.remote import together
-from etude.workbench.goal import Criterion
-from etude.workbench.harnesses.queues import Queue
-from etude.workbench.harnesses.spec import parse_harness
-from etude.workbench.task import Offer, Trial
-from etude.workbench.window import together as joined
 from support.hosts import Lab, laboratory
 from support.real import ETUDE, called, one_line, processes_with
 
@@ -72,7 +72,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 @pytest.fixture(autouse=True)
 def _lead(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a busy machine an engine may be told later than by default when to start."""
-    monkeypatch.setattr(together, "LEAST_LEAD_NS", 500_000_000)
+    monkeypatch.setattr(synchronized_start, "LEAST_LEAD_NS", 500_000_000)
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def tried(lab: Lab, load: float, runlength_s: float = 2.0, text: str = "") -> Tr
     """One trial, outside of a search."""
     found = parse_harness(lab.directory / "h.toml", text or harness(lab))
     with found.bench({}, lab.directory / "place") as bench:
-        return bench.run(Offer(load, runlength_s, "test"), lambda windows: False)
+        return bench.run(TrialRequest(load, runlength_s, "test"), lambda windows: False)
 
 
 def nothing_left(lab: Lab) -> None:
@@ -202,14 +202,14 @@ def test_a_host_that_dies_in_mid_trial_makes_it_one_without_load_and_the_next_ha
     lab.write(*HOSTS[:2])
     found = parse_harness(lab.directory / "h.toml", harness(lab))
     with found.bench({}, lab.directory / "place") as bench:
-        good = bench.run(Offer(60.0, 1.0, "test"), lambda windows: False)
+        good = bench.run(TrialRequest(60.0, 1.0, "test"), lambda windows: False)
 
         def killed(windows: object) -> bool:
             lab["client2"].signal_sessions(signal.SIGKILL)
             return False
 
-        lost = bench.run(Offer(60.0, 20.0, "test"), killed)
-        after = bench.run(Offer(60.0, 1.0, "test"), lambda windows: False)
+        lost = bench.run(TrialRequest(60.0, 20.0, "test"), killed)
+        after = bench.run(TrialRequest(60.0, 1.0, "test"), lambda windows: False)
     assert (good.ended, lost.ended, after.ended) == ("whole", "not-made", "whole"), (lost.note, after.note)
     assert "client2" in lost.note
     assert lost.cost_s < 20

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from etude.testbed.remote import together
-from etude.testbed.remote.hosts import read_hosts
+from etude.machine.remote import synchronized_start
+from etude.machine.remote.hosts import read_hosts
 from support.hosts import Lab, laboratory
 from support.places import DOCS
 from support.real import ETUDE, called, experiment, lines, one_line
@@ -57,7 +57,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 @pytest.fixture(autouse=True)
 def _lead(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a busy machine an engine may be told later than by default when to start."""
-    monkeypatch.setattr(together, "LEAST_LEAD_NS", 500_000_000)
+    monkeypatch.setattr(synchronized_start, "LEAST_LEAD_NS", 500_000_000)
 
 
 def echod(lab: Lab) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from etude.iotrace.read import Trace, read_trace
+from etude.iotrace.reader import Trace, read_trace
 from etude.program import engine_path
 from support.recordings import SOURCES, environment
 

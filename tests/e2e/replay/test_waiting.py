@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from etude.iotrace.read import read_trace
+from etude.iotrace.reader import read_trace
 from etude.program import engine_path
 from support.recordings import SOURCES, environment
 

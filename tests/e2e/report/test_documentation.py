@@ -31,7 +31,7 @@ def test_the_commands_of_the_document_run_as_they_are_printed(tmp_path: Path) ->
 
 
 def test_the_document_has_the_questions_of_the_page() -> None:
-    from etude.report.page.answers import QUESTIONS
+    from etude.present.page.answers import QUESTIONS
 
     text = DOCUMENT.read_text()
     assert all(f"| {question} |" in text for question in QUESTIONS.values())

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from etude.report.getstats.options import USAGE
-from etude.report.pipeline.transforms import TRANSFORMS
+from etude.analysis.getstats.options import USAGE
+from etude.analysis.pipeline.transforms import TRANSFORMS
 from support.places import ROOT
 
 pytestmark = pytest.mark.beside

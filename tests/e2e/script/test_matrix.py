@@ -22,8 +22,8 @@ from typing import Any
 
 import pytest
 
+from etude.machine.remote import synchronized_start
 from etude.script.bench import ScriptBench
-from etude.testbed.remote import together
 from support.covering import all_pairs, pairs_of, pairwise
 from support.hosts import laboratory
 from support.real import ETUDE, called, experiment, lines
@@ -375,7 +375,7 @@ def _programs(monkeypatch: pytest.MonkeyPatch) -> None:
     """`aptime` is beside `etude`."""
     monkeypatch.setenv("PATH", f"{Path(ETUDE).parent}:{os.environ['PATH']}")
     # On a busy machine an engine may be told later than by default when to start.
-    monkeypatch.setattr(together, "LEAST_LEAD_NS", 500_000_000)
+    monkeypatch.setattr(synchronized_start, "LEAST_LEAD_NS", 500_000_000)
 
 
 @pytest.fixture(scope="module")

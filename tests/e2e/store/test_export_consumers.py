@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from etude.export.document import Compared, Document
-from etude.export.formats import exported
-from etude.export.words import one_line
+from etude.export.formats import export_to
+from etude.export.narrow_text import one_line
 from support import consumers
 from support.made_documents import BEGAN, RUN, point
 
@@ -77,15 +77,15 @@ def ran(*command: str | Path, **options: str) -> str:
 
 def written(directory: Path, form: str, document: Document) -> Path:
     path = directory / f"exported-{form}"
-    path.write_text(exported(form, document).text, encoding="utf-8")
+    path.write_text(export_to(form, document).text, encoding="utf-8")
     return path
 
 
 def test_benchstat_compares_two_results_as_they_are(tmp_path: Path) -> None:
     program = consumers.benchstat()
     old, new = tmp_path / "old", tmp_path / "new"
-    old.write_text(exported("go", Document((point("sort", "elapsed", [*FAST]),), "elapsed")).text)
-    new.write_text(exported("go", Document((point("sort", "elapsed", [*SLOW]),), "elapsed")).text)
+    old.write_text(export_to("go", Document((point("sort", "elapsed", [*FAST]),), "elapsed")).text)
+    new.write_text(export_to("go", Document((point("sort", "elapsed", [*SLOW]),), "elapsed")).text)
     table = ran(program, "-format", "csv", old, new)
     (row,) = [line for line in csv.reader(table.splitlines()) if line and line[0] == "sort"]
     assert float(row[1]) == pytest.approx(1.0)

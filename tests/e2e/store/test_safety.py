@@ -16,10 +16,10 @@ import pytest
 from sqlalchemy import create_engine, event, text
 
 from etude.errors import InputError, MachineRefuses
-from etude.store import adding
-from etude.store.adding import Origin
+from etude.store import insert
 from etude.store.content import Content
 from etude.store.database import Store, migrate, open_store
+from etude.store.insert import Origin
 from etude.store.place import WRITING, engine_of, url_of
 from etude.store.schema import METADATA, VERSION_TABLE
 from support.places import TESTS
@@ -33,8 +33,8 @@ def process(place: str, script: str) -> subprocess.Popen[str]:
     """A process that has opened the store at `place` and waits for a line before it runs the script."""
     prelude = """
 import os, signal, sys
-from etude.store import adding
-from etude.store.adding import Origin
+from etude.store import insert
+from etude.store.insert import Origin
 from etude.store.database import Store
 from support.stored import content, point
 store = Store(sys.argv[1])
@@ -83,11 +83,11 @@ def test_a_writer_that_is_killed_leaves_nothing_half_added(place: str) -> None:
     with open_store(place) as store:
         store.put(content(1), Origin())
         script = """
-whole = adding._write
+whole = insert._write
 def half(connection, number, content):
     whole(connection, number, content)
     os.kill(os.getpid(), signal.SIGKILL)
-adding._write = half
+insert._write = half
 store.put(content(2), Origin("abcdef", tags=("a",)))
 """
         killed = process(place, script)
@@ -102,7 +102,7 @@ store.put(content(2), Origin("abcdef", tags=("a",)))
 def test_a_database_that_goes_away_in_mid_write_and_comes_back_loses_nothing(
     postgres: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole, times = adding._write, []
+    whole, times = insert._write, []
 
     def cut(connection: object, number: int, content: Content) -> None:
         whole(connection, number, content)  # type: ignore[arg-type]
@@ -110,7 +110,7 @@ def test_a_database_that_goes_away_in_mid_write_and_comes_back_loses_nothing(
         if len(times) == 2:
             postgres.stop()
 
-    monkeypatch.setattr(adding, "_write", cut)
+    monkeypatch.setattr(insert, "_write", cut)
     with Store(postgres.database(), pause=lambda _: postgres.start()) as store:
         store.put(content(1), Origin())
         assert store.put(content(2), Origin("abcdef")).new

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from etude.errors import InputError
-from etude.store.adding import Origin
 from etude.store.database import Store, open_store
 from etude.store.entry import Selector
+from etude.store.insert import Origin
 from support.stored import BEGIN, BIG, SMALL, content, directory, point
 
 pytestmark = pytest.mark.beside

@@ -54,7 +54,7 @@ def ended_again_and_again(
     cwd: Path,
     longest_s: float,
 ) -> int:
-    """Until a sitting comes to its end; how often one did not. Each is ended after its first line on disk, or the
+    """Until a session comes to its end; how often one did not. Each is ended after its first line on disk, or the
     beginning of its first cell."""
     for kills in range(MOST_KILLS):
         before = len(list(directory.rglob("*.jsonl")))

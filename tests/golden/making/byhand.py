@@ -97,7 +97,7 @@ def warned(path: Path) -> None:
 
 
 def boots(path: Path) -> None:
-    """Three sittings of one test, each of its own boot, that lie apart."""
+    """Three sessions of one test, each of its own boot, that lie apart."""
     rows, sittings = [], []
     generator = np.random.default_rng(22)
     for sitting, level in enumerate((0.10, 0.104, 0.099), 1):

@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from etude.machine.boot.record import boot_id
 from etude.program import engine_path
-from etude.testbed.boot.record import boot_id
 from support.places import ROOT
 
 MACHINE: dict[str, Any] = {

@@ -13,8 +13,8 @@ import numpy as np
 
 from etude.errors import EtudeError
 from etude.experiment.bench import Event
-from etude.experiment.ledger import Ledger
 from etude.experiment.monitoring import Monitoring
+from etude.experiment.progress import Progress
 from etude.results.blocks import Block, TrialBlock, to_line
 from etude.script.run import read_script, resume_script, run_script
 from golden.making.benches import at, times
@@ -83,7 +83,7 @@ def script(path: Path, text: str, world: World, *assignments: str, **options: An
     return path
 
 
-def silent(event: Event, ledger: Ledger) -> None:
+def silent(event: Event, ledger: Progress) -> None:
     """Says nothing."""
 
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from etude.cli.main import main
-from etude.workbench.surfaces.factors import Cell, Factor, Space
-from etude.workbench.surfaces.mapping import Rules
-from etude.workbench.surfaces.samples import Sample
+from etude.surface.factors import Cell, Factor, Space
+from etude.surface.next_configuration import Rules
+from etude.surface.samples import Sample
 from golden.making.machines import homeless, settle
 from support.charting import Made, mapped, product, unknown
 from support.spreading import Nodes, mapped_over

@@ -16,12 +16,12 @@ from sqlalchemy import text
 from unit.io.conftest import Laboratory
 
 from etude.cli.main import main
+from etude.cluster.pool.job import Job, JobEnd
+from etude.cluster.pool.journal import Journal
 from etude.program import engine_path
 from etude.store.database import migrate, open_store
 from etude.store.entry import Machine
 from etude.store.place import WRITING, engine_of, url_of
-from etude.workbench.pool.job import Ended, Job
-from etude.workbench.pool.journal import Journal
 from golden.corpus import lay_out
 from golden.making.machines import homeless, settle
 from support.made_histories import commit, fill, history, on_another
@@ -164,7 +164,7 @@ def journal(path: Path) -> None:
         found.submitted(job, str(40 + number))
         if how is not None:
             times = 100.0 * number, 100.0 * number + 5, 100.0 * number + 65.5
-            found.ended(job, Ended(str(40 + number), how, 0 if how == "done" else None, ("n2",), "", *times))  # type: ignore[arg-type]
+            found.ended(job, JobEnd(str(40 + number), how, 0 if how == "done" else None, ("n2",), "", *times))  # type: ignore[arg-type]
     with (path / "pool.jsonl").open("a") as file:
         file.write('{"event": "ended", "pla')
     homeless(path)

@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given, settings
 
 from etude.errors import UsageError
-from etude.export.document import Compared, Document, Figures, Lost, lost_lines
-from etude.export.formats import FORMATS, exported, format_of
-from etude.export.words import at_most, identifier, one_line, word
+from etude.export.document import Compared, Document, Figures, NotExported, lost_lines
+from etude.export.formats import FORMATS, export_to, format_of
+from etude.export.narrow_text import at_most, identifier, one_line, word
 from etude.results.readers import read_table
 from support.golden import Golden
 from support.made_documents import BEGAN, MACHINE, RUN, documents, point
@@ -45,7 +45,7 @@ def test_every_format_says_what_it_is_for(form: str) -> None:
 @few
 @given(document=documents())
 def test_every_format_takes_any_document(form: str, document: Document) -> None:
-    text = exported(form, document).text
+    text = export_to(form, document).text
     assert text.endswith("\n")
     if text[0] in "[{":
         json.loads(text, parse_constant=pytest.fail)
@@ -55,7 +55,7 @@ def test_every_format_takes_any_document(form: str, document: Document) -> None:
 @few
 @given(document=documents())
 def test_bmf_has_the_mean_and_its_interval_of_each_metric_that_has_a_value(document: Document) -> None:
-    found = json.loads(exported("bencher", document).text)
+    found = json.loads(export_to("bencher", document).text)
     known = [p for p in document.points if p.figures and p.figures.mean is not None]
     assert sum(map(len, found.values())) == len(known)
     for p in known:
@@ -76,7 +76,7 @@ def test_github_action_benchmark_gets_costs_and_rates_apart_and_our_reader_reads
         ("github-smaller", "cost", "customSmallerIsBetter"),
         ("github-bigger", "rate", "customBiggerIsBetter"),
     ):
-        benches = json.loads(exported(form, document).text)
+        benches = json.loads(export_to(form, document).text)
         known = [p for p in document.points if p.kind == kind and p.figures]
         assert [b["value"] for b in benches] == [p.figures.mean for p in known if p.figures]
         assert all(re.match(r"± \d.+", b["range"]) for b in benches if "range" in b), (
@@ -97,7 +97,7 @@ def test_our_reader_of_hyperfine_reads_the_same_trials(form: str, document: Docu
     wanted = [p for p in document.points if p.metric == "elapsed" and p.values]
     if not wanted:
         return
-    rows = read_back("hyperfine", exported(form, document).text)
+    rows = read_back("hyperfine", export_to(form, document).text)
     for p in wanted:
         assert [r["elapsed"] for r in rows if r["command"] == one_line(p.test)] == list(p.values)
     for p in document.points:
@@ -113,7 +113,7 @@ def test_our_reader_of_hyperfine_reads_the_same_trials(form: str, document: Docu
 def test_our_reader_of_go_reads_the_same_trials(document: Document) -> None:
     if not any(p.known for p in document.points):
         return
-    rows = read_back("go", exported("go", document).text)
+    rows = read_back("go", export_to("go", document).text)
     for p in document.points:
         keys = "".join(f"/{word(name)}={word(value)}" for name, value in p.parameters)
         mine = [r for r in rows if str(r["test"]) in _names(word(p.test) + keys)]
@@ -133,7 +133,7 @@ def test_otava_gets_a_number_in_every_cell(document: Document) -> None:
     both = (*(replace(p, run=later) for p in document.points), *document.points)
     if not any(p.figures for p in document.points):
         return
-    names, *rows = list(csv.reader(io.StringIO(exported("otava", replace(document, points=both)).text)))
+    names, *rows = list(csv.reader(io.StringIO(export_to("otava", replace(document, points=both)).text)))
     known = [p for p in document.points if p.figures]
     assert names == ["time", "commit", "branch", *(one_line(f"{p.test}.{p.metric}") for p in known)]
     for row in rows:
@@ -144,7 +144,7 @@ def test_otava_gets_a_number_in_every_cell(document: Document) -> None:
 @few
 @given(document=documents())
 def test_conbench_gets_each_value_or_an_error(document: Document) -> None:
-    found = json.loads(exported("conbench", document).text)
+    found = json.loads(export_to("conbench", document).text)
     held = [p for p in document.points if p.unit != "B"]
     assert [r["tags"]["metric"] for r in found] == [p.metric for p in held]
     for result, p in zip(found, held, strict=True):
@@ -156,7 +156,7 @@ def test_conbench_gets_each_value_or_an_error(document: Document) -> None:
 @few
 @given(document=documents())
 def test_openmetrics_has_each_mean_once_and_ends_as_it_must(document: Document) -> None:
-    text = exported("openmetrics", document).text
+    text = export_to("openmetrics", document).text
     assert text.endswith("\n# EOF\n")
     lines = [line for line in text.split("\n") if 'statistic="mean"' in line]
     means = [p.figures.mean for p in document.points if p.figures]
@@ -170,7 +170,7 @@ def test_openmetrics_has_each_mean_once_and_ends_as_it_must(document: Document) 
 def test_junit_is_xml_with_every_test_as_a_case_and_an_error_where_no_trial_was_kept(
     document: Document,
 ) -> None:
-    root = xml.fromstring(exported("junit", document).text)
+    root = xml.fromstring(export_to("junit", document).text)
     tests = list(dict.fromkeys(p.test for p in document.points))
     cases = root.findall(".//testcase")
     assert len(cases) == len(tests) == int(root.get("tests", ""))
@@ -186,7 +186,7 @@ def test_junit_is_xml_with_every_test_as_a_case_and_an_error_where_no_trial_was_
 @few
 @given(document=documents())
 def test_markdown_has_a_row_for_each_test_with_a_value(document: Document) -> None:
-    text = exported("markdown", document).text
+    text = export_to("markdown", document).text
     judged = [p for p in document.points if p.metric == "elapsed" and p.figures]
     top = text.partition("<details>")[0].splitlines()
     rows = [line for line in top if line.startswith("| ")][2:]
@@ -198,11 +198,11 @@ def test_a_comparison_that_is_worse_is_a_failure_and_comes_first() -> None:
     same = Compared("a", "b", "elapsed", 1.0, 0.9, 1.1, False, ("b takes as long.",))
     worse = Compared("a", "c", "elapsed", 1.2, 1.1, 1.3, True, ("c takes longer.",))
     document = replace(ONE, compared=(same, worse))
-    root = xml.fromstring(exported("junit", document).text)
+    root = xml.fromstring(export_to("junit", document).text)
     assert root.get("failures") == "1"
     (failure,) = root.findall(".//failure")
     assert failure.text == "c takes longer."
-    first, second = exported("markdown", document).text.splitlines()[:2]
+    first, second = export_to("markdown", document).text.splitlines()[:2]
     assert "worse" in first
     assert "no difference" in second
 
@@ -210,39 +210,39 @@ def test_a_comparison_that_is_worse_is_a_failure_and_comes_first() -> None:
 def test_a_test_without_a_kept_trial_is_said_to_be_left_out() -> None:
     document = replace(ONE, points=(*ONE.points, point("b", "elapsed", [])))
     for form in ("bencher", "github-smaller", "go", "hyperfine", "hyperfine-2", "markdown", "openmetrics"):
-        assert any(str(lost).startswith("b: ") for lost in exported(form, document).left_out), form
+        assert any(str(lost).startswith("b: ") for lost in export_to(form, document).left_out), form
 
 
 def test_two_runs_in_a_format_of_one_are_refused() -> None:
     twice = replace(ONE, points=(*ONE.points, point("a", "elapsed", [2.0], replace(RUN, source="results/y"))))
     for form in ("bencher", "github-smaller"):
         with pytest.raises(UsageError, match="in results/x and results/y"):
-            exported(form, twice)
+            export_to(form, twice)
 
 
 def test_results_of_several_machines_keep_their_names_or_are_refused() -> None:
     other = replace(RUN, machine=replace(MACHINE, name="lab 2"))
     document = replace(ONE, points=(*ONE.points, point("a", "elapsed", [2.0], other)))
-    assert set(json.loads(exported("bencher", document).text)) == {"a @ lab 1", "a @ lab 2"}
+    assert set(json.loads(export_to("bencher", document).text)) == {"a @ lab 1", "a @ lab 2"}
     with pytest.raises(UsageError, match="choose with --machine"):
-        exported("otava", document)
-    assert exported("go", document).text.count("machine: ") == 2
+        export_to("otava", document)
+    assert export_to("go", document).text.count("machine: ") == 2
 
 
 def test_figures_alone_are_exported_where_a_format_has_no_trials() -> None:
     figures = Figures(10, 2.0, 1.9, 2.1, 2.0, 1.0, 3.0, 0.1)
     document = Document((replace(ONE.points[0], values=(), figures=figures),), "elapsed")
-    assert json.loads(exported("bencher", document).text)["a"]["elapsed (s)"]["value"] == 2.0
+    assert json.loads(export_to("bencher", document).text)["a"]["elapsed (s)"]["value"] == 2.0
     for form in ("go", "hyperfine", "hyperfine-2", "conbench"):
-        assert exported(form, document).left_out, form
+        assert export_to(form, document).left_out, form
 
 
 def test_what_is_left_out_is_said_once_for_each_reason(golden: Golden) -> None:
     lost = [
-        Lost("a", "x", "no unit"),
-        Lost("a", "y", "no unit"),
-        Lost("b", "y", "no unit"),
-        Lost("", "", "no row"),
+        NotExported("a", "x", "no unit"),
+        NotExported("a", "y", "no unit"),
+        NotExported("b", "y", "no unit"),
+        NotExported("", "", "no row"),
     ]
     assert [line.split(" of ")[0] for line in lost_lines(lost)] == ["x, y", "no row"]
     golden("\n".join(lost_lines(lost)))

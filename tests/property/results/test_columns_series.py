@@ -12,12 +12,10 @@ from hypothesis import strategies as st
 
 from etude.results.columns import read_columns
 from etude.results.columns_series import series_of_columns
-from etude.results.joining import NONE, why_not_joined
 from etude.results.model import Measurement, is_printed
-from etude.results.samples import trials_of
 from etude.results.series import Series
-from etude.results.series_of import series_of_trials
-from support.builders import line, measurement, results_directory
+from etude.results.trial_join import NONE, why_not_joined
+from support.builders import line, measurement, results_directory, series_of_rows
 
 VALUES = st.floats(-1e9, 1e9) | st.integers(0, 2**40)
 METRICS = {"elapsed": "s", "user": "s", "peak_memory": "B", "orphans": "1", "cycles": "1", "mine": "x"}
@@ -82,9 +80,7 @@ def of_columns(measurements: Sequence[Measurement]) -> list[Series]:
 
 def one_by_one(measurements: Sequence[Measurement]) -> list[Series]:
     tests = dict.fromkeys(m.test for m in measurements)
-    return [
-        series_of_trials(test, trials_of(m for m in measurements if m.test == test), {}) for test in tests
-    ]
+    return [series_of_rows([m for m in measurements if m.test == test]) for test in tests]
 
 
 def check_equal(found: Series, expected: Series) -> None:
@@ -92,8 +88,7 @@ def check_equal(found: Series, expected: Series) -> None:
     for name in ("trials", "kept", "blocks", "sittings"):
         assert getattr(found, name).tolist() == getattr(expected, name).tolist(), name
     assert found.labels == expected.labels
-    if expected.spans is not None and "elapsed" in found.columns:
-        np.testing.assert_array_equal(found.spans, expected.spans)
+    np.testing.assert_array_equal(found.spans, expected.spans)
     assert list(found.why) == list(expected.why)
     assert tuple(found.failures) == tuple(expected.failures)
     assert found.inner == expected.inner
@@ -106,10 +101,11 @@ def check_equal(found: Series, expected: Series) -> None:
 
 
 def check_reasons(found: Series, measurements: Sequence[Measurement]) -> None:
-    """The reason is why values are not joined, or that of a first line."""
+    """The reason is why values are not joined, or that of a first line, if there is none in the first trial."""
     for name, column in found.columns.items():
         lines = [m.metrics[name] for m in measurements if m.test == found.test and name in m.metrics]
         first = next((line[2] for line in lines if line[0] is None), None)
+        first = first if np.isnan(column.values[0]) else None
         assert column.reason == (why_not_joined(asked=is_printed(name)) if column.joined == NONE else first)
 
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from etude.analysis.verdict import verdict
 from etude.api import make_plan, run
 from etude.errors import EtudeError, InputError
-from etude.report.export import to_csv, to_json, to_markdown
-from etude.report.verdict import verdict
+from etude.present.export import to_csv, to_json, to_markdown
 from etude.results.reader import load_results
 from etude.results.results import Results
 from support.builders import still_machine

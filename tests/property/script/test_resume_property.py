@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from etude.errors import CommandFailed, Restarting
 from etude.results.model import FIRST_RUN
-from etude.script.checkpoint import fits
+from etude.script.checkpoint import state_fits
 from etude.script.machine import Machine
 from etude.script.parse import parse_text
 from etude.script.program import Program, ScriptError
@@ -100,7 +100,7 @@ def play_in_parts(program: Program, cut: Callable[[int], bool]) -> tuple[list[st
             if machine.done:
                 return story, "done"
             if cut(step):
-                assert fits(program, machine.state)
+                assert state_fits(program, machine.state)
                 machine = Machine(program, reloaded(machine.state), world)
             machine.step()
     except (CommandFailed, ScriptError) as error:

@@ -13,17 +13,17 @@ from hypothesis import strategies as st
 
 from etude.stats import (
     compare,
+    cross_session,
     equivalence,
     leak,
     means,
     percentiles,
     ranks,
-    sittings,
     twosample,
     variances,
     warmup,
 )
-from etude.stats.levels import split
+from etude.stats.levels import split_variance
 from etude.stats.planning import (
     noise_of_pairs,
     noise_of_trials,
@@ -77,7 +77,7 @@ ONE_SAMPLE = {
     "binary": lambda x: means.average(x, "binary"),
     "plan": lambda x: plan(noise_of_trials(x, seconds_per_trial=1.0)),
     "trials_for_mean": lambda x: trials_for_mean(x, 0.01),
-    "split": lambda x: split(
+    "split": lambda x: split_variance(
         x, {"sitting": [i % 3 for i in range(len(x))], "boot": [i % 2 for i in range(len(x))]}
     ),
 }
@@ -102,7 +102,9 @@ TWO_SAMPLES = {
     "permutation": lambda a, b: permutation(a, b, resamples=19),
     "bootstrap_ratio": lambda a, b: bootstrap_ratio(a, b, resamples=19),
     "bootstrap_ratio, BCa": lambda a, b: bootstrap_ratio(a, b, resamples=19, method="BCa", of="mean"),
-    "compare_sittings": lambda a, b: sittings.compare_sittings(a, b, sittings.between_sittings([a, b, a, b])),
+    "compare_sittings": lambda a, b: cross_session.compare_sittings(
+        a, b, cross_session.between_sittings([a, b, a, b])
+    ),
 }
 
 

@@ -7,7 +7,7 @@ import importlib
 import numpy as np
 import pytest
 
-from etude.results.histograms import Counted
+from etude.results.histograms import Histogram
 from support.places import BENCH
 
 with pytest.MonkeyPatch.context() as patch:
@@ -32,8 +32,8 @@ def test_the_exact_percentile_is_that_of_a_schedule_that_is_played(service_s: fl
 
 
 def test_percentiles_of_several_histograms_are_of_all_that_they_count() -> None:
-    low = Counted(np.array([1_000, 3_000]), np.array([90, 5]))
-    high = Counted(np.array([2_000]), np.array([5]))
+    low = Histogram(np.array([1_000, 3_000]), np.array([90, 5]))
+    high = Histogram(np.array([2_000]), np.array([5]))
     assert percentile_s([low, high], 0.90) == pytest.approx(1e-6)
     assert percentile_s([low, high], 0.95) == pytest.approx(2e-6)
     assert percentile_s([low, high], 0.96) == pytest.approx(3e-6)

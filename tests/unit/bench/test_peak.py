@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from etude.workbench.task import Answer
+from etude.peak.task import Answer
 from support.places import BENCH
 from support.standin import StandIn, queue, task, trial
 

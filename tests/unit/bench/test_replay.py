@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.iotrace.profile import profile_of
-from etude.iotrace.read import read_trace
+from etude.iotrace.reader import read_trace
 from support.places import BENCH
 from support.traces import COPY, imported
 

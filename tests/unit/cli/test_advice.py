@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from etude.analysis.getstats.options import USAGE as GETSTATS_HELP
 from etude.cli.main import ENGINE_VERBS, VERBS
 from etude.cli.verb_parsers import verb_parser
-from etude.report.extension import Extension
-from etude.report.getstats.options import USAGE as GETSTATS_HELP
+from etude.present.extension import Extension
 from support.places import ROOT
 
 SOURCES, ENGINE = ROOT / "src" / "etude", ROOT / "engine"

@@ -162,7 +162,8 @@ def test_a_current_directory_that_is_gone_is_told(tmp_path: Path) -> None:
 def test_text_of_others_steers_no_terminal_however_it_is_printed(tmp_path: Path) -> None:
     nasty = "x\\x1b]0;t\\x07\\x9b31m\\u2028\\u202e"
     body = (
-        f"import sys; from etude.cli.terminal import Terminal; print('{nasty}'); sys.stdout.writelines(['{nasty}'])\n"
+        "import sys; from etude.present.terminal import Terminal; "
+        f"print('{nasty}'); sys.stdout.writelines(['{nasty}'])\n"
         f"    print('{nasty}', file=sys.stderr); Terminal(sys.stderr).say('{nasty}')"
     )
     with (tmp_path / "out").open("w+", encoding="utf-8") as out:

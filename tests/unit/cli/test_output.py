@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from etude.cli.show import say_notes
-from etude.cli.terminal import Terminal
-from etude.report.verdict import verdict
-from etude.report.warnings.warning import warning
+from etude.analysis.verdict import verdict
+from etude.analysis.warnings.warning import warning
+from etude.present.terminal import Terminal
+from etude.present.verdict_display import say_notes
 from etude.results.reader import load_results
 from support.fakes import World, around
 from support.golden import Golden

@@ -17,25 +17,18 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from etude.cli.peak_part import trials_table
 from etude.cli.peak_run import PeakDisplay
-from etude.cli.peak_show import load_columns
-from etude.cli.peak_words import (
-    answer_lines,
-    missed_line,
-    ran_text,
-    reading_texts,
-    span_text,
-    why_missed,
-)
 from etude.errors import MachineRefuses
-from etude.results.histograms import Counted
-from etude.workbench.bench import Bench, Enough
-from etude.workbench.deadline import Punctual
-from etude.workbench.goal import Criterion, Goal
-from etude.workbench.kept import Kept
-from etude.workbench.task import Answer, Finding, Offer, Task, Trial
-from etude.workbench.window import Window
+from etude.peak.bench import Bench, Enough
+from etude.peak.deadline import DeadlinePolicy
+from etude.peak.goal import Criterion, Goal
+from etude.peak.search_store import SearchStore
+from etude.peak.task import Answer, Finding, Task, Trial, TrialRequest
+from etude.peak.window import Window
+from etude.present.peak_display import load_columns
+from etude.present.peak_section import trials_table
+from etude.present.peak_text import answer_lines, missed_line, ran_text, reading_texts, span_text, why_missed
+from etude.results.histograms import Histogram
 from support.golden import Golden
 
 Etude = Callable[..., int]
@@ -52,13 +45,15 @@ class Doubling:
 
     name = "doubling"
 
-    def decide(self, task: Task, trials: Sequence[Trial]) -> Offer | Answer:
+    def decide(self, task: Task, trials: Sequence[Trial]) -> TrialRequest | Answer:
         last = trials[-1].load if trials else task.seed_load or task.lowest
         if trials and task.goal.reading(trials[-1].windows) > 1:
             return Answer(0.75 * last, last / 2, last, task.confidence, task.within >= 0.1, "it is bracketed")
-        return Offer(2 * last if trials else last, 60.0, "twice as much")
+        return TrialRequest(2 * last if trials else last, 60.0, "twice as much")
 
-    def enough(self, task: Task, trials: Sequence[Trial], offer: Offer, windows: Sequence[Window]) -> bool:
+    def enough(
+        self, task: Task, trials: Sequence[Trial], offer: TrialRequest, windows: Sequence[Window]
+    ) -> bool:
         return len(windows) >= 2
 
     def best(self, task: Task, trials: Sequence[Trial], why: str) -> Answer:
@@ -82,7 +77,7 @@ class Straight:
         finally:
             type(self).ended = (*type(self).ended, sys.exc_info()[0])
 
-    def run(self, offer: Offer, enough: Enough) -> Trial:
+    def run(self, offer: TrialRequest, enough: Enough) -> Trial:
         if type(self).fails_at is not None and offer.load >= 200:
             raise type(self).fails_at
         windows: list[Window] = []
@@ -165,7 +160,7 @@ def test_the_loads_next_to_the_answer_are_rows_and_what_is_unknown_is_no_column(
 )
 def test_no_screen_is_too_narrow_for_what_the_goal_limits(criterion: Criterion, kept: str) -> None:
     answer = Answer(150.0, 100.0, 200.0, 0.95, True, "it is bracketed")
-    times = Counted(np.array([30_000_000]), np.array([1000]))
+    times = Histogram(np.array([30_000_000]), np.array([1000]))
     trial = Trial(100.0, 10.0, (Window(10.0, 1000, 1000, 0, 0.03, times),), 11.0)
     columns = load_columns(replace(TASK, goal=Goal((criterion,))), answer, [trial])
     named = {column.heading for column in columns if column.rank == 0}
@@ -190,13 +185,13 @@ def test_the_same_directory_goes_on_and_another_task_is_refused(
     etude: Etude, capsys: pytest.CaptureFixture[str], golden: Golden
 ) -> None:
     assert peak(etude, "--budget", "1m", "-q") == 1
-    assert len(Kept("r").trials()) == 2
+    assert len(SearchStore("r").trials()) == 2
     capsys.readouterr()
     assert peak(etude) == 0
     shown = capsys.readouterr()
     assert numbers(shown.err.splitlines()[0]) == [2, 60]
     assert shown.err.startswith("resumed: ")
-    assert len(Kept("r").trials()) == 5
+    assert len(SearchStore("r").trials()) == 5
     assert shown.out.startswith("Resumed. ")
     assert peak(etude, "--confidence", "99") == 3
     refused = capsys.readouterr().err
@@ -234,10 +229,10 @@ def test_whatever_ends_it_the_trials_are_kept_and_the_system_is_stopped(
     assert "-o r " in line
     assert line.count("\n") == 1
     assert Straight.ended == (type(error),)
-    assert said in Kept("r").document["sittings"][0]["how_ended"]
+    assert said in SearchStore("r").document["sittings"][0]["how_ended"]
     Straight.fails_at = None
     assert peak(etude, "-q") == 0
-    assert [trial.load for trial in Kept("r").trials()] == [50.0, 100.0, 200.0, 400.0, 800.0]
+    assert [trial.load for trial in SearchStore("r").trials()] == [50.0, 100.0, 200.0, 400.0, 800.0]
 
 
 def test_stored_searches_are_shown_again_and_drawn_beside_each_other(
@@ -287,9 +282,9 @@ def test_a_deadline_that_has_come_gives_the_best_so_far(
 
 def test_a_deadline_ends_the_trial_under_way_and_begins_none_that_does_not_fit() -> None:
     left = [100.0]
-    punctual = Punctual(Doubling(), lambda: left[0])
+    punctual = DeadlinePolicy(Doubling(), lambda: left[0])
     offer = punctual.decide(TASK, [])
-    assert isinstance(offer, Offer)
+    assert isinstance(offer, TrialRequest)
     window = Window(10.0, 500, 500, 0, 0.001)
     assert not punctual.enough(TASK, [], offer, [window])
     left[0] = 0.0
@@ -297,7 +292,7 @@ def test_a_deadline_ends_the_trial_under_way_and_begins_none_that_does_not_fit()
     left[0] = 150.0
     assert isinstance(punctual.decide(TASK, [made(50.0, 0.001)]), Answer)
     left[0] = 171.0
-    assert isinstance(punctual.decide(TASK, [made(50.0, 0.001)]), Offer)
+    assert isinstance(punctual.decide(TASK, [made(50.0, 0.001)]), TrialRequest)
     assert datetime.now(UTC).tzinfo is UTC
 
 
@@ -313,12 +308,12 @@ def test_a_simulated_server_takes_the_place_of_a_harness(
     assert shown.out.startswith("Simulated. ")
     assert etude("peak", "r", "--json") == 0
     assert json.loads(capsys.readouterr().out)["searches"][0]["status"] == ["simulated"]
-    trials = Kept("r").trials()
+    trials = SearchStore("r").trials()
     assert (
         etude("peak", "--simulate", "mm1:700", "--policy", "mine:Doubling", "-o", "s", "--speed", "1e9", "-q")
         == 0
     )
-    assert Kept("s").trials() == trials
+    assert SearchStore("s").trials() == trials
 
 
 @pytest.mark.parametrize(("arguments", "said"), [
@@ -373,11 +368,11 @@ def test_a_calibration_suggests_run_length_and_trials_and_goes_on(
     assert re.search(r"^Suggested .*: r = \d+ s, t = \d+: ", shown.out, re.MULTILINE)
     assert {path.name for path in Path("c").glob("*.png")} == {
         "readings-over-load.png", "readings-over-runlength.png", "trials-needed.png"}  # fmt: skip
-    made_once = Kept("c").trials()
+    made_once = SearchStore("c").trials()
     assert etude(*arguments, "-q") == 0
     again = capsys.readouterr()
     assert again.out == shown.out
-    assert Kept("c").trials() == made_once
+    assert SearchStore("c").trials() == made_once
 
 
 def test_an_answer_without_a_rate_says_its_bounds_and_findings(golden: Golden) -> None:
@@ -510,7 +505,7 @@ def test_a_terminal_shows_the_trial_under_way_and_a_line_of_80_columns_for_each(
         monkeypatch.setenv(name, value)
     screen, now = Screen(), [0.0]
     display = PeakDisplay(screen, TASK, Doubling(), clock=lambda: now[0])
-    offer = Offer(1234.5, 180.0, "twice as much")
+    offer = TrialRequest(1234.5, 180.0, "twice as much")
     display.begins(offer)
     assert screen.getvalue().endswith(f"1,234/s: {offer.why}; preparing")
     for seconds in (1, 2, 3):
@@ -537,7 +532,7 @@ def test_a_narrow_terminal_has_a_line_a_trial_with_fewer_columns(
     screen = Screen()
     display = PeakDisplay(screen, TASK, Doubling())
     for load in (1234.5, 2469.0):
-        display.made(Offer(load, 180.0, "twice as much"), made(load, 0.03 if load < 2000 else 3.0))
+        display.made(TrialRequest(load, 180.0, "twice as much"), made(load, 0.03 if load < 2000 else 3.0))
     heading, *rows = [plain(line.rpartition("\x1b[K")[2]) for line in screen.getvalue().split("\n")[:-1]]
     assert len(rows) == 2
     assert max(map(len, (heading, *rows))) <= width

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from etude.analysis.warnings.machine import busy_machine
 from etude.cli.verb_parsers import verb_parser
-from etude.report.warnings.machine import busy_machine
-from etude.workbench.harnesses.spec import read_harness
+from etude.peak.harnesses.spec import read_harness
 
 Etude = Callable[..., int]
 RUN = ("--run", "./tool {load}", "--p95", "2ms", "--read", "([0-9]+ms)")

@@ -1,4 +1,4 @@
-"""`etude plot --monitor`: a figure a sitting, and what it refuses in one line."""
+"""`etude plot --monitor`: a figure a session, and what it refuses in one line."""
 
 from __future__ import annotations
 

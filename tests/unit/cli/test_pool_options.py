@@ -5,8 +5,8 @@ import argparse
 import pytest
 
 from etude.cli.options.shared import add_pool, pool_of
+from etude.cluster.pool.pool_config import PoolSpec
 from etude.errors import UsageError
-from etude.workbench.pool.wanted import PoolSpec
 
 
 def options(*words: str) -> argparse.Namespace:

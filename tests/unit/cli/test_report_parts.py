@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from etude.cli.main import main
-from etude.cli.peak_part import peak_part, readings_figure
 from etude.cli.report import parts_of
 from etude.figures.data import Curve, Mark
-from etude.workbench.goal import Criterion, Goal
-from etude.workbench.task import Answer, Task, Trial
-from etude.workbench.window import Window
+from etude.peak.goal import Criterion, Goal
+from etude.peak.task import Answer, Task, Trial
+from etude.peak.window import Window
+from etude.present.peak_section import peak_part, readings_figure
 from support import pages
 
 TASK = Task(Goal((Criterion("mean", 0.04),)), 50.0, 5000.0)

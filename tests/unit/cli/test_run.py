@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from etude.cli import pooled
+from etude.cli import pool_run
+from etude.cluster.distributed.request import document_of
+from etude.cluster.pool.pool_config import PoolSpec
 from etude.experiment.monitoring import Monitoring
 from etude.results.writer import write_experiment
-from etude.script.run import Asked, plan_of, read_script
-from etude.workbench.pool.wanted import PoolSpec
-from etude.workbench.spread.asked import document_of
+from etude.script.run import ScriptOptions, plan_of, read_script
 from support import builders
 from support.fakes import World
 
@@ -57,7 +57,7 @@ def test_each_option_reaches_the_script(
     with pytest.raises(Seen):
         etude("run", "s.ap", "M=3", "-o", "out", *given)
     asked, directory = words
-    assert isinstance(asked, Asked)
+    assert isinstance(asked, ScriptOptions)
     assert (asked.seed, asked.res, asked.counters, asked.masks) == (7, False, "off", ("pin=([0-9]+)",))
     assert asked.assignments == {"M": "3", "PROBES": "disk memory", "WATCH": "elapsed"}
     assert directory == "out"
@@ -89,8 +89,8 @@ def test_a_script_over_a_pool_is_resumed_as_it_was_begun(
     members = document_of("run", "s", plan_of(asked), asked.program.digest, spec, monitor=Monitoring(0.5, 1))
     write_experiment(Path("out"), {**document(), **members})
     resumed: list[Any] = []
-    monkeypatch.setattr(pooled, "_tests", lambda *given: resumed.extend(given))
-    assert pooled.go_on(Path("out"), "script", ["library"])
+    monkeypatch.setattr(pool_run, "_tests", lambda *given: resumed.extend(given))
+    assert pool_run.go_on(Path("out"), "script", ["library"])
     path, then, its_pool, again, include = resumed
     assert (path, its_pool, include) == (Path("out"), spec, ["library"])
     assert then["monitor"] == {"every_s": 0.5, "top": 1}

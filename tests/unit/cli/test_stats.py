@@ -445,7 +445,7 @@ def test_a_transform_that_changes_nothing_changes_no_statistics(stats: Stats) ->
     mean = float(np.mean(noisy(13, 1.0, seed=9)[1:]))
     aggregated = stats("r", "--aggregate", "test:elapsed=mean")
     assert f"{1000 * mean:.1f} ms" in aggregated or f"{mean:.3f} s" in aggregated, (
-        "what is set aside is in no figure"
+        "what is excluded is in no figure"
     )
 
 

@@ -12,11 +12,11 @@ from etude.cli import surface_cell
 from etude.cli.report import parts_of
 from etude.cli.surface_response import simulated_response
 from etude.errors import MachineRefuses
-from etude.testbed.resources.table import Quota
-from etude.workbench.surfaces.celljobs import CellJobs, sample_in
-from etude.workbench.surfaces.kept import KeptSurface
-from etude.workbench.surfaces.mapping import Visit
-from etude.workbench.surfaces.peaks import PeakRate
+from etude.machine.resources.table import Quota
+from etude.surface.configuration_jobs import CellJobs, sample_in
+from etude.surface.map_store import MapStore
+from etude.surface.next_configuration import Visit
+from etude.surface.peaks import PeakRate
 from support.charting import lines
 from support.fakes import World
 from support.golden import Golden
@@ -280,7 +280,7 @@ def test_whatever_ends_it_the_cells_are_kept(
     etude: Etude, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: BaseException, code: int,
     said: str,
 ) -> None:  # fmt: skip
-    keep, measure = KeptSurface.keep, PeakRate.measure
+    keep, measure = MapStore.keep, PeakRate.measure
 
     def broken(*arguments: object) -> object:
         if len(lines(Path("r"))) == 2:
@@ -290,7 +290,7 @@ def test_whatever_ends_it_the_cells_are_kept(
     if isinstance(error, KeyboardInterrupt):
         monkeypatch.setattr(PeakRate, "measure", broken)
     else:
-        monkeypatch.setattr(KeptSurface, "keep", broken)
+        monkeypatch.setattr(MapStore, "keep", broken)
     assert simulated(etude, "-q") == code
     shown = capsys.readouterr()
     assert said in shown.err

@@ -10,23 +10,23 @@ from pathlib import Path
 import pytest
 
 from etude.errors import MachineRefuses
-from etude.experiment import sitting
-from etude.testbed.boot.record import boot_id
+from etude.experiment import session
+from etude.machine.boot.record import boot_id
 
-MEMBERS = "etude.testbed.leftovers"
+MEMBERS = "etude.machine.leftovers"
 
 
 def test_children_of_a_session_are_ended_by_the_next_of_this_directory_alone(tmp_path: Path) -> None:
     here, elsewhere = tmp_path / "a", tmp_path / "b"
-    with sitting.mark_children(here):
+    with session.mark_children(here):
         process = subprocess.Popen(["sleep", "600"], start_new_session=True)
-    assert sitting.VARIABLE not in os.environ
+    assert session.VARIABLE not in os.environ
     while not Path(f"/proc/{process.pid}/environ").read_bytes():  # the kernel is still at its exec
         time.sleep(0.001)
     try:
-        assert sitting.end_leftovers(elsewhere, []) == []
+        assert session.end_leftovers(elsewhere, []) == []
         assert process.poll() is None
-        assert sitting.end_leftovers(tmp_path / "x" / ".." / "a", []) == [f"sleep (process {process.pid})"]
+        assert session.end_leftovers(tmp_path / "x" / ".." / "a", []) == [f"sleep (process {process.pid})"]
         assert process.wait() == -15
     finally:
         process.kill()
@@ -37,7 +37,7 @@ def test_one_that_cannot_be_ended_is_named(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(f"{MEMBERS}.marked", lambda *_: [os.getpid()])
     monkeypatch.setattr(f"{MEMBERS}.stop", lambda *_: None)
     with pytest.raises(MachineRefuses, match=f"process {os.getpid()}"):
-        sitting.end_leftovers(tmp_path, [])
+        session.end_leftovers(tmp_path, [])
 
 
 def test_cgroups_are_those_of_dead_runs_in_this_boot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,7 +55,7 @@ def test_cgroups_are_those_of_dead_runs_in_this_boot(tmp_path: Path, monkeypatch
         {"pid": os.getppid(), "boot_id": boot_id()},  # of an Étude that runs
         {"boot_id": boot_id()},  # of an earlier version
     ]
-    sitting.end_leftovers(tmp_path, sessions)
+    session.end_leftovers(tmp_path, sessions)
     assert set(asked) == {gone}
 
 
@@ -64,6 +64,6 @@ def test_empty_cgroups_of_dead_runs_are_removed(tmp_path: Path, monkeypatch: pyt
     for name in (f"memory/etude-{gone}-a/within", f"cpu/etude-{gone}-b", f"cpu/etude-{mine}-c", "cpu/other"):
         (tmp_path / name).mkdir(parents=True)
     monkeypatch.setattr(f"{MEMBERS}.GROUPS", tmp_path)
-    sitting.end_leftovers(tmp_path, [{"pid": gone, "boot_id": boot_id()}])
+    session.end_leftovers(tmp_path, [{"pid": gone, "boot_id": boot_id()}])
     left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")}
     assert left == {"memory", "cpu", f"cpu/etude-{mine}-c", "cpu/other"}

@@ -1,4 +1,4 @@
-"""The monitor beside a sitting: whatever befalls it, the experiment goes on, and why there are no readings is noted."""
+"""The monitor beside a session: whatever befalls it, the experiment goes on, and why there are no readings is noted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from etude.api import make_plan, run
 from etude.experiment import monitoring
-from etude.experiment.monitoring import SHORT, USUAL, Monitoring, from_document, monitored, to_document
+from etude.experiment.monitoring import SHORT, USUAL, Monitoring, from_document, monitor_running, to_document
 from etude.experiment.plan import digest
 from etude.results.reader import load_results
 from support.fakes import World
@@ -53,9 +53,9 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 def beside(path: Path, seen: Callable[[], bool]) -> dict[str, Any]:
-    """What is noted of a sitting that lasts until something is seen in the file."""
+    """What is noted of a session that lasts until something is seen in the file."""
     entry: dict[str, Any] = {"sitting": 3}
-    with monitored(path, entry, USUAL):
+    with monitor_running(path, entry, USUAL):
         assert entry["monitor"]["file"] in (None, "monitor-3.jsonl")
         until(seen)
     noted: dict[str, Any] = entry["monitor"]
@@ -121,11 +121,11 @@ def test_it_is_ended_when_the_sitting_fails(engine: Engine, tmp_path: Path) -> N
     entry: dict[str, Any] = {"sitting": 3}
 
     def fail() -> None:
-        with monitored(tmp_path, entry, USUAL):
+        with monitor_running(tmp_path, entry, USUAL):
             until(written(tmp_path))
-            raise ValueError("the sitting's own")
+            raise ValueError("the session's own")
 
-    with pytest.raises(ValueError, match="the sitting's own"):
+    with pytest.raises(ValueError, match="the session's own"):
         fail()
     assert entry["monitor"]["reason"] is None
     assert (tmp_path / "monitor-3.jsonl").read_text().endswith('{"end":true}\n')
@@ -135,7 +135,7 @@ def test_it_ends_when_etude_is_killed(engine: Engine, tmp_path: Path) -> None:
     engine(ORDERLY)
     child = os.fork()
     if child == 0:
-        with monitored(tmp_path, {"sitting": 3}, USUAL):
+        with monitor_running(tmp_path, {"sitting": 3}, USUAL):
             time.sleep(60)
         os._exit(0)
     try:
@@ -147,7 +147,7 @@ def test_it_ends_when_etude_is_killed(engine: Engine, tmp_path: Path) -> None:
 
 
 def test_ctrl_c_does_not_reach_it(engine: Engine, tmp_path: Path) -> None:
-    """It is in a process group of its own, and ends with the sitting that the signal ends."""
+    """It is in a process group of its own, and ends with the session that the signal ends."""
     engine('ps -o pgid= -p $$ >"$3"; echo \'"v":\' >>"$3"; cat')
     beside(
         tmp_path, lambda: "v" in (tmp_path / "monitor-3.jsonl").read_text() if written(tmp_path)() else False
@@ -158,7 +158,7 @@ def test_ctrl_c_does_not_reach_it(engine: Engine, tmp_path: Path) -> None:
 def test_off_starts_nothing(engine: Engine, tmp_path: Path) -> None:
     engine(ORDERLY)
     entry: dict[str, Any] = {"sitting": 3}
-    with monitored(tmp_path, entry, None):
+    with monitor_running(tmp_path, entry, None):
         pass
     assert entry == {"sitting": 3}
     assert not (tmp_path / "monitor-3.jsonl").exists()

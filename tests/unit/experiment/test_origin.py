@@ -12,15 +12,15 @@ import pytest
 from etude.api import make_plan
 from etude.errors import InputError, Interrupted
 from etude.experiment.bench import Event
-from etude.experiment.ledger import Ledger
 from etude.experiment.new_limits import NewLimits
+from etude.experiment.progress import Progress
 from etude.experiment.run import resume, run
 from etude.experiment.test import Test
+from etude.machine import snapshot
+from etude.machine.boot import record
+from etude.machine.snapshot import Command
 from etude.results.reader import load_results, read_experiment
 from etude.script.run import read_script, resume_script, run_script
-from etude.testbed import snapshot
-from etude.testbed.boot import record
-from etude.testbed.snapshot import Command
 from support.fakes import World
 
 SCRIPT = "TEST prog 4\nEXEC prog\nDONE\n"
@@ -36,7 +36,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     monkeypatch.setattr("os.fsync", lambda file: None)
     monkeypatch.setattr("os.fdatasync", lambda file: None)
-    monkeypatch.setattr("etude.testbed.snapshot.take", take)
+    monkeypatch.setattr("etude.machine.snapshot.take", take)
     monkeypatch.setenv(record.DIRECTORY_VARIABLE, str(tmp_path / "boot"))
     here = tmp_path / "here"
     make(here / "bin", "1")
@@ -53,7 +53,7 @@ def make(directory: Path, text: str) -> None:
     (directory / "prog").chmod(0o755)
 
 
-def silent(event: Event, ledger: Ledger) -> None:
+def silent(event: Event, ledger: Progress) -> None:
     """Prints nothing."""
 
 

@@ -1,4 +1,4 @@
-"""Going on with an interrupted experiment: nothing lost, nothing twice, no pair across sittings."""
+"""Going on with an interrupted experiment: nothing lost, nothing twice, no pair across sessions."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import Any
 
 import pytest
 
+from etude.analysis.verdict import verdict
+from etude.analysis.verdict_status import status_of
 from etude.api import make_plan, run
 from etude.errors import EtudeError, InputError, Interrupted, MachineRefuses, UsageError
 from etude.experiment.new_limits import NewLimits
 from etude.experiment.plan import Plan
+from etude.experiment.progress import paired_samples, trials_of
 from etude.experiment.run import resume
 from etude.experiment.test import Test
-from etude.report.extension import reaching
-from etude.report.status import status_of
-from etude.report.text import precision_line
-from etude.report.verdict import verdict
+from etude.present.extension import reaching_command
+from etude.present.text import precision_line
 from etude.results.reader import load_results
 from etude.results.results import Results
-from etude.results.samples import paired_samples, trials_of
 from support.builders import hooked
 from support.fakes import World, around, is_hook
 
@@ -270,7 +270,7 @@ def test_what_a_verdict_advises_reaches_its_target(tmp_path: Path) -> None:
     noisy = World({"a": around(0.01, -0.05, 0.07, 0.01, -0.03), "b": around(0.02, 0.04, -0.06, 0.02)})
     found = verdict(run(plan, directory=tmp_path, make_engine=noisy.make_engine).results)
     (c,) = found.comparisons
-    extension = reaching(found)
+    extension = reaching_command(found)
     assert c.missed
     assert extension is not None
     assert (extension.max_trials or 0) >= 10 + c.more
@@ -284,7 +284,7 @@ def test_a_single_test_is_measured_anew_since_more_sessions_do_not_narrow_its_me
     words = ["etude bench", "-M", "10", "--precision", "0.2%", "-o", "x", "a", "--cpu", "1"]
     done = run(plan, directory=tmp_path, make_engine=noisy.make_engine, command_line=words)
     found = verdict(done.results)
-    extension = reaching(found)
+    extension = reaching_command(found)
     assert extension is not None
     assert (extension.anew, extension.precision) == (("a", "--cpu", "1"), 0.002)
     assert (extension.max_trials or 0) >= 10 + found.tests[0].more
@@ -307,7 +307,7 @@ def test_a_torn_last_line_is_cut_off_and_said(tmp_path: Path) -> None:
     file.write_bytes(whole[:-7])
     results = resume(tmp_path, make_engine=world().make_engine).results
     assert results.torn == load_results(tmp_path).torn == ()
-    assert any(line.startswith("a: ") and "sitting 2" in line for line in map(str, verdict(results).warnings))
+    assert any(line.startswith("a: ") and "session 2" in line for line in map(str, verdict(results).warnings))
     assert results.experiment["sittings"][1]["torn"] == ["a"]
     assert file.read_bytes().startswith(whole[: whole.rindex(b"\n", 0, -1) + 1])
     assert sum(m.kept for m in results.measurements["a"]) == 4

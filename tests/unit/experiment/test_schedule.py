@@ -1,4 +1,4 @@
-"""In which order trials are made, and which of them are set aside."""
+"""In which order trials are made, and which of them are excluded."""
 
 from __future__ import annotations
 

@@ -11,12 +11,12 @@ import pytest
 
 from etude.api import make_plan, run
 from etude.errors import EtudeError, Interrupted, MachineRefuses, UsageError
+from etude.experiment import progress as samples
 from etude.experiment.plan import Plan, RuleSpec
+from etude.experiment.progress import Trial
 from etude.experiment.run import Outcome, resume
 from etude.experiment.test import MetricPattern, Test
-from etude.results import samples
-from etude.results.samples import Trial
-from etude.stats.stopping import Decision, MeanPrecision, Seen
+from etude.stats.stopping import Decision, MeanPrecision, SamplesSoFar
 from support.fakes import World, around
 
 STEADY = (-0.001, 0.001)
@@ -135,7 +135,7 @@ class Looks:
         self.counts: list[int] = []
         judge = MeanPrecision.decide
 
-        def counted(rule: MeanPrecision, seen: Seen) -> Decision:
+        def counted(rule: MeanPrecision, seen: SamplesSoFar) -> Decision:
             self.counts.append(seen.fewest)
             return judge(rule, seen)
 

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
 import pytest
 
+from etude.analysis.verdict import verdict
 from etude.api import make_plan, run
 from etude.engine import Launch
 from etude.errors import CommandFailed, EtudeError, UsageError
 from etude.experiment import loop
 from etude.experiment.plan import Plan
 from etude.experiment.test import MetricPattern, Test, make_test
-from etude.report.verdict import verdict
 from etude.results.model import Measurement
 from etude.results.reader import load_results
 from etude.results.results import Results
-from etude.results.samples import sample, trials_of
-from etude.stats.stopping import Decision, Seen
+from etude.stats.stopping import Decision, SamplesSoFar
+from support.builders import series_of_rows
 from support.fakes import World, around, is_hook
 
 RATE = MetricPattern("rate", r"rate (\S+)", "B/s")
+
+
+def sample_of(rows: Sequence[Measurement], metric: str) -> list[float]:
+    return series_of_rows(rows).sample(metric).tolist()
 
 
 def results(directory: Path, times: dict[str, Any], *tests: Test, **options: Any) -> tuple[Results, World]:
@@ -55,7 +59,7 @@ def test_a_metric_is_kept_in_the_base_of_its_unit(tmp_path: Path) -> None:
 
 
 def test_programs_that_print_a_measurement_are_not_expected_to_print_the_same(tmp_path: Path) -> None:
-    from etude.report.verdict import verdict
+    from etude.analysis.verdict import verdict
 
     rates = (MetricPattern("rate", r"rate (\d+)", "B/s"),)
     tests = [Test(name, (name,), metrics=rates) for name in "ab"]
@@ -102,7 +106,7 @@ def test_a_pattern_that_does_not_fit_the_first_output_ends_at_once_and_later_is_
     assert [value[:2] for value in values(found)] == [[1.0, "B/s"], [2.0, "B/s"], [None, "B/s"], [3.0, "B/s"]]
     assert names in values(found)[2][2]
     assert all(m.kept for m in found.measurements["a"][1:])
-    assert sample(trials_of(found.measurements["a"]), "rate") == [2.0, 3.0]
+    assert sample_of(found.measurements["a"], "rate") == [2.0, 3.0]
 
 
 def test_a_pattern_whose_group_took_no_part_is_null_with_its_reason(tmp_path: Path) -> None:
@@ -153,9 +157,9 @@ def test_workers_start_in_one_launch_and_are_joined(tmp_path: Path) -> None:
     found, world = results(tmp_path, {"a": elapsed}, Test("a", ("a",), workers=3, prepare=":"))
     assert all(len(launch.workers) == 3 for launch in world.log if not is_hook(launch))
     assert [m.worker for m in found.measurements["a"]] == [0, 1, 2] * 4
-    trials = trials_of(found.measurements["a"])
-    assert sample(trials, "elapsed") == [0.3] * 3
-    assert sample(trials, "user") == pytest.approx([0.3] * 3)
+    rows = found.measurements["a"]
+    assert sample_of(rows, "elapsed") == [0.3] * 3
+    assert sample_of(rows, "user") == pytest.approx([0.3] * 3)
 
 
 def test_workers_get_a_cpu_each_and_are_refused_when_there_are_fewer(tmp_path: Path) -> None:
@@ -285,17 +289,17 @@ def test_a_stop_rule_sees_times_less_the_mean_start_of_the_shell(
     def shell(launch: Launch) -> float:
         return next(empty) if launch.workers[0].argv[-1] == ":" else 0.012
 
-    def judged(plan: Plan, seen: Callable[[], Seen]) -> Decision:
+    def judged(plan: Plan, seen: Callable[[], SamplesSoFar]) -> Decision:
         looks.append(seen())
         return decide(plan, lambda: looks[-1])
 
-    empty, decide = around(0.002, 0.0, -0.5, 0.8), loop.judged
-    looks: list[Seen] = []
-    monkeypatch.setattr(loop, "judged", judged)
+    empty, decide = around(0.002, 0.0, -0.5, 0.8), loop.judged_metrics
+    looks: list[SamplesSoFar] = []
+    monkeypatch.setattr(loop, "judged_metrics", judged)
     found, _ = results(
         tmp_path, {"/bin/sh": shell}, make_test("x", shell="/bin/sh"), shell="/bin/sh", trials=6
     )
-    starts = sample(trials_of(found.measurements["/bin/sh -c :"]), "elapsed")
+    starts = sample_of(found.measurements["/bin/sh -c :"], "elapsed")
     assert looks[-1].values[0].tolist() == pytest.approx([0.012 - mean(starts)] * 6)
 
 

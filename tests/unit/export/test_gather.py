@@ -12,7 +12,7 @@ import pytest
 from etude.errors import InputError
 from etude.export.document import Run
 from etude.export.entries import document_of
-from etude.export.formats import exported
+from etude.export.formats import export_to
 from etude.export.gather import gather
 from etude.store.entry import Entry, Machine
 from support.builders import measurement, results_directory
@@ -60,7 +60,7 @@ def test_a_test_that_was_given_up_before_its_first_trial_is_an_error_in_junit(tm
     lost = [point for point in document.points if point.test == "b"]
     assert [(point.metric, point.unit, point.figures) for point in lost] == [("elapsed", "s", None)]
     assert lost[0].reason
-    suite = ElementTree.fromstring(exported("junit", document).text).find("testsuite")
+    suite = ElementTree.fromstring(export_to("junit", document).text).find("testsuite")
     assert suite is not None
     assert (suite.get("tests"), suite.get("errors")) == ("2", "1")
 
@@ -77,7 +77,7 @@ def test_a_test_without_a_kept_trial_is_there_and_says_why(tmp_path: Path) -> No
 @pytest.mark.parametrize("name", ["hyperfine-1.json", "hyperfine-2.json", "go.txt", "pyperf.json"])
 def test_files_of_other_programs_are_exported(name: str) -> None:
     document = gather([str(FILES / name)])
-    assert json.loads(exported("bencher", document).text)
+    assert json.loads(export_to("bencher", document).text)
     assert {point.run.machine for point in document.points} == {None}
 
 

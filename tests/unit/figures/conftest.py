@@ -12,10 +12,10 @@ import pytest
 from etude.figures.bars import bars_of
 from etude.figures.data import Figure
 from etude.figures.kinds import make
+from etude.figures.plot_options import PlotOptions, threshold
 from etude.figures.sources import read_samples
 from etude.figures.style import Style
-from etude.figures.surface import Known, Levels, contours, cost_by_policy, solid
-from etude.figures.wish import Wish, threshold
+from etude.figures.surface import KnownValue, Levels, contours, cost_by_policy, solid
 from support.builders import measurement, results_directory
 from support.places import DATA
 
@@ -32,7 +32,7 @@ class Example:
 
 
 def kept_results(directory: Path) -> Path:
-    """Two tests in blocks over two boots: a failed trial, one set aside, and an outlier."""
+    """Two tests in blocks over two boots: a failed trial, one excluded, and an outlier."""
     rows = {}
     for place, test in enumerate(("old", "new")):
         rows[test] = [
@@ -57,20 +57,20 @@ def kept_results(directory: Path) -> Path:
 
 def of(kind: str, *files: str, **wishes: object) -> Callable[[Path], Figure]:
     def made(directory: Path) -> Figure:
-        wish = Wish(**wishes)  # type: ignore[arg-type]
+        wish = PlotOptions(**wishes)  # type: ignore[arg-type]
         return make(kind, read_samples([str(DATA / file) for file in files], wish), wish)
 
     return made
 
 
 def of_kept_results(directory: Path) -> Figure:
-    wish = Wish(thresholds=(threshold("12ms=budget"),))
+    wish = PlotOptions(thresholds=(threshold("12ms=budget"),))
     return make("timeline", read_samples([str(kept_results(directory / "kept"))], wish), wish)
 
 
 def cooling(directory: Path) -> Figure:
     """Figure 6 of the Auto-pilot paper, in kind."""
-    wish = Wish(
+    wish = PlotOptions(
         metrics=("Elapsed", "User", "System"), plain_names=True, rotate=45.0, y_label="Time (seconds)"
     )
     samples = read_samples([str(DATA / "cooling.csv")], wish)
@@ -91,9 +91,9 @@ def surface_of(kind: Literal["map", "solid"]) -> Callable[[Path], Figure]:
         counts = (1, 2, 4, 8, 16, 32, 64, 100)
         nfsds = Levels("nfsds", tuple(map(str, counts)), tuple(map(float, counts)), log=True)
         known = [
-            Known(x, y, None, state="failed")
+            KnownValue(x, y, None, state="failed")
             if (x, y) == (3, 4)
-            else Known(x, y, ((170 * (x + 1)) ** -4 + (60 * n) ** -4) ** -0.25,
+            else KnownValue(x, y, ((170 * (x + 1)) ** -4 + (60 * n) ** -4) ** -0.25,
                        state="measured" if (x + y) % 3 == 0 else "predicted")
             for x in range(4)
             for y, n in enumerate(counts)

@@ -7,7 +7,7 @@ from etude.figures.history import MOST_PANELS
 from etude.figures.history import history as figure_of
 from etude.figures.save import render
 from etude.figures.style import Style
-from etude.history.course import course_of, courses
+from etude.history.metric_history import course_of, courses
 from etude.store.entry import Machine
 from support.made_histories import history, on_another
 

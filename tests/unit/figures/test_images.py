@@ -69,11 +69,11 @@ def changed(figure: Figure) -> Figure:
 
 def test_the_tolerance_finds_one_bar_that_is_another(tmp_path: Path) -> None:
     from etude.figures.kinds import make
+    from etude.figures.plot_options import PlotOptions
     from etude.figures.sources import read_samples
-    from etude.figures.wish import Wish
 
     data = DATA / "postmark"
-    wish = Wish(metrics=("elapsed", "system", "user"))
+    wish = PlotOptions(metrics=("elapsed", "system", "user"))
     figure = make(
         "bars", read_samples([str(data / f"{n}.res") for n in ("ext2:1", "ext4:1", "xfs:1")], wish), wish
     )

@@ -1,4 +1,4 @@
-"""The figure of a sitting: trials above, the machine's series below, on one time."""
+"""The figure of a session: trials above, the machine's series below, on one time."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
+from etude.analysis.interference import load_monitors
+from etude.analysis.load_subject import read_subject
+from etude.analysis.subject import Subject
+from etude.analysis.verdict import verdict
 from etude.errors import InputError
 from etude.figures.data import Band, Bars, Curve, Figure, Panel, Shape
 from etude.figures.export import export
 from etude.figures.monitor import MOST_POINTS, monitor_figure
-from etude.report.beside import load_monitors
-from etude.report.reading import read_subject
-from etude.report.subject import Subject
-from etude.report.verdict import verdict
 from support.golden import Golden
 from support.monitored import busy_second, second, trials_of_seconds
 

@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from etude.analysis.load_subject import read_subject
+from etude.analysis.subject import Subject
+from etude.analysis.verdict import verdict
 from etude.errors import InputError, UsageError
 from etude.figures.bars import bars
 from etude.figures.data import Bars, Curve, Figure, Line, Mark, Point
 from etude.figures.kinds import make, usual_kind
+from etude.figures.plot_options import PlotOptions, threshold
 from etude.figures.ratio import crossings
 from etude.figures.sources import read_samples, summary_point
-from etude.figures.wish import Wish, threshold
-from etude.report.reading import read_subject
-from etude.report.subject import Subject
-from etude.report.verdict import verdict
 from etude.results.series import Floats
 from etude.stats.crossings import crossing
 from etude.stats.intervals import t_quantile
@@ -34,7 +34,7 @@ def curves(figure: Figure, panel: int = 0) -> list[Curve]:
 
 
 def drawn(kind: str, *files: str, **wishes: object) -> Figure:
-    wish = Wish(**wishes)  # type: ignore[arg-type]
+    wish = PlotOptions(**wishes)  # type: ignore[arg-type]
     return make(kind, read_samples([str(DATA / f) for f in files], wish), wish)
 
 
@@ -54,7 +54,7 @@ def test_a_bar_is_the_mean_with_the_interval_of_etude_stats() -> None:
 
 @pytest.mark.parametrize("kind", ["quartiles", "min-max", "deviation", "none"])
 def test_error_bars_are_what_was_asked_for(kind: str) -> None:
-    wish = Wish(bars=kind)  # type: ignore[arg-type]
+    wish = PlotOptions(bars=kind)  # type: ignore[arg-type]
     (sample,) = read_samples([EXT4], wish)
     values = sample.values("elapsed")
     point = summary_point(sample, "elapsed", wish)
@@ -99,7 +99,7 @@ def linking(metric: str = "elapsed") -> tuple[list[float], list[Floats], list[Fl
     found = {
         binary: sorted(
             (quantity(s.parameters["size"])[0], s.values(metric))  # type: ignore[index]
-            for s in read_samples([str(DATA / "linking.csv")], Wish())
+            for s in read_samples([str(DATA / "linking.csv")], PlotOptions())
             if s.parameters["binary"] == binary
         )
         for binary in ("static", "dynamic")
@@ -178,7 +178,7 @@ def test_a_crossing_lies_on_the_line_that_is_drawn() -> None:
 
 def test_p_values_are_those_of_the_t_test_on_all_and_on_the_first_trials() -> None:
     figure = drawn("pvalues", "linking.csv", log="xy", first=(6,))
-    wish = Wish()
+    wish = PlotOptions()
     last = {
         s.parameters["binary"]: s
         for s in read_samples([str(DATA / "linking.csv")], wish)
@@ -198,7 +198,7 @@ def test_an_ecdf_ends_at_one_and_a_histogram_adds_up_to_one() -> None:
 
 
 def test_the_kind_follows_from_the_tests() -> None:
-    wish = Wish()
+    wish = PlotOptions()
     threads = [str(DATA / "postmark" / f"ext4:{n}.res") for n in (1, 2, 4)]
     assert usual_kind(read_samples(threads, wish), wish) == "lines"
     assert usual_kind(read_samples([str(DATA / "cooling.csv")], wish), wish) == "bars"
@@ -221,7 +221,7 @@ def test_missing_values_are_left_out_and_said(tmp_path: Path, golden: Golden) ->
 
 def test_nothing_but_missing_values_is_nothing_to_plot(tmp_path: Path) -> None:
     path = table(tmp_path, "test,elapsed,user\na,nan,1\nb,nan,1\n")
-    wish = Wish(metrics=("elapsed",))
+    wish = PlotOptions(metrics=("elapsed",))
     samples = read_samples([path], wish)
     for kind in ("bars", "ecdf", "timeline"):
         with pytest.raises((InputError, UsageError), match=r"'elapsed'|nothing to plot"):
@@ -258,7 +258,7 @@ def test_too_many_series_are_refused_and_too_many_points_thinned(tmp_path: Path)
 def test_metrics_of_two_units_are_not_put_on_one_axis(tmp_path: Path) -> None:
     path = table(tmp_path, "test,elapsed,size (B)\na,1,2\na,1,2\n")
     with pytest.raises(UsageError, match="one axis"):
-        bars(read_samples([path], Wish()), Wish(metrics=("elapsed", "size")))
+        bars(read_samples([path], PlotOptions()), PlotOptions(metrics=("elapsed", "size")))
 
 
 def test_the_trials_that_a_warning_calls_another_level_are_marked() -> None:
@@ -270,9 +270,9 @@ def test_the_trials_that_a_warning_calls_another_level_are_marked() -> None:
 def test_plain_intervals_do_not_know_of_dependence(tmp_path: Path) -> None:
     values = np.repeat([1.0, 2.0, 1.5, 3.0], 5) + np.linspace(0, 0.1, 20)
     path = table(tmp_path, "test,elapsed\n" + "".join(f"a,{v}\n" for v in values))
-    wish = Wish(plain_intervals=True)
+    wish = PlotOptions(plain_intervals=True)
     (sample,) = read_samples([path], wish)
-    plain, careful = (summary_point(sample, "elapsed", each) for each in (wish, Wish()))
+    plain, careful = (summary_point(sample, "elapsed", each) for each in (wish, PlotOptions()))
     assert plain is not None
     assert careful is not None
     half = t_quantile(0.95, 19) * values.std(ddof=1) / np.sqrt(20)

@@ -16,7 +16,7 @@ from etude.figures.save import render
 from etude.figures.style import Style
 from etude.figures.surface import (
     Effect,
-    Known,
+    KnownValue,
     Levels,
     contours,
     cost_against,
@@ -31,11 +31,11 @@ DISKS = Levels("disks", ("1", "2", "3"), (1.0, 2.0, 3.0))
 NFSDS = Levels("nfsds", ("1", "10", "100"), (1.0, 10.0, 100.0), log=True)
 FS = Levels("fs", ("ext4", "xfs"))
 KNOWN = [
-    Known(x, y, 100.0 * (x + 1) * (y + 1), state="measured" if x == y else "predicted")
+    KnownValue(x, y, 100.0 * (x + 1) * (y + 1), state="measured" if x == y else "predicted")
     for x in range(3)
     for y in range(3)
     if (x, y) != (2, 0)
-] + [Known(2, 0, None, state="failed")]
+] + [KnownValue(2, 0, None, state="failed")]
 POLICIES = {"DB_TP": {"linear": 300.0, "ours": 9.0}, "Mail": {"linear": 700.0}}
 
 
@@ -80,8 +80,8 @@ def test_edges_of_cells_lie_half_way() -> None:
 
 def test_lines_have_intervals_and_predictions_are_hollow() -> None:
     known = [
-        Known(0, 0, 1.0, 0.9, 1.1), Known(1, 0, 2.0, 1.5, 2.5, "predicted"), Known(2, 0, 3.0, 2.9, 3.1),
-        Known(0, 1, 4.0), Known(1, 1, None, state="failed"),
+        KnownValue(0, 0, 1.0, 0.9, 1.1), KnownValue(1, 0, 2.0, 1.5, 2.5, "predicted"), KnownValue(2, 0, 3.0, 2.9, 3.1),
+        KnownValue(0, 1, 4.0), KnownValue(1, 1, None, state="failed"),
     ]  # fmt: skip
     figure = over_levels(NFSDS, ["ext4", "xfs"], known, "peak rate (1/s)")
     line, filled, hollow, other, dots = curves(figure)
@@ -93,7 +93,7 @@ def test_lines_have_intervals_and_predictions_are_hollow() -> None:
 
 
 def test_words_stand_beside_each_other_without_a_line() -> None:
-    known = [Known(x, y, 1.0 + x + y) for x in range(2) for y in range(2)]
+    known = [KnownValue(x, y, 1.0 + x + y) for x in range(2) for y in range(2)]
     first, second = curves(over_levels(FS, ["a", "b"], known, "time (s)"))
     assert {first.look, second.look} == {"filled"}
     assert first.points[0].x < 0 < second.points[0].x < first.points[1].x
@@ -134,7 +134,7 @@ def test_cost_over_a_target_is_in_percent_and_on_a_log_axis_where_it_has_to_be()
 
 
 def test_what_has_nothing_is_not_drawn() -> None:
-    failed = [Known(0, 0, None, state="failed")]
+    failed = [KnownValue(0, 0, None, state="failed")]
     for make in (
         lambda: contours(DISKS, NFSDS, failed, "x"),
         lambda: solid(DISKS, NFSDS, failed, "x"),
@@ -159,11 +159,11 @@ def test_ticks_whose_names_would_touch_are_left_out() -> None:
 
 FIGURES = {
     "contours": lambda: contours(DISKS, NFSDS, KNOWN, "peak rate (1/s)", "fs=xfs"),
-    "one row": lambda: contours(DISKS, Levels("n", ("5",), (5.0,)), [Known(0, 0, 5.0)], "x"),
-    "flat": lambda: contours(DISKS, NFSDS, [Known(x, y, 5.0) for x in range(3) for y in range(3)], "x"),
+    "one row": lambda: contours(DISKS, Levels("n", ("5",), (5.0,)), [KnownValue(0, 0, 5.0)], "x"),
+    "flat": lambda: contours(DISKS, NFSDS, [KnownValue(x, y, 5.0) for x in range(3) for y in range(3)], "x"),
     "solid": lambda: solid(DISKS, NFSDS, KNOWN, "peak rate (1/s)", "fs=xfs"),
-    "falling": lambda: solid(DISKS, FS, [Known(x, y, 5.0 - x) for x in range(3) for y in range(2)], "x"),
-    "lines": lambda: over_levels(DISKS, ["a"], [Known(0, 0, 1.0, 0.5, 2.0)], "x"),
+    "falling": lambda: solid(DISKS, FS, [KnownValue(x, y, 5.0 - x) for x in range(3) for y in range(2)], "x"),
+    "lines": lambda: over_levels(DISKS, ["a"], [KnownValue(0, 0, 1.0, 0.5, 2.0)], "x"),
     "effects": lambda: main_effects([Effect("a", ("1", "2"), ((1, 1, 1), (2, 1, 3)))], "x"),
     "policies": lambda: cost_by_policy(POLICIES),
     "against": lambda: cost_against({"a": [(0.1, 2.0), (0.2, 1.0)]}, "width"),

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from etude.history.backtest import Rate, backtest
-from etude.history.confirming import borne_out
-from etude.history.course import course_of
-from etude.history.kept import current, keep
+from etude.history.confirmation import borne_out
+from etude.history.metric_history import course_of
 from etude.history.rules import Rule
+from etude.history.stored_backtests import is_current, keep
 from etude.stats.compare import paired_ratio
 from etude.store.entry import Mark
 from support.made_histories import commit, history
@@ -85,16 +85,16 @@ def test_a_rate_has_the_exact_interval() -> None:
 def test_a_stored_backtest_holds_until_the_rule_or_the_history_is_another() -> None:
     notes, made = Notes(), history(60)
     course = course_of(made[:40])
-    assert "no backtest" in str(current(notes, RULE, course))
+    assert "no backtest" in str(is_current(notes, RULE, course))
     keep(notes, backtest(RULE, course, histories=2), course)
-    known = current(notes, RULE, course)
+    known = is_current(notes, RULE, course)
     assert not isinstance(known, str)
     assert (known.results, known.false.of) == (40, 2)
-    assert not isinstance(current(notes, RULE, course_of(made[:60])), str)
-    assert "no backtest" in str(current(notes, replace(RULE, persist=7), course))
+    assert not isinstance(is_current(notes, RULE, course_of(made[:60])), str)
+    assert "no backtest" in str(is_current(notes, replace(RULE, persist=7), course))
     others = [*history(40, seed=9)[:1], *made[1:40]]
-    assert "other results" in str(current(notes, RULE, course_of(others)))
-    assert "60 now" in str(current(notes, RULE, course_of(made + history(61)[60:]))).replace(
+    assert "other results" in str(is_current(notes, RULE, course_of(others)))
+    assert "60 now" in str(is_current(notes, RULE, course_of(made + history(61)[60:]))).replace(
         "61 now", "60 now"
     )
 

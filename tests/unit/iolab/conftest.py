@@ -69,7 +69,7 @@ class Laboratory:
 def laboratory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Laboratory:
     monkeypatch.setattr("etude.iolab.curves.beside_engine", lambda name: name)
     monkeypatch.setattr("etude.iolab.curves.engine_path", lambda: "engine")
-    monkeypatch.setattr("etude.testbed.snapshot.take", lambda **_: MACHINE)
+    monkeypatch.setattr("etude.machine.snapshot.take", lambda **_: MACHINE)
     monkeypatch.setattr("os.fdatasync", lambda file: None)
     return Laboratory(tmp_path)
 

@@ -11,7 +11,7 @@ import pytest
 
 from etude.errors import InputError, Interrupted
 from etude.iolab import lab
-from etude.iolab.lab import Lab, begin, begun, run_lab
+from etude.iolab.lab import Lab, begin, read_lab, run_lab
 from etude.results.reader import load_results
 from etude.results.results import Results
 
@@ -48,10 +48,10 @@ def test_an_interrupted_lab_goes_on_with_its_own_options_and_measures_nothing_tw
 
     interrupted = True
     with pytest.raises(Interrupted) as ended:
-        run_lab(begun(directory), directory, run, resume, "svg")
+        run_lab(read_lab(directory), directory, run, resume, "svg")
     assert str(ended.value).endswith(f"etude io lab --resume {directory}")
     interrupted = False
-    buffers, linking = run_lab(begun(directory), directory, run, resume, "svg")
+    buffers, linking = run_lab(read_lab(directory), directory, run, resume, "svg")
     assert done == [("run", "buffers"), ("resume", "buffers"), ("run", "linking")]
     assert (buffers.swept.over, linking.swept.over) == ("buffer", "total")
     for name, rows in (("buffers", 3 * 3 * 2), ("linking", 2 * 3 * 2)):
@@ -76,7 +76,7 @@ def test_what_is_no_lab_is_refused(tmp_path: Path, record: str | None, reason: s
     if record is not None:
         (tmp_path / "lab.json").write_text(record)
     with pytest.raises(InputError, match=reason) as refused:
-        begun(tmp_path)
+        read_lab(tmp_path)
     assert "\n" not in str(refused.value)
 
 
@@ -84,6 +84,6 @@ def test_a_lab_without_a_record_names_the_sweeps_that_can_be_resumed_alone(tmp_p
     (tmp_path / "buffers").mkdir()
     (tmp_path / "buffers" / "experiment.json").write_text("{}")
     with pytest.raises(InputError, match=f"sweep --resume: {tmp_path}/buffers$"):
-        begun(tmp_path)
+        read_lab(tmp_path)
     with pytest.raises(InputError, match="holds results already"):
         begin(tmp_path, Lab("/"))

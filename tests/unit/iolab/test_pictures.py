@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 import etude
+from etude.analysis.subject import subject_of
 from etude.errors import InputError
 from etude.figures.data import Curve, Line
 from etude.iolab.lab import draw
-from etude.report.subject import subject_of
 from support.builders import as_if_killed
 
 

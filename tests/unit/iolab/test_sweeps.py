@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from etude.analysis.subject import subject_of
+from etude.analysis.verdict import verdict
 from etude.errors import EtudeError, InputError, MachineRefuses, UsageError
 from etude.iolab.points import swept_of
 from etude.iolab.run_sweep import bends, refined
 from etude.iolab.sweeps import make_plan, make_sweep
-from etude.report.subject import subject_of
-from etude.report.verdict import verdict
 
 
 def test_each_size_of_each_curve_is_a_test_with_the_first_run_set_aside(laboratory: Any) -> None:

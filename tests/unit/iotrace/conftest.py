@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from etude.iotrace.profile import Profile, profile_of
-from etude.iotrace.read import Trace, read_trace
+from etude.iotrace.reader import Trace, read_trace
 from support.traces import COPY, Make, imported
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from etude.iotrace.files import files_of, processes_of
-from etude.iotrace.read import Trace
+from etude.iotrace.reader import Trace
 from support.traces import Make
 
 FORK = (

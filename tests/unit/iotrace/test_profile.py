@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from etude.figures.iotrace import figure_of
 from etude.iotrace.document import document
-from etude.iotrace.picture import figure_of
 from etude.iotrace.profile import Profile, profile_of
 from support.golden import Golden
 from support.traces import Make

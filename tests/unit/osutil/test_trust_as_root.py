@@ -13,11 +13,18 @@ from pathlib import Path
 
 import pytest
 
-from etude.cli.again import again
+from etude.cli.again import repeat_experiment
 from etude.cli.verb_parsers import verb_parser
+from etude.cluster.distributed.request import stored_request
+from etude.cluster.pool.slurm.commands import Slurm
+from etude.cluster.pool.staged_pool import carried_files
 from etude.errors import EtudeError, InputError
 from etude.experiment.plan import plan_to_resume
-from etude.located import document
+from etude.machine.boot import unit
+from etude.machine.remote.hosts import Entry
+from etude.machine.remote.link import Link
+from etude.machine.remote.slurm import slurm
+from etude.machine.resources import ledger
 from etude.osutil.trust import (
     check_directory_for_root,
     check_for_root,
@@ -29,14 +36,7 @@ from etude.probes.executables import find_executables
 from etude.program import engine_path
 from etude.script.parse import parse_script
 from etude.store.repository import commit_of
-from etude.testbed.boot import unit
-from etude.testbed.remote.hosts import Entry
-from etude.testbed.remote.link import Link
-from etude.testbed.remote.slurm import slurm
-from etude.testbed.resources import ledger
-from etude.workbench.pool.fetch import carried
-from etude.workbench.pool.slurm.commands import Slurm
-from etude.workbench.spread.asked import stored
+from etude.toml_config import document
 
 pytestmark = pytest.mark.needs_root
 
@@ -50,7 +50,9 @@ def script(file: Path) -> object:
 
 def repeat(file: Path) -> object:
     words = ["--again", str(file)]
-    return again(verb_parser("run").parse_args(words, Namespace(command_line=["etude run", *words])))
+    return repeat_experiment(
+        verb_parser("run").parse_args(words, Namespace(command_line=["etude run", *words]))
+    )
 
 
 READERS: dict[str, tuple[str, str, Callable[[Path], object]]] = {
@@ -58,7 +60,7 @@ READERS: dict[str, tuple[str, str, Callable[[Path], object]]] = {
     "specs": ("peak.toml", "a = 1\n", document),
     "probes": ("probes.d/a", "#!/bin/sh\n", lambda file: find_executables([file.parents[1]])),
     "includes": ("local.inc", "ECHO a\n", script),
-    "pools": ("experiment.json", "{}", lambda file: stored(file.parent)),
+    "pools": ("experiment.json", "{}", lambda file: stored_request(file.parent)),
     "bundles": ("b.tar", "", repeat),
     "plans": ("experiment.json", "{}", lambda file: plan_to_resume({}, str(file))),
 }
@@ -196,14 +198,14 @@ def test_a_fifo_does_not_hold_root_up(tmp_path: Path) -> None:
 def test_a_lock_is_not_opened_through_a_link(tmp_path: Path) -> None:
     (tmp_path / "target").write_text("whole")
     (tmp_path / "resources.lock").symlink_to("target")
-    with pytest.raises(EtudeError), ledger.held(tmp_path):
+    with pytest.raises(EtudeError), ledger.held_entries(tmp_path):
         pass
     assert (tmp_path / "target").read_text() == "whole"
 
 
 def test_resources_are_not_held_where_others_may_put_files(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
-    with pytest.raises(InputError), ledger.held(tmp_path):
+    with pytest.raises(InputError), ledger.held_entries(tmp_path):
         pass
 
 
@@ -253,7 +255,7 @@ def test_tools_are_not_looked_for_where_others_may_put_them(
     [
         ("git", lambda place: commit_of(str(place))),
         ("squeue", lambda place: Slurm().queue()),
-        ("srun", lambda place: carried(["srun", "true"], b"")),
+        ("srun", lambda place: carried_files(["srun", "true"], b"")),
         ("scontrol", lambda place: slurm(["scontrol", "ping"])),
         ("ssh", lambda place: Link(Entry("h", "host", options=("ProxyCommand=false",)))),
         ("etude-engine", lambda place: os.spawnl(os.P_WAIT, engine_path(), "etude-engine", "--version")),

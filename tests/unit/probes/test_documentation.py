@@ -16,8 +16,8 @@ import pytest
 from etude.engine import Engine, Launch, Worker
 from etude.probes.executables import find_executables
 from etude.probes.probe import Context
-from etude.probes.probing import Probing
 from etude.probes.registry import find_probe
+from etude.probes.run_probes import RunProbes
 from support.places import DOCS
 
 DOCUMENT = DOCS / "extending.md"
@@ -50,7 +50,7 @@ def executable(library: Path) -> Path:
     return library
 
 
-def twice(probing: Probing, directory: Path) -> list[tuple[dict[str, Any], dict[str, Any], list[str]]]:
+def twice(probing: RunProbes, directory: Path) -> list[tuple[dict[str, Any], dict[str, Any], list[str]]]:
     """Metrics, blocks and notes of two launches that each write 1000 bytes more."""
     found = []
     command = Worker(("sh", "-c", f"head -c 1000 /dev/zero >> {directory}/trace"))
@@ -76,7 +76,7 @@ def check(found: list[tuple[dict[str, Any], dict[str, Any], list[str]]], directo
 def test_the_probe_in_python_measures_the_file(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(installed)
     try:
-        check(twice(Probing(find_probe(["tracesize"])), installed), installed)
+        check(twice(RunProbes(find_probe(["tracesize"])), installed), installed)
     finally:
         sys.modules.pop("tracesize", None)
 
@@ -87,7 +87,7 @@ def test_it_says_why_when_it_does_not_know_where_the_file_is(
     monkeypatch.syspath_prepend(installed)
     monkeypatch.delenv("TESTDIR", raising=False)
     try:
-        probing = Probing(find_probe(["tracesize"]))
+        probing = RunProbes(find_probe(["tracesize"]))
     finally:
         sys.modules.pop("tracesize", None)
     probing.start(Context())
@@ -97,7 +97,7 @@ def test_it_says_why_when_it_does_not_know_where_the_file_is(
 
 
 def test_the_executable_measures_the_same(tmp_path: Path) -> None:
-    check(twice(Probing(find_executables([executable(tmp_path / "mylib")])), tmp_path), tmp_path)
+    check(twice(RunProbes(find_executables([executable(tmp_path / "mylib")])), tmp_path), tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["python", "executable"])

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from etude.probes.executables import Executable, find_executables, parse_output
 from etude.probes.probe import Context, ProbeFailed, Reading
-from etude.probes.probing import Probing
+from etude.probes.run_probes import RunProbes
 from support.golden import Golden
 
 
@@ -63,7 +63,7 @@ end) echo "size = $(wc -c < "$APPROBESTATE") B" ;;
 esac""".replace("SEEN", str(tmp_path / "seen"))
     for name in ("a", "b"):
         program(tmp_path / "probes.d" / name, text.replace("size", f"size_{name}"))
-    probing = Probing(find_executables([tmp_path]))
+    probing = RunProbes(find_executables([tmp_path]))
     for _ in range(2):
         probing.start()
         metrics, _, notes = probing.end(Context())

@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 
 from etude.errors import EtudeError, InputError, MachineRefuses
 from etude.results import packing
-from etude.results.bundle import Member, member_of, opened, unwritten, verify, write_bundle
+from etude.results.bundle import Member, member_of, open_bundle, unwritten_members, verify, write_bundle
 from etude.results.bundle_name import is_bundle
-from etude.results.checksums import line_of, sums_of
+from etude.results.packing import line_of, sums_of
 from etude.results.writer import sole_writer
 from support.golden import Golden
 from support.profiles import examples
@@ -70,7 +70,7 @@ def test_members_are_sorted_and_belong_to_nobody(tmp_path: Path) -> None:
 def test_a_bundle_is_as_it_was_packed(packed: Path) -> None:
     assert is_bundle(packed)
     assert verify(packed) == []
-    with opened(packed) as (result,):
+    with open_bundle(packed) as (result,):
         assert (result / "experiment.json").read_text() == "{}"
         place = result
     assert place.exists() == packed.is_dir(), "what was unpacked goes away"
@@ -93,7 +93,7 @@ def test_every_difference_is_named(tmp_path: Path, golden: Golden) -> None:
     problems = verify(path)
     assert [line.partition(": ")[0] for line in problems] == ["README.txt", "a/b", "a/c", "a/c", "new"]
     golden("\n".join(problems))
-    with pytest.raises(InputError, match=r"README.txt: .*; and 2 more"), opened(path):
+    with pytest.raises(InputError, match=r"README.txt: .*; and 2 more"), open_bundle(path):
         pass
 
 
@@ -146,7 +146,7 @@ def test_checksums_of_something_else_are_no_bundle(tmp_path: Path) -> None:
 def test_a_newer_bundle_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.tar"
     write_bundle(path, "r", [member_of("bundle.json", INDEX.replace("1", "2"))], 0)
-    with pytest.raises(InputError, match="version 2"), opened(path):
+    with pytest.raises(InputError, match="version 2"), open_bundle(path):
         pass
 
 
@@ -156,7 +156,7 @@ def test_a_newer_bundle_is_refused(tmp_path: Path) -> None:
 def test_an_index_that_is_none_is_refused(tmp_path: Path, index: str) -> None:
     path = tmp_path / "x.tar"
     write_bundle(path, "r", [member_of("bundle.json", index)], 0)
-    with pytest.raises(InputError, match=r"bundle\.json cannot be read"), opened(path):
+    with pytest.raises(InputError, match=r"bundle\.json cannot be read"), open_bundle(path):
         pass
 
 
@@ -242,11 +242,11 @@ def test_what_unpacks_to_far_more_than_its_size_is_not_read_to_its_end(
     small_limits(monkeypatch)
     path = hostile(tmp_path / "x.tar", *entries)
     squeezed = tmp_path / f"x{suffix}"
-    with open(squeezed, "wb") as file, packing.compressed(file, suffix) as stream:
+    with open(squeezed, "wb") as file, packing.compressed_archive(file, suffix) as stream:
         stream.write(path.read_bytes())
     (problem,) = [line for line in verify(squeezed) if line.startswith(f"{squeezed}: ")]
     assert "unpacks" in problem or "header" in problem or "recursion" in problem
-    with pytest.raises(InputError, match=f"{squeezed}: .*not as"), opened(squeezed):
+    with pytest.raises(InputError, match=f"{squeezed}: .*not as"), open_bundle(squeezed):
         pass
 
 
@@ -272,7 +272,7 @@ def test_what_is_written_can_be_read(
 def test_what_was_unpacked_is_removed_by_sigterm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = hostile(tmp_path / "b.tar")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    with pytest.raises(SystemExit) as ended, opened(path):
+    with pytest.raises(SystemExit) as ended, open_bundle(path):
         os.kill(os.getpid(), signal.SIGTERM)
     assert ended.value.code == 143
     assert not list(tmp_path.glob("etude-scratch-*"))
@@ -291,7 +291,7 @@ def test_nothing_breaks_out_of_a_bundle(tmp_path: Path, number: int) -> None:
     assert verify(path, into)
     assert not list(out.iterdir())
     assert all(p.is_dir() or (p.is_file() and not p.is_symlink()) for p in into.rglob("*"))
-    with pytest.raises(InputError, match=f"{path}: .*not as"), opened(path):
+    with pytest.raises(InputError, match=f"{path}: .*not as"), open_bundle(path):
         pass
     assert sorted(p for p in tmp_path.rglob("*") if into not in p.parents and p != into) == before
 
@@ -365,7 +365,7 @@ def test_root_waits_for_locks_of_its_own_only(tmp_path: Path, user: int, refused
     holder = subprocess.Popen(["sleep", "60"], pass_fds=[file], user=user)
     os.close(file)
     try:
-        with pytest.raises(MachineRefuses) if refused else nullcontext(), unwritten(tmp_path):
+        with pytest.raises(MachineRefuses) if refused else nullcontext(), unwritten_members(tmp_path):
             pass
     finally:
         holder.kill()
@@ -376,10 +376,10 @@ def test_what_is_being_written_is_not_packed(tmp_path: Path) -> None:
     with (
         sole_writer(tmp_path),
         pytest.raises(MachineRefuses, match="an Étude is writing"),
-        unwritten(tmp_path),
+        unwritten_members(tmp_path),
     ):
         pass
-    with unwritten(tmp_path), unwritten(tmp_path):
+    with unwritten_members(tmp_path), unwritten_members(tmp_path):
         pass
-    with pytest.raises(OSError, match="of the body"), unwritten(tmp_path):
+    with pytest.raises(OSError, match="of the body"), unwritten_members(tmp_path):
         raise OSError("of the body")

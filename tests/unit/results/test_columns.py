@@ -15,7 +15,7 @@ import pytest
 from etude.errors import InputError, MachineRefuses
 from etude.results import columns as columns_module
 from etude.results.columns import Coded, Columns, read_columns
-from etude.results.words import join_words
+from etude.results.shell_words import join_words
 from support.builders import document, line, measurement, results_directory
 from support.places import DATA
 

@@ -14,16 +14,16 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from etude.errors import InputError
-from etude.results.merge import merged, renumbered
+from etude.experiment.progress import trials_of
+from etude.results.merge import merge_results, renumbered
 from etude.results.model import Measurement
 from etude.results.reader import load_results
-from etude.results.samples import trials_of
 from support.builders import document, line, measurement, results_directory
 from support.profiles import examples
 
 HOSTS = ("n1", "n2", "n3")
 Part = tuple[str, dict[str, list[list[float]]]]
-"""A host, and of each test its sittings: the elapsed times of their trials, s."""
+"""A host, and of each test its sessions: the elapsed times of their trials, s."""
 
 PARTS = st.lists(
     st.tuples(
@@ -53,7 +53,7 @@ def rows_of(test: str, host: str, sittings: list[list[float]]) -> Iterator[Measu
                     sitting=sitting,
                     host=host,
                     rows=2,
-                    command=[test, '"trial":7', '{"sitting": 9}'],
+                    command=[test, '"trial":7', '{"session": 9}'],
                 )
             trial += 1
 
@@ -96,7 +96,7 @@ def test_nothing_is_lost_and_nothing_is_changed_but_two_numbers(parts: list[Part
     with place() as where:
         sources = made(where, parts)
         (where / "whole").mkdir()
-        merged(sources, where / "whole")
+        merge_results(sources, where / "whole")
         whole = load_results(where / "whole")
         assert whole.torn == ()
         for name in {name for _, tests in parts for name in tests}:
@@ -118,7 +118,7 @@ def test_nothing_is_lost_and_nothing_is_changed_but_two_numbers(parts: list[Part
 def test_each_sitting_keeps_its_host_and_its_machine(parts: list[Part]) -> None:
     with place() as where:
         (where / "whole").mkdir()
-        merged(made(where, parts), where / "whole")
+        merge_results(made(where, parts), where / "whole")
         whole = load_results(where / "whole")
         sittings = whole.experiment["sittings"]
         assert [s["sitting"] for s in sittings] == list(range(1, 2 * len(parts) + 1))
@@ -138,14 +138,14 @@ def test_a_merge_that_was_interrupted_is_repeated_safely(parts: list[Part], data
         sources = made(where, parts)
         for name in ("once", "again"):
             (where / name).mkdir()
-        merged(sources, where / "once")
+        merge_results(sources, where / "once")
         few = dict(list(sources.items())[: data.draw(st.integers(0, len(parts)))])
         if few:
-            merged(few, where / "again")
+            merge_results(few, where / "again")
         for file in sorted((where / "again").rglob("results.jsonl")):  # those behind it were not written
             if data.draw(st.booleans()):
                 file.write_bytes(file.read_bytes()[: data.draw(st.integers(0, 50))])
-        merged(sources, where / "again")
+        merge_results(sources, where / "again")
         files = sorted(p.relative_to(where / "once") for p in (where / "once").rglob("*") if p.is_file())
         assert files == sorted(
             p.relative_to(where / "again") for p in (where / "again").rglob("*") if p.is_file()
@@ -185,7 +185,7 @@ def test_the_last_trial_of_a_lost_part_counts_if_it_is_whole_and_else_is_left_ou
     part = results_directory(tmp_path / "p", {"a": rows})
     with open(part / "a" / "results.jsonl", "ab") as file:
         file.write(line(measurement("a", 3))[:40])
-    merged({"p": part, "q": part}, tmp_path / "whole")
+    merge_results({"p": part, "q": part}, tmp_path / "whole")
     found = load_results(tmp_path / "whole")
     assert [m.trial for m in found.measurements["a"]] == [0, 1, 2, 3, 4, 5]
     assert [m.sitting for m in found.measurements["a"]] == [1, 1, 1, 2, 2, 2]
@@ -205,7 +205,7 @@ def test_what_lies_beside_trials_comes_along_under_their_new_numbers(tmp_path: P
         (part / "a" / "blocks.jsonl").write_text('{"trial":1,"worker":null,"name":"n","lines":["1"]}\n')
         (part / "a" / "hooks.log").write_text(f"hook of {name}\n")
         (part / "monitor-1.jsonl").write_text(f"monitor of {name}\n")
-    merged(parts, tmp_path / "whole")
+    merge_results(parts, tmp_path / "whole")
     whole = tmp_path / "whole"
     assert {p.name: p.read_text() for p in (whole / "a" / "logs").iterdir()} == {
         "0001-0.stdout": "p",
@@ -230,8 +230,8 @@ def test_a_log_does_not_pass_to_the_trial_that_has_its_number_after_another_part
     (parts["q"] / "a" / "logs" / "0001-0.stdout").write_text("q")
     (parts["q"] / "monitor-1.jsonl").write_text("monitor of q\n")
     whole = tmp_path / "whole"
-    merged({"q": parts["q"]}, whole)
-    merged(parts, whole)
+    merge_results({"q": parts["q"]}, whole)
+    merge_results(parts, whole)
     assert [each.name for each in (whole / "a" / "logs").iterdir()] == ["0003-0.stdout"]
     assert [each.name for each in whole.glob("monitor-*")] == ["monitor-2.jsonl"]
 
@@ -239,7 +239,9 @@ def test_a_log_does_not_pass_to_the_trial_that_has_its_number_after_another_part
 def test_what_was_asked_for_is_what_the_whole_was_asked_for(tmp_path: Path) -> None:
     part = results_directory(tmp_path / "p", {"a": [measurement()]}, plan={"of": "a part"})
     empty = results_directory(tmp_path / "q", {}, sittings=[])
-    merged({"q": empty, "p": part}, tmp_path / "whole", {"plan": {"of": "the whole"}, "pool": {"name": "x"}})
+    merge_results(
+        {"q": empty, "p": part}, tmp_path / "whole", {"plan": {"of": "the whole"}, "pool": {"name": "x"}}
+    )
     found = load_results(tmp_path / "whole").experiment
     assert (found["plan"], found["pool"], len(found["sittings"])) == ({"of": "the whole"}, {"name": "x"}, 1)
 
@@ -254,7 +256,7 @@ def test_files_of_two_tests_that_would_have_one_name_stay_two(tmp_path: Path) ->
         (part / "x-y" / "results.jsonl").write_bytes(line(measurement(name)))
         (part / "x-y.res").write_text(name)
         parts[name] = part
-    merged(parts, tmp_path / "whole")
+    merge_results(parts, tmp_path / "whole")
     found = load_results(tmp_path / "whole")
     assert [len(found.measurements[name]) for name in parts] == [1, 1]
     assert [(tmp_path / "whole" / entry["res"]).read_text() for entry in found.experiment["tests"]] == list(
@@ -272,7 +274,7 @@ def test_of_a_part_that_was_lost_within_a_block_that_block_does_not_count(
     rows = {"a": [measurement("a", n) for n in (1, 2, 3)], "b": [measurement("b", n) for n in (1, 2)]}
     sittings = [{"sitting": 1, "boot_id": "boot", "host": "here", "start": "", "how_ended": ended}]
     part = results_directory(tmp_path / "p", rows, plan=BLOCKS, sittings=sittings)
-    merged({"p": part}, tmp_path / "whole")
+    merge_results({"p": part}, tmp_path / "whole")
     found = load_results(tmp_path / "whole").measurements
     assert [m.block for m in found["a"] if m.kept] == kept
     assert [m.block for m in found["b"] if m.kept] == [1, 2]

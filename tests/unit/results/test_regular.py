@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from etude.errors import InputError
-from etude.report.bundle import gather
+from etude.present.bundle import gather
 from etude.results import monitor
 from etude.results.blocks import read_blocks
 from etude.results.bundle import member_of, verify, write_bundle

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from etude.results.check import check_measurement
-from etude.results.model import METRICS, Measurement, from_line, to_line
+from etude.results.model import METRICS, Measurement, check_measurement, from_line, to_line
 from etude.results.res import (
     Block,
     fields,
@@ -389,7 +388,7 @@ def test_a_snapshot_is_a_block_for_each_part(golden: Golden) -> None:
 
 
 def test_the_snapshot_of_this_machine_is_blocks() -> None:
-    from etude.testbed import snapshot
+    from etude.machine import snapshot
 
     machine = snapshot.take()
     assert [each.name for each in parse_blocks(format_snapshot(machine))] == list(machine)

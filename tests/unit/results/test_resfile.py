@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.errors import InputError
-from etude.results.check import check_experiment, check_measurement
-from etude.results.model import Measurement, to_line
-from etude.results.reader import load_results
+from etude.results.columns_series import series_of_columns
+from etude.results.model import Measurement, check_measurement, to_line
+from etude.results.reader import check_experiment, load_results
 from etude.results.res import format_measurement, format_snapshot
 from etude.results.resfile import read_res
 from etude.results.results import Results
-from etude.results.samples import sample, trials_of
-from support.builders import measurement
+from etude.results.trials import trials_of_results
+from support.builders import measurement, series_of_rows
 
 
 def block(epoch: int, elapsed: float = 1.0, thread: int = 1, **more: object) -> str:
@@ -35,7 +35,7 @@ def read(directory: Path, *text: str, name: str = "ext2:1.res") -> Results:
 
 def elapsed(results: Results) -> list[float]:
     (rows,) = results.measurements.values()
-    return sample(trials_of(rows), "elapsed")
+    return series_of_rows(rows).sample("elapsed").tolist()
 
 
 def test_a_file_is_one_test_of_its_name(tmp_path: Path) -> None:
@@ -203,4 +203,4 @@ def test_any_bytes_are_results_or_an_input_error(data: bytes) -> None:
         for m in results.measurements["x"]:
             check_measurement(to_line(m))
         results.frame()
-        sample(trials_of(results.measurements["x"]), "elapsed")
+        series_of_columns(trials_of_results(results).columns)

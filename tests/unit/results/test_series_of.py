@@ -9,15 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from etude.experiment.progress import trials_of
 from etude.results.columns import read_columns
 from etude.results.columns_series import series_of_columns
 from etude.results.model import Measurement
 from etude.results.reader import load_results
 from etude.results.readers import read_table
-from etude.results.samples import trials_of
 from etude.results.series import Failure, Series
-from etude.results.series_of import series_of_results, series_of_table, series_of_trials
-from support.builders import measurement, results_directory
+from etude.results.series_of import series_of_table
+from etude.results.trials import read_trials
+from support.builders import measurement, results_directory, series_of_rows
 
 VALUES = st.none() | st.floats(0.0, 1e6)
 
@@ -69,7 +70,7 @@ def same(a: Series, b: Series) -> None:
 @given(rows())
 def test_a_column_holds_what_each_trial_says(measurements: list[Measurement]) -> None:
     trials = trials_of(measurements)
-    series = series_of_trials("a", trials, {})
+    series = series_of_rows(measurements)
     for metric, column in series.columns.items():
         said = [trial.value(metric) for trial in trials]
         assert [None if np.isnan(v) else v for v in column.values.tolist()] == said
@@ -82,11 +83,13 @@ def test_a_table_gives_the_same_series_as_the_measurements(
     rows_of = {t: sum(m.trial == t for m in measurements) for t in {m.trial for m in measurements}}
     whole = [m._replace(rows=rows_of[m.trial]) for m in measurements]
     directory = results_directory(tmp_path_factory.mktemp("r") / "x", {"a": whole})
-    (of_results,) = series_of_results(load_results(directory))
+    of_results = series_of_rows(load_results(directory).measurements["a"])
     (of_table,) = series_of_table(read_table(directory))
     same(of_results, of_table)
     (of_columns,) = series_of_columns(read_columns(directory))
     same(of_results, of_columns)
+    (of_trials,) = series_of_columns(read_trials(directory).columns)
+    same(of_results, of_trials)
 
 
 def test_a_sample_is_of_kept_trials_and_names_their_places() -> None:
@@ -96,7 +99,7 @@ def test_a_sample_is_of_kept_trials_and_names_their_places() -> None:
         measurement(trial=2, elapsed_s=None),
         measurement(trial=3, elapsed_s=3.0, exit_status=2),
     ]
-    series = series_of_trials("a", trials_of(made), {})
+    series = series_of_rows(made)
     assert series.sample("elapsed").tolist() == [1.0, 3.0]
     assert series.places("elapsed").tolist() == [1, 3]
     assert series.sample("nosuch").size == series.places("nosuch").size == 0
@@ -105,14 +108,14 @@ def test_a_sample_is_of_kept_trials_and_names_their_places() -> None:
 
 
 def test_only_the_metrics_that_are_wanted_are_read() -> None:
-    made = [measurement(metrics={"elapsed": [1.0, "s"], "user": [0.5, "s"]})]
-    series = series_of_trials("a", trials_of(made), {}, ("user", "nosuch"))
-    assert list(series.columns) == ["user"]
+    made = [measurement(metrics={"elapsed": [1.0, "s"], "user": [0.5, "s"], "system": [0.1, "s"]})]
+    series = series_of_rows(made, ("user", "nosuch"))
+    assert list(series.columns) == ["elapsed", "user"]
 
 
 def test_a_programs_own_metric_has_the_kind_of_its_unit() -> None:
     made = [measurement(metrics={"speed": [5.0, "B/s"], "hits": [0.5, "%"], "cost": [1.0, "J"]})]
-    series = series_of_trials("a", trials_of(made), {})
+    series = series_of_rows(made)
     assert {name: c.kind for name, c in series.columns.items()} == {
         "speed": "rate",
         "hits": "count",

@@ -19,12 +19,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.errors import InputError, MachineRefuses, UsageError
-from etude.experiment.sitting import new_directory
+from etude.experiment.session import new_directory
+from etude.peak.record import only_file
 from etude.results import writer as writer_module
 from etude.results.blocks import Block, TrialBlock, read_blocks
 from etude.results.reader import read_measurements
 from etude.results.writer import ResultsWriter, directory_name, replace_json, sole_writer
-from etude.workbench.record import alone
 from support.builders import line, measurement
 
 
@@ -68,7 +68,7 @@ def test_a_results_directory_that_disappears_is_noticed_at_the_next_trial(
 
 @pytest.mark.parametrize(
     "make",
-    [lambda path: new_directory(path, "a"), lambda path: alone(path).__enter__()],
+    [lambda path: new_directory(path, "a"), lambda path: only_file(path).__enter__()],
     ids=["run", "search"],
 )
 def test_a_directory_that_is_not_utf_8_is_refused(make: Callable[[Path], object], tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_a_write_that_is_refused_leaves_no_part_of_a_trial(
 
 
 def test_no_space_says_to_free_some_and_resume(tmp_path: Path) -> None:
-    refused = writer_module.refused(tmp_path, OSError(errno.ENOSPC, "full"))
+    refused = writer_module.write_error(tmp_path, OSError(errno.ENOSPC, "full"))
     assert str(refused).startswith(f"{tmp_path}: ")
     assert os.strerror(errno.ENOSPC) in str(refused)
     assert "--resume" in str(refused)

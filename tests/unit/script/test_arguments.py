@@ -25,8 +25,8 @@ from etude.script.arguments import (
     parse_test,
     parse_threads,
 )
+from etude.script.directive_words import ArgumentError, split_words
 from etude.script.forloop import parse_for
-from etude.script.wording import ArgumentError, split_words
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from etude.script.directive_words import ArgumentError
 from etude.script.disk import DiskStep, engine_line, parse_disk
 from etude.script.machine import Machine
 from etude.script.parse import parse_text
 from etude.script.program import ScriptError
 from etude.script.state import State
-from etude.script.wording import ArgumentError
 from support.worlds import NotedWorld
 
 

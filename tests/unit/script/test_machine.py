@@ -262,7 +262,7 @@ def test_a_signal_ends_the_trial_cleans_up_and_leaves_a_state_to_go_on_from(at: 
     )
     assert [line.split()[0] for line in after] == expected
     again = play(program, NotedWorld(), reloaded(state))
-    assert again[0].startswith("PRESETUP"), "nothing is set up in a new sitting"
+    assert again[0].startswith("PRESETUP"), "nothing is set up in a new session"
     assert again[-1] == "ECHO end"
     assert len(lines(again, "EXEC")) >= 2
 

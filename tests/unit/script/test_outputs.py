@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from etude.script.crew import Crew
 from etude.script.outputs import keep_outputs, open_outputs, tail
+from etude.script.worker_group import WorkerGroup
 
 
 def printed(directory: Path, text: str) -> str:
@@ -26,7 +26,7 @@ def test_what_a_killed_session_has_left_is_of_no_later_exec(tmp_path: Path) -> N
     (output,) = open_outputs(str(tmp_path), 1)
     Path(output).write_text("rate=1\n")
     (tmp_path / "aplog-0").write_text("[measurement]\n")
-    Crew(("local",), 1, str(tmp_path)).open()
+    WorkerGroup(("local",), 1, str(tmp_path)).open()
     assert not (tmp_path / "aplog-0").exists()
     assert printed(tmp_path, "rate=2\n") == "rate=2\n"
     assert (tmp_path / "logs" / "interrupted-0.log").read_text() == "rate=1\n"

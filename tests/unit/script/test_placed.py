@@ -6,25 +6,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.script.arguments import Copied, Placed, parse_copy, parse_exec, parse_placed, parse_timeout
+from etude.script.arguments import CommandOnHosts, Copied, parse_copy, parse_exec, parse_placed, parse_timeout
+from etude.script.directive_words import ArgumentError
 from etude.script.parse import parse_text
 from etude.script.program import ScriptError
 from etude.script.state import Scope, State
-from etude.script.wording import ArgumentError
 from support.worlds import NotedWorld, play
 
 NAMES = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,5}", fullmatch=True)
 
 
 def test_a_command_without_a_host_is_as_it_was() -> None:
-    assert parse_placed("echo @a b") == Placed((), "echo @a b")
+    assert parse_placed("echo @a b") == CommandOnHosts((), "echo @a b")
 
 
 @given(st.lists(NAMES, min_size=1, max_size=3, unique=True), st.text("ab $|", min_size=1))
 def test_hosts_and_command_are_parted(hosts: list[str], line: str) -> None:
     text = f"@{','.join(hosts)}  {line}"
     if line.strip():
-        assert parse_placed(text) == Placed(tuple(hosts), line.strip())
+        assert parse_placed(text) == CommandOnHosts(tuple(hosts), line.strip())
     else:
         with pytest.raises(ArgumentError, match="expected a command"):
             parse_placed(text)
@@ -33,14 +33,14 @@ def test_hosts_and_command_are_parted(hosts: list[str], line: str) -> None:
 @pytest.mark.parametrize(
     ("text", "placed"),
     [
-        ("ACCEPT 1 grep x f", Placed((), "grep x f", (1,))),
-        ("@a,b  ACCEPT 1,255  grep  x", Placed(("a", "b"), "grep  x", (1, 255))),
-        ("grep ACCEPT 1", Placed((), "grep ACCEPT 1")),
-        ("ACCEPTED 1", Placed((), "ACCEPTED 1")),
+        ("ACCEPT 1 grep x f", CommandOnHosts((), "grep x f", (1,))),
+        ("@a,b  ACCEPT 1,255  grep  x", CommandOnHosts(("a", "b"), "grep  x", (1, 255))),
+        ("grep ACCEPT 1", CommandOnHosts((), "grep ACCEPT 1")),
+        ("ACCEPTED 1", CommandOnHosts((), "ACCEPTED 1")),
         ("@a x", parse_placed("@a x")),
     ],
 )
-def test_exit_statuses_stand_before_the_command(text: str, placed: Placed) -> None:
+def test_exit_statuses_stand_before_the_command(text: str, placed: CommandOnHosts) -> None:
     assert parse_exec(text) == placed
 
 

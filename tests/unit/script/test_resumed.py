@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from etude.errors import InputError, Interrupted
-from etude.experiment import sitting
+from etude.experiment import session
 from etude.experiment.bench import Event
-from etude.experiment.ledger import Ledger
+from etude.experiment.progress import Progress
+from etude.machine.boot import record
 from etude.results.reader import load_results, read_experiment
 from etude.results.writer import write_experiment
 from etude.script.checkpoint import STATE_FILE
 from etude.script.run import read_script, resume_script, run_script
-from etude.testbed.boot import record
 from support.builders import still_machine
 from support.fakes import World
 
@@ -27,7 +27,7 @@ def _still_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(record.DIRECTORY_VARIABLE, str(tmp_path / "boot"))
 
 
-def silent(event: Event, ledger: Ledger) -> None:
+def silent(event: Event, ledger: Progress) -> None:
     """Prints nothing."""
 
 
@@ -72,7 +72,7 @@ def test_a_script_that_was_killed_when_all_was_measured_is_resumed(tmp_path: Pat
         raise SystemExit
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sitting, "_finish", killed)
+        patch.setattr(session, "_finish", killed)
         with pytest.raises(SystemExit):
             run_script(asked, path, observe=silent, make_engine=World().make_engine)
     for sessions in (2, 2):
@@ -145,7 +145,7 @@ def test_a_trial_that_is_lost_of_the_test_under_way_is_made_again(tmp_path: Path
     lose(path, "u", line)
     said: list[str] = []
 
-    def observe(event: Event, ledger: Ledger) -> None:
+    def observe(event: Event, ledger: Progress) -> None:
         said.extend([event.detail] if event.what == "warning" else [])
 
     resume_script(path, observe=observe, make_engine=World().make_engine)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from etude.experiment.printed import Printed
-from etude.results.windows import Taken
+from etude.experiment.output_metric import OutputMetric
+from etude.results.windows import NewWindows
 from etude.script.rows import rows_of
 
 
@@ -20,9 +20,16 @@ def row(**metrics: Any) -> dict[str, Any]:
 
 def notes_of(*values: float | None) -> list[str]:
     """The notes of each worker's row, where each printed that value of a rate, or none."""
-    printed = [[Printed("rate", [value, "1/s"] if value else [None, "1/s", "no match"])] for value in values]
+    printed = [
+        [OutputMetric("rate", [value, "1/s"] if value else [None, "1/s", "no match"])] for value in values
+    ]
     rows, _ = rows_of(
-        [row() for _ in values], [[] for _ in values], printed, [Taken([], []) for _ in values], ["x"], []
+        [row() for _ in values],
+        [[] for _ in values],
+        printed,
+        [NewWindows([], []) for _ in values],
+        ["x"],
+        [],
     )
     return [note for row in rows for note in row.get("notes", ())]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from etude.stats.alternatives import alternatives
+from etude.stats.predicate import alternatives
 
 
 @pytest.mark.parametrize(

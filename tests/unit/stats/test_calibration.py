@@ -13,7 +13,7 @@ from etude.stats.factors import MEAN_FACTORS, RATIO_FACTORS
 from etude.stats.intervals import mean_interval
 from etude.stats.series import MACHINES, OWN, REFERENCE, in_blocks, lognormal, normal
 from etude.stats.simulation import mean_stops, ratio_stops
-from etude.stats.stopping import MeanPrecision, RatioPrecision, Seen
+from etude.stats.stopping import MeanPrecision, RatioPrecision, SamplesSoFar
 from support.places import DOCS
 
 PAGE = DOCS / "calibration.md"
@@ -84,7 +84,7 @@ def test_the_simulated_rule_on_means_stops_where_the_rule_stops(series):
     for x, count, centre, half, converged in zip(
         trials, stops.count, stops.centre, stops.half, stops.converged, strict=True
     ):
-        decisions = [rule.decide(Seen((x[:n],))) for n in range(1, count + 1)]
+        decisions = [rule.decide(SamplesSoFar((x[:n],))) for n in range(1, count + 1)]
         assert [d.enough for d in decisions] == [False] * (count - 1) + [True]
         assert decisions[-1].converged == converged
         interval = mean_interval(x[:count], factor=rule.factor)
@@ -96,7 +96,7 @@ def test_the_simulated_rule_on_ratios_stops_where_the_rule_stops():
     blocks = lognormal(0.03)(np.random.default_rng(8), 60, 20).reshape(3, 20, 20)
     stops = ratio_stops(blocks, rule)
     for i, (count, converged) in enumerate(zip(stops.count, stops.converged, strict=True)):
-        decisions = [rule.decide(Seen(tuple(blocks[:, i, :n]))) for n in range(1, count + 1)]
+        decisions = [rule.decide(SamplesSoFar(tuple(blocks[:, i, :n]))) for n in range(1, count + 1)]
         assert [d.enough for d in decisions] == [False] * (count - 1) + [True]
         assert decisions[-1].converged == converged
         for k in (0, 1):
@@ -133,8 +133,8 @@ def test_the_interactive_path_does_not_wait_for_scipy_stats():
         "import sys, numpy as np\n"
         "from etude.stats import compare, describe, stopping\n"
         "x = np.linspace(1.0, 1.1, 20)\n"
-        "stopping.RatioPrecision().decide(stopping.Seen((x, x)))\n"
-        "stopping.MeanPrecision().decide(stopping.Seen((x,)))\n"
+        "stopping.RatioPrecision().decide(stopping.SamplesSoFar((x, x)))\n"
+        "stopping.MeanPrecision().decide(stopping.SamplesSoFar((x,)))\n"
         "describe.describe(x), compare.unpaired_ratio(x, x)\n"
         "print([m for m in sys.modules if m.startswith(('scipy.stats', 'scipy.optimize'))])\n"
     )

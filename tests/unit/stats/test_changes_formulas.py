@@ -11,8 +11,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy import optimize, stats
 
-from etude.history.course import course_of
-from etude.report.history_text import to_document
+from etude.history.metric_history import course_of
+from etude.present.history_text import to_document
 from etude.store.entry import Entry
 from support.made_histories import history
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from etude.stats.huber import huber_fit
+from etude.stats.means import huber_fit
 
 
 def design(n: int) -> np.ndarray:

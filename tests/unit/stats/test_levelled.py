@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.stats.machines import levelled, mean_over_machines, ratio_over_machines
-from etude.stats.stopping import Decision, MeanPrecision, RatioPrecision, Seen
+from etude.stats.machines import level_machines, mean_over_machines, ratio_over_machines
+from etude.stats.stopping import Decision, MeanPrecision, RatioPrecision, SamplesSoFar
 
 VALUES = st.lists(st.floats(0.5, 2.0), min_size=1, max_size=6)
 MACHINES = st.lists(VALUES, min_size=1, max_size=4)
@@ -23,7 +23,7 @@ def named(machines: list[list[float]]) -> tuple[list[float], list[str]]:
 
 @given(MACHINES)
 def test_its_mean_is_that_of_the_machines_each_counting_once(machines: list[list[float]]) -> None:
-    found = levelled(*named(machines))
+    found = level_machines(*named(machines))
     assert found.size == sum(map(len, machines))
     if len(machines) > 1 and found.size > len(machines):
         assert found.mean() == pytest.approx(np.mean([np.mean(each) for each in machines]))
@@ -35,7 +35,9 @@ def test_levels_of_machines_add_nothing_to_its_spread(
 ) -> None:
     if len(machines) > 1 and sum(map(len, machines)) > len(machines):
         moved = [[x + level for x in each] for each, level in zip(machines, levels, strict=False)]
-        assert levelled(*named(moved)).std() == pytest.approx(levelled(*named(machines)).std(), abs=1e-9)
+        assert level_machines(*named(moved)).std() == pytest.approx(
+            level_machines(*named(machines)).std(), abs=1e-9
+        )
 
 
 @given(MACHINES)
@@ -45,13 +47,13 @@ def test_its_standard_error_is_that_of_the_ratio_over_machines(machines: list[li
         return
     ratios, names = named(machines)
     expected = ratio_over_machines(np.ones(total), ratios, names)
-    found = levelled(np.log(ratios), names)
+    found = level_machines(np.log(ratios), names)
     assert found.std(ddof=1) / math.sqrt(total) == pytest.approx(expected.standard_error, abs=1e-9)
     assert found.mean() == pytest.approx(math.log(expected.ratio), abs=1e-9)
 
 
 def test_where_nothing_is_repeated_on_a_machine_their_differences_count_as_noise() -> None:
-    assert levelled([1.0, 3.0], ["a", "b"]).tolist() == [1.0, 3.0]
+    assert level_machines([1.0, 3.0], ["a", "b"]).tolist() == [1.0, 3.0]
 
 
 NODES = [f"n{at}" for at in range(8) for _ in range(2)]
@@ -66,7 +68,7 @@ def test_the_mean_over_machines_is_within_its_interval_as_often_as_it_says() -> 
 
 
 def decided(rule: MeanPrecision | RatioPrecision, *values: np.ndarray) -> Decision:
-    return rule.decide(Seen(values, machines=(tuple(NODES),) * len(values)))
+    return rule.decide(SamplesSoFar(values, machines=(tuple(NODES),) * len(values)))
 
 
 def test_a_stop_rule_takes_the_ratio_within_machines_by_its_own_degrees_of_freedom() -> None:
@@ -90,4 +92,4 @@ def test_a_stop_rule_takes_the_mean_within_machines_by_its_own_degrees_of_freedo
 
 def test_values_without_their_machines_are_refused() -> None:
     with pytest.raises(ValueError, match="machine"):
-        Seen((np.ones(3),), machines=(("a", "b"),))
+        SamplesSoFar((np.ones(3),), machines=(("a", "b"),))

@@ -1,4 +1,4 @@
-"""The variance over nested levels, the interval over the outermost one, and comparisons across sittings."""
+"""The variance over nested levels, the interval over the outermost one, and comparisons across sessions."""
 
 import math
 from dataclasses import replace
@@ -9,11 +9,17 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 
+from etude.stats.cross_session import (
+    NotSupported,
+    SessionSpread,
+    between_sittings,
+    compare_sittings,
+    given_between,
+)
 from etude.stats.intervals import Interval, mean_interval
-from etude.stats.levels import no_narrower, split, split_by_kind
+from etude.stats.levels import no_narrower, split_by_kind, split_variance
 from etude.stats.moments import effective_moments
 from etude.stats.series import lognormal
-from etude.stats.sittings import Between, Refused, between_sittings, compare_sittings, given_between
 from etude.stats.twosample import welch
 
 
@@ -29,7 +35,7 @@ def nested(rng, deviations, counts):
 def test_a_balanced_split_is_that_of_the_textbook():
     """Two levels: MS within, and (MS between - MS within)/n, by scipy's one-way analysis of variance."""
     x, (boot, _) = nested(np.random.default_rng(1), (3.0, 1.0), (6, 5))
-    trial, boots = split(x, {"boot": boot}).components
+    trial, boots = split_variance(x, {"boot": boot}).components
     groups = x.reshape(6, 5)
     within, between = groups.var(axis=1, ddof=1).mean(), 5 * groups.mean(axis=1).var(ddof=1)
     assert stats.f_oneway(*groups).statistic == pytest.approx(between / within)
@@ -44,13 +50,13 @@ def test_unequal_counts_are_split_without_bias():
         x, (boot, sitting, _) = nested(rng, (3.0, 2.0, 1.0), (5, 3, 6))
         keep = rng.random(x.size) < 0.6
         labels = {"boot": np.array(boot)[keep].tolist(), "sitting": np.array(sitting)[keep].tolist()}
-        found.append([c.variance for c in split(x[keep], labels).components])
+        found.append([c.variance for c in split_variance(x[keep], labels).components])
     assert np.mean(found, axis=0) == pytest.approx([1.0, 4.0, 9.0], rel=0.12)
 
 
 def test_the_interval_goes_over_the_outermost_level_that_was_varied():
     x, (boot, sitting, _) = nested(np.random.default_rng(3), (3.0, 1.0, 0.5), (4, 3, 5))
-    found = split(x, {"sitting": sitting, "boot": boot, "machine": ["here"] * x.size})
+    found = split_variance(x, {"sitting": sitting, "boot": boot, "machine": ["here"] * x.size})
     assert (found.over, found.groups) == ("boot", 4)
     means = x.reshape(4, 15).mean(axis=1)
     expected = stats.ttest_1samp(means, 0.0).confidence_interval(0.95)
@@ -62,7 +68,7 @@ def test_the_interval_covers_the_mean_over_all_boots_where_that_of_trials_does_n
     rng, by_boot, by_trial = np.random.default_rng(4), [], []
     for _ in range(600):
         x, (boot, _) = nested(rng, (1.0, 0.3), (5, 10))
-        outer, inner = split(x, {"boot": boot}).interval, mean_interval(rng.permutation(x))
+        outer, inner = split_variance(x, {"boot": boot}).interval, mean_interval(rng.permutation(x))
         by_boot.append(outer.low <= 10.0 <= outer.high)
         by_trial.append(inner.low <= 10.0 <= inner.high)
     assert np.mean(by_boot) > 0.95 - 4 * math.sqrt(0.95 * 0.05 / 600)
@@ -77,31 +83,33 @@ def test_an_interval_over_sittings_stays_above_zero(kind):
     found = split_by_kind(x, kind, {"sitting": sittings})
     assert found.over == "sitting"
     assert 0.0 < found.interval.low < found.mean < found.interval.high < math.inf
-    assert split(x if kind == "cost" else 1.0 / x, {"sitting": sittings}).interval.low < 0.0
+    assert split_variance(x if kind == "cost" else 1.0 / x, {"sitting": sittings}).interval.low < 0.0
     assert split_by_kind(x[:8], kind, {"sitting": sittings[:8]}).interval is None
 
 
 def test_in_one_sitting_the_interval_is_that_of_the_trials():
     x = np.random.default_rng(5).normal(5.0, 1.0, 12)
-    found = split(x, {"sitting": [1] * 12, "machine": ["a"] * 12}, factor=1.08)
+    found = split_variance(x, {"sitting": [1] * 12, "machine": ["a"] * 12}, factor=1.08)
     assert (found.over, found.groups) == ("trial", 12)
     assert found.interval == mean_interval(x, factor=1.08)
 
 
 def test_levels_that_cannot_be_told_apart_say_so():
     x, (boot, _) = nested(np.random.default_rng(6), (3.0, 1.0), (4, 5))
-    trial, sitting, boots, machine = split(x, {"sitting": boot, "boot": boot, "machine": [1] * 20}).components
+    trial, sitting, boots, machine = split_variance(
+        x, {"sitting": boot, "boot": boot, "machine": [1] * 20}
+    ).components
     assert sitting.variance is machine.variance is None
-    assert sitting.reason.endswith("one sitting")
+    assert sitting.reason.endswith("one session")
     assert machine.reason.endswith("one machine")
     assert None not in (trial.variance, boots.variance)
-    one_each = split([1.0, 2.0, 4.0], {"boot": [1, 2, 3]})
+    one_each = split_variance([1.0, 2.0, 4.0], {"boot": [1, 2, 3]})
     assert one_each.components[0].reason.endswith("one trial")
     assert one_each.over == "boot"
 
 
 def test_the_same_label_in_two_boots_is_two_sittings():
-    found = split([1.0, 2.0, 3.0, 4.0], {"sitting": [1, 1, 1, 1], "boot": ["a", "a", "b", "b"]})
+    found = split_variance([1.0, 2.0, 3.0, 4.0], {"sitting": [1, 1, 1, 1], "boot": ["a", "a", "b", "b"]})
     assert [c.groups for c in found.components] == [4, 2, 2]
 
 
@@ -115,7 +123,7 @@ def test_the_same_label_in_two_boots_is_two_sittings():
 def test_variances_grow_with_the_square_of_the_unit(rows, scale):
     x, boot, sitting = (list(column) for column in zip(*rows, strict=True))
     labels = {"boot": boot, "sitting": sitting}
-    plain, scaled = split(x, labels), split(np.array(x) * scale, labels)
+    plain, scaled = split_variance(x, labels), split_variance(np.array(x) * scale, labels)
     # Squares below the smallest float are 0, and then no multiple of them is the other's.
     tolerance = (1e-9 * max(abs(v) for v in x) ** 2 + np.finfo(float).tiny) * scale * scale
     for a, b in zip(plain.components, scaled.components, strict=True):
@@ -128,20 +136,20 @@ def test_variances_grow_with_the_square_of_the_unit(rows, scale):
 def test_what_cannot_be_split_is_refused():
     for labels, reason in (({"day": [1]}, "a level is one of"), ({"boot": [1, 2]}, "as many labels")):
         with pytest.raises(ValueError, match=reason):
-            split([1.0], labels)
+            split_variance([1.0], labels)
     with pytest.raises(ValueError, match="without values"):
-        split([], {})
+        split_variance([], {})
 
 
 def test_sessions_that_agree_by_chance_are_no_better_known_than_their_trials():
     x, labels = np.array([9.0, 11.0, 10.0, 9.5, 10.5, 10.02]), {"sitting": [1, 1, 1, 2, 2, 2]}
-    found, trials = split(x, labels), split(x, {}).interval
+    found, trials = split_variance(x, labels), split_variance(x, {}).interval
     assert found.interval.half_width < 0.1 < trials.half_width
     wide = no_narrower(found, float(x.mean()), trials).interval
     assert (wide.low, wide.high) == pytest.approx(
         (found.mean - trials.half_width, found.mean + trials.half_width)
     )
-    far = split(np.add(x, [0, 0, 0, 5, 5, 5]), labels)
+    far = split_variance(np.add(x, [0, 0, 0, 5, 5, 5]), labels)
     assert no_narrower(far, far.mean, trials) == far
     assert no_narrower(far, far.mean, None) == far
     # Of values above 0 no limit comes to lie below 0 by that.
@@ -158,7 +166,7 @@ def test_below_three_stored_sittings_the_comparison_is_refused_with_what_is_miss
     rng = np.random.default_rng(7)
     known = between_sittings([sitting(rng, 1.0) for _ in range(have)])
     found = compare_sittings(sitting(rng, 1.0), sitting(rng, 1.1), known)
-    assert isinstance(found, Refused)
+    assert isinstance(found, NotSupported)
     assert (found.have, found.needed) == (have, 3 - have)
     assert "interleaved" in found.remedy
 
@@ -177,7 +185,7 @@ def test_the_term_widens_the_interval_by_twice_its_variance():
     assert math.log(found.high / found.ratio) == pytest.approx(1.96 * error, rel=0.01)
     assert math.log(found.ratio) == pytest.approx(plain.difference)
     assert found.p > plain.p
-    without = compare_sittings(base, other, Between(0.0, math.inf, None))
+    without = compare_sittings(base, other, SessionSpread(0.0, math.inf, None))
     assert (without.low, without.p) == (pytest.approx(math.exp(plain.low)), pytest.approx(plain.p))
     assert without.within_share == pytest.approx(1.0)
 

@@ -121,7 +121,7 @@ def test_machines_that_are_alike_are_not_named():
 
 
 def test_what_changes_between_sittings_is_not_taken_for_the_machine():
-    """Two machines of three sittings each: trials within a sitting are alike, sittings are not."""
+    """Two machines of three sessions each: trials within a session are alike, sessions are not."""
     rng = np.random.default_rng(6)
     machines, sittings = ["a"] * 15 + ["b"] * 15, [n // 5 for n in range(30)]
     alarms = 0

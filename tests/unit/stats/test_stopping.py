@@ -10,14 +10,14 @@ import pytest
 from etude.stats.compare import paired_mean_ratio, paired_ratio
 from etude.stats.factors import next_look
 from etude.stats.intervals import mean_interval
-from etude.stats.stopping import FixedCount, MeanPrecision, RatioPrecision, Seen, TimeBudget
+from etude.stats.stopping import FixedCount, MeanPrecision, RatioPrecision, SamplesSoFar, TimeBudget
 
 STEADY = np.tile([1.0, 1.01], 30)
 NOISY = np.tile([1.0, 2.0, 1.5, 0.6], 20)
 
 
 def seen(*values, measured_s=0.0):
-    return Seen(tuple(np.asarray(x, dtype=float) for x in values), measured_s)
+    return SamplesSoFar(tuple(np.asarray(x, dtype=float) for x in values), measured_s)
 
 
 def test_a_fixed_count_waits_for_the_test_with_the_fewest_trials():
@@ -163,7 +163,7 @@ def test_several_ratios_are_precise_where_their_intervals_are_that_hold_together
 def test_the_ratio_that_must_be_precise_is_that_of_the_means_that_fit(kind, ratio):
     base, other = STEADY[:12], NOISY[:12]
     half = ratio(base, other, factor=RatioPrecision().factor).half_width
-    looked_at = Seen((base, other), kind=kind)
+    looked_at = SamplesSoFar((base, other), kind=kind)
     assert not RatioPrecision(precision=0.999 * half).decide(looked_at).enough
     assert RatioPrecision(precision=1.001 * half).decide(looked_at).enough
 

@@ -17,14 +17,14 @@ from etude.errors import InputError, UsageError
 from etude.experiment.new_limits import NewLimits
 from etude.experiment.run import extend, resume
 from etude.experiment.test import Test
+from etude.peak.goal import Criterion, Goal
+from etude.peak.search_store import SearchSpec, open_store
+from etude.peak.task import Task, Trial, TrialRequest
+from etude.peak.window import Window
 from etude.results.readers import read_table
 from etude.store.content import read_content
 from etude.store.machine import machine_of
-from etude.workbench.goal import Criterion, Goal
-from etude.workbench.kept import Sought, keeping
-from etude.workbench.surfaces.mapping import Rules
-from etude.workbench.task import Offer, Task, Trial
-from etude.workbench.window import Window
+from etude.surface.next_configuration import Rules
 from support.builders import measurement
 from support.charting import Made, mapped
 from support.fakes import World
@@ -94,9 +94,11 @@ def test_a_search_or_a_map_with_other_limits_stays_the_same_one(tmp_path: Path) 
     searches, maps = set(), set()
     task = Task(Goal((Criterion("mean", 0.04),)), 50.0, 5000.0)
     for budget_s in (10.0, 20.0):
-        sought = Sought("server", replace(task, budget_s=budget_s), "linear", "s")
-        with keeping(tmp_path / "peak", sought) as kept:
-            kept.keep(Offer(50.0, 1.0, "first"), Trial(50.0, 1.0, (Window(1.0, 50, 50, 0, 0.01),), 1.0))
+        sought = SearchSpec("server", replace(task, budget_s=budget_s), "linear", "s")
+        with open_store(tmp_path / "peak", sought) as kept:
+            kept.keep(
+                TrialRequest(50.0, 1.0, "first"), Trial(50.0, 1.0, (Window(1.0, 50, 50, 0, 0.01),), 1.0)
+            )
         searches.add(read_content(str(tmp_path / "peak")).origin)
     for name, count in (("one", 1), ("two", 2)):
         mapped(tmp_path / "map", Made(), Rules(count=count), name=name)
@@ -105,7 +107,7 @@ def test_a_search_or_a_map_with_other_limits_stays_the_same_one(tmp_path: Path) 
 
 
 def two_machines(tmp_path: Path) -> Path:
-    """Two sittings, each on a machine of its own."""
+    """Two sessions, each on a machine of its own."""
     sittings = [
         {"sitting": 1, "boot_id": "b", "host": "one", "start": "2026-01-01T00:00:00Z", "end": None},
         {"sitting": 2, "boot_id": "c", "host": "two", "start": "2026-01-02T00:00:00Z", "end": None}

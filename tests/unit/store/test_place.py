@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from etude.errors import InputError, MachineRefuses, UsageError
-from etude.store.failures import repeated
-from etude.store.place import WRITING, engine_of, shown, url_of
+from etude.store.failures import with_retries
+from etude.store.place import WRITING, engine_of, place_text, url_of
 
 
 @pytest.fixture(autouse=True)
@@ -22,20 +22,20 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_a_word_it_is_that_of_the_environment_or_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert shown(url_of(None)) == str(tmp_path / "etude-store.sqlite")
+    assert place_text(url_of(None)) == str(tmp_path / "etude-store.sqlite")
     monkeypatch.setenv("ETUDE_STORE", "postgresql://me@host/lab")
-    assert shown(url_of(None)) == "postgresql://me@host/lab"
+    assert place_text(url_of(None)) == "postgresql://me@host/lab"
 
 
 def test_a_path_is_a_file_of_sqlite(tmp_path: Path) -> None:
     names = ("a b%20?c#d.sqlite", "sqlite:///a.sqlite", tmp_path / "x")
-    assert [shown(url_of(name)) for name in names] == [
+    assert [place_text(url_of(name)) for name in names] == [
         str(tmp_path / last) for last in ("a b%20?c#d.sqlite", "a.sqlite", "x")
     ]
 
 
 def test_a_password_is_not_shown() -> None:
-    assert "secret" not in shown(url_of("postgresql://me:secret@host/lab"))
+    assert "secret" not in place_text(url_of("postgresql://me:secret@host/lab"))
 
 
 @pytest.mark.parametrize(
@@ -89,5 +89,5 @@ def test_who_keeps_a_store_locked_is_named(tmp_path: Path) -> None:
                 connection.exec_driver_sql("INSERT INTO t VALUES (1)")
 
         with pytest.raises(MachineRefuses, match=rf"process {other.pid}, python"):
-            repeated(attempt, str(tmp_path / "s.sqlite"), "nothing", lambda _: None)
+            with_retries(attempt, str(tmp_path / "s.sqlite"), "nothing", lambda _: None)
         other.kill()

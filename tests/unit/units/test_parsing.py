@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from etude.analysis.warnings.thresholds import Thresholds
 from etude.cli import parser
-from etude.figures.wish import threshold
+from etude.cluster.pool.spec import read_pool
+from etude.figures.plot_options import threshold
 from etude.iolab.sizes import sizes
-from etude.located import document
-from etude.report.warnings.thresholds import Thresholds
+from etude.machine.resources import levels
 from etude.script.arguments import parse_timeout
-from etude.testbed.resources import levels
+from etude.toml_config import document
 from etude.units import formatting, parsing
 from etude.units.parsing import QuantityError
-from etude.workbench.pool.spec import read_pool
 from support.places import DATA
 
 VECTORS = [

@@ -30,7 +30,7 @@ def stats_options(parser: argparse.ArgumentParser) -> None:
     _stats_compared(parser.add_argument_group("what is compared"))
     _stats_warned(parser.add_argument_group("notes"))
     _stats_asked(parser.add_argument_group("questions, answered by the exit code"))
-    from etude.report.pipeline.arguments import add_options
+    from etude.analysis.pipeline.arguments import add_options
 
     add_options(parser)
 
@@ -94,8 +94,8 @@ def _stats_compared(group: argparse._ArgumentGroup) -> None:
         "--between-sittings",
         type=kinds.share,
         metavar="PERCENT",
-        help="how far sittings of one test lie apart on this machine (a standard deviation, such as 3%%): "
-        "results of different sittings are compared only where that is known",
+        help="how far sessions of one test lie apart on this machine (a standard deviation, such as 3%%): "
+        "results of different sessions are compared only where that is known",
     )
     add(
         "--same-within",
@@ -212,7 +212,7 @@ def report_options(parser: argparse.ArgumentParser) -> None:
         "--between-sittings",
         type=kinds.share,
         metavar="PERCENT",
-        help="how far sittings of one test lie apart on this machine, for comparing several results",
+        help="how far sessions of one test lie apart on this machine, for comparing several results",
     )
     add(
         "--confidence",

@@ -8,10 +8,10 @@ import re
 from etude.cli import parser as kinds
 from etude.cli.options.shared import FORMATS, add_budget, add_like, add_pool
 from etude.cli.peak_harness import add_harness_options
-from etude.workbench.most import LONGEST_S
+from etude.peak.goal import LONGEST_S
 
 PEAK = """\
-Find the highest load that a server bears: the peak rate, with a stated confidence, at the least bench time.
+Find the highest load that a server bears: the peak rate, with a stated confidence, at the least benchmarking time.
 
 --url names a server of HTTP, --run a load command, each with limits such as --p99 100ms. HARNESS is a file that says
 more: how the system is started, offered load, read and stopped, and what is too much (docs/workbench.md); or
@@ -45,7 +45,9 @@ def peak_options(parser: argparse.ArgumentParser) -> None:
     _peak_search_options(parser.add_argument_group("the search"))
     _peak_other_ways(parser.add_argument_group("before the bench is booked"))
     add(
-        "--figures", metavar="DIR", help="draw figures there: load factors over bench time, time at each load"
+        "--figures",
+        metavar="DIR",
+        help="draw figures there: load factors over benchmarking time, time at each load",
     )
     add("--format", choices=FORMATS, default="pdf", help="of the figures (default pdf)")
     add("--json", action="store_true", help="print the answer as JSON on standard output (docs/formats.md)")
@@ -129,7 +131,7 @@ def _peak_factor(text: str) -> tuple[str, str]:
 
 
 SURFACE = """\
-Map a response over configurations, at the least bench time: peak rates of a server, or a metric of a test.
+Map a response over configurations, at the least benchmarking time: peak rates of a server, or a metric of a test.
 
 SPEC.toml says what is measured, which factors are varied over which levels, and which cells are to be measured
 (docs/surfaces.md). Each cell is on disk before the next begins: the same command with the same -o goes on where it was
@@ -187,7 +189,7 @@ def _surface_sampling(group: argparse._ArgumentGroup) -> None:
     add("--skip", action="store_true", help="leave out cells that are predicted well enough")
     add_budget(add)
     add("--deadline", type=kinds.deadline, metavar="TIME", help="such as 17:30; then the best so far")
-    add("--retry", action="store_true", help="try cells again that failed in an earlier sitting")
+    add("--retry", action="store_true", help="try cells again that failed in an earlier session")
 
 
 def _surface_rehearsal(group: argparse._ArgumentGroup) -> None:

@@ -13,7 +13,7 @@ from etude.results.model import CACHE_WAYS
 BENCH = """\
 Compare commands at once: interleaved in random order, until the ratio of their times is known.
 
-One command is run until its mean is known. The first run of each command is recorded but set aside. Commands are
+One command is run until its mean is known. The first run of each command is recorded but excluded. Commands are
 split into words as a shell would, and started without one; hooks (--setup and the like) are lines for /bin/sh.
 """
 
@@ -194,7 +194,7 @@ def _bench_how(group: argparse._ArgumentGroup) -> None:
         "--check-output",
         choices=("first", "each"),
         default="first",
-        help="capture and compare the output of the set-aside first run (default), or of each trial",
+        help="capture and compare the output of the excluded first run (default), or of each trial",
     )
     group.add_argument(
         "--metric",
@@ -229,14 +229,14 @@ def _bench_after(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--baseline",
         metavar="DIR",
-        help="compare with stored results, too, as far as what changes between sittings is known; "
+        help="compare with stored results, too, as far as what changes between sessions is known; "
         "better: run base and head at once, as two commands",
     )
     group.add_argument(
         "--between-sittings",
         type=kinds.share,
         metavar="PERCENT",
-        help="how far sittings of one test lie apart on this machine (a standard deviation, such as 3%%)",
+        help="how far sessions of one test lie apart on this machine (a standard deviation, such as 3%%)",
     )
     group.add_argument(
         "--fail-if",
@@ -337,7 +337,7 @@ def run_options(parser: argparse.ArgumentParser) -> None:
         "--between-sittings",
         type=kinds.percent,
         metavar="PERCENT",
-        help="with --again: how far sittings of one test lie apart, in percent (default: from three stored ones)",
+        help="with --again: how far sessions of one test lie apart, in percent (default: from three stored ones)",
     )
     add_pool(parser)
     kinds.add_monitor(add)

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from etude.cli import parser as kinds
 from etude.cli.verb_parsers import others_given
 from etude.errors import UsageError
-from etude.workbench.most import LONGEST_BUDGET_S
+from etude.peak.goal import LONGEST_BUDGET_S
 
 if TYPE_CHECKING:
-    from etude.workbench.pool.wanted import PoolSpec
+    from etude.cluster.pool.pool_config import PoolSpec
 
 UNDECIDED = 8
 """Exit code of a bound that the interval holds, with --undecided fail."""
@@ -32,7 +32,7 @@ def add_pool(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
 
 def pool_of(options: argparse.Namespace) -> PoolSpec | None:
     """The pool that `--pool` names; None where it is not given. Raises UsageError and InputError."""
-    from etude.workbench.pool.spec import read_pool
+    from etude.cluster.pool.spec import read_pool
 
     return None if options.pool is None else read_pool(options.pool)
 
@@ -54,7 +54,7 @@ def add_budget(add: Callable[..., object]) -> None:
         "--budget",
         type=kinds.time_to(LONGEST_BUDGET_S),
         metavar="TIME",
-        help="bench time, such as 2h; then the best so far",
+        help="benchmarking time, such as 2h; then the best so far",
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from etude.results.readers.rows import apart
+from etude.results.readers.rows import split_by
 from etude.results.readers.source import plain
 from etude.results.table import MORE_PLACES, PLACES, Table
 
@@ -52,7 +52,7 @@ def table_of(columns: Columns) -> Table:
     ]
     texts: list[polars.Series] = []
     for name in dict.fromkeys(plain(name) for found in columns.parameters.values() for name in found):
-        column = apart(
+        column = split_by(
             name, "parameter", [*PLACES, *MORE_PLACES, *columns.metrics, *(text.name for text in texts)]
         )
         texts.append(_parameter(column, name, columns.test, columns.parameters))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from etude.errors import InputError
-from etude.results.readers.rows import Quantity, Rows, told
+from etude.results.readers.rows import Quantity, Rows, warning_lines
 from etude.results.readers.source import head_of, number_in, read_bytes, read_lines
 from etude.results.table import Table
 from etude.units.parsing import MICROSECOND, MILLISECOND, ONE, PER_SECOND, Unit
@@ -137,7 +137,7 @@ def _of_transactions(path: Path, fields: polars.DataFrame, warnings: dict[str, i
         {name: kind for name, (_, _, kind) in there.items()},
         ("script",),
         str(path),
-        told(warnings),
+        warning_lines(warnings),
         attributes=("client",),
     )
 

@@ -144,7 +144,7 @@ class Rows:
             series.append(polars.Series("process", self._processes, dtype=polars.Int64))
         texts: dict[str, str] = {}
         for name in self._texts:
-            texts[name] = apart(name, "text", {*self._values, *texts.values()})
+            texts[name] = split_by(name, "text", {*self._values, *texts.values()})
         series += [
             polars.Series(texts[name], list(map(cells.get, range(count))), dtype=polars.String)
             for name, cells in self._texts.items()
@@ -159,7 +159,7 @@ class Rows:
             {name: self._kinds[name] for name in self._values},
             tuple(column for name, column in texts.items() if name not in self._attributes),
             str(self.path),
-            told(self._warnings),
+            warning_lines(self._warnings),
             attributes=tuple(column for name, column in texts.items() if name in self._attributes),
         )
 
@@ -230,7 +230,7 @@ class Summaries:
             self._kinds,
             tuple(self._parameters),
             str(self.path),
-            told(self._warnings),
+            warning_lines(self._warnings),
             summary_only=True,
         )
 
@@ -240,14 +240,14 @@ def _reason(warnings: Mapping[str, int]) -> str:
     return f": {first}" if first else ""
 
 
-def told(warnings: Mapping[str, int]) -> tuple[str, ...]:
+def warning_lines(warnings: Mapping[str, int]) -> tuple[str, ...]:
     """The warnings as lines, how often each where it was more than once, and no more than a screen of them."""
     lines = [f"{text} ({n} times)" if n > 1 else text for text, n in warnings.items() if text]
     more = len(lines) - MOST_WARNINGS + warnings.get("", 0)
     return (*lines[:MOST_WARNINGS], f"and {more} more") if more > 0 else tuple(lines)
 
 
-def apart(name: str, what: str, taken: Collection[str]) -> str:
+def split_by(name: str, what: str, taken: Collection[str]) -> str:
     """The name, or one made of it that is not taken yet."""
     while name in taken:
         name = f"{name} ({what})"

@@ -16,7 +16,7 @@ import polars
 from numpy.typing import NDArray
 
 from etude.stats.expression import Branch, Compute, Expression, ExpressionError, Leaf, Value
-from etude.stats.operators import FUNCTIONS, INFIX, PREFIX, Refused, number, text, truth
+from etude.stats.operators import FUNCTIONS, INFIX, PREFIX, OperatorError, number, text, truth
 
 Variable = polars.Series | float | str
 """A column, or one value for all rows."""
@@ -101,7 +101,7 @@ class _Column:
         for place in np.unique(self.data[self.there]).tolist():
             try:
                 values[place] = number(self.words[place], needed_by)
-            except Refused as error:
+            except OperatorError as error:
                 raise _RowError(int(np.argmax(self.there & (self.data == place))), error) from None
         return self.look_up(values, np.float64)
 
@@ -128,7 +128,7 @@ class _Column:
 class _RowError(Exception):
     """What is wrong in one of the rows that are looked at; its place among them, from 0."""
 
-    def __init__(self, place: int, reason: Refused) -> None:
+    def __init__(self, place: int, reason: OperatorError) -> None:
         super().__init__(place, reason)
         self.place, self.reason = place, reason
 
@@ -207,7 +207,7 @@ def _operated(symbol: str, operands: Sequence[_Column]) -> _Column:
             place = int(places[0])
             try:
                 scalar(*(float(each[place]) for each in numbers))
-            except Refused as error:
+            except OperatorError as error:
                 raise _RowError(place, error) from None
     with np.errstate(all="ignore"):
         return _Column(_VECTOR[symbol](*numbers), there)

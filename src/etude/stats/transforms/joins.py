@@ -71,7 +71,7 @@ def join_threads(
     """The workers of each trial made one: the longest elapsed, summed user and system, by default the largest.
 
     The n-th command of each worker is joined with the n-th of the others.
-    by: what makes a trial; its number, and test and sitting where there are such columns, unless given.
+    by: what makes a trial; its number, and test and session where there are such columns, unless given.
     Raises NoColumnError where there is no trial or epoch.
     """
     keys, worker = _keys(frame, by), find(frame, "worker")

@@ -14,7 +14,7 @@ from etude.results import columns
 from etude.results.reader import load_results
 from etude.results.readers import read_table
 from etude.results.readers.own import read_own
-from etude.results.words import join_words
+from etude.results.shell_words import join_words
 from support.builders import as_if_killed, still_machine
 from support.fakes import World, around
 

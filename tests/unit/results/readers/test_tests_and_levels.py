@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from etude.report.comparisons import compare_tests
-from etude.report.judging import Judging
-from etude.report.pipeline.transforms import Transform
-from etude.report.reading import read_subject
-from etude.report.subject import Subject, subject_of_table
-from etude.report.verdict import metric_summary
+from etude.analysis.comparisons import compare_tests
+from etude.analysis.load_subject import read_subject
+from etude.analysis.pipeline.transforms import Transform
+from etude.analysis.subject import Subject, subject_of_table
+from etude.analysis.verdict import metric_summary
+from etude.analysis.verdict_options import VerdictOptions
 from etude.results.readers import read_table
 from etude.results.series_of import series_of_table
 from support.sampled import DATA
@@ -34,7 +34,7 @@ def test_a_process_of_pyperf_is_a_level_of_its_tests_variance(tmp_path: Path) ->
     (series,) = series_of_table(read_table(path))
     assert series.test == "a"
     assert series.labels["process"] == ["1", "1", "2", "2", "3", "3"]
-    found = metric_summary(series, "elapsed", 1.0, (0.0, 0.0), Judging())
+    found = metric_summary(series, "elapsed", 1.0, (0.0, 0.0), VerdictOptions())
     assert found.levels is not None
     assert (found.levels.over, found.levels.groups) == ("process", 3)
     assert found.levels.components[1].share > 0.9
@@ -55,7 +55,7 @@ def test_tests_that_several_processes_measured_are_compared_by_these(tmp_path: P
     path.write_text(json.dumps({"benchmarks": tests}))
     subject = read_subject(str(path))
     assert isinstance(subject, Subject)
-    (found,), _ = compare_tests(subject, "elapsed", Judging())
+    (found,), _ = compare_tests(subject, "elapsed", VerdictOptions())
     assert found.ratio.low < 1 < found.ratio.high
     assert found.ratio.p is not None
     assert found.ratio.p > 0.1
@@ -202,7 +202,7 @@ def test_requests_of_ab_are_in_milliseconds_and_not_in_the_order_of_their_times(
 
 
 def test_transforms_keep_what_describes_a_row() -> None:
-    from etude.report.pipeline.steps import apply
+    from etude.analysis.pipeline.steps import apply
 
     table = read_table(DATA / "pyperf.json")
     assert "process" not in table.metrics

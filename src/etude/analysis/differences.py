@@ -1,0 +1,312 @@
+"""What differs between the machines and settings of two results: what does, what always does, what cannot be told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import Any
+
+from etude.analysis.plan_member_names import as_typed, command_line, test_at
+from etude.analysis.snapshots import both_shown, changes_by_itself, members, value_text
+from etude.masking import Mask, mask_of_all
+
+COLLECTIONS = (
+    "mounts.",
+    "disks.",
+    "environment.variables.",
+    "programs.",
+    "toolchain.",
+    "quiet.",
+)
+"""What stands in one of two of these and not in the other is there only once; elsewhere it was not recorded."""
+NOT_THERE = "not there"
+NOT_RECORDED = "not recorded"
+ANOTHER = "(another secret)"
+MOST_NAMED = 3
+PLACE = ("type", "device", "options", "scheduler", "size_bytes", "free_bytes", "free_inodes")
+"""Of the directory: what its mount says, too."""
+PLAN_MOVES = ("plan.seed",)
+PLAN_ASIDE = ("plan.kind", "plan.name", "plan.text", "plan.script")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One member, such as `system.kernel_release`; None: not recorded."""
+
+    what: str
+    then: str | None
+    now: str | None
+    typed: str = ""
+    """What stands for it on the command line, where something does."""
+    once: bool = field(default=False, kw_only=True)
+    """Whether it is in one of both only, as what a hook mounts is."""
+
+    def __str__(self) -> str:
+        then, now = (value if value is not None else NOT_RECORDED for value in (self.then, self.now))
+        return f"{self.typed or self.what}: {then} → {now}"
+
+
+@dataclass(frozen=True)
+class Differences:
+    """All that is not alike."""
+
+    differs: tuple[Difference, ...]
+    """Of machine, settings, programs and plan."""
+    moved: tuple[Difference, ...]
+    """What changes by itself: load, free space, times, the seed."""
+    unknown: tuple[Difference, ...]
+    """What one of both did not record."""
+
+
+def compare(then: Mapping[str, Any], now: Mapping[str, Any]) -> Differences:
+    """Differences of two experiment.json before their first trials; of a secret only that it is another.
+
+    Raises:
+        InputError: a pattern of what is to be masked cannot be read.
+    """
+    mask = mask_of_all([("then", then), ("now", now)])
+    old, new = state_of(then), state_of(now)
+    found = compare_states(old, new, mask=mask)
+    plan = _plan(then, now, mask)
+    return Differences(
+        (*found.differs, *plan.differs), (*found.moved, *plan.moved), (*found.unknown, *plan.unknown)
+    )
+
+
+def state_of(document: Mapping[str, Any], when: str = "before") -> dict[str, Any]:
+    """A snapshot of an experiment.json (`before` or `after` its trials), versions of what measured, what was quiet."""
+    machine = _map(document.get("machine"))
+    known = dict(_map(machine.get(when)))
+    return known | {"version": dict(_map(document.get("versions"))), "quiet": _quiet(document)}
+
+
+def _quiet(document: Mapping[str, Any]) -> dict[str, str]:
+    """What scripts made quiet while they ran, which no snapshot shows; processes are not told apart."""
+    entries = document.get("quiet")
+    found: dict[str, str] = {}
+    for entry in entries if isinstance(entries, list) else ():
+        for name, items in _map(_map(entry).get("operations")).items():
+            values = {
+                str(pair[1]) for pair in _map(items).values() if isinstance(pair, list) and len(pair) == 2
+            }
+            found[name] = ", ".join(sorted(values))
+    return found
+
+
+def compare_states(
+    then: Mapping[str, Any], now: Mapping[str, Any], *, mask: Mask | None = None
+) -> Differences:
+    """Differences of two snapshots; of a secret, as the mask finds it, only that it is another."""
+    mask = mask or Mask()
+    old, new = dict(members(then)), dict(members(now))
+    differs: list[Difference] = []
+    moved: list[Difference] = []
+    unknown: list[Difference] = []
+    for what in _names(old, new, then, now):
+        one, other = old.get(what), new.get(what)
+        if _alike(one, other):
+            continue
+        collection = next((name for name in COLLECTIONS if what.startswith(name)), None)
+        told = collection is not None and _has(then, collection) and _has(now, collection)
+        if told and collection in ("programs.", "toolchain."):
+            told = what in old and what in new  # else it was not looked for
+        absent = NOT_THERE if told else None
+        is_file = collection in ("programs.", "toolchain.")
+        one, other = _without_secrets(mask, what, one, other)
+        old_text, new_text = (str(one), str(other)) if is_file else both_shown(one, other)
+        difference = Difference(
+            what,
+            absent if one is None else old_text,
+            absent if other is None else new_text,
+            once=told and (one is None or other is None),
+        )
+        if changes_by_itself(what):
+            moved += [] if difference.once else [difference]
+        elif difference.then is None or difference.now is None:
+            unknown.append(difference)
+        else:
+            differs.append(difference)
+    return Differences(tuple(_joined(_whole(differs))), tuple(moved), tuple(_parts(unknown)))
+
+
+def first_line(label: str, other: str, found: Differences) -> str | None:
+    """What stands before a comparison of two results whose machines or settings differ; None where they do not."""
+    if not found.differs:
+        return None
+    named = "; ".join(map(str, found.differs[:MOST_NAMED]))
+    more = len(found.differs) - MOST_NAMED
+    rest = f"; and {more} more" if more > 0 else ""
+    return (
+        f"Machine or settings of {label} and {other} differ: {named}{rest} "
+        f"(all of it: etude diff {label} {other})."
+    )
+
+
+def _map(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _has(snapshot: Mapping[str, Any], collection: str) -> bool:
+    """Whether the snapshot looked at that at all."""
+    value: Any = snapshot
+    for name in collection.rstrip(".").split("."):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return isinstance(value, Mapping)
+
+
+def _names(
+    old: Mapping[str, Any], new: Mapping[str, Any], then: Mapping[str, Any], now: Mapping[str, Any]
+) -> Iterator[str]:
+    """All members but those of the directory that are said of its mount already."""
+    places = [_map(snapshot.get("directory")).get("mount_point") for snapshot in (then, now)]
+    same = places[0] is not None and places[0] == places[1]
+    mounted = same and all(places[0] in _map(snapshot.get("mounts")) for snapshot in (then, now))
+    for what in dict.fromkeys((*old, *new)):
+        part, _, member = what.partition(".")
+        if part == "directory" and mounted and member in PLACE:
+            continue
+        yield what
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """1 and 1.0 are; True and 1 are not: one of them is no number."""
+    return one == other and isinstance(one, bool) == isinstance(other, bool)
+
+
+def _whole(differs: Sequence[Difference]) -> Iterator[Difference]:
+    """A mount or a disk that is there only once is one difference, not one for each of its members."""
+    told: set[tuple[str, bool, bool]] = set()
+    for d in differs:
+        part = next((name for name in ("mounts.", "disks.") if d.what.startswith(name)), None)
+        if part is None or not d.once:
+            yield d
+            continue
+        owner = d.what.rpartition(".")[0]
+        key = (owner, d.then == NOT_THERE, d.now == NOT_THERE)
+        if key not in told:
+            told.add(key)
+            yield Difference(
+                owner,
+                NOT_THERE if d.then == NOT_THERE else "there",
+                NOT_THERE if d.now == NOT_THERE else "there",
+                once=True,
+            )
+
+
+def _joined(differs: Iterator[Difference]) -> list[Difference]:
+    """Names of programs that stand for one file before and for one after are one difference."""
+    by_files: dict[tuple[str | None, str | None], list[str]] = {}
+    found: list[Difference] = []
+    for d in differs:
+        part, _, name = d.what.partition(".")
+        if part not in ("programs", "toolchain"):
+            found.append(d)
+            continue
+        key = (d.then, d.now)
+        if key not in by_files:
+            by_files[key] = []
+            found.append(d)
+        by_files[key].append(name)
+    return [
+        Difference(f"program {', '.join(dict.fromkeys(by_files[d.then, d.now]))}", d.then, d.now)
+        if d.what.startswith(("programs.", "toolchain."))
+        else d
+        for d in found
+    ]
+
+
+def _parts(unknown: Sequence[Difference]) -> Iterator[Difference]:
+    """What is not recorded at all in one of both is one line a part."""
+    counts: dict[tuple[str, bool], list[Difference]] = {}
+    for d in unknown:
+        counts.setdefault((d.what.partition(".")[0], d.then is None), []).append(d)
+    for (part, _), found in counts.items():
+        if len(found) <= MOST_NAMED:
+            yield from found
+            continue
+        there = f"{len(found)} members"
+        then = None if found[0].then is None else there
+        yield Difference(part, then, None if then else there)
+
+
+def _without_secrets(mask: Mask, what: str, one: Any, other: Any) -> tuple[Any, Any]:
+    """Two values of a member that differ; where they do so by secrets alone, that is said of the second."""
+    path = what.split(".")[-2:]
+    masked, also = (mask.member(value, *path) for value in (one, other))
+    if masked != also or masked is None:
+        return masked, also
+    return masked, [*also, ANOTHER] if isinstance(also, list) else f"{also} {ANOTHER}"
+
+
+def _plan(then: Mapping[str, Any], now: Mapping[str, Any], mask: Mask) -> Differences:
+    """What was asked for: the plan, and of a script its text."""
+    plans = [_map(document.get("plan")) for document in (then, now)]
+    flat = [
+        dict(members({"plan": {"verb": d.get("verb"), **plan}}))
+        for d, plan in zip((then, now), plans, strict=True)
+    ]
+    differs: list[Difference] = []
+    moved: list[Difference] = []
+    unknown: list[Difference] = []
+    typed = all(map(_tests, plans))
+    if typed:
+        differs += _single_tests(plans, mask)
+    for what in dict.fromkeys((*flat[0], *flat[1])):
+        if what.startswith(PLAN_ASIDE) or _alike(flat[0].get(what), flat[1].get(what)):
+            continue
+        if what.startswith(tuple(f"{test.what}." for test in differs)):
+            continue
+        pair = _without_secrets(mask, what, flat[0].get(what), flat[1].get(what))
+        old, new = (None if each is None else _shown_of_plan(what, each) for each in pair)
+        difference = Difference(what, old, new, mask.text(as_typed(what, plans)) if typed else "")
+        if what in PLAN_MOVES:
+            moved.append(difference)
+        elif not all(plans):
+            unknown.append(difference)
+        else:
+            differs.append(Difference(what, old or "none", new or "none", difference.typed))
+    differs += _texts(_map(plans[0].get("text")), _map(plans[1].get("text")), mask)
+    return Differences(tuple(differs), tuple(moved), tuple(_parts(unknown)))
+
+
+def _shown_of_plan(what: str, value: object) -> str:
+    return value_text(command_line(value) if what.endswith(".command") else value)
+
+
+def _single_tests(plans: Sequence[Mapping[str, Any]], mask: Mask) -> Iterator[Difference]:
+    """A test that only one of both plans has is one difference, not one for each of its members."""
+    for number in range(max(len(_tests(plan)) for plan in plans)):
+        pair = [test_at(plan, number) for plan in plans]
+        if None in pair:
+            (test,) = filter(None, pair)
+            there = value_text(command_line(mask.data(test.get("command"))))
+            then, now = (NOT_THERE if each is None else there for each in pair)
+            yield Difference(f"plan.tests.{number}", then, now, mask.text(f"test {test.get('name')}"))
+
+
+def _tests(plan: Mapping[str, Any]) -> Sequence[Any]:
+    tests = plan.get("tests")
+    return tests if isinstance(tests, Sequence) else ()
+
+
+def _texts(then: Mapping[str, Any], now: Mapping[str, Any], mask: Mask) -> Iterator[Difference]:
+    """The first line of each file of a script that is another."""
+    for file in dict.fromkeys((*then, *now)):
+        lines = [each.get(file) for each in (then, now)]
+        if lines[0] == lines[1]:
+            continue
+        if not all(isinstance(each, list) for each in lines):
+            yield Difference(
+                f"script {file}", *("there" if each is not None else NOT_THERE for each in lines)
+            )
+            continue
+        for number, pair in enumerate(zip_longest(lines[0] or (), lines[1] or ()), 1):
+            if pair[0] != pair[1]:
+                what = f"script {file}, line {number}"
+                values = (
+                    value_text(each) if each is not None else "no such line"
+                    for each in _without_secrets(mask, what, *pair)
+                )
+                yield Difference(what, *values)
+                break

@@ -1,0 +1,269 @@
+"""`--fail-if 'elapsed > baseline * 1.05'`: a bound that is judged by an interval, not by a mean."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from etude.analysis.comparison import EXTENDED
+from etude.analysis.cross_session import CrossSession
+from etude.analysis.warnings import Thresholds
+from etude.errors import UsageError
+from etude.stats.compare import more_pairs
+from etude.stats.cross_session import NotSupported
+from etude.stats.intervals import Interval
+from etude.units.formatting import counted, level_text
+from etude.units.formatting import quantity as shown
+from etude.units.parsing import quantity
+
+if TYPE_CHECKING:
+    from etude.analysis.comparison import Comparison
+    from etude.analysis.verdict import TestVerdict
+
+_FORM = re.compile(
+    r"\s*(?P<metric>[^\W\d]\w*)\s*(?P<sign>[<>]=?)\s*"
+    r"(?:baseline\s*(?:(?P<by>[*/+-])\s*(?P<amount>[\d.].*))?|(?P<value>[-+\d.].*))"
+)
+EXPECTED = (
+    "expected METRIC > BOUND or METRIC < BOUND, with BOUND one of `baseline`, `baseline * 1.05`, `baseline + 5%`, "
+    "`baseline + 2 ms`, `12 ms`"
+)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What must not be."""
+
+    text: str
+    metric: str
+    above: bool
+    """It fails where the metric is above; else where it is below."""
+    of: Literal["ratio", "difference", "value"]
+    """What is bounded: metric over baseline, metric minus baseline, or the metric itself."""
+    limit: float
+    unit: str | None
+    """Of the limit; None for a ratio, and for a number without one."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Whether one test goes beyond the bound."""
+
+    test: str
+    fails: bool | None
+    """None: undecided, because the interval holds the bound, there are too few trials, or a difference that the verdict
+    does not claim would decide it."""
+    why: str
+    more: int = 0
+    """Further trials of each test that may decide it; 0 where that is not known."""
+    precision: float | None = None
+    """Relative margin of error that they reach; None where their number alone matters."""
+    decides: bool = True
+    """Whether `more` are expected to decide it, if the ratio stays what it is; else they are the fewest to judge it."""
+
+
+def parse_bound(text: str) -> Bound:
+    """Read a bound.
+
+    Raises:
+        UsageError: it is none.
+    """
+    match = _FORM.fullmatch(text)
+    if match is None:
+        raise UsageError(f"--fail-if {text!r}: {EXPECTED}")
+    above = match["sign"].startswith(">")
+    if match["value"] is not None:
+        return Bound(text, match["metric"], above, "value", *_quantity(text, match["value"]))
+    if match["by"] is None:
+        return Bound(text, match["metric"], above, "ratio", 1.0, None)
+    (amount, unit), by = _quantity(text, match["amount"]), match["by"]
+    if by in "*/" and unit is None and amount > 0.0:
+        return Bound(text, match["metric"], above, "ratio", amount if by == "*" else 1.0 / amount, None)
+    if by in "+-" and unit == "%":
+        limit = 1.0 + amount / 100.0 if by == "+" else 1.0 - amount / 100.0
+        if limit > 0.0:
+            return Bound(text, match["metric"], above, "ratio", limit, None)
+    if by in "+-" and unit != "%":
+        return Bound(text, match["metric"], above, "difference", amount if by == "+" else -amount, unit)
+    raise UsageError(f"--fail-if {text!r}: {EXPECTED}")
+
+
+def _quantity(text: str, value: str) -> tuple[float, str | None]:
+    """In its base unit."""
+    found = quantity(value)
+    if found is None:
+        raise UsageError(f"--fail-if {text!r}: {value.strip()} is no quantity: {EXPECTED}")
+    return found
+
+
+def answers(
+    bound: Bound,
+    tests: Sequence[TestVerdict],
+    comparisons: Sequence[Comparison],
+    across: Sequence[CrossSession],
+    *,
+    few: int = Thresholds.few,
+    without: Sequence[str] = (),
+    confidence: float = 0.95,
+    together: int = 1,
+) -> list[Answer]:
+    """The bound judged for each test that it can be judged for; undecided below `few` trials, as the verdict is.
+
+    tests: intervals of means hold for `together` of them at once, at `confidence` (`Verdict.together`).
+    without: why comparisons that were asked for are not there.
+
+    Raises:
+        UsageError: for none, with the reason.
+    """
+    if bound.of == "value":
+        what = f"its mean ({_level(confidence, together)})"
+        found = [a for test in tests if (a := _of_value(bound, test, what, few)) is not None]
+        reason = f"no test has an interval of the mean of {bound.metric}"
+    else:
+        judged = [c for c in comparisons if c.metric == bound.metric]
+        found = [_of_comparison(bound, c, len(judged), few) for c in judged]
+        found += [_of_across(bound, a, few) for a in across if a.metric == bound.metric]
+        reason = _nothing(bound, [c.metric for c in comparisons] + [a.metric for a in across], without)
+    if not found:
+        raise UsageError(f"--fail-if {bound.text!r}: {reason}")
+    return found
+
+
+def _level(confidence: float, together: int) -> str:
+    """`95 %`, of one that is judged, or `95 % for all 4`."""
+    return level_text(confidence) + (f" for all {together}" if together > 1 else "")
+
+
+def _of_value(bound: Bound, test: TestVerdict, what: str, few: int) -> Answer | None:
+    m = test.metric(bound.metric)
+    if m is None or m.summary is None or m.summary.count < 2:
+        return None
+    _check_unit(bound, m.unit)
+    if m.summary.mean_interval is None:
+        return Answer(test.test, None, "its mean has no interval: too few values that vary so much")
+    found = _judged(bound, test.test, m.summary.mean_interval, what, m.unit)
+    return _with_enough(found, m.summary.count, few, "")
+
+
+def _nothing(bound: Bound, compared: Sequence[str], without: Sequence[str]) -> str:
+    if without:
+        return "; ".join(dict.fromkeys(without))
+    if compared:
+        return (
+            f"{compared[0]} is compared, not {bound.metric}: see etude stats --metric {bound.metric}, "
+            "which says why where there is no ratio"
+        )
+    return f"nothing is compared in {bound.metric}: name tests with --reference, or other results first"
+
+
+def _with_enough(found: Answer, trials: int | None, few: int, each: str = " of each test") -> Answer:
+    """The answer, undecided where it rests on too few trials."""
+    if trials is None or trials >= few:
+        return found
+    why = f"{counted(trials, 'trial')}: too few to judge, make {few} or more{each}; {found.why}"
+    more = max(few - trials, found.more)
+    return replace(
+        found,
+        fails=None,
+        why=why,
+        more=more,
+        precision=found.precision if more == found.more else None,
+        decides=found.fails is not None or found.more > 0,
+    )
+
+
+def _of_comparison(bound: Bound, c: Comparison, together: int, few: int) -> Answer:
+    """together: how many comparisons the bound is judged for; the interval is as wide as so many need (Bonferroni)."""
+    looked = f"; {EXTENDED}" if c.extended else ""
+    if bound.of == "ratio":
+        name = f"{c.other} against {c.base}"
+        if c.ratio.p is None:
+            return Answer(name, None, "nothing varies, so that the ratio has no interval")
+        what = f"the ratio ({_level(c.ratio.confidence, max(together, c.ratio.together))}{looked})"
+        interval = c.ratio.for_many(max(together, c.ratio.together))
+        found = _as_claimed(bound, 1.0, c, _judged(bound, name, interval, what))
+        return _with_enough(_decidable(bound, c, interval, found), c.trials, few)
+    _check_unit(bound, c.unit)
+    if c.difference is None:
+        raise UsageError(
+            f"--fail-if {bound.text!r}: the difference of {c.other} and {c.base} has no interval"
+        )
+    what = f"the difference ({_level(c.ratio.confidence, c.ratio.together)}{looked})"
+    found = _judged(bound, f"{c.other} against {c.base}", c.difference, what, c.unit)
+    return _with_enough(_as_claimed(bound, 0.0, c, found), c.trials, few)
+
+
+def _as_claimed(bound: Bound, equal: float, c: Comparison, found: Answer) -> Answer:
+    """The answer, undecided where only a difference breaks the bound and the verdict claims none.
+
+    equal: what is bounded where there is no difference.
+    """
+    needs_difference = bound.limit >= equal if bound.above else bound.limit <= equal
+    if not found.fails or not needs_difference or not (c.within_noise or c.opposed):
+        return found
+    if c.within_steady_noise:
+        reason = "the reference differs from itself by as much, which more trials do not change"
+    else:
+        reason = (
+            "within this machine's A/A noise" if c.within_noise else "the typical run points the other way"
+        )
+    return replace(found, fails=None, why=f"{found.why}; {reason}")
+
+
+def _decidable(bound: Bound, c: Comparison, interval: Interval, found: Answer) -> Answer:
+    """The answer with the further pairs that would take the bound out of the interval, were the ratio to stay."""
+    inside = interval.low <= bound.limit <= interval.high < math.inf
+    if found.fails is not None or not inside or c.ratio.method != "paired" or c.machines:
+        return found
+    gap = abs(math.log(bound.limit / c.ratio.ratio))
+    exact = math.expm1(gap * math.log1p(c.ratio.half_width) / math.log(interval.high / c.ratio.ratio))
+    if not 0.0 < exact < math.inf:
+        return found
+    target = _rounded_down(exact)
+    return replace(found, more=c.range_of(more_pairs(c.ratio, target=target))[1], precision=target)
+
+
+def _rounded_down(precision: float) -> float:
+    """To the two significant digits with which a command says it."""
+    digit = 10.0 ** (math.floor(math.log10(precision)) - 1)
+    return math.floor(precision / digit + 1e-9) * digit
+
+
+def _of_across(bound: Bound, a: CrossSession, few: int) -> Answer:
+    if isinstance(a.found, NotSupported):
+        raise UsageError(
+            f"--fail-if {bound.text!r}: {a.other} is not compared with {a.base_label}: {a.found.reason}; "
+            f"{a.found.remedy}"
+        )
+    if bound.of == "difference":
+        raise UsageError(
+            f"--fail-if {bound.text!r}: results of different sessions are compared by their ratio: baseline * 1.05"
+        )
+    name = f"{a.other} ({a.other_label}) against {a.base} ({a.base_label})"
+    together = a.found.together
+    what = f"the ratio ({_level(a.found.confidence, together)})"
+    return _with_enough(_judged(bound, name, Interval(a.found.low, a.found.high), what), a.trials, few)
+
+
+def _check_unit(bound: Bound, unit: str) -> None:
+    if bound.unit is not None and bound.unit != unit:
+        raise UsageError(f"--fail-if {bound.text!r}: {bound.metric} is in {unit}, not in {bound.unit}")
+
+
+def _judged(bound: Bound, test: str, interval: Interval, what: str, unit: str = "ratio") -> Answer:
+    beyond = interval.low > bound.limit if bound.above else interval.high < bound.limit
+    within = interval.high <= bound.limit if bound.above else interval.low >= bound.limit
+    low, high, limit = _told_apart((interval.low, interval.high, bound.limit), unit)
+    where = f"{what} lies in {low} … {high}, the bound is {limit}"
+    return Answer(test, True if beyond else False if within else None, where)
+
+
+def _told_apart(values: tuple[float, float, float], unit: str) -> tuple[str, ...]:
+    """As texts; ratios with as many digits as it takes for different ones to look different, up to eight."""
+    if unit != "ratio":
+        return tuple(shown(value, unit) for value in values)
+    texts = [tuple(f"{value:.{digits}g}" for value in values) for digits in range(4, 9)]
+    return next((each for each in texts if len(set(each)) == len(set(values))), texts[-1])

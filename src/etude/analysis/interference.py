@@ -1,0 +1,260 @@
+"""What went on beside each trial of a test, by the monitor: what others used, and all that slows a program down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from etude.results.monitor import Floats, Monitor, Whole, load
+from etude.results.series import Flags, Series
+from etude.units.formatting import digits, percent, scale_of
+
+BUSY = ("cpu.user", "cpu.nice", "cpu.system", "cpu.irq", "cpu.softirq")
+OWN = ("user", "system", "orphans_user", "orphans_system")
+"""Metrics that say what CPU time a trial itself used."""
+WORST = 4
+"""Kernel messages up to this level, a warning, are counted."""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """One thing that the monitor tells of a stretch of time."""
+
+    words: str
+    matters: float
+    """Excess over the usual that is worth a word."""
+    show: Callable[[float], str]
+    falls: bool = False
+    """It is the lower value that slows a program down."""
+    share: float = 0.0
+    """... and the share of the usual that the excess must be."""
+    loses_s: float | None = 1.0
+    """Time that one unit of the excess can cost a program in a second, s; None where nothing bounds it."""
+    waited: tuple[str, ...] = ()
+    """The pressures as which all that it costs must show, where the kernel tells them."""
+
+
+def cpus(value: float) -> str:
+    """`1.7 CPUs`."""
+    return f"{value:.1f} CPUs"
+
+
+def _share(value: float) -> str:
+    return percent(value) if abs(value) < 0.01 else f"{100 * value:.0f} %"
+
+
+def _per_second(value: float) -> str:
+    return _brief(value, "1/s")
+
+
+def byte_rate(value: float) -> str:
+    """`12 MiB/s`."""
+    return _brief(value, "B/s")
+
+
+def _brief(value: float, unit: str) -> str:
+    divisor, name = scale_of(value, unit)
+    return f"{digits(value / divisor, 2)} {name}"
+
+
+OTHERS = Quantity("other processes used", 0.2, cpus, share=0.25, waited=("CPU pressure",))
+MESSAGES = Quantity("kernel messages", 0.5, lambda count: f"{count:.0f}", loses_s=None)
+CLOCK = Quantity(
+    "clock rate", 0.0, lambda hertz: f"{hertz / 1e9:.2f} GHz", falls=True, share=0.05, loses_s=None
+)
+LONGEST_FAULT_S, LONGEST_INTERRUPT_S, LONGEST_SWITCH_S = 0.02, 2e-5, 1e-5
+"""A page that a slow disk has to bring; an interrupt with what it puts off; a switch, with what leaves the caches."""
+FAULTS_WAIT = ("memory pressure", "I/O pressure")
+NO_PRESSURE = "no pressure"
+"""Name of time in which a trial neither runs nor waits for a CPU, memory or a disk."""
+_PLAIN: Mapping[str, Quantity] = {
+    "cpu.steal": Quantity("stolen by the hypervisor", 0.05, cpus),
+    "cpu.iowait": Quantity("waiting for I/O", 0.2, cpus, waited=("I/O pressure",)),
+    "pressure.cpu.some": Quantity("CPU pressure", 0.1, _share),
+    "pressure.memory.some": Quantity("memory pressure", 0.02, _share),
+    "pressure.io.some": Quantity("I/O pressure", 0.1, _share),
+    "paging.swapped_in": Quantity(
+        "pages swapped in", 10.0, _per_second, loses_s=LONGEST_FAULT_S, waited=FAULTS_WAIT
+    ),
+    "paging.swapped_out": Quantity(
+        "pages swapped out", 10.0, _per_second, loses_s=LONGEST_FAULT_S, waited=FAULTS_WAIT
+    ),
+    "paging.major_faults": Quantity(
+        "major faults", 100.0, _per_second, loses_s=LONGEST_FAULT_S, waited=FAULTS_WAIT
+    ),
+    "interrupts": Quantity("interrupts", 2000.0, _per_second, loses_s=LONGEST_INTERRUPT_S),
+    "switches": Quantity(
+        "context switches", 5000.0, _per_second, loses_s=LONGEST_SWITCH_S, waited=("CPU pressure",)
+    ),
+    "tasks.runnable": Quantity("runnable tasks", 2.0, lambda count: f"{count:.0f}"),
+    "throttle.count": Quantity("throttling", 0.1, _per_second, loses_s=None),
+}
+_OF_EACH: Mapping[tuple[str, str], tuple[str, float, Callable[[float], str]]] = {
+    ("disk", ".busy"): ("busy", 0.2, _share),
+    ("disk", ".read"): ("read", 2.0**20, byte_rate),
+    ("disk", ".written"): ("written", 2.0**20, byte_rate),
+    ("net", ".received"): ("received", 2.0**20, byte_rate),
+    ("net", ".sent"): ("sent", 2.0**20, byte_rate),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Interference:
+    """A test's trials and what was read beside them. Arrays have shape (trials,); NaN where nothing was read."""
+
+    series: Series
+    monitors: Mapping[int, Monitor]
+    """By session."""
+    values: Mapping[Quantity, Floats]
+    """Per second, or levels."""
+    monitored: Flags
+    """Shape (trials,): whether a monitor ran beside a trial of which it is known when it ran."""
+    unseen: Floats
+    """CPUs that processes used which had ended before they were looked for; 0 where nothing was read."""
+
+    def monitor(self, place: int) -> Monitor | None:
+        """That of a trial's session."""
+        sittings = self.series.sittings
+        found = self.monitors.get(1 if sittings is None else int(sittings[place]))
+        boots = self.series.labels.get("boot")
+        return None if found is not None and boots and boots[place] != found.boot_id else found
+
+    def span(self, place: int) -> tuple[int, int] | None:
+        """When a trial ran, ns; None where that is not known."""
+        if self.series.spans is None or self.series.spans[place, 0] < 0:
+            return None
+        low, high = self.series.spans[place].tolist()
+        return (low, high) if high > low else None
+
+    def seconds(self, place: int) -> float:
+        """How long a trial ran; 0 where that is not known."""
+        span = self.span(place)
+        return 0.0 if span is None else (span[1] - span[0]) / 1e9
+
+    def level(self, place: int, name: str) -> float | None:
+        """The mean of one of the monitor's columns, a second, while a trial ran; None where it was not read."""
+        monitor, span = self.monitor(place), self.span(place)
+        if monitor is None or span is None or name not in monitor.columns:
+            return None
+        found = float(monitor.mean(monitor.rate(name), np.array([span[0]]), np.array([span[1]]))[0])
+        return found if np.isfinite(found) else None
+
+    def is_full(self, place: int) -> bool:
+        """Whether no CPU was idle while a trial ran."""
+        idle = self.level(place, "cpu.idle")
+        return idle is not None and idle < 0.1
+
+    def is_coarse(self, place: int) -> bool:
+        """Whether a trial is shorter than the time between readings."""
+        monitor, span = self.monitor(place), self.span(place)
+        return monitor is not None and span is not None and span[1] - span[0] < 0.999e9 * monitor.every_s
+
+
+def every(seconds: float) -> str:
+    """`1 s`, `100 ms`: the time between readings."""
+    return f"{seconds:g} s" if seconds >= 1 else f"{1000 * seconds:g} ms"
+
+
+def load_monitors(directory: Path | None, experiment: Mapping[str, Any] | None) -> dict[int, Monitor]:
+    """What was read, by session.
+
+    Raises:
+        InputError: a file cannot be read.
+    """
+    if directory is None or experiment is None:
+        return {}
+    numbers = [int(sitting["sitting"]) for sitting in experiment.get("sittings") or ()]
+    found = ((number, load(directory, number)) for number in numbers)
+    return {number: monitor for number, monitor in found if monitor is not None and monitor.samples}
+
+
+def interference_of(
+    series: Series, everything: Sequence[Series], monitors: Mapping[int, Monitor]
+) -> Interference:
+    """What was read beside the trials of one test; `everything`: all that ran in those sessions."""
+    found: dict[Quantity, Floats] = {}
+    count = series.trials.size
+    monitored, unseen = np.zeros(count, dtype=np.bool_), np.zeros(count)
+    for sitting, monitor in monitors.items():
+        places = _of_sitting(series, sitting, monitor)
+        if not places.size:
+            continue
+        assert series.spans is not None
+        low, high = series.spans[places].T
+        monitored[places] = True
+        unseen[places] = np.nan_to_num(monitor.mean(monitor.unseen_s / monitor.lengths_s, low, high))
+        for what, rate in _rates(monitor, others_rate(monitor, everything, sitting)):
+            found.setdefault(what, np.full(count, np.nan))[places] = monitor.mean(rate, low, high)
+        at = np.sort(np.array([m.ns for m in monitor.messages if m.level <= WORST], dtype=np.int64))
+        counts = np.searchsorted(at, high, "right") - np.searchsorted(at, low, "left")
+        found.setdefault(MESSAGES, np.full(count, np.nan))[places] = counts
+    return Interference(series, monitors, found, monitored, unseen)
+
+
+def others_rate(monitor: Monitor, everything: Iterable[Series], sitting: int) -> Floats:
+    """CPUs that others used in each reading: the busy time less what the trials used, shape (samples,).
+
+    A trial's own CPU time is taken to have been used evenly while it ran; what is left is never below 0.
+    """
+    busy = _sum(monitor, [name for name in BUSY if name in monitor.columns])
+    own = np.zeros(monitor.samples)
+    for series in everything:
+        places = _of_sitting(series, sitting, monitor)
+        if not places.size:
+            continue
+        assert series.spans is not None
+        spans = series.spans[places]
+        used = sum(
+            (np.nan_to_num(c.values[places]) for name in OWN if (c := series.column(name)) is not None),
+            start=np.zeros(places.size),
+        )
+        order = np.argsort(spans[:, 0], kind="stable")
+        sums = np.cumsum(used[order] * series.inner)
+        times = np.maximum.accumulate(spans[order].ravel())
+        heights = np.column_stack((sums - used[order] * series.inner, sums)).ravel()
+        start = monitor.edges_ns[0]
+        own += np.diff(np.interp(monitor.edges_ns - start, times - start, heights, left=0.0))
+    found: Floats = np.maximum(busy - own / monitor.lengths_s, 0.0)
+    return found
+
+
+def _of_sitting(series: Series, sitting: int, monitor: Monitor) -> Whole:
+    """Where the trials of a session stand of which it is known when they ran."""
+    if series.spans is None or not series.trials.size:
+        return np.empty(0, dtype=np.int64)
+    there = (series.spans[:, 0] >= 0) & (series.spans[:, 1] > series.spans[:, 0])
+    if series.sittings is not None:
+        there &= series.sittings == sitting
+    if boots := series.labels.get("boot"):
+        there &= np.array([boot == monitor.boot_id for boot in boots], dtype=np.bool_)
+    found: Whole = np.flatnonzero(there)
+    return found
+
+
+def _rates(monitor: Monitor, others: Floats) -> Iterable[tuple[Quantity, Floats]]:
+    """What is looked at, the most telling first."""
+    yield OTHERS, others
+    for name, what in _PLAIN.items():
+        if name in monitor.columns:
+            yield what, monitor.rate(name)
+    for (group, end), (word, matters, show) in _OF_EACH.items():
+        for name in monitor.names(group, end):
+            device = name.removeprefix(f"{group}.").removesuffix(end)
+            busy = 1.0 if end == ".busy" else None
+            waited = "I/O pressure" if group == "disk" else NO_PRESSURE
+            what = Quantity(f"{device} {word}", matters, show, loses_s=busy, waited=(waited,))
+            yield what, monitor.rate(name)
+    clocks = [name for name in monitor.names("frequency") if name not in ("frequency.min", "frequency.max")]
+    if clocks:
+        yield CLOCK, _sum(monitor, clocks) / len(clocks)
+
+
+def _sum(monitor: Monitor, names: Sequence[str]) -> Floats:
+    if not names:
+        return np.full(monitor.samples, np.nan)
+    found: Floats = np.sum([monitor.rate(name) for name in names], axis=0)
+    return found

@@ -1,0 +1,222 @@
+"""What a verdict is passed on: the tests of one experiment or file, as series, and what is known around them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from etude.analysis.output_equivalence import WorkDifference, work_differences
+from etude.analysis.stop_rule_info import StopRuleInfo, asked_of
+from etude.errors import UsageError
+from etude.results.columns_series import series_of_columns
+from etude.results.integrity import repeated_note
+from etude.results.model import is_printed
+from etude.results.results import Results, names_of, of_machine
+from etude.results.series import Column, Series, no_trials
+from etude.results.series_of import series_of_table
+from etude.results.session_groups import stretches
+from etude.results.trials import Trials, trials_of_results
+from etude.units.formatting import counted
+
+if TYPE_CHECKING:
+    from etude.results.table import Table
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """One experiment of ours, or what another program wrote."""
+
+    label: str
+    """Its path."""
+    asked: StopRuleInfo
+    tests: tuple[Series, ...]
+    twins: tuple[Series, ...] = ()
+    """The reference run against itself."""
+    shell: Series | None = None
+    """The empty shell's own starts."""
+    experiment: Mapping[str, Any] | None = None
+    """Our experiment.json; None for what another program wrote."""
+    work: tuple[WorkDifference, ...] = ()
+    """What speaks against the tests having done the same work."""
+    notes: tuple[str, ...] = ()
+    """What was left out on reading, or happened while measuring."""
+    directory: Path | None = None
+    """Where the results lie, with what the monitor wrote beside them; None for what another program wrote."""
+
+    def test(self, name: str) -> Series:
+        """The test of that name. Raises UsageError where there is none."""
+        for series in self.tests:
+            if series.test == name:
+                return series
+        known = ", ".join(series.test for series in self.tests[:10])
+        raise UsageError(f"{self.label}: has no test {name!r}; it has {known}")
+
+    @property
+    def memory_bytes(self) -> int | None:
+        """Of the machine, where it is known."""
+        total = of_machine(self.experiment, "memory", "total_bytes")
+        return total if isinstance(total, int) else None
+
+
+def subject_of(results: Results, metrics: Sequence[str] | None = None) -> Subject:
+    """An experiment of ours in memory, of its metrics only these unless all are wanted.
+
+    Raises:
+        InputError: its plan cannot be read.
+    """
+    return subject_of_trials(trials_of_results(results, metrics))
+
+
+def subject_of_trials(trials: Trials) -> Subject:
+    """An experiment of ours.
+
+    Raises:
+        InputError: its plan cannot be read.
+    """
+    experiment = trials.experiment
+    made = {series.test: series for series in series_of_columns(trials.columns)}
+    parts = stretches(experiment["sittings"])
+
+    def of_role(role: str) -> tuple[Series, ...]:
+        return tuple(
+            made.get(name) or no_trials(name, _entry(experiment, name)["parameters"])
+            for name in names_of(experiment, role)
+        )
+
+    shells = [replace(each, columns=_known_of_shell(each)) for each in of_role("shell")]
+    tests = tuple(in_stretches(series, parts) for series in of_role("test"))
+    return Subject(
+        label=str(trials.directory),
+        asked=asked_of(experiment, trials.directory),
+        tests=tests,
+        twins=of_role("again"),
+        shell=shells[0] if shells else None,
+        experiment=experiment,
+        work=() if experiment["plan"].get("kind") else tuple(work_differences(trials)),
+        notes=tuple(session_notes(trials, tests)),
+        directory=trials.directory,
+    )
+
+
+def _known_of_shell(series: Series) -> dict[str, Column]:
+    """What is subtracted, and what the shell itself printed."""
+    return {name: column for name, column in series.columns.items() if name == "elapsed" or is_printed(name)}
+
+
+def in_stretches(series: Series, parts: Mapping[int, int]) -> Series:
+    """The series with what belongs together across restarts."""
+    if series.sittings is None or all(first == sitting for sitting, first in parts.items()):
+        return series
+    numbers = np.array([parts.get(int(each), int(each)) for each in series.sittings], dtype=np.int64)
+    return replace(series, stretches=numbers)
+
+
+def subject_of_table(table: Table) -> Subject:
+    """What another program wrote. Its primary metric is elapsed, else the one that most of its tests have."""
+    tests = series_of_table(table)
+    names = [series.test for series in tests]
+    plain = dict.fromkeys(names, 1.0)
+    asked = StopRuleInfo(_primary(table.metrics, tests), False, plain, plain, None, ())
+    return Subject(table.label, asked, tests, notes=table.warnings)
+
+
+def watched_in(experiment: Mapping[str, Any], test: str | None = None) -> tuple[str, ...]:
+    """The metrics that WATCH names for a test; without one, for any."""
+    entries = (entry for entry in experiment.get("tests") or () if test in (None, entry["name"]))
+    return tuple(dict.fromkeys(name for entry in entries for name in entry.get("watch") or ()))
+
+
+def ended_in(experiment: Mapping[str, Any]) -> dict[str, str]:
+    """The reason why each test of a script that has ended did, by name."""
+    tests = experiment.get("tests") or ()
+    return {str(test["name"]): str(test["ended"]) for test in tests if test.get("ended")}
+
+
+def failure_in(experiment: Mapping[str, Any], test: str) -> Mapping[str, Any] | None:
+    """The directive at which the last trial of a script's test failed, why, and its log; None where it did not."""
+    return _entry(experiment, test).get("failure") or None
+
+
+def several_matches_in(experiment: Mapping[str, Any], test: str) -> Mapping[str, str]:
+    """Which METRICs of a test found several values in one output, and which these are."""
+    return _entry(experiment, test).get("several_matches") or {}
+
+
+def _entry(experiment: Mapping[str, Any], test: str) -> Mapping[str, Any]:
+    """The test's entry in experiment.json; empty where it has none."""
+    return next((entry for entry in experiment.get("tests") or () if entry["name"] == test), {})
+
+
+def limited_in(experiment: Mapping[str, Any]) -> dict[str, str]:
+    """The reason of each test of a script that a limit ended before its stop rule's aim was reached, by name."""
+    limited = {test["name"] for test in experiment.get("tests") or () if test.get("limited")}
+    return {name: why for name, why in ended_in(experiment).items() if name in limited}
+
+
+def column_of(series: Series, metric: str) -> Column:
+    """The metric's column. Raises UsageError where the test has none of that name."""
+    column = series.column(metric)
+    if column is None:
+        known = ", ".join(sorted(series.columns)) or "none"
+        raise UsageError(f"metric {metric!r}: test {series.test!r} has none of that name; it has {known}")
+    return column
+
+
+def check_metric(tests: Sequence[Series], metric: str) -> None:
+    """Raises UsageError where none of the tests that have trials has a metric of that name."""
+    made = [series for series in tests if series.trials.size]
+    if len(made) == 1:
+        column_of(made[0], metric)
+    elif made and not any(metric in series.columns for series in made):
+        known = ", ".join(sorted({name for series in made for name in series.columns})) or "none"
+        raise UsageError(f"metric {metric!r}: no test has one of that name; there are {known}")
+
+
+_TIMES = frozenset(("time", "real", "wall", "duration", "latency", "runtime", "seconds"))
+
+
+def _primary(metrics: Sequence[str], tests: Sequence[Series]) -> str:
+    """elapsed, else the metric of which most tests have values: one that is called a time, or has a unit, first."""
+
+    def rank(metric: str) -> tuple[bool, int, bool, bool]:
+        column = next((s.columns[metric] for s in tests if metric in s.columns), None)
+        having = sum(metric in s.columns and s.sample(metric).size > 0 for s in tests)
+        return metric == "elapsed", having, metric in _TIMES, column is not None and column.unit != "1"
+
+    return max(metrics, key=rank, default="elapsed")
+
+
+def _parts(series: Series) -> set[int]:
+    """The stretches of sessions of which trials were kept."""
+    numbers = series.sittings if series.stretches is None else series.stretches
+    return set() if numbers is None else set(np.unique(numbers[series.kept]).tolist())
+
+
+def session_notes(trials: Trials, tests: Sequence[Series]) -> list[str]:
+    """The lines on what was left out or cut short, and why trials that were kept are of several sessions."""
+    left_out = trials.experiment.get("left_out") or []
+    found = [f"{trials.directory}, line {entry['line']}: left out: {entry['reason']}" for entry in left_out]
+    if not left_out:
+        found = [f"{path}: its last line was cut short and was left out" for path in trials.torn]
+    found += [repeated_note(path, count) for path, count in trials.repeated.items()]
+    sittings: list[Any] = trials.experiment["sittings"]
+    found += [
+        f"{name}: a line that was cut short before session {sitting['sitting']} was left out"
+        for sitting in sittings
+        for name in sitting.get("torn") or ()
+    ]
+    parts = len(set(stretches(sittings).values()))
+    if len(sittings) > parts:
+        found.append(f"the machine was restarted {counted(len(sittings) - parts, 'time')}, as was asked for")
+    measured = len({part for series in tests for part in _parts(series)})
+    if measured > 1:
+        why = "over a pool" if trials.experiment.get("pool") else "resumed"
+        found.append(
+            f"{why}: these are {measured} sessions: pairs are formed within one, intervals of means go over them, "
+            "those of medians, percentiles and trimmed means over trials: they hold for these sessions alone"
+        )
+    return found

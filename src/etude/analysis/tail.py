@@ -1,0 +1,161 @@
+"""Percentiles of a test: of its responses, where its trials reported them as histograms, else of its trials.
+
+The two answer different questions. Of responses a percentile says how long one of them takes; of trials it says how
+long a whole run does, and ten runs know little of their own p90.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from etude.errors import InputError
+from etude.results.histograms import BadHistogram, Histogram, decode
+from etude.results.series import Floats, Series, Whole
+from etude.stats.percentiles import USUAL, Percentile, percentiles
+from etude.stats.resampling import (
+    FEWEST_TRIALS,
+    Histograms,
+    Resampled,
+    merged_percentile,
+    percentile_ratio,
+)
+
+SECONDS = 1e-9
+"""Of the latencies' unit: the histograms count nanoseconds."""
+
+OF_RESPONSES = ("latency", "elapsed")
+"""Metrics whose percentiles are those of the responses, where there are any."""
+
+
+@dataclass(frozen=True)
+class Tail:
+    """Percentiles of one metric of one test, in its unit."""
+
+    percentiles: tuple[Percentile, ...]
+    of: Literal["responses", "trials"]
+    unit: str
+    trials: int
+    """Kept trials that they are made from: with windows, or with a value."""
+    count: int
+    """Responses, or trials."""
+    without: int
+    """Kept trials that have no response or no value."""
+
+
+def tail_of(
+    series: Series,
+    metric: str,
+    shares: Sequence[float] = USUAL,
+    confidence: float = 0.95,
+    *,
+    subtract: float = 0.0,
+) -> Tail:
+    """Percentiles of the kept trials, at `shares` (0.99 for p99), with intervals, and reasons for what is missing.
+
+    Of the responses of all trials merged where `metric` is a time (latency, elapsed) and trials have windows with
+    latencies: the intervals come from drawing whole trials anew, at least ten. Else of the trials' values, between
+    order statistics, for as many as neighbours that depend on each other are worth; `subtract` is taken off each (a
+    shell's start).
+    Raises InputError for a latency that is no histogram.
+    """
+    found = responses(series) if metric in OF_RESPONSES else None
+    kept = int(np.count_nonzero(series.kept))
+    if found is not None:
+        merged = tuple(_merged(found, share, confidence) for share in shares)
+        trials, count = found.counts.shape[0], round(float(found.counts.sum()))
+        return Tail(merged, "responses", "s", trials, count, kept - trials)
+    values, column = series.sample(metric) - subtract, series.column(metric)
+    size = int(values.size)
+    unit = column.unit if column else "1"
+    of_trials = percentiles(values, shares, confidence=confidence, dependent=True)
+    return Tail(of_trials, "trials", unit, size, size, kept - size)
+
+
+def tail_ratio(
+    a: Series, b: Series, share: float, *, confidence: float = 0.95, resamples: int = 1999, seed: int = 0
+) -> Resampled:
+    """a/b of a percentile of the responses of two tests, by drawing whole trials anew.
+
+    Raises ValueError where either has no responses or fewer than ten trials with some; InputError as `tail_of`.
+    """
+    above, below = (_asked_for(series) for series in (a, b))
+    return percentile_ratio(above, below, share, confidence=confidence, resamples=resamples, seed=seed)
+
+
+def responses(series: Series) -> Histograms | None:
+    """Latencies of the kept trials in seconds, one row a trial that has any, all with the same classes; None without.
+
+    Histograms of different precision go together: each class of each is kept, at its largest value.
+    Raises InputError for a latency that is no histogram.
+    """
+    if not series.windows:
+        return None
+    trials = []
+    for number, kept, windows in zip(series.trials.tolist(), series.kept, series.windows, strict=True):
+        if kept:
+            held = [_latency(series.test, number, i, window) for i, window in enumerate(windows or ())]
+            held = [counted for counted in held if counted.counts.size]
+            if held:
+                trials.append(_together(held))
+    if not trials:
+        return None
+    classes = np.unique(np.concatenate([values for values, _ in trials]))
+    counts = np.zeros((len(trials), classes.size))
+    for row, (values, times) in zip(counts, trials, strict=True):
+        row[np.searchsorted(classes, values)] = times
+    return Histograms(classes * SECONDS, counts)
+
+
+def _latency(test: str, trial: int, place: int, window: Mapping[str, Any]) -> Histogram:
+    where = f"test {test!r}, trial {trial}, window {place + 1}"
+    if not isinstance(window, Mapping):
+        raise InputError(f"{where}: expected an object with duration_s and latency; docs/formats.md, windows")
+    text = window.get("latency")
+    if text is None:
+        return Histogram(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+    if not isinstance(text, str):
+        raise InputError(
+            f"{where}: latency: expected an HdrHistogram as base64 text, not {type(text).__name__}"
+        )
+    try:
+        return decode(text)
+    except BadHistogram as error:
+        raise InputError(
+            f"{where}: latency: {error}; expected a compressed HdrHistogram of version 2 as base64 (HISTFA…)"
+        ) from None
+
+
+def _asked_for(series: Series) -> Histograms:
+    found = responses(series)
+    if found is None:
+        raise ValueError(
+            f"percentiles of responses cannot be compared: {series.test!r} has none (docs/formats.md)"
+        )
+    return found
+
+
+def _together(windows: Sequence[Histogram]) -> tuple[Whole, Floats]:
+    """The windows of one trial as one: classes, and how often each."""
+    values, place = np.unique(np.concatenate([w.values for w in windows]), return_inverse=True)
+    times: Floats = np.zeros(values.size)
+    np.add.at(times, place, np.concatenate([w.counts for w in windows]))
+    return values, times
+
+
+def _merged(found: Histograms, share: float, confidence: float) -> Percentile:
+    count, trials = round(float(found.counts.sum())), found.counts.shape[0]
+    name = f"p{100.0 * share:.6g}"
+    if count * min(share, 1.0 - share) < 1.0 - 1e-9:
+        needed = round(1.0 / min(share, 1.0 - share))
+        return Percentile(share, None, None, f"{name} needs {needed} or more responses, not {count}")
+    value, interval = merged_percentile(found, share, confidence=confidence)
+    reason = (
+        None
+        if interval
+        else f"an interval needs responses of {FEWEST_TRIALS} or more trials, not of {trials}"
+    )
+    return Percentile(share, value, interval, reason)

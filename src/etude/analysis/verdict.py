@@ -1,0 +1,373 @@
+"""The verdict on an experiment: each test's numbers, each comparison, and whether the tests did the same work."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import compress
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+
+from etude.analysis.comparison import Comparison
+from etude.analysis.comparisons import compare_tests, shell_cost
+from etude.analysis.other_processes import others_warnings
+from etude.analysis.outliers_explained import explain_outliers
+from etude.analysis.reachability import within_reach
+from etude.analysis.stop_rule_info import StopRuleInfo
+from etude.analysis.subject import (
+    Subject,
+    check_metric,
+    column_of,
+    failure_in,
+    limited_in,
+    several_matches_in,
+    subject_of,
+    watched_in,
+)
+from etude.analysis.time_breakdown import TimeBreakdown, mean_trial_s, seconds_per_trial, time_spent
+from etude.analysis.verdict_options import VerdictOptions
+from etude.analysis.warnings import DataWarning, machine_warnings, ranked, series_warnings, work_warnings
+from etude.analysis.warnings.trend import MEMORY
+from etude.analysis.warnings.trials import DATA, limited, never_begun, several_matches
+from etude.analysis.warnings.warning import warning
+from etude.results.results import Results
+from etude.results.series import Column, Floats, Series
+from etude.stats.compare import more_trials, range_of_further
+from etude.stats.describe import Summary, describe
+from etude.stats.levels import Split, no_narrower, split_by_kind
+from etude.stats.means import Kind
+from etude.stats.moments import interval_above_zero
+from etude.stats.multiplicity import of_many
+
+WITHOUT_SHELL = "leave out --shell, or give the command more to do"
+
+
+@dataclass(frozen=True)
+class MetricSummary:
+    """One metric of one test; `corrected_s` is what was subtracted from each value (a shell's start)."""
+
+    metric: str
+    unit: str
+    summary: Summary | None
+    reason: str | None = None
+    corrected_s: float = 0.0
+    kind: str = "cost"
+    levels: Split | None = None
+    """Where the spread comes from, if more than one session, boot or machine is in it: then the mean and its interval
+    are over the outermost of those."""
+    joined: str = ""
+    """How the workers of a trial, or the commands of one, were joined (`results.joining`); empty for one value."""
+    workers: int = 1
+
+    @property
+    def within_shell(self) -> bool:
+        """Whether a time, less the start of the shell, would not be above 0: then there is no figure of it."""
+        return self.summary is None and self.corrected_s > 0.0
+
+
+@dataclass(frozen=True)
+class TestVerdict:
+    """One test: how many trials, and each metric."""
+
+    __test__ = False
+
+    test: str
+    parameters: Mapping[str, str]
+    made: int
+    set_aside: Mapping[str, int]
+    """Number of trials that were not kept, by reason."""
+    kept: int
+    inner: int
+    metrics: tuple[MetricSummary, ...]
+    more: int
+    """Further trials until the mean is known within the precision asked for (with the spread as it is),"""
+    more_s: float
+    """… which take about this long, seconds by the clock: what runs between trials included."""
+    spent: TimeBreakdown | None = None
+    """Where the time went; None where elapsed, user or system is not known."""
+    missed: bool = False
+    """Whether the interval of the mean is wider than was asked, also where more trials of one session do not help."""
+
+    @property
+    def more_range(self) -> tuple[int, int]:
+        """`more` as far as the spread is known."""
+        return range_of_further(self.kept, self.more, max(self.kept - 1, 1))
+
+    @property
+    def within_reach(self) -> bool:
+        """Whether `more` further trials are worth advising."""
+        return within_reach(self.more, self.kept, self.more_s)
+
+    def metric(self, name: str) -> MetricSummary | None:
+        """The summary of one metric."""
+        return next((m for m in self.metrics if m.metric == name), None)
+
+    def has_interval(self, name: str) -> bool:
+        """Whether the mean of a metric is known with an interval."""
+        found = self.metric(name)
+        return found is not None and found.summary is not None and found.summary.mean_interval is not None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Verdict:
+    """All that an experiment's results say."""
+
+    subject: Subject
+    primary: str
+    """The metric that is judged."""
+    tests: tuple[TestVerdict, ...]
+    comparisons: tuple[Comparison, ...]
+    warnings: tuple[DataWarning, ...]
+    """The most important first: whether the tests did the same work."""
+    every: tuple[DataWarning, ...] = ()
+    """The same before what many tests share became one line: each about one test, or about the whole."""
+    without: tuple[str, ...] = ()
+    """Why comparisons that were asked for are not there."""
+    judging: VerdictOptions = field(default_factory=VerdictOptions)
+    """By which it was judged."""
+
+    @property
+    def judged(self) -> tuple[str, ...]:
+        """The primary metric, and others that a script's stop rules name."""
+        return judged_metrics(self.asked, self.primary)
+
+    def together(self, metric: str) -> tuple[tuple[TestVerdict, ...], int]:
+        """The tests, with intervals of this metric's means that hold for all of them together (Bonferroni), and of how
+        many they do."""
+        count = sum(test.has_interval(metric) for test in self.tests)
+        if count < 2:
+            return self.tests, 1
+        judging = replace(self.judging, confidence=of_many(self.judging.confidence, count))
+        judged = [_test_verdict(self.subject, s, (metric,), metric, judging) for s in self.subject.tests]
+        return tuple(judged), count
+
+    @property
+    def asked(self) -> StopRuleInfo:
+        """What the experiment was asked for."""
+        return self.subject.asked
+
+    @property
+    def directory(self) -> Path:
+        """Where the results are."""
+        return Path(self.subject.label)
+
+
+def verdict(
+    source: Results | Subject, metrics: Sequence[str] | None = None, judging: VerdictOptions | None = None
+) -> Verdict:
+    """Judge an experiment, or what another program wrote.
+
+    `metrics` limits the summaries to those that exist; its first, which must, is compared instead of the primary. It
+    need not be in every test where the stop rules named it.
+
+    Raises:
+        InputError: its plan cannot be read; UsageError: no such metric.
+    """
+    judging = judging or VerdictOptions()
+    subject = (
+        source if isinstance(source, Subject) else subject_of(source, _read(source, metrics, judging.watched))
+    )
+    primary = metrics[0] if metrics else subject.asked.primary
+    if subject.experiment is not None and primary not in subject.asked.judged:
+        check_metric(subject.tests, primary)
+    tests = tuple(_test_verdict(subject, series, metrics, primary, judging) for series in subject.tests)
+    compared = [compare_tests(subject, metric, judging) for metric in judged_metrics(subject.asked, primary)]
+    printed = {(test.test, m.metric): m for test in tests for m in test.metrics}
+    comparisons = [_with_printed_mean(c, printed) for found, _ in compared for c in found]
+    without = [line for _, lines in compared for line in lines]
+    found = [
+        *work_warnings(subject.work),
+        *machine_warnings(subject.experiment or {}),
+        *_against_itself(comparisons, primary),
+        *(warning("note", "", "", text, "") for text in (*subject.notes, *without)),
+    ]
+    for series, test in zip(subject.tests, tests, strict=True):
+        found += _warned(subject, series, test, primary, judging)
+        found += others_warnings(subject, series, judging.thresholds)
+    found = [each for each in found if each.kind not in judging.silent]
+    found += [
+        each
+        for each in explain_outliers(subject, found, every_one=judging.every_outlier)
+        if each.kind not in judging.silent
+    ]
+    every = sorted(dict.fromkeys(found), key=lambda each: each.rank)
+    told = ranked(found, len(tests))
+    return Verdict(
+        subject, primary, tests, tuple(comparisons), tuple(told), tuple(every), tuple(without), judging
+    )
+
+
+def _with_printed_mean(c: Comparison, printed: Mapping[tuple[str, str], MetricSummary]) -> Comparison:
+    """With the mean of the base that stands in its row: over sessions where it has several, also of trials without a
+    pair."""
+    found = printed.get((c.base, c.metric))
+    if found is None or found.summary is None:
+        return c
+    over = found.levels.over if found.levels else "trial"
+    return replace(c, base_mean=found.summary.mean, which=found.summary.which, base_mean_over=over)
+
+
+def judged_metrics(asked: StopRuleInfo, primary: str) -> tuple[str, ...]:
+    """The metrics that are compared: `primary`, and where it is the experiment's own those that its rules name."""
+    return tuple(dict.fromkeys((primary, *(asked.judged if primary == asked.primary else ()))))
+
+
+def _read(results: Results, metrics: Sequence[str] | None, watched: Sequence[str]) -> Sequence[str] | None:
+    """The columns that are needed: beside those asked for those that say where the time went and that warnings read."""
+    watched = (*watched, *watched_in(results.experiment))
+    needed = ("elapsed", "user", "system", *MEMORY, *DATA, *watched)
+    return None if metrics is None else tuple(dict.fromkeys((*metrics, *needed)))
+
+
+def _test_verdict(
+    subject: Subject, series: Series, metrics: Sequence[str] | None, primary: str, judging: VerdictOptions
+) -> TestVerdict:
+    factor = subject.asked.factors[series.test]
+    shell = shell_cost(subject)
+    summaries = tuple(
+        metric_summary(series, metric, factor, shell if metric == "elapsed" else (0.0, 0.0), judging)
+        for metric in (metrics or series.columns)
+        if metric in series.columns
+    )
+    refused = any(each.within_shell for each in summaries if each.metric == primary)
+    more = 0 if refused else _more_trials(subject.asked, series, primary, factor)
+    excluded = np.flatnonzero(~series.kept).tolist()
+    return TestVerdict(
+        series.test,
+        series.parameters,
+        int(series.trials.size),
+        Counter((series.why[place] if series.why else None) or "no reason given" for place in excluded),
+        int(np.count_nonzero(series.kept)),
+        series.inner,
+        summaries,
+        more,
+        more * (seconds_per_trial([series]) or mean_trial_s(series)),
+        time_spent(series),
+        more > 0 or (not refused and _is_wider(subject.asked, summaries, primary)),
+    )
+
+
+def _is_wider(asked: StopRuleInfo, summaries: Sequence[MetricSummary], metric: str) -> bool:
+    """Whether the interval of the mean is known, and wider than the precision that was asked of it."""
+    summary = next((each.summary for each in summaries if each.metric == metric), None)
+    if asked.precision is None or asked.compares or summary is None or summary.mean_interval is None:
+        return False
+    return summary.mean_interval.half_width >= asked.precision * abs(summary.mean) > 0.0
+
+
+def _more_trials(asked: StopRuleInfo, series: Series, metric: str, factor: float) -> int:
+    """Further trials that the precision asked for needs; 0 where none was asked or ratios are what matters."""
+    precision = asked.precision
+    values = series.sample(metric)
+    if precision is None or asked.compares or values.size < 2 or float(values.sum()) == 0:
+        return 0
+    return more_trials(values, target=precision, factor=factor)
+
+
+def metric_summary(
+    series: Series, metric: str, factor: float, shell: tuple[float, float], judging: VerdictOptions
+) -> MetricSummary:
+    """One metric of one test. `shell`: what is subtracted from each value, and its standard error."""
+    column = column_of(series, metric)
+    values = series.sample(metric)
+    joined, workers = column.joined, column.workers
+    if values.size == 0:
+        reason = column.reason or "no kept trial has a value"
+        return MetricSummary(
+            metric, column.unit, None, reason, kind=column.kind, joined=joined, workers=workers
+        )
+    cost, error = shell
+    kind = cast(Kind, column.kind)
+    if cost and float(values.min()) <= cost:
+        reason = f"not above the start of the shell that is subtracted: {WITHOUT_SHELL}"
+        return MetricSummary(metric, column.unit, None, reason, cost, column.kind)
+    summary = describe(values - cost, kind, factor=factor, confidence=judging.confidence)
+    if error and summary.mean_interval:
+        summary = _with_error(summary, error)
+    levels = _levels(series, column, values - cost, kind, judging.confidence)
+    if levels is not None:
+        levels = no_narrower(levels, summary.mean, summary.mean_interval)
+        summary = replace(summary, mean=levels.mean, mean_interval=levels.interval)
+    return MetricSummary(metric, column.unit, summary, None, cost, column.kind, levels, joined, workers)
+
+
+def _levels(series: Series, column: Column, values: Floats, kind: Kind, confidence: float) -> Split | None:
+    """The split of the variance, where more than one session, boot or machine is in the values."""
+    labels: dict[str, Sequence[Hashable]] = {
+        level: names for level, names in series.labels.items() if len(names)
+    }
+    if series.sittings is not None:
+        labels["sitting"] = series.sittings.tolist()
+    if all(len(set(names)) <= 1 for names in labels.values()):
+        return None
+    there = (series.kept & np.isfinite(column.values)).tolist()
+    labels = {level: list(compress(names, there)) for level, names in labels.items()}
+    if all(len(set(names)) <= 1 for names in labels.values()):
+        return None
+    try:
+        return split_by_kind(values, kind, labels, confidence=confidence)
+    except ValueError:
+        return None  # the mean of this kind cannot be formed, which its summary says
+
+
+def _with_error(summary: Summary, error: float) -> Summary:
+    """Widen the mean's interval by the standard error of what was subtracted (errors added in quadrature)."""
+    interval = summary.mean_interval
+    assert interval is not None
+    half = math.hypot(interval.half_width, 1.96 * error)
+    widened = type(interval)(summary.mean - half, summary.mean + half)
+    return replace(summary, mean_interval=interval_above_zero(widened, summary.mean, summary.count))
+
+
+def _warned(
+    subject: Subject, series: Series, test: TestVerdict, primary: str, judging: VerdictOptions
+) -> list[DataWarning]:
+    found = test.metric(primary)
+    summary = found.summary if found else None
+    several = found is not None and found.levels is not None and found.levels.over != "trial"
+    refused = (found is not None and found.within_shell) or several  # `precision_line` says what narrows it
+    experiment = subject.experiment or {}
+    told = limited(series.test, limited_in(experiment))
+    told += several_matches(series.test, several_matches_in(experiment, series.test))
+    if not series.trials.size:
+        told += never_begun(series.test, failure_in(experiment, series.test))
+    told += series_warnings(
+        series,
+        primary,
+        thresholds=judging.thresholds,
+        factor=subject.asked.factors[series.test],
+        precision=None if refused or subject.asked.compares else subject.asked.precision,
+        memory_bytes=subject.memory_bytes,
+        watched=(*judging.watched, *watched_in(experiment, series.test)),
+    )
+    if found is None or not found.corrected_s:
+        return told
+    if summary is not None:
+        interval = summary.mean_interval
+        if summary.count < 2 or (interval is not None and interval.half_width < summary.mean):
+            return told
+    text = "its time cannot be told from the shell's own start"
+    return [*told, warning("shell", series.test, primary, text, WITHOUT_SHELL)]
+
+
+def _against_itself(comparisons: Sequence[Comparison], primary: str) -> list[DataWarning]:
+    """Whether the reference differs from its twin: from five A/A pairs on."""
+    if not comparisons:
+        return []
+    c = comparisons[0]
+    floor = c.floor_ratio
+    if floor is None or c.floor_pairs < 5 or floor.low <= 1.0 <= floor.high:
+        return []
+    limits = f"{floor.low:.3f}–{floor.high:.3f}"
+    text = (
+        f"against itself: {floor.ratio:.3f} (95 %: {limits}; {c.floor_pairs} pairs), which the A/A noise "
+        "includes"
+    )
+    return [warning("against-itself", c.base, primary, text, "distrust differences of this size here")]
+
+
+__all__ = ["Comparison", "MetricSummary", "TestVerdict", "Verdict", "metric_summary", "verdict"]

@@ -1,0 +1,18 @@
+"""What speaks against a result, each with what to do: pure functions from series and plain data (docs/warnings.md)."""
+
+from etude.analysis.warnings.machine import machine_warnings
+from etude.analysis.warnings.ranking import ranked
+from etude.analysis.warnings.series import series_warnings, work_warnings
+from etude.analysis.warnings.thresholds import Thresholds
+from etude.analysis.warnings.warning import KINDS, DataWarning, meaning_of
+
+__all__ = [
+    "KINDS",
+    "DataWarning",
+    "Thresholds",
+    "machine_warnings",
+    "meaning_of",
+    "ranked",
+    "series_warnings",
+    "work_warnings",
+]

@@ -1,0 +1,243 @@
+"""All warnings about one metric of one test: what is named, and what one cause makes superfluous."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from etude.analysis.output_equivalence import WorkDifference
+from etude.analysis.pairs import machines_of
+from etude.analysis.reachability import INSTEAD, within_reach
+from etude.analysis.warnings.shapes import autocorrelated, clock, far_ones, modes, neighbours_alike, skewed
+from etude.analysis.warnings.thresholds import Thresholds
+from etude.analysis.warnings.trend import MEMORY, Course, course, leaks
+from etude.analysis.warnings.trials import (
+    caches_not_as_declared,
+    failed,
+    kernel_complained,
+    memory_cliff,
+    printed,
+    set_aside,
+    too_few,
+)
+from etude.analysis.warnings.values import About, signed, tamed
+from etude.analysis.warnings.warning import DataWarning, warning
+from etude.results.series import Series
+from etude.stats.compare import more_trials
+from etude.stats.intervals import mean_interval
+from etude.stats.machines import StandsOut, stand_out
+from etude.units.formatting import counted, p_value, percent
+
+MOST = 3
+"""So many are named."""
+
+
+def machine_apart(series: Series, metric: str) -> list[DataWarning]:
+    """The machines that stand out, in one warning; nothing where values are not above 0."""
+    names = machines_of(series, metric)
+    values = series.sample(metric)
+    if len(set(names)) < 2 or not bool(np.all(values > 0.0)):
+        return []
+    sittings = None if series.sittings is None else series.sittings[_counted(series, metric)].tolist()
+    found = stand_out(values, names, sittings)
+    if not found:
+        return []
+    others = "the other" if len(set(names)) == 2 else "the others"
+    each = "; ".join(_told(one, others) for one in found[:MOST])
+    more = f"; and {len(found) - MOST} more" if len(found) > MOST else ""
+    text = f"{metric} of {each}{more}"
+    return [warning("machine-apart", series.test, metric, text, "find out why, or leave out that machine")]
+
+
+def _told(one: StandsOut, others: str) -> str:
+    limits = f"{one.low:.3f}–{one.high:.3f}"
+    return f"{one.machine} is {signed(one.ratio - 1.0)} {others} (× {one.ratio:.3f}; 95 %: {limits}; {p_value(one.p)})"
+
+
+def _counted(series: Series, metric: str) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+    """Which trials `Series.sample` has."""
+    return np.asarray(series.kept & np.isfinite(series.columns[metric].values))
+
+
+def series_warnings(
+    series: Series,
+    metric: str,
+    *,
+    thresholds: Thresholds,
+    factor: float = 1.0,
+    precision: float | None = None,
+    memory_bytes: int | None = None,
+    resolution: float | None = None,
+    watched: Sequence[str] = (),
+) -> list[DataWarning]:
+    """What is to be told of a test and one of its metrics, most important first.
+
+    factor: by which the stop rule widens the mean's interval. precision: the relative half width that was asked for.
+    memory_bytes: of the machine. resolution: of the clock, in the metric's unit, where it is known. watched: other
+    metrics that are looked at for a trend. What does not depend on the metric is said with each; `ranked` says it once.
+    """
+    found = [*failed(series), *caches_not_as_declared(series), *kernel_complained(series), *set_aside(series)]
+    found += memory_cliff(series, memory_bytes, thresholds)
+    of_the_program = printed(series)
+    found += of_the_program
+    memory = next((name for name in MEMORY if series.sample(name).size), None)
+    if memory is not None:
+        found += leaks(_about(_longest_sitting(series), memory, thresholds))
+    for name in dict.fromkeys(watched):
+        found += [] if name == metric else _in_the_course(series, name, thresholds)
+    if metric in series.columns:
+        about = _about(series, metric, thresholds)
+        said = {(each.kind, each.metric) for each in of_the_program}
+        if ("no-match", metric) not in said:
+            few = too_few(series, metric, about.count, thresholds)
+            found += [each for each in few if (each.kind, each.metric) not in said]
+        if about.count:
+            found += _of_each_machine(series, metric, thresholds, resolution)
+            found += machine_apart(series, metric)
+            found += _not_converged(about, factor, precision)
+    return sorted(found, key=lambda w: w.rank)
+
+
+def _in_the_course(series: Series, metric: str, thresholds: Thresholds) -> list[DataWarning]:
+    """Changes of a metric that is watched; where there is none of that name, the names that there are."""
+    if metric not in series.columns:
+        there = ", ".join(series.columns)
+        text = f"no metric {metric} to be watched for a trend; there are {there}"
+        return [warning("note", series.test, metric, text, "")]
+    longest = _longest_sitting(series)
+    if not longest.sample(metric).size:
+        return []
+    about = _about(longest, metric, thresholds)
+    if metric in MEMORY:
+        return leaks(about)
+    return [] if bool(np.all(about.values == about.values[0])) else list(course(about).warnings)
+
+
+def _about(series: Series, metric: str, thresholds: Thresholds) -> About:
+    column = series.columns[metric]
+    values, scale = tamed(series.sample(metric))
+    places = series.places(metric)
+    sessions = 1 if series.sittings is None else np.unique(series.sittings[series.kept]).size
+    return About(series.test, metric, column.unit, column.kind, values, scale, places, thresholds, sessions)
+
+
+def _of_each_machine(
+    series: Series, metric: str, thresholds: Thresholds, resolution: float | None
+) -> list[DataWarning]:
+    """What is to be said of the values of each machine: together they would have a shape that none of them has."""
+    names = list(dict.fromkeys(machines_of(series, metric)))
+    if len(names) < 2:
+        return _about_values(_about(series, metric, thresholds), resolution)
+    found = []
+    for name in names:
+        there = np.array([machine == name for machine in series.labels["machine"]])
+        about = _about(replace(series, kept=series.kept & there), metric, thresholds)
+        told = _about_values(about, resolution)
+        found += [
+            replace(
+                each,
+                text=f"on {name}: {each.text}",
+                numbers=each.numbers and {**each.numbers, "machine": name},
+            )
+            for each in told
+        ]
+    return found
+
+
+def _longest_sitting(series: Series) -> Series:
+    """The series without all but its longest session: the machine may have been rebooted in between."""
+    if (
+        series.sittings is None
+        or not series.sittings.size
+        or bool(np.all(series.sittings == series.sittings[0]))
+    ):
+        return series
+    numbers, counts = np.unique(series.sittings[series.kept], return_counts=True)
+    if not numbers.size:
+        return series
+    kept = series.kept & (series.sittings == numbers[int(np.argmax(counts))])
+    return Series(series.test, series.trials, kept, series.columns)
+
+
+def _about_values(about: About, resolution: float | None) -> list[DataWarning]:
+    """One cause, one warning.
+
+    All equal: nothing else. A trial too short for its clock, or a clock too coarse for the spread: no shapes. Another
+    level or a drift: no groups, no resemblance of neighbours, and outliers only among the trials that are left. Groups:
+    no outliers, and whether neighbours are alike in the same sentence. Outliers: no resemblance that is gone without
+    them. Not normal: only if nothing else explains it, which the steps of a count do.
+    """
+    if about.kind == "binary":
+        return []
+    if about.count >= 3 and bool(np.all(about.values == about.values[0])):
+        return _all_equal(about)
+    thresholds = about.thresholds
+    of_memory = about.metric in MEMORY  # what changes in its course is a leak, or nothing
+    passing = Course() if of_memory else course(about)
+    found = list(passing.warnings)
+    ticking, tick = clock(about, resolution)
+    if ticking:
+        return found + ticking
+    dependent = not passing.warnings and not of_memory
+    alike = neighbours_alike(about.values, thresholds) if dependent else None
+    if not passing.warnings and (two := modes(about, tick.step if tick else 0.0, alike is not None)):
+        return found + two
+    outliers, others = far_ones(about, passing)
+    found += outliers
+    if alike is not None and (not outliers or neighbours_alike(others, thresholds) is not None):
+        found.append(autocorrelated(about, alike))
+    if not found and not (tick and tick.coarse):
+        found += skewed(about)
+    return found
+
+
+def _all_equal(about: About) -> list[DataWarning]:
+    """Counts and sizes may well be the same every time; times and rates are not."""
+    if about.kind == "count" or about.unit == "B":
+        return []
+    text = f"all {about.count} values of {about.metric} are {about.shown(float(about.values[0]))}"
+    advice = "read a finer clock or make trials longer: nothing shows their spread"
+    value = about.plain(float(about.values[0]))
+    return [about.warn("all-equal", text, advice, of=about.count, value=value, unit=about.unit)]
+
+
+def _not_converged(about: About, factor: float, precision: float | None) -> list[DataWarning]:
+    if precision is None:
+        return []
+    mean = abs(float(about.values.mean()))
+    interval = mean_interval(about.values, factor=factor) if about.count > 1 else None
+    if interval is None or mean == 0.0:
+        why = "one value has no spread" if interval is None else "its mean is 0"
+        text = (
+            f"the precision that was asked for, {percent(precision)} of {about.metric}, cannot be told: {why}"
+        )
+        return [
+            about.warn("not-converged", text, "make more trials" if interval is None else "ask for another")
+        ]
+    width = interval.half_width / mean
+    if width < precision:
+        return []
+    text = (
+        f"not converged: the mean of {about.metric} is known to ± {percent(width)}, "
+        f"the target is ± {percent(precision)}"
+    )
+    more = more_trials(about.values, target=precision, factor=factor) if math.isfinite(width) else 0
+    advice = _further(about, more)
+    return [about.warn("not-converged", text, advice, width=width, target=precision, more=more)]
+
+
+def _further(about: About, more: int) -> str:
+    if more == 0:
+        return "allow more trials"
+    trial_s = about.plain(float(about.values.mean())) if about.metric == "elapsed" else 0.0
+    if not within_reach(more, about.count, more * trial_s):
+        return INSTEAD
+    return f"about {counted(more, 'more trial')} would reach it if trials go on to vary as they do"
+
+
+def work_warnings(differences: Sequence[WorkDifference]) -> list[DataWarning]:
+    """Signs that the tests did not do the same work, as warnings."""
+    return [warning("different-work", "", "", each.text, each.advice) for each in differences]

@@ -1,0 +1,98 @@
+"""A warning, its kinds, and which of them matter most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+
+@dataclass(frozen=True)
+class DataWarning:
+    """One thing that speaks against a result, and what to do about it."""
+
+    kind: str
+    """One of KINDS."""
+    rank: int
+    """Lower is more important."""
+    test: str
+    """Empty where it is about the whole experiment."""
+    metric: str
+    """Empty where it is about no single one."""
+    text: str
+    """What was found, with figures; no full stop."""
+    advice: str
+    """What to do, a short clause; empty where the text says it."""
+    trials: tuple[int, ...] = ()
+    """Numbers of the trials that it speaks of, all of them; empty where it is about none in particular."""
+    numbers: Mapping[str, float | str] = field(default_factory=dict, hash=False)
+    """The figures of `text` by name, from which shorter words are made (present/note_text.py): values are in `unit`."""
+
+    def __str__(self) -> str:
+        return ": ".join(part for part in (self.test, self.text, self.advice) if part)
+
+
+class Kind(NamedTuple):
+    """A kind of warning."""
+
+    rank: int
+    """Lower is more important."""
+    meaning: str
+    """The sentence of such a warning, without figures."""
+
+
+KINDS: Mapping[str, Kind] = {
+    "different-work": Kind(0, "the compared commands did not end alike, or printed something else"),
+    "no-match": Kind(1, "a METRIC found no number in any trial"),
+    "mixed-failures": Kind(2, "trials failed in more than one way"),
+    "failed": Kind(3, "trials failed, all in one way"),
+    "caches": Kind(4, "caches were not as the test declares"),
+    "several-matches": Kind(5, "a METRIC found several values in one output, and the first counts"),
+    "machine-changed": Kind(6, "the machine was another before than after, or in another session"),
+    "several-machines": Kind(7, "trials were made on several machines"),
+    "machine-apart": Kind(8, "a machine gives another level than its peers"),
+    "kernel": Kind(9, "the kernel complained during trials, or slowed the CPUs down"),
+    "shell": Kind(10, "the time cannot be told from the start of the shell that is subtracted"),
+    "others": Kind(11, "other processes used the CPUs during trials, as the probe of that name saw"),
+    "busy": Kind(12, "the machine was busy when the experiment began"),
+    "all-equal": Kind(13, "all values are one and the same"),
+    "too-short": Kind(14, "a trial lasts so few ticks of its clock that it is not known within 1 %"),
+    "leak": Kind(18, "free memory falls from trial to trial"),
+    "never-steady": Kind(20, "values still rise or fall when the first and last trials are left out"),
+    "drift": Kind(22, "values rise or fall over the series"),
+    "warm-up": Kind(24, "the first trials lie on another level"),
+    "late-level": Kind(26, "the last trials lie on another level"),
+    "not-converged": Kind(30, "the precision that was asked for was not reached"),
+    "not-normal": Kind(32, "values are so skewed that the interval of the mean cannot be relied on"),
+    "too-few": Kind(34, "there are too few trials, or none with a value"),
+    "missing-values": Kind(36, "some of the kept trials have no value"),
+    "against-itself": Kind(40, "the reference differs from itself"),
+    "bimodal": Kind(42, "values fall into two groups"),
+    "autocorrelated": Kind(44, "neighbouring trials resemble each other"),
+    "memory-cliff": Kind(46, "a trial's data are about as large as the memory"),
+    "note": Kind(50, "something was left out on reading, or happened while measuring"),
+    "coarse-clock": Kind(52, "the step that values are counted in is as large as their spread"),
+    "outliers": Kind(54, "a few values lie far from the others"),
+    "heavy-tail": Kind(55, "many values lie far from the others"),
+    "outlier-explained": Kind(56, "what the monitor saw during a trial that lies far from the others"),
+    "set-aside": Kind(60, "trials were not kept, and not because they failed"),
+}
+"""The most important first; docs/warnings.md has more. Stored documents may have kinds of a newer Étude."""
+
+
+def meaning_of(kind: str) -> str:
+    """Its own name of a kind that is not known."""
+    return KINDS[kind].meaning if kind in KINDS else kind
+
+
+def warning(
+    kind: str,
+    test: str,
+    metric: str,
+    text: str,
+    advice: str,
+    trials: Iterable[int] = (),
+    **numbers: float | str,
+) -> DataWarning:
+    """A warning with the rank of its kind."""
+    return DataWarning(kind, KINDS[kind].rank, test, metric, text, advice, tuple(map(int, trials)), numbers)

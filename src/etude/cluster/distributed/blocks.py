@@ -1,0 +1,270 @@
+"""An experiment of `etude bench` over a pool: some blocks are a job, and the stop rule is asked on all that came back.
+
+A block stays on one machine, so ratios are formed within machines. What a lost job had measured whole is kept, and
+only what it lacks is measured elsewhere.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from etude.cluster.distributed.jobs import Jobs, Say, begin_again
+from etude.cluster.distributed.part import Part
+from etude.cluster.pool.job import JobEnd
+from etude.errors import EtudeError
+from etude.experiment import monitoring
+from etude.experiment.loop import GIVE_UP, judged_metrics, shell_test
+from etude.experiment.monitoring import Monitoring
+from etude.experiment.plan import Plan, RuleSpec, from_document, to_document
+from etude.experiment.progress import Progress
+from etude.experiment.run import resume, run
+from etude.experiment.schedule import groups
+from etude.experiment.test import Test
+from etude.results.merge import merge_results
+from etude.results.reader import load_results
+from etude.results.results import Results
+from etude.results.session_groups import stretches
+from etude.stats.means import Kind
+from etude.stats.stopping import Decision, SamplesSoFar
+
+if TYPE_CHECKING:
+    from etude.stats.stopping import Decision
+
+Floats = NDArray[np.float64]
+
+
+def decide(plan: Plan, results: Results, tests: Sequence[str]) -> Decision:
+    """The stop rule's word on tests that share blocks.
+
+    Raises:
+        UsageError: it cannot judge the primary metric.
+    """
+    return judged_metrics(plan, lambda: blocks_seen(plan, results, tests))
+
+
+def kept_blocks(results: Results, tests: Sequence[str]) -> int:
+    """Kept trials of the test that has the fewest."""
+    counts = [len({m.trial for m in results.measurements.get(test, ()) if m.kept}) for test in tests]
+    return min(counts, default=0)
+
+
+def blocks_seen(plan: Plan, results: Results, tests: Sequence[str]) -> SamplesSoFar:
+    """All kept trials so far, a machine after the other.
+
+    Raises:
+        ValueError: a value is missing.
+    """
+    machines = _by_machine(results, tests)
+    measured_s = sum(ledger.spent_s(tests) for ledger in machines.values())
+    values: list[list[Floats]] = [[np.empty(0)] for _ in tests]
+    names: list[list[str]] = [[] for _ in tests]
+    for machine, ledger in machines.items():
+        for at, own in enumerate(_less_shell(plan, ledger, _samples(plan, ledger, tests))):
+            values[at].append(own)
+            names[at] += [machine] * own.size
+    kind = next((ledger.kind(plan.primary) for ledger in machines.values()), "cost")
+    return SamplesSoFar(
+        tuple(map(np.concatenate, values)), measured_s, tuple(map(tuple, names)), kind=cast(Kind, kind)
+    )
+
+
+def _samples(plan: Plan, ledger: Progress, tests: Sequence[str]) -> Sequence[Sequence[float]]:
+    if plan.rule.kind == "ratio-precision":
+        return ledger.paired(tests, plan.primary)
+    return [ledger.sample(test, plan.primary) for test in tests]
+
+
+def _by_machine(results: Results, tests: Sequence[str]) -> dict[str, Progress]:
+    """What was measured on each, in the order in which they came."""
+    sittings = results.experiment["sittings"]
+    host = {sitting["sitting"]: str(sitting.get("host")) for sitting in sittings}
+    shell = [name for name in results.names("shell") if name not in tests]
+    return {
+        machine: Progress(
+            {
+                name: [m for m in results.measurements.get(name, ()) if host.get(m.sitting) == machine]
+                for name in (*tests, *shell)
+            },
+            stretches(sittings),
+        )
+        for machine in dict.fromkeys(host.values())
+    }
+
+
+def _less_shell(plan: Plan, ledger: Progress, samples: Sequence[Sequence[float]]) -> list[Floats]:
+    """Without the mean start of that machine's shell, where one is used and the metric is a time."""
+    starts: Sequence[float] = ()
+    if plan.shell and plan.primary == "elapsed":
+        starts = ledger.sample(shell_test(plan.shell).name, "elapsed")
+    cost = sum(starts) / len(starts) if starts else 0.0
+    return [np.asarray(sample, dtype=np.float64) - cost for sample in samples]
+
+
+KIND = "blocks"
+LEAST = 2
+"""Blocks of a job, where there are so many: of one alone the spread within its machine is not known."""
+
+
+class Blocks:
+    """One experiment over a pool."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        jobs: Jobs,
+        document: Mapping[str, Any],
+        monitor: Monitoring | None = None,
+        say: Say = lambda line: None,
+    ) -> None:
+        """`document`: what was asked for, as experiment.json is to have it; its `pool` says of which pool."""
+        self._plan, self._jobs, self._document = plan, jobs, document
+        self._monitor, self._say = monitor, say
+        self._groups = groups(plan.schedule, plan.tests)
+        self._step = max(LEAST, math.ceil(plan.rule.minimum / jobs.pool.width()))
+        self._lost: dict[tuple[str, ...], int] = {}
+        """Of tests whose last job was lost: how many were in a row."""
+        self._why = ""
+
+    def run(self) -> tuple[Decision, ...]:
+        """Until the stop rule has enough of each group of tests; returns its last words.
+
+        Raises:
+            EtudeError: a job told of it, or the pool cannot do it; what was measured is merged, and no job is left.
+        """
+        try:
+            self._merge()
+            while True:
+                for tests, blocks in self._next():
+                    self._begin(tests, blocks)
+                if not self._jobs.parts:
+                    break
+                self._heed(self._jobs.wait())
+                self._merge()
+            results = self._results()
+            decisions = tuple(decide(self._plan, results, names_of(group)) for group in self._groups)
+            self._merge({"ended": "complete", "decisions": [each.why for each in decisions]})
+        except (EtudeError, KeyboardInterrupt) as error:
+            self._jobs.give_up(error)
+            self._merge()
+            raise
+        return decisions
+
+    def _next(self) -> list[tuple[tuple[Test, ...], int]]:
+        """What is to be begun now: tests, and a number of blocks. Tests that lack as much share a job."""
+        results, begun = self._results(), self._jobs.over + list(self._jobs.parts)
+        alike: dict[tuple[int, ...], list[Test]] = {}
+        enough = True
+        for group in self._groups:
+            shares = self._lacking(group, results, begun)
+            enough = enough and shares is None
+            if shares:
+                alike.setdefault(shares, []).extend(group)
+        if enough:
+            self._jobs.cancel(waiting_only=True)  # those that run are waited for: what is measured counts
+        return [(tuple(tests), blocks) for shares, tests in alike.items() for blocks in shares]
+
+    def _lacking(
+        self, group: Sequence[Test], results: Results, begun: Sequence[Part]
+    ) -> tuple[int, ...] | None:
+        """The blocks of each job that is to be begun for tests that share blocks; None: there are enough."""
+        names, rule = names_of(group), self._plan.rule
+        have = kept_blocks(results, names)
+        coming = sum(_blocks_of(part, names) for part in self._jobs.parts)
+        given_up = sum(_blocks_of(part, names) for part in begun) >= (GIVE_UP + 1) * rule.maximum
+        if have >= rule.minimum:
+            decision = decide(self._plan, results, names)
+            if decision.why != self._why:
+                self._why = decision.why
+                self._say(f"{have} {'block' if self._plan.compares else 'trial'}s: {decision.why}")
+            if decision.enough:
+                return None
+        if given_up:
+            return None
+        free = self._jobs.free()
+        if have + coming < rule.minimum:
+            return shares(rule.minimum - have - coming, max(free, 1))
+        if have < rule.minimum:
+            return ()
+        room = min(free * self._step, max(rule.maximum - have - coming, 0))
+        return shares(int(room), free) if room > 0 else ()
+
+    def _begin(self, tests: Sequence[Test], blocks: int) -> None:
+        """Hand in a job of its own."""
+        plan = self._plan
+        number = random.Random(f"{plan.seed}:{len(self._jobs.over) + len(self._jobs.parts)}")
+        part = replace(
+            plan,
+            tests=tuple(tests),
+            rule=RuleSpec("fixed-count", {"count": blocks}),
+            seed=number.getrandbits(32),
+            again_every=min(plan.again_every, blocks),
+        )
+        names = names_of(tests)
+        task = {
+            "kind": KIND,
+            "plan": to_document(part),
+            "tests": list(names),
+            "blocks": blocks,
+            "attempt": self._lost.get(names, 0) + 1,
+            "monitor": monitoring.to_document(self._monitor),
+            "command_line": list(self._document["command_line"]),
+        }
+        word = "block" if plan.compares else "trial"
+        self._jobs.begin(task, f"{plan.name}, {blocks} {word}{'' if blocks == 1 else 's'}")
+
+    def _heed(self, over: Sequence[tuple[Part, JobEnd]]) -> None:
+        for part, ended in over:
+            names = tuple(part.task["tests"])
+            if begin_again(part, ended):
+                self._lost[names] = part.attempt
+            else:
+                self._lost.pop(names, None)
+
+    def _merge(self, members: Mapping[str, Any] | None = None) -> None:
+        parts = {part.name: part.results for part in self._jobs.over if part.measured}
+        pool = {**self._document["pool"], **(members or {})}
+        merge_results(parts, self._jobs.directory, {**self._document, "pool": pool})
+
+    def _results(self) -> Results:
+        return load_results(self._jobs.directory)
+
+
+def names_of(tests: Sequence[Test]) -> tuple[str, ...]:
+    """Their names."""
+    return tuple(test.name for test in tests)
+
+
+def shares(blocks: int, jobs: int) -> tuple[int, ...]:
+    """Blocks dealt to at most so many jobs, as evenly as can be, at least `LEAST` each where there are so many."""
+    count = max(min(jobs, blocks // LEAST), 1)
+    return tuple(blocks // count + (place < blocks % count) for place in range(count))
+
+
+def _blocks_of(part: Part, names: tuple[str, ...]) -> int:
+    return int(part.task["blocks"]) if set(names) <= set(part.task["tests"]) else 0
+
+
+def measure(part: Part) -> None:
+    """On the node: measure the blocks of a part; gone on with where its controller died (etude=copied).
+
+    Raises:
+        EtudeError: as `etude.experiment.run.run`.
+    """
+    task = part.task
+    if part.measured:
+        resume(part.results)
+        return
+    run(
+        from_document(task["plan"], str(part.place)),
+        part.results,
+        command_line=task["command_line"],
+        verb="bench",
+        monitor=monitoring.from_document(task),
+    )

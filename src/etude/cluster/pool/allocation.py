@@ -1,0 +1,78 @@
+"""Nodes that this process was given: what Slurm says of its job, and command lines that run on another of its nodes."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from etude.machine.remote.slurm import slurm, srun
+
+MARK = "ETUDE_SYSTEM_PLACE"
+"""In the environment of all that a line of `Node.line` starts: the directory that it belongs to."""
+
+_HOLD = '/bin/sh -c "$1"; status=$?; [ "$status" -eq 0 ] && exec sleep infinity; exit "$status"'
+"""A step that has ended is ended with all that it has started: one that has left something running stays."""
+_SWEEP = r"""
+left() { grep -lzxF -e "$1" /proc/[0-9]*/environ 2>/dev/null | cut -d / -f 3; }
+found=$(left "$1"); [ -n "$found" ] || exit 0
+kill -TERM $found 2>/dev/null
+looks=$2
+while [ "$looks" -gt 0 ] && [ -n "$(left "$1")" ]; do sleep 0.1; looks=$((looks - 1)); done
+found=$(left "$1"); [ -z "$found" ] || kill -KILL $found 2>/dev/null
+exit 0
+"""
+
+Ask = Callable[[Sequence[str]], str]
+"""What a command of Slurm prints."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """Another node of an allocation."""
+
+    job: str
+    name: str
+    address: str
+    """As others reach it: NodeAddr of Slurm."""
+
+    def line(self, command: str, place: Path, *, hold: bool = False) -> str:
+        """A command line that runs a command line there, in the directory `place`, and ends as it ends.
+
+        hold: what it leaves running when it ends with 0 stays, and so does this line, until it is ended.
+        """
+        marked = ["env", "-u", "ETUDE_PEAK_PLACE", f"{MARK}={place}", "/bin/sh", "-c"]
+        words = [*marked, _HOLD, "sh", command] if hold else [*marked, command]
+        return "exec " + shlex.join([*srun(self.job, self.name), f"--chdir={place}", *words])
+
+    def sweep(self, place: Path, grace_s: float) -> str:
+        """A command line that ends all that lines for `place` have started there and that still runs."""
+        words = ["/bin/sh", "-c", _SWEEP, "sh", f"{MARK}={place}", str(round(grace_s * 10))]
+        return "exec " + shlex.join([*srun(self.job, self.name), "--chdir=/", *words])
+
+
+def other_node(environment: Mapping[str, str] | None = None, ask: Ask | None = None) -> Node | None:
+    """The second node of the allocation that this process runs in; None where there is none.
+
+    Raises:
+        MachineRefuses: Slurm does not answer.
+    """
+    around = os.environ if environment is None else environment
+    job, nodes = around.get("SLURM_JOB_ID", ""), around.get("SLURM_JOB_NODELIST", "")
+    if not job or not nodes or around.get("SLURM_JOB_NUM_NODES", "1") == "1":
+        return None
+    asked = ask or slurm
+    here = around.get("SLURMD_NODENAME", "")
+    names = asked(["scontrol", "show", "hostnames", nodes]).split()
+    others = [name for name in names if name != (here or names[0])]
+    if not others:
+        return None
+    return Node(job, others[0], address_of(asked(["scontrol", "-o", "show", "node", others[0]]), others[0]))
+
+
+def address_of(said: str, node: str) -> str:
+    """NodeAddr in what `scontrol -o show node` says; the node's name where it has none."""
+    fields = dict(word.split("=", 1) for word in said.split() if "=" in word)
+    return fields.get("NodeAddr") or node

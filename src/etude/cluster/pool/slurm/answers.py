@@ -1,0 +1,122 @@
+"""What Slurm's commands print, as data: squeue, scontrol, sinfo, sacct, each in a format that we ask it for.
+
+Times are asked for as seconds since the epoch (SLURM_TIME_FORMAT=%s), so no time zone comes between.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from etude.cluster.pool.slurm.hostlist import expand
+
+QUEUE_FORMAT = "%A|%T|%N|%S|%e|%r"
+NODE_FORMAT = "%N|%T|%P|%f"
+ACCOUNTING_FORMAT = "JobIDRaw,State,ExitCode,Start,End,NodeList"
+
+_USABLE = frozenset(("idle", "allocated", "mixed", "completing", "planned", "reserved"))
+_PAIR = re.compile(r"(?:^|(?<= ))([A-Z][A-Za-z/:_]*)=")
+
+
+@dataclass(frozen=True, slots=True)
+class SlurmJob:
+    """A job as Slurm tells of it."""
+
+    id: str
+    state: str
+    """PENDING, RUNNING, COMPLETED, NODE_FAIL, …"""
+    reason: str = ""
+    """Why it waits, or why it ended."""
+    nodes: tuple[str, ...] = ()
+    started_s: float | None = None
+    ended_s: float | None = None
+    """Since the epoch; of a running job that it will have ended at the latest."""
+    code: int | None = None
+    """Exit status; None where it is not told, or a signal ended it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node in a partition."""
+
+    name: str
+    usable: bool
+    """It runs jobs or would; not down, drained, reserved for maintenance or silent."""
+    partition: str
+    is_default: bool
+    features: frozenset[str]
+
+
+def queue(text: str) -> dict[str, SlurmJob]:
+    """Jobs by id, of `squeue -h -o QUEUE_FORMAT`; lines that are none are passed over."""
+    found = {}
+    for fields in _rows(text, 6):
+        id, state, nodes, started, ended, reason = fields
+        if id.isdigit():
+            found[id] = SlurmJob(id, state, reason, expand(nodes) or (), _seconds(started), _seconds(ended))
+    return found
+
+
+def job(text: str) -> SlurmJob | None:
+    """Of `scontrol -o show job ID`; None where it is none. What a user wrote (a comment) stands behind all of this."""
+    pairs = _pairs(text)
+    if not pairs.get("JobId", "").isdigit() or not pairs.get("JobState"):
+        return None
+    reason = pairs.get("Reason", "").strip()
+    return SlurmJob(
+        pairs["JobId"],
+        pairs["JobState"].strip(),
+        reason,
+        expand(pairs.get("NodeList", "").replace("(null)", "").strip()) or (),
+        _seconds(pairs.get("StartTime", "")),
+        _seconds(pairs.get("EndTime", "")),
+        _code(pairs.get("ExitCode", "")),
+    )
+
+
+def nodes(text: str) -> tuple[Node, ...]:
+    """Of `sinfo -h -N -o NODE_FORMAT`; a node in several partitions is told of for each."""
+    found = []
+    for name, state, partition, features in _rows(text, 4):
+        usable = state.rstrip("~#^+") in _USABLE  # asleep, or waking up: Slurm wakes it for a job
+        named = frozenset(features.replace("(null)", "").replace("(", "").replace(")", "").split(",")) - {""}
+        found.append(Node(name, usable, partition.removesuffix("*"), partition.endswith("*"), named))
+    return tuple(found)
+
+
+def accounted_jobs(text: str) -> SlurmJob | None:
+    """The last of `sacct -n -P -X -o ACCOUNTING_FORMAT`: of a job that was requeued, its last run."""
+    last = None
+    for id, state, code, started, ended, nodes_of in _rows(text, 6):
+        if id.isdigit() and state:
+            where = () if nodes_of == "None assigned" else expand(nodes_of) or ()
+            last = SlurmJob(id, state.split()[0], "", where, _seconds(started), _seconds(ended), _code(code))
+    return last
+
+
+def _rows(text: str, fields: int) -> Iterator[list[str]]:
+    """The last field may have bars in it."""
+    for line in text.split("\n"):
+        found = [field.strip() for field in line.split("|", fields - 1)]
+        if len(found) == fields:
+            yield found
+
+
+def _pairs(text: str) -> Mapping[str, str]:
+    """`Key=value Key=value`, the first of each key; a value may have spaces."""
+    _, *parts = _PAIR.split(text)
+    pairs: dict[str, str] = {}
+    for key, value in zip(parts[::2], parts[1::2], strict=True):
+        pairs.setdefault(key, value.strip())
+    return pairs
+
+
+def _seconds(text: str) -> float | None:
+    return float(text) if re.fullmatch("[0-9]{1,12}", text.strip()) else None
+
+
+def _code(text: str) -> int | None:
+    """`3:0` is exit status 3, `0:9` signal 9."""
+    found = re.fullmatch("([0-9]{1,6}):([0-9]{1,6})", text.strip())
+    return int(found[1]) if found and found[2] == "0" else None

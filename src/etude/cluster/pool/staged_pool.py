@@ -1,0 +1,251 @@
+"""A pool whose nodes do not see the results directory: what a job needs is brought to its node, and its results back.
+
+A job's place is a directory of that name on the node's own disk. Its files here go there before the command begins.
+Once it has ended, the job says so to Slurm (a comment, so that nobody has to look) and keeps node and results until
+they have been fetched, by this controller or the next.
+"""
+
+from __future__ import annotations
+
+import io
+import shlex
+import subprocess
+import tarfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from etude.cluster.pool.job import How, Job, JobEnd, Pool
+from etude.cluster.pool.job_status import BEGUN, END, RECORD, SCRIPT, last_line
+from etude.errors import MachineRefuses
+from etude.machine.remote.slurm import slurm, srun
+from etude.osutil.trust import tool_words
+from etude.results.writer import write_error
+
+LOOK_S = 2.0
+"""Between questions to Slurm which commands have ended: one for all jobs."""
+WITHIN_S = 600.0
+"""For a job's files, there or back."""
+ENDED = "etude-ended-"
+"""Of the comment of a job whose command has ended: its exit status behind it."""
+OURS = (BEGUN, END, RECORD, SCRIPT)
+"""Of the pool below, which has its own on either side."""
+_END = bytes(1024)
+"""Of every archive."""
+TRIES = 5
+GIVEN, CODE = ":given", ":code"
+"""Files of ours in a job's place. No directory of a test has a colon in its name."""
+SHARED = "shared"
+_JOB = """\
+cd {place} || exit
+while [ ! -e {given} ]; do sleep 0.2; done
+cd {directory} && {command}
+code=$?
+cd {place} && echo $code >{code}
+until scontrol update JobId="$SLURM_JOB_ID" Comment={ended}$code; do sleep 5; done
+while [ -e {place}/{code} ]; do sleep 2; done
+exit $code
+"""
+
+Ask = Callable[[Sequence[str]], str]
+Carry = Callable[[Sequence[str], bytes], bytes]
+"""Runs a command with that standard input; what it prints."""
+
+
+class _Shared(MachineRefuses):
+    """A node sees the results directory."""
+
+
+@dataclass
+class _Away:
+    job: Job
+    submitted_s: float
+    node: str = ""
+    began_s: float | None = None
+    tries: int = 0
+    """Of bringing its files, in vain."""
+
+
+class StagedPool:
+    """A pool (pool.py) on top of another."""
+
+    def __init__(self, nodes: Pool, ask: Ask = slurm, carry: Carry | None = None) -> None:
+        self._nodes, self._ask, self._carry = nodes, ask, carry or carried_files
+        self._away: dict[str, _Away] = {}
+        self.name = nodes.name
+
+    def width(self, nodes: int = 1) -> int:
+        """As the pool below."""
+        return self._nodes.width(nodes)
+
+    def submit(self, job: Job) -> str:
+        """Raises MachineRefuses: as the pool below; a job of two nodes, of which one would not have the files."""
+        id = self._nodes.submit(_there(job))
+        self._away[id] = _Away(job, self.clock_s())
+        return id
+
+    def adopt(self, id: str, job: Job) -> None:
+        """Its results are where it has written them, if it has ended."""
+        self._nodes.adopt(id, _there(job))
+        self._away[id] = _Away(job, self.clock_s())
+
+    def ended(self, timeout_s: float | None = None) -> Sequence[JobEnd]:
+        """As Pool.ended; a job that is told as done or failed has its results here.
+
+        Raises MachineRefuses: they cannot be brought, or the pool below is silent; they stay where they are.
+        """
+        until = time.monotonic() + (float("inf") if timeout_s is None else timeout_s)
+        while self._away:
+            pause_s = min(LOOK_S, max(until - time.monotonic(), 0.0))
+            found = [self._lost(end) for end in self._nodes.ended(pause_s)]
+            found += self._looked()
+            if found or time.monotonic() >= until:
+                return found
+        return ()
+
+    def running(self) -> frozenset[str]:
+        """As the pool below."""
+        return self._nodes.running()
+
+    def cancel(self, id: str) -> None:
+        """End a job and forget it; what it has written is removed."""
+        away = self._away.pop(id)
+        if away.node:
+            with suppress(MachineRefuses):
+                self._on(id, away, f"rm -rf {shlex.quote(str(away.job.place))}")
+        self._nodes.cancel(id)
+
+    def clock_s(self) -> float:
+        """As the pool below."""
+        return self._nodes.clock_s()
+
+    def close(self) -> None:
+        """Jobs go on, and keep what they have measured."""
+        self._nodes.close()
+
+    def _looked(self) -> list[JobEnd]:
+        """At all that run: files are given to those that have begun, and fetched of those that have ended."""
+        running = sorted(self._nodes.running() & self._away.keys())
+        if not running:
+            return []
+        said = self._ask(["squeue", "-h", "-j", ",".join(running), "-o", "%A|%N|%k"])
+        found = []
+        for line in said.splitlines():
+            id, node, comment = (*line.split("|", 2), "", "")[:3]
+            away = self._away.get(id)
+            if away is None:
+                continue
+            try:
+                if not away.node:
+                    self._give(id, away, node)
+                if comment.startswith(ENDED):
+                    found.append(self._fetch(id, away, comment.removeprefix(ENDED)))
+            except _Shared:
+                raise
+            except MachineRefuses:  # of a lost node the pool below tells
+                away.tries += 1
+                if away.tries >= TRIES:
+                    raise
+        return found
+
+    def _give(self, id: str, away: _Away, node: str) -> None:
+        """Bring a job's files to its node, unless a controller before this one has."""
+        place = shlex.quote(str(away.job.place))
+        away.node = node
+        try:
+            given = f"[ -e {GIVEN} ] || {{ tar -x && touch {GIVEN}; }}"
+            # Where a file is there that only this side writes, it is this very directory: nothing is to be removed.
+            line = f"cd {place} && if [ -e {RECORD} ]; then cat >/dev/null; echo {SHARED}; else {given}; fi"
+            shared = self._on(id, away, line, pack_files(away.job)).strip() == SHARED.encode()
+        except MachineRefuses:
+            away.node = ""
+            raise
+        if shared:
+            for each in self._away:
+                self._nodes.cancel(each)
+            raise _Shared(
+                f"{away.job.name}: node {node} sees {away.job.place}, the results directory: leave out results=copied"
+            )
+        away.began_s = self.clock_s()
+
+    def _fetch(self, id: str, away: _Away, code: str) -> JobEnd:
+        """Bring its results here, then remove them there. Repeated, it does the same."""
+        place = shlex.quote(str(away.job.place))
+        unpack(self._on(id, away, f"tar -C {place} -c ."), away.job)
+        del self._away[id]
+        with suppress(MachineRefuses):
+            self._on(id, away, f"rm -rf {place}")
+        self._nodes.cancel(id)
+        status = int(code) if code.isdigit() else None
+        why = "" if status == 0 else f"exit status {code}: {last_line(away.job.place) or 'it said nothing'}"
+        how: How = "done" if status == 0 else "failed"
+        ended_s = self.clock_s()
+        return JobEnd(id, how, status, (away.node,), why, away.submitted_s, away.began_s, ended_s)
+
+    def _lost(self, end: JobEnd) -> JobEnd:
+        """It has ended before its results were fetched."""
+        away = self._away.pop(end.id)
+        if end.how in ("done", "failed"):
+            return replace(end, how="node-lost", code=None, why=f"its results were not fetched: {end.why}")
+        where = f"; what it had measured is on {end.nodes[0]} in {away.job.place}" if end.nodes else ""
+        return replace(end, why=f"{end.why}{where}") if end.how in ("out-of-time", "cancelled") else end
+
+    def _on(self, id: str, away: _Away, line: str, data: bytes = b"") -> bytes:
+        return self._carry([*srun(id, away.node), "--chdir=/", "/bin/sh", "-c", line], data)
+
+
+def pack_files(job: Job) -> bytes:
+    """What stands in a job's place here, as an archive."""
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w") as files:
+        for path in sorted(job.place.iterdir()) if job.place.is_dir() else ():
+            if path.name not in OURS:
+                files.add(path, path.name)
+    return archive.getvalue()
+
+
+def unpack(data: bytes, job: Job) -> None:
+    """What came back, into the place. Raises MachineRefuses: it is no whole archive, or cannot be written."""
+    if not data.endswith(_END):
+        raise MachineRefuses(f"{job.name}: its results did not come whole: {len(data)} bytes, and no end")
+    try:
+        with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
+            for member in archive:
+                if member.name.removeprefix("./") not in (*OURS, GIVEN, CODE):
+                    archive.extract(member, job.place, filter="data")
+    except tarfile.TarError as error:
+        raise MachineRefuses(f"{job.name}: its results did not come whole: {error}") from None
+    except OSError as error:
+        raise write_error(job.place, error) from error
+
+
+def carried_files(words: Sequence[str], data: bytes) -> bytes:
+    """Of a command of Slurm. Raises MachineRefuses: it fails, or takes too long."""
+    try:
+        done = subprocess.run(
+            tool_words(words), input=data, capture_output=True, timeout=WITHIN_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise MachineRefuses(f"{words[0]}: {error}") from None
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines() or [f"returned {done.returncode}"]
+        raise MachineRefuses(f"{words[0]}: {said[-1]}")
+    return done.stdout
+
+
+def _there(job: Job) -> Job:
+    if job.nodes != 1:
+        raise MachineRefuses(
+            f"{job.name}: wants {job.nodes} nodes: with results=copied a job has one; put the results directory on a "
+            "file system that the nodes share"
+        )
+    text = _JOB.format(
+        place=shlex.quote(str(job.place)),
+        directory=shlex.quote(str(job.directory)),
+        command=shlex.join(job.command),
+        given=GIVEN,
+        code=CODE,
+        ended=ENDED,
+    )
+    return replace(job, command=("/bin/sh", "-c", text))

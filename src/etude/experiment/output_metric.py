@@ -1,0 +1,172 @@
+"""A number that a program printed itself: found by a regular expression, or by its place in JSON.
+
+`$.by_call.read["99.9"]` is a place. No regular expression that begins so can match: `$` is the end of a line.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from etude.patterns import PatternError, compile_pattern
+from etude.results.model import MetricValue
+from etude.results.readers.source import number_in
+from etude.results.units import unit_kept
+
+_NAME = r"""\.([\w-]+)|\["([^"]*)"\]|\['([^']*)'\]|\[(\d+)\]"""
+_PLACE = re.compile(rf"\$(?:{_NAME})+")
+_STEP = re.compile(_NAME)
+_QUOTED = re.compile(r"""(["'])(?:(?!\1).)+\1""")
+_OBJECT = re.compile(r"^[ \t]*(?=\{)", re.MULTILINE)
+_GROUPED = re.compile(r"[+-]?[0-9]{1,3}(?:,[0-9]{3})+(?![0-9,])")
+_NOWHERE = object()
+METRIC_BYTES = 16 << 20
+"""No more than this of the end of an output is searched."""
+_SHOWN = 3
+"""Of the different values that a pattern finds."""
+
+
+class OutputMetric(NamedTuple):
+    """One metric that a program printed."""
+
+    name: str
+    value: MetricValue
+    note: str | None = None
+    """That the pattern finds several values that differ."""
+
+
+def check_place(pattern: str) -> None:
+    """Raise for a pattern that begins as a place in JSON does and is none.
+
+    Raises:
+        ValueError: how one is written.
+    """
+    if _is_place(pattern) and not _PLACE.fullmatch(pattern):
+        raise ValueError('no place in JSON; one is written as $.name.name, $.name[0].name or $.name["a.b"]')
+
+
+def unquoted_text(pattern: str) -> str:
+    """A pattern that stands in quotes as a whole without them: as a shell would have taken them off."""
+    return pattern[1:-1] if _QUOTED.fullmatch(pattern) else pattern
+
+
+def printed_metric(name: str, unit: str, pattern: str, text: str, join: str = "") -> OutputMetric:
+    """The first number that a pattern finds in a text, in the base of its unit, or why there is none.
+
+    `join`: how the values of several workers are joined, if not as usual (`etude.results.trial_join.JOINS`).
+    """
+    known = unit_kept(unit)
+    found, why = _placed(pattern, text) if _is_place(pattern) else _matched(pattern, text)
+    if why:
+        return OutputMetric(name, [None, known.base, why, *([join] if join else [])])
+    different = dict.fromkeys(found)
+    note = None
+    if len(different) > 1:
+        shown = [f"{value:g}" for value in different][:_SHOWN]
+        more = ", …" if len(different) > _SHOWN else ""
+        note = f"METRIC {name} finds {len(different)} different values ({', '.join(shown)}{more}); the first counts"
+    return OutputMetric(name, [known.of(found[0]), known.base, *([join] if join else [])], note)
+
+
+def note_matches(entry: dict[str, Any], found: Iterable[OutputMetric]) -> None:
+    """Keep in a test's entry of experiment.json which of its patterns found several values in one output."""
+    for each in found:
+        if each.note:
+            entry.setdefault("several_matches", {}).setdefault(each.name, each.note)
+
+
+def printed_text(*streams: Mapping[str, Any] | None) -> str:
+    """What a command printed to its streams, one after the other: whole lines, where the beginning was cut off."""
+    text = ""
+    for stream in filter(None, streams):
+        tail = stream["tail"]
+        if stream.get("bytes", 0) > len(tail.encode("utf-8", "replace")):
+            tail = tail.partition("\n")[2] or tail
+        text += f"\n{tail}" if text and tail and not text.endswith("\n") else tail
+    return text
+
+
+def _is_place(pattern: str) -> bool:
+    return pattern.startswith(("$.", '$["', "$['"))
+
+
+def _matched(regex: str, text: str) -> tuple[Sequence[float], str]:
+    """The numbers of all matches; why there is none: of the first match."""
+    values, first = [], None
+    try:
+        matches = compile_pattern(regex, multiline=True).values(text)
+    except PatternError as error:  # of an experiment that is older than RE2 here
+        return (), f"no regular expression: {error}"
+    for found in matches:
+        value = _number_in(found or "")
+        first = first or f"the pattern matched {found!r}, which is not a number"
+        if math.isfinite(value):
+            values.append(value)
+        elif not values:
+            return (), first
+    return values, "" if values else first or "the pattern matched nothing in the output"
+
+
+def _number_in(text: str) -> float:
+    """The number that a text is, its thousands apart by commas or not; nan for any other, such as one with a comma for
+    its point."""
+    text = text.strip().removesuffix(",")  # of a list
+    value = number_in(text.replace(",", "") if _GROUPED.match(text) else text)
+    return math.nan if value is None else value
+
+
+def _placed(place: str, text: str) -> tuple[Sequence[float], str]:
+    """Those of all objects that have such a place; why there is none: of the first."""
+    values: list[float] = []
+    any_object = False
+    for document in _objects(text):
+        any_object = True
+        found = _at(place, document)
+        if found is _NOWHERE:
+            continue
+        value = _number(found)
+        if math.isfinite(value):
+            values.append(value)
+        elif not values:
+            return (), f"{place} is {_short(found)}, which is not a number"
+    what = f"no JSON object in the output has {place}" if any_object else "no JSON object is in the output"
+    return values, "" if values else what
+
+
+def _number(found: Any) -> float:
+    try:
+        return float(found) if type(found) in (int, float) else math.nan
+    except OverflowError:
+        return math.inf
+
+
+def _objects(text: str) -> Iterator[Any]:
+    """The JSON objects that begin at the beginning of a line, without those within others."""
+    decoder, end = json.JSONDecoder(), 0
+    while match := _OBJECT.search(text, end):
+        end = match.end() + 1
+        try:
+            document, end = decoder.raw_decode(text, match.end())
+        except (ValueError, RecursionError):
+            continue
+        yield document
+
+
+def _at(place: str, document: Any) -> Any:
+    for step in _STEP.finditer(place):
+        name, index = next((found for found in step.groups()[:3] if found is not None), None), step[4]
+        if name is not None and isinstance(document, dict) and name in document:
+            document = document[name]
+        elif index and isinstance(document, list) and int(index) < len(document):
+            document = document[int(index)]
+        else:
+            return _NOWHERE
+    return document
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 40 else f"{text[:40]}…"

@@ -1,0 +1,85 @@
+"""What is asked of a figure, whatever asked for it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from etude.errors import UsageError
+from etude.stats.percentiles import Bar
+from etude.units.parsing import quantity
+
+Bars = Bar | Literal["none"]
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A value worth a line, in its base unit, and what it is called."""
+
+    value: float
+    unit: str | None
+    """Base unit of what was written; None where a plain number was."""
+    label: str
+
+
+@dataclass(frozen=True)
+class PlotOptions:
+    """Options of all kinds of figures; what a kind has no use for is left alone."""
+
+    metrics: tuple[str, ...] = ()
+    """Empty: the primary one."""
+    bars: Bars | None = None
+    """What error bars are; None: what suits the kind."""
+    confidence: float = 0.95
+    log: str = ""
+    """Of `x` and `y`."""
+    parameter: str | None = None
+    """Which parameter is x; None: the one that varies."""
+    reference: str | None = None
+    thresholds: tuple[Threshold, ...] = ()
+    marks: tuple[Threshold, ...] = ()
+    """Thresholds on the x axis, such as a cache's size."""
+    first: tuple[int, ...] = ()
+    """p-values of so many first trials only, beside those of all."""
+    pooled: bool = True
+    """Student's test with one pooled deviation; else Welch's."""
+    ranks: bool = False
+    """p-values of the Mann-Whitney test of all trials, too."""
+    stack: bool = True
+    """User stands on System."""
+    bar_width: float = 1.0
+    bar_gap: float = 0.0
+    group_gap: float = 1.0
+    """Gaps as multiples of a bar's width."""
+    title: str = ""
+    x_label: str | None = None
+    y_label: str | None = None
+    rotate: float | None = None
+    key: str = "best"
+    plain_units: bool = False
+    """Seconds stay seconds."""
+    plain_names: bool = False
+    """Metrics are called as Getstats calls them: Elapsed, System, User."""
+    plain_intervals: bool = False
+    """Student's intervals of the mean, as Getstats' LOW and HIGH."""
+
+    def __post_init__(self) -> None:
+        for name, value, lowest in (
+            ("bar width", self.bar_width, 0.01),
+            ("bar gap", self.bar_gap, 0.0),
+            ("group gap", self.group_gap, 0.0),
+        ):
+            if not (math.isfinite(value) and lowest <= value <= 100.0):
+                raise UsageError(f"the {name} must be from {lowest:g} to 100, not {value:g}")
+        if self.rotate is not None and not (math.isfinite(self.rotate) and abs(self.rotate) <= 90):
+            raise UsageError(f"labels are rotated by -90 to 90 degrees, not {self.rotate:g}")
+
+
+def threshold(text: str) -> Threshold:
+    """`5ms` or `5ms=what it is`. Raises UsageError for what has no number in front."""
+    value, _, label = text.partition("=")
+    found = quantity(value)
+    if found is None:
+        raise UsageError(f"threshold {text!r}: expected a number with a unit, such as 5ms or 32KiB=L1")
+    return Threshold(*found, label or value.strip())

@@ -1,0 +1,182 @@
+"""What the boot loader can boot: the entries of GRUB or systemd-boot, and whether one of them is what runs."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from etude.errors import MachineRefuses
+from etude.machine import tree
+from etude.machine.boot import grub
+from etude.machine.resources.tools import tool
+
+GRUB_CONFIGURATIONS = ("boot/grub/grub.cfg", "boot/grub2/grub.cfg")
+LOADER_INFO = "sys/firmware/efi/efivars/LoaderInfo-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"
+LARGEST_MENU_BYTES = 16 << 20
+KERNEL_NAME = re.compile(r"(?:vmlinuz|vmlinux|linux|kernel|bzImage|Image)-(.+?)(?:\.efi)?$")
+NOT_COMPARED = ("BOOT_IMAGE=", "initrd=")
+"""What loaders add to a command line by themselves."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Something that can be booted. `key` is what the loader knows it by, `names` are what a user may call it."""
+
+    loader: str
+    key: str
+    names: tuple[str, ...]
+    kernel: str | None = None
+    options: str | None = None
+    initrd: tuple[str, ...] = ()
+    release: str | None = None
+    """The kernel's release, where its name tells it."""
+
+    @property
+    def title(self) -> str:
+        return self.names[0]
+
+
+def loader(root: Path = Path("/")) -> str | None:
+    """`systemd-boot` or `grub`, whichever started the machine; None where it is neither."""
+    told = (tree.read_text(root, LOADER_INFO) or "").replace("\0", "")
+    if "systemd-boot" in told:
+        return "systemd-boot"
+    return "grub" if grub_configuration(root) is not None else None
+
+
+def grub_configuration(root: Path = Path("/")) -> Path | None:
+    """GRUB's menu."""
+    return next((root / name for name in GRUB_CONFIGURATIONS if (root / name).is_file()), None)
+
+
+def entries(root: Path = Path("/"), ask: Callable[..., str] = tool) -> list[Entry]:
+    """All that the loader offers; none where there is no loader that is known.
+
+    Raises:
+        MachineRefuses: it cannot be read.
+    """
+    kind = loader(root)
+    if kind == "systemd-boot":
+        return of_bootctl(ask("bootctl", "list", "--json=short"))
+    where = grub_configuration(root)
+    if kind is None or where is None:
+        return []
+    text = tree.read_text(root, str(where.relative_to(root)), LARGEST_MENU_BYTES)
+    if text is None:
+        raise MachineRefuses(f"{where}: cannot be read; become root")
+    return of_grub(text)
+
+
+def of_grub(text: str) -> list[Entry]:
+    """The entries of a grub.cfg."""
+    return [
+        Entry(
+            loader="grub",
+            key=_path(item.ids),
+            names=tuple(dict.fromkeys([item.titles[-1], item.ids[-1], _path(item.titles), _path(item.ids)])),
+            kernel=item.kernel,
+            options=item.options,
+            initrd=item.initrd,
+            release=release_of(item.kernel),
+        )
+        for item in grub.menu(text)
+    ]
+
+
+def of_bootctl(said: str) -> list[Entry]:
+    """The entries in what `bootctl list --json=short` says.
+
+    Raises:
+        MachineRefuses: it is not of that form.
+    """
+    try:
+        found = json.loads(said)
+        return [_of_bootctl(member) for member in found]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise MachineRefuses(f"bootctl list: its answer is not understood ({error})") from None
+
+
+def _of_bootctl(member: dict[str, object]) -> Entry:
+    name = str(member["id"])
+    titles = [str(member[key]) for key in ("showTitle", "title") if member.get(key)]
+    initrd = member.get("initrd")
+    kernel = str(member["linux"]) if member.get("linux") else None
+    return Entry(
+        loader="systemd-boot",
+        key=name,
+        names=tuple(dict.fromkeys([*titles, name, name.removesuffix(".conf")])),
+        kernel=kernel,
+        options=str(member["options"]) if member.get("options") is not None else None,
+        initrd=tuple(map(str, initrd)) if isinstance(initrd, list) else (),
+        release=str(member["version"]) if member.get("version") else release_of(kernel),
+    )
+
+
+def release_of(kernel: str | None) -> str | None:
+    """The release in a kernel's file name, such as /boot/vmlinuz-6.1.0-40-amd64."""
+    match = KERNEL_NAME.match((kernel or "").rpartition("/")[2])
+    return match[1] if match else None
+
+
+def find(name: str, offered: list[Entry]) -> Entry:
+    """The entry that has this title or id, or path of titles or of ids with `>` between them.
+
+    Raises:
+        MachineRefuses: none has, or several.
+    """
+    found = [entry for entry in offered if name in entry.names]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        keys = ", ".join(repr(entry.key) for entry in found)
+        raise MachineRefuses(f"boot entry {name!r}: there are {len(found)} of that name; say which: {keys}")
+    known = ", ".join(repr(entry.title) for entry in offered)
+    raise MachineRefuses(
+        f"boot entry {name!r}: the boot loader has none of that name; it has {known}"
+        if known
+        else f"boot entry {name!r}: no boot loader is known here (GRUB's grub.cfg, or systemd-boot); "
+        "set ETUDE_RESTART to a command that boots $ETUDE_ENTRY"
+    )
+
+
+def booted_as(
+    entry: str, root: Path = Path("/"), offered: list[Entry] | None = None
+) -> tuple[bool | None, str]:
+    """Whether what runs is what the entry boots, and why; None: that cannot be told."""
+    try:
+        found = find(entry, entries(root) if offered is None else offered)
+    except MachineRefuses as refusal:
+        return None, str(refusal)
+    running = tree.read_text(root, "proc/sys/kernel/osrelease")
+    line = tree.read_text(root, "proc/cmdline")
+    if running is None or line is None:
+        return None, "what runs cannot be read from /proc"
+    if found.release is not None and found.release != running:
+        return False, f"kernel {running} runs, not {found.release}"
+    if found.options is None or "$" in found.options:
+        return None, "the entry does not say with which command line it boots"
+    asked, given = _compared(found.options), _compared(line)
+    if asked != given:
+        return False, f"booted with {' '.join(given)!r}, not {' '.join(asked)!r}"
+    if found.release is None:
+        return (
+            None,
+            f"kernel {running} runs with that command line; the entry does not tell its kernel's release",
+        )
+    return True, f"kernel {running} runs with that command line"
+
+
+def _compared(line: str) -> list[str]:
+    try:
+        parts = shlex.split(line)
+    except ValueError:
+        parts = line.split()
+    return [part for part in parts if not part.startswith(NOT_COMPARED)]
+
+
+def _path(names: tuple[str, ...]) -> str:
+    return ">".join(name.replace(">", ">>") for name in names)

@@ -1,0 +1,223 @@
+"""The resume record: what to go on with at boot. One a machine, root's alone, on disk before the machine restarts."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from etude import codec
+from etude.errors import InputError, MachineRefuses
+from etude.machine import tree
+from etude.machine.boot.wait_for_boot import most_seconds
+from etude.osutil.files import sync_directory
+from etude.osutil.trust import is_trusted
+from etude.results.writer import replace_json
+
+FORMAT, VERSION = "etude-resume", 1
+DIRECTORY_VARIABLE = "ETUDE_BOOT_DIRECTORY"
+DEFAULT_DIRECTORY = "/var/lib/etude"
+NAME, STOPPED = "resume.json", "resume.json.stopped"
+MOST_BOOTS = 3
+"""Boots in a row that may bring nothing new."""
+MOST_SEEN = 1000
+
+# The session that these speak of ends with the machine. All others are kept: what is measured may depend on them, and
+# be it on their mere size.
+OF_A_SESSION = re.compile(
+    "DBUS_SESSION_BUS_ADDRESS|DISPLAY|ETUDE_ENTRY|ETUDE_RUN|ETUDE_SETTLED|INVOCATION_ID|JOURNAL_STREAM|LISTEN_[A-Z]+|"
+    "MANAGERPID|NOTIFY_SOCKET|SSH_[A-Z_]+|STY|SYSTEMD_EXEC_PID|TMUX|TMUX_PANE|WATCHDOG_[A-Z]+|WAYLAND_DISPLAY|"
+    "WINDOWID|XAUTHORITY|XDG_RUNTIME_DIR|XDG_SESSION_[A-Z]+"
+)
+
+
+@dataclass(frozen=True)
+class Record:
+    """What to run at boot, and how often that brought nothing new. Members as in docs/reboot.md."""
+
+    words: list[codec.Word]
+    state: codec.Word
+    results: codec.Word
+    directory: codec.Word
+    environment: dict[str, codec.Word]
+    program: codec.Words
+    entry: codec.Word | None = None
+    boot_id: str = ""
+    boots: codec.Count = 0
+    progress: codec.Word = ""
+    seen: list[codec.Word] = field(default_factory=list)
+    most_boots: codec.Whole = MOST_BOOTS
+
+
+def directory() -> Path:
+    """Where the record is: `ETUDE_BOOT_DIRECTORY`, else /var/lib/etude."""
+    return Path(os.path.abspath(os.environ.get(DIRECTORY_VARIABLE) or DEFAULT_DIRECTORY))
+
+
+def path() -> Path:
+    """The record's file."""
+    return directory() / NAME
+
+
+def stopped_path() -> Path:
+    """Where a record is put that is given up."""
+    return directory() / STOPPED
+
+
+def register(
+    words: Sequence[str],
+    state: str | os.PathLike[str],
+    results: str | os.PathLike[str],
+    *,
+    entry: str | None = None,
+    most_boots: int = MOST_BOOTS,
+) -> None:
+    """See to it that `etude WORDS` runs after the next boot, if `state` may be believed then.
+
+    What was counted for the same results goes on being counted.
+
+    Raises:
+        MachineRefuses: it cannot be written, or other results wait for a boot.
+        UsageError: the environment asks for a wait that is none.
+    """
+    new = Record(
+        words=list(words),
+        state=os.path.abspath(state),
+        results=os.path.abspath(results),
+        directory=os.getcwd(),
+        environment=_environment(),
+        program=[
+            sys.executable,
+            "-P",
+            "-m",
+            "etude.cli.main",
+        ],  # -P: nothing is imported from where it is run
+        entry=entry,
+        boot_id=boot_id(),
+        most_boots=most_boots,
+    )
+    most_seconds(new.environment)
+    old = _waiting()
+    if old is not None and old.results == new.results:
+        new = replace(new, boots=old.boots, progress=old.progress, seen=old.seen)
+    elif old is not None and os.path.exists(old.state):
+        raise MachineRefuses(
+            f"{path()}: the results in {old.results} wait for the next boot; go on with them first "
+            f"(etude run {old.state}), or remove that record"
+        )
+    write(new)
+
+
+def write(record: Record) -> None:
+    """Put a record in its place: it is on disk when this returns.
+
+    Raises:
+        MachineRefuses: it cannot be written.
+    """
+    where = path()
+    try:
+        where.parent.mkdir(parents=True, exist_ok=True, mode=0o755)
+    except OSError as error:
+        raise MachineRefuses(f"{where.parent}: cannot be made: {error.strerror}; become root") from None
+    written = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    document = {"format": FORMAT, "version": VERSION, "written": written, **asdict(record)}
+    try:
+        replace_json(where, document, mode=0o600)
+        sync_directory(where.parent)
+    except OSError as error:
+        raise MachineRefuses(
+            f"{where}: cannot be written: {error.strerror}; free space, or become root"
+        ) from None
+    except MachineRefuses as refusal:
+        raise MachineRefuses(
+            f"{where}: cannot be written ({refusal.__cause__}); free space, or become root"
+        ) from None
+
+
+def load() -> Record:
+    """The record, once it is known that nobody but root wrote it.
+
+    Raises:
+        InputError: it is missing, another could have written it, or it is damaged or of a newer version.
+    """
+    where = path()
+    is_trusted(where)
+    document = read_object(where)
+    if document.get("format") != FORMAT or document.get("version") != VERSION:
+        raise InputError(
+            f'{where}: is no record of version {VERSION} ("format": "{FORMAT}"); use the Étude that wrote it'
+        )
+    known = {name: document[name] for name in Record.__dataclass_fields__ if name in document}
+    return codec.decoded(Record, known, str(where), every=True)
+
+
+def waits_for(results: str | os.PathLike[str]) -> bool:
+    """Whether it is these results that are gone on with at boot."""
+    old = _waiting()
+    return old is not None and old.results == os.path.abspath(results)
+
+
+def forget(results: str | os.PathLike[str] | None = None) -> None:
+    """Nothing is to be gone on with any more, neither is what was given up; of `results` alone, if they are named."""
+    if results is not None and not waits_for(results):
+        return
+    for name in (path(), stopped_path()):
+        name.unlink(missing_ok=True)
+    if directory().is_dir():
+        sync_directory(directory())
+
+
+def give_up() -> Path:
+    """Put the record aside for good; returns its new place."""
+    os.replace(path(), stopped_path())
+    sync_directory(directory())
+    return stopped_path()
+
+
+def boot_id(root: Path = Path("/")) -> str:
+    """The kernel's name for this boot; empty where it has none."""
+    return tree.read_text(root, "proc/sys/kernel/random/boot_id") or ""
+
+
+def read_object(where: Path) -> dict[str, Any]:
+    """A file that holds a JSON object; a link is not followed.
+
+    Raises:
+        InputError: it holds none.
+    """
+    try:
+        with open(os.open(where, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            document: Any = codec.parsed(file.read(), str(where))
+    except OSError as error:
+        raise InputError(f"{where}: cannot be read: {error.strerror}") from None
+    if not isinstance(document, dict):
+        raise InputError(f"{where}: holds no JSON object; was it edited?")
+    return document
+
+
+def _waiting() -> Record | None:
+    try:
+        return load()
+    except InputError:
+        return None
+
+
+def _environment() -> dict[str, str]:
+    """The one that Étude was started in, rather than what became of it since; values that are no UTF-8 are left out."""
+    try:
+        pairs = [entry.partition(b"=") for entry in Path("/proc/self/environ").read_bytes().split(b"\0")]
+    except OSError:
+        pairs = [(os.fsencode(name), b"=", os.fsencode(value)) for name, value in os.environ.items()]
+    kept = {}
+    for name, sign, value in pairs:
+        try:
+            if sign and not OF_A_SESSION.fullmatch(name.decode()):
+                kept[name.decode()] = value.decode()
+        except UnicodeDecodeError:
+            continue
+    return kept

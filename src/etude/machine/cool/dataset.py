@@ -1,0 +1,130 @@
+"""A data set, and how much of it is in memory: told without bringing any of it there (docs/residency.md)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from etude.machine.cool import engine
+from etude.machine.cool.backing_devices import Loop, loops, mount_of
+
+COLD_SHARE, WARM_SHARE = 0.01, 0.90
+"""At most this share of a cold data set is in memory, and at least this of a warm one."""
+OWN_BYTES = 1 << 20
+"""A loop device's file also holds journal and tables, which are written at any time: so much is let pass."""
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """Files, and all files below directories; `listing` is where their names are kept between two looks."""
+
+    paths: tuple[str, ...]
+    listing: Path
+
+    def list(self) -> None:
+        """Note what there is now. This looks all names up: do it before caches are cooled.
+
+        Raises:
+            MachineRefuses: a path is not there.
+        """
+        engine.listing([os.path.abspath(path) for path in self.paths], self.listing)
+
+    @property
+    def listed(self) -> bool:
+        """Whether it is known what it holds."""
+        return self.listing.exists()
+
+
+@dataclass(frozen=True)
+class Residency:
+    """What of a data set was in memory; bytes. None: not known.
+
+    `names_cached` of `files` were in the directory cache, and `inodes_cached` had their inodes in memory, by name or
+    not. Of the latter only a watch knows: else files without a name count as not in memory, which holds after all ways
+    but chill. `backing_resident_bytes` are of loop devices' own files.
+    """
+
+    files: int
+    bytes: int
+    resident_bytes: int
+    names_cached: int | None
+    backing_resident_bytes: int = 0
+    inodes_cached: int | None = None
+
+    @property
+    def share(self) -> float:
+        """The share that is in memory, either way; 0 of nothing."""
+        seen = self.resident_bytes + max(self.backing_resident_bytes - OWN_BYTES, 0)
+        return seen / self.bytes if self.bytes else 0.0
+
+    def members(self) -> dict[str, int | None]:
+        """As a row's `cache` holds them."""
+        return {
+            "files": self.files,
+            "bytes": self.bytes,
+            "resident_bytes": self.resident_bytes,
+            "names_cached": self.names_cached,
+            "inodes_cached": self.inodes_cached,
+            "backing_resident_bytes": self.backing_resident_bytes,
+        }
+
+
+def look(data: DataSet) -> Residency:
+    """How much of it is in memory now.
+
+    Raises:
+        MachineRefuses: it cannot be told.
+    """
+    return _of_answer(engine.answer("residency", "look", *_words(data)))
+
+
+@contextmanager
+def watching(data: DataSet) -> Iterator[Callable[[], Residency]]:
+    """Watch it while it is cooled, and then look; where this kernel or user may not watch, only look."""
+    watch = engine.Watch(*_words(data))
+    try:
+        yield (lambda: _of_answer(watch.look())) if watch.works else (lambda: look(data))
+    finally:
+        watch.close()
+
+
+def _words(data: DataSet) -> list[str]:
+    backing = sorted({loop.backing for path in data.paths for loop in _loops(path) if not loop.direct})
+    return [
+        str(data.listing),
+        *(word for path in backing if os.path.exists(path) for word in ("--also", path)),
+    ]
+
+
+def _of_answer(seen: Mapping[str, Any]) -> Residency:
+    return Residency(
+        seen["files"],
+        seen["bytes"],
+        seen["resident_bytes"],
+        seen["names_cached"],
+        sum(also["resident_bytes"] for also in seen["also"]),
+        seen["inodes_cached"],
+    )
+
+
+def _loops(path: str) -> Sequence[Loop]:
+    return loops(mount_of(path)) if os.path.exists(path) else ()
+
+
+def not_as_declared(way: str, seen: Residency) -> str | None:
+    """What is wrong with the caches that a way has left, in words; None where they are as it says."""
+    share = f"{seen.share:.1%} of the data set"
+    if way == "warm":
+        known = seen.resident_bytes / seen.bytes if seen.bytes else 1.0
+        return (
+            f"only {known:.0%} of the data set is in memory: it does not fit" if known < WARM_SHARE else None
+        )
+    if way == "none" or seen.share <= COLD_SHARE:
+        return None
+    if seen.backing_resident_bytes > seen.resident_bytes:
+        return f"{share} is still in memory, in the page cache of the loop device's own file"
+    return f"{share} is still in memory"

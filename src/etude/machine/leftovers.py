@@ -1,0 +1,94 @@
+"""Processes that outlived the run that started them: found by their environment or their cgroup, and ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+PROC = Path("/proc")
+GROUPS = Path("/sys/fs/cgroup")
+
+
+def marked_processes(variable: str, value: str) -> list[int]:
+    """Processes with this in their environment, but not this one nor those that it descends from. Those of other users
+    are not seen, unless by root."""
+    mark = f"{variable}={value}".encode()
+    return [pid for pid in _others() if mark in _read(pid, "environ").split(b"\0")]
+
+
+def in_groups_of(etudes: Collection[int]) -> list[int]:
+    """Processes in the cgroups that Études of these process ids had made for their tests."""
+    marks = [f"/etude-{etude}-".encode() for etude in etudes]
+    if not marks:
+        return []
+    groups = ((pid, _read(pid, "cgroup")) for pid in _others())
+    return [pid for pid, group in groups if any(mark in group for mark in marks)]
+
+
+def remove_groups(etudes: Collection[int]) -> None:
+    """The empty cgroups that Études of these process ids had made for their tests."""
+    names = tuple(f"etude-{etude}-" for etude in etudes)
+    for place, _, _ in os.walk(GROUPS, topdown=False):
+        if names and any(part.startswith(names) for part in Path(place).parts):
+            with suppress(OSError):  # it is not empty, or gone
+                os.rmdir(place)
+
+
+def stop(
+    members: Callable[[], Sequence[int]], grace_s: float, poll: Callable[[], object] = lambda: None
+) -> None:
+    """SIGTERM to all of them, and SIGKILL to what is left after the grace; `poll` waits for those that are ours."""
+    for number, patience_s in ((signal.SIGTERM, grace_s), (signal.SIGKILL, 5.0)):
+        for pid in members():
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, number)
+        until = time.monotonic() + patience_s
+        while True:
+            poll()
+            if all(map(zombie, members())):
+                return
+            if time.monotonic() >= until:
+                break
+            time.sleep(0.02)
+
+
+def zombie(pid: int) -> bool:
+    """Whether it is none any more, or ended and was not waited for."""
+    try:
+        return stat_fields(pid)[0] in "ZX"
+    except (OSError, IndexError):
+        return True
+
+
+def name(pid: int) -> str:
+    """Its name and number, for a message."""
+    return f"{_read(pid, 'comm').decode('utf-8', 'replace').strip() or '?'} (process {pid})"
+
+
+def _others() -> Iterator[int]:
+    own = {os.getpid(), *_ancestors()}
+    return (int(entry) for entry in os.listdir(PROC) if entry.isdigit() and int(entry) not in own)
+
+
+def _ancestors() -> Iterator[int]:
+    pid = os.getppid()
+    with suppress(OSError, IndexError, ValueError):
+        while pid > 0:
+            yield pid
+            pid = int(stat_fields(pid)[1])
+
+
+def stat_fields(pid: int) -> list[str]:
+    """The fields of its stat behind its name: its state, its parent, and so on."""
+    return (PROC / str(pid) / "stat").read_text(errors="replace").rsplit(")", 1)[1].split()
+
+
+def _read(pid: int, file: str) -> bytes:
+    try:
+        return (PROC / str(pid) / file).read_bytes()
+    except OSError:  # it has ended, or is not ours
+        return b""

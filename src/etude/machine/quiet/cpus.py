@@ -1,0 +1,223 @@
+"""CPUs that are kept free: of interrupts, and of all threads but those of who asked."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+
+from etude.machine import tree
+from etude.machine.quiet import daemons
+from etude.machine.quiet.machine import Machine, parent, processes, start, stat
+from etude.machine.quiet.operation import Change, Operation, Request, Unavailable
+
+ONLINE = "sys/devices/system/cpu/online"
+DEFAULT, WORKQUEUES = "proc/irq/default_smp_affinity", "sys/devices/virtual/workqueue/cpumask"
+NO_SETAFFINITY = 0x04000000
+"""PF_NO_SETAFFINITY among a thread's flags: kernel threads that belong to their CPU."""
+SINCE, SHIELDED = "since", "shielded"
+MOST_ANCESTORS = 100
+
+
+def other_cpus(machine: Machine, asked: Request) -> set[int]:
+    """The CPUs that are left for all else.
+
+    Raises:
+        Unavailable: none is named, one is not there, or none is left.
+    """
+    online = set(tree.read_cpus(machine.root, ONLINE) or ())
+    if not asked.cpus:
+        raise Unavailable("name the CPUs that are to be kept free: cpus=LIST")
+    if missing := asked.cpus - online:
+        raise Unavailable(f"there is no CPU {min(missing)}: online are {ranges(online)}")
+    if not online - asked.cpus:
+        raise Unavailable("no CPU would be left for the rest of the machine")
+    return online - asked.cpus
+
+
+def ranges(cpus: Iterable[int]) -> str:
+    """As the kernel writes a list: `0-2,5`."""
+    found: list[list[int]] = []
+    for cpu in sorted(cpus):
+        if found and found[-1][1] == cpu - 1:
+            found[-1][1] = cpu
+        else:
+            found.append([cpu, cpu])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in found)
+
+
+def mask(cpus: Iterable[int], like: str) -> str:
+    """As the kernel writes a mask: hexadecimal, in groups of 32 CPUs, as long as the one it has written."""
+    digits = f"{sum(1 << cpu for cpu in cpus):0{len(like.replace(',', ''))}x}"
+    groups = [digits[max(end - 8, 0) : end] for end in range(len(digits), 0, -8)]
+    return ",".join(reversed(groups))
+
+
+def of_mask(text: str) -> set[int]:
+    """The CPUs of a mask; none if it is no mask."""
+    with suppress(ValueError):
+        bits = int(text.replace(",", ""), 16)
+        return {cpu for cpu in range(bits.bit_length()) if bits >> cpu & 1}
+    return set()
+
+
+class Interrupts(Operation):
+    """Some interrupts belong to a CPU, and their kernel driver refuses: these stay, and nothing is said."""
+
+    name = "irqs"
+    meaning = "Devices interrupt the other CPUs; irqbalance, which would move them back, stops."
+    needs_cpus = True
+
+    def changes(self, machine: Machine, asked: Request) -> list[Change]:
+        left = other_cpus(machine, asked)
+        default = machine.read(DEFAULT)
+        if default is None:
+            raise Unavailable("the kernel has no /proc/irq")
+        if machine.systemd:
+            found = daemons.stop_units(machine, {"irqbalance.service"}, daemons.units(machine))
+        else:
+            found = daemons.freeze(machine, {"irqbalance"})
+        found += must_move(
+            [Change(DEFAULT, default, mask(of_mask(default) & left or left, default))], machine
+        )
+        for number in sorted(filter(str.isdecimal, machine.names("proc/irq")), key=int):
+            path = f"proc/irq/{number}/smp_affinity_list"
+            now = machine.read(path)
+            if now:
+                put = ranges(set(tree.to_cpus(now)) & left or left)
+                found.append(Change(path, now, put, optional=True))
+        return found
+
+    def owns(self, item: str) -> bool:
+        return (
+            item == DEFAULT
+            or bool(re.fullmatch(r"proc/irq/\d+/smp_affinity_list", item))
+            or daemons.owns(item)
+        )
+
+    def read(self, machine: Machine, item: str) -> str | None:
+        return daemons.read(machine, item) if daemons.owns(item) else machine.read(item)
+
+    def put(self, machine: Machine, item: str, value: str) -> None:
+        if daemons.owns(item):
+            daemons.put(machine, item, value)
+        else:
+            machine.write(item, value)
+
+
+def must_move(changes: list[Change], machine: Machine) -> list[Change]:
+    """The same changes.
+
+    Raises:
+        Unavailable: a file cannot be written.
+    """
+    for each in changes:
+        if not machine.writable(each.item):
+            raise Unavailable(f"/{each.item} cannot be written here")
+    return changes
+
+
+class Shield(Operation):
+    """By the affinity of each thread, not by cpusets: a command can still be pinned to the free CPUs by taskset.
+
+    Threads that are born meanwhile have their parent's affinity; when all is put back they get what that had before.
+    """
+
+    name = "shield"
+    meaning = "All other threads run on the other CPUs; yours can be pinned to the free ones (taskset)."
+    needs_cpus = True
+    passes = 3
+
+    def changes(self, machine: Machine, asked: Request) -> list[Change]:
+        left, found = other_cpus(machine, asked), [Change(SINCE, self._now(machine), SHIELDED)]
+        if (queues := machine.read(WORKQUEUES)) is not None:
+            put = mask(of_mask(queues) & left or left, queues)
+            found.append(Change(WORKQUEUES, queues, put, optional=True))
+        for process, thread in self._threads(machine, self._mine(machine)):
+            with suppress(OSError):
+                now = machine.affinity(thread)
+                if now & left and now - left:
+                    item = f"thread:{process}:{thread}:{start(machine, process, thread)}"
+                    found.append(Change(item, ranges(now), ranges(now & left), optional=True))
+        return found if any(each.was != each.put for each in found[1:]) else []
+
+    def owns(self, item: str) -> bool:
+        return item in (SINCE, WORKQUEUES) or bool(re.fullmatch(r"thread:\d+:\d+:\d*", item))
+
+    def read(self, machine: Machine, item: str) -> str | None:
+        if item == SINCE:
+            return SHIELDED
+        if item == WORKQUEUES:
+            return machine.read(item)
+        _, process, thread, started = item.split(":")
+        if start(machine, int(process), int(thread)) != started:
+            return None
+        with suppress(ProcessLookupError):
+            return ranges(machine.affinity(int(thread)))
+        return None
+
+    def put(self, machine: Machine, item: str, value: str) -> None:
+        if item == WORKQUEUES:
+            machine.write(item, value)
+        elif item != SINCE:
+            _, process, thread, started = item.split(":")
+            if start(machine, int(process), int(thread)) == started:
+                with suppress(ProcessLookupError):
+                    machine.set_affinity(int(thread), set(tree.to_cpus(value)))
+
+    def restore(self, machine: Machine, change: Change) -> None:
+        if change.item != SINCE:
+            super().restore(machine, change)
+
+    def last(self, machine: Machine, changes: Sequence[Change]) -> None:
+        """When all that were moved are back: those that were born meanwhile, of a parent that had been moved."""
+        since = min((int(each.was) for each in changes if each.item == SINCE), default=0)
+        moved = {each.item.split(":")[2]: each for each in changes if each.item.startswith("thread:")}
+        usual = {each.put: each.was for each in moved.values()}
+        for process, thread in self._threads(machine, set()):
+            started = start(machine, process, thread)
+            if str(thread) in moved or not started or int(started) < since:
+                continue
+            with suppress(OSError):
+                now = ranges(machine.affinity(thread))
+                above = moved.get(str(process)) or moved.get(str(parent(machine, process)))
+                was = above.was if above is not None and above.put == now else usual.get(now)
+                if was is not None:
+                    machine.set_affinity(thread, set(tree.to_cpus(was)))
+
+    def in_force(self, machine: Machine, changes: Sequence[Change]) -> dict[str, list[str]]:
+        """Threads by their number: there are hundreds."""
+        found = super().in_force(machine, [each for each in changes if each.item == WORKQUEUES])
+        for each in changes:
+            if each.item.startswith("thread:") and self.read(machine, each.item) == each.put:
+                kind = f"threads on {each.was}, now on {each.put}"
+                count = int(found.get(kind, ["", "0"])[1]) + 1
+                found[kind] = ["0", str(count)]
+        return found
+
+    def _threads(self, machine: Machine, spared: set[int]) -> Iterable[tuple[int, int]]:
+        """All that may be moved, each with its process."""
+        for process in processes(machine):
+            if process in spared:
+                continue
+            for name in machine.names(f"proc/{process}/task"):
+                members = stat(machine, process, int(name))
+                if len(members) > 6 and not int(members[6]) & NO_SETAFFINITY:
+                    yield process, int(name)
+
+    def _mine(self, machine: Machine) -> set[int]:
+        """Those that started this process, and those that it has started: among them is what is measured."""
+        found, own = machine.own(), os.getpid()
+        for process in processes(machine):
+            above, seen = process, 0
+            while above > 1 and above != own and seen < MOST_ANCESTORS:
+                above, seen = parent(machine, above), seen + 1
+            if above == own:
+                found.add(process)
+        return found
+
+    def _now(self, machine: Machine) -> str:
+        """Ticks since boot, as in a thread's stat."""
+        uptime = (machine.read("proc/uptime") or "0").split()[0]
+        return str(int(float(uptime) * os.sysconf("SC_CLK_TCK")))

@@ -1,0 +1,88 @@
+"""Services that are stopped: units of systemd by systemctl; where systemd does not run, processes are frozen.
+
+A frozen process (SIGSTOP) does nothing, and goes on where it was. So the undoing is exact whatever has started it:
+an init script, a supervisor, a hand.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Collection
+
+from etude.errors import MachineRefuses
+from etude.machine.quiet.machine import Machine, comm, processes, start, stat
+from etude.machine.quiet.operation import Change
+from etude.machine.resources.tools import wait_until
+
+FREEZE_S = 5.0
+UP = ("active", "activating", "reloading")
+
+
+def owns(item: str) -> bool:
+    return bool(re.fullmatch(r"unit:[\w@.:\\-]+|process:[^:/]+:\d+:\d+", item))
+
+
+def units(machine: Machine) -> set[str]:
+    """Names of the units that are up, of the kinds that are stopped."""
+    said = machine.tool(
+        *(
+            "systemctl",
+            "list-units",
+            "--type=service,socket,timer,path",
+            "--plain",
+            "--no-legend",
+            "--no-pager",
+        ),
+        f"--state={','.join(UP)}",
+    )
+    return {line.split()[0] for line in said.splitlines() if line.strip()}
+
+
+def stop_units(machine: Machine, chosen: Collection[str], up: Collection[str]) -> list[Change]:
+    """These, and what would start them again: behind them, since a socket cannot be opened while its service is up."""
+    services = sorted(set(chosen) & set(up))
+    if not services:
+        return []
+    said = machine.tool("systemctl", "show", "--property=TriggeredBy", *services)
+    triggers = {
+        word for line in said.splitlines() if line.startswith("TriggeredBy=") for word in line[12:].split()
+    }
+    order = [*services, *sorted((triggers & set(up)) - set(services))]
+    order.sort(key=lambda name: not name.endswith(".service"))
+    return [Change(f"unit:{name}", "active", "inactive") for name in order]
+
+
+def freeze(machine: Machine, names: Collection[str]) -> list[Change]:
+    """The processes of these names, but for those that this one was started by, and those that are frozen already."""
+    found, spared = [], machine.own()
+    for process in processes(machine):
+        name, members = comm(machine, process), stat(machine, process)
+        if name in names and process not in spared and members and members[0] not in "TtZX":
+            started = start(machine, process)
+            found.append(Change(f"process:{name}:{process}:{started}", "runs", "frozen", optional=True))
+    return found
+
+
+def read(machine: Machine, item: str) -> str | None:
+    kind, _, name = item.partition(":")
+    if kind == "unit":
+        state = machine.tool("systemctl", "show", "--property=ActiveState", "--value", name).strip()
+        return "active" if state in UP else "inactive" if state in ("inactive", "failed") else state
+    _, number, started = name.split(":")
+    if start(machine, int(number)) != started:
+        return None
+    return "frozen" if stat(machine, int(number))[:1] == ["T"] else "runs"
+
+
+def put(machine: Machine, item: str, value: str) -> None:
+    kind, _, name = item.partition(":")
+    if kind == "unit":
+        machine.tool("systemctl", "start" if value == "active" else "stop", name)
+        return
+    _, number, started = name.split(":")
+    if start(machine, int(number)) != started:
+        return
+    machine.signal(int(number), signal.SIGSTOP if value == "frozen" else signal.SIGCONT)
+    if not wait_until(FREEZE_S, lambda: read(machine, item) in (value, None)):
+        raise MachineRefuses(f"process {number} does not stop, or does not go on: it waits for a device")

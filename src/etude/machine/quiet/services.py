@@ -1,0 +1,127 @@
+"""Services that work at their own times, logins, and ssh."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+from etude.machine import tree
+from etude.machine.quiet import daemons
+from etude.machine.quiet.machine import Machine, comm, parent, processes
+from etude.machine.quiet.operation import Change, Operation, Request, Unavailable
+
+SCHEDULERS = ("cron", "crond", "cronie", "fcron", "anacron", "atd")
+MAIL = ("exim4", "postfix", "sendmail", "opensmtpd", "master", "smtpd", "dovecot")
+PRINTING = ("cups", "cupsd", "cups-browsed", "lpd", "lprng")
+OTHERS = (
+    *("inetd", "xinetd", "openbsd-inetd", "avahi-daemon", "bluetooth", "bluetoothd", "ModemManager"),
+    *("fwupd", "snapd", "smartd", "smartmontools", "sysstat", "boinc-client", "boinc", "udisks2"),
+)
+KNOWN = frozenset((*SCHEDULERS, *MAIL, *PRINTING, *OTHERS))
+"""Units of systemd, or names of processes."""
+
+
+class Daemons(Operation):
+    """Items are units and processes."""
+
+    def owns(self, item: str) -> bool:
+        return daemons.owns(item)
+
+    def read(self, machine: Machine, item: str) -> str | None:
+        return daemons.read(machine, item)
+
+    def put(self, machine: Machine, item: str, value: str) -> None:
+        daemons.put(machine, item, value)
+
+
+class Services(Daemons):
+    name = "services"
+    meaning = "Cron, mail, printing, updates and their like work at their own times, not at yours."
+    choices = ("UNIT,…",)
+    passes = 2
+
+    def changes(self, machine: Machine, asked: Request) -> list[Change]:
+        named = [name for name in asked.value(self).split(",") if name]
+        if not machine.systemd:
+            return daemons.freeze(machine, named or KNOWN)
+        up = daemons.units(machine)
+        chosen = {name if "." in name else f"{name}.service" for name in named or KNOWN}
+        timers = set() if named else {name for name in up if name.endswith(".timer")}
+        return daemons.stop_units(machine, chosen | timers, up)
+
+
+class Ssh(Daemons):
+    name = "ssh"
+    meaning = "Nobody comes in over ssh, and nobody tries passwords. Not while somebody is logged in over it."
+    usual = False
+
+    def changes(self, machine: Machine, asked: Request) -> list[Change]:
+        if session := self._session(machine):
+            raise Unavailable(f"somebody is logged in over it (process {session})")
+        if not machine.systemd:
+            return daemons.freeze(machine, {"sshd"})
+        names = {"ssh.service", "sshd.service", "ssh.socket", "sshd.socket"}
+        return daemons.stop_units(machine, names, daemons.units(machine))
+
+    def _session(self, machine: Machine) -> int:
+        """Of OpenSSH: `sshd-session` since 9.8, before that a child of the sshd that listens."""
+        for process in processes(machine):
+            name = comm(machine, process)
+            if name in ("sshd-session", "sshd-auth"):
+                return process
+            if name == "sshd" and comm(machine, parent(machine, process)) == "sshd":
+                return process
+        return 0
+
+
+NOTICE = "Benchmarks run on this machine: logins are refused until they are done (etude quiet off)."
+ABSENT = "absent"
+PLACES = ("run/nologin", "etc/nologin")
+
+
+class Logins(Operation):
+    """The file is in /run where that is gone after a restart: nobody is locked out for longer."""
+
+    name = "logins"
+    meaning = "Nobody but root logs in: pam_nologin refuses, and shows why."
+    usual = False
+
+    def changes(self, machine: Machine, asked: Request) -> list[Change]:
+        for place in PLACES:
+            if (now := self.read(machine, place)) not in (ABSENT, None):
+                return [Change(place, str(now), str(now))]
+        mounts = (line.split() for line in tree.read_lines(machine.root, "proc/self/mounts"))
+        in_memory = any(fields[1:3] == ["/run", "tmpfs"] for fields in mounts)
+        place = PLACES[0] if in_memory else PLACES[1]
+        if not machine.writable(os.path.dirname(place)):
+            raise Unavailable(f"/{place} cannot be written here")
+        return [Change(place, ABSENT, NOTICE)]
+
+    def owns(self, item: str) -> bool:
+        return item in PLACES
+
+    def lasting(self, item: str) -> bool:
+        return item == PLACES[1]
+
+    def read(self, machine: Machine, item: str) -> str | None:
+        text = machine.read(item)
+        return ABSENT if text is None else text
+
+    def put(self, machine: Machine, item: str, value: str) -> None:
+        """Whole or not at all, and never in the place of another's."""
+        file, new = machine.root / item, machine.root / f"{item}.etude"
+        if value == ABSENT:
+            file.unlink(missing_ok=True)
+            return
+        new.write_text(f"{value}\n", encoding="utf-8")
+        new.chmod(0o644)
+        try:
+            os.link(new, file)
+        finally:
+            new.unlink()
+
+    def restore(self, machine: Machine, change: Change) -> None:
+        with suppress(FileNotFoundError):
+            (machine.root / f"{change.item}.etude").unlink()
+        if self.read(machine, change.item) == change.put:  # another's refusal is its own
+            self.put(machine, change.item, ABSENT)

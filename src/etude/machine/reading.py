@@ -1,0 +1,58 @@
+"""Reads the counters from which two readings tell what the machine is busy with."""
+
+from pathlib import Path
+
+from etude.machine import tree
+from etude.machine.finding import Reading
+from etude.machine.snapshot import cpu_ticks
+
+
+def read_counters(root: Path) -> Reading:
+    vmstat = tree.read_counts(root, "proc/vmstat")
+    online = tree.read_cpus(root, "sys/devices/system/cpu/online") or [0]
+    return Reading(
+        cpu_ticks=tuple(cpu_ticks(root)[:8]),
+        cpus=len(online),
+        swapped_pages=vmstat.get("pswpin", 0) + vmstat.get("pswpout", 0),
+        process_ticks=process_ticks(root),
+    )
+
+
+def process_ticks(root: Path) -> dict[int, tuple[str, int]]:
+    """Name and used ticks of every process but this one."""
+    own = (tree.read_text(root, "proc/self/stat", 64) or "").partition(" ")[0]
+    ticks = {}
+    for name in tree.names(root, "proc"):
+        if name.isdecimal() and name != own and (seen := process(root, name)) is not None:
+            ticks[int(name)] = seen
+    return ticks
+
+
+def process(root: Path, pid: str) -> tuple[str, int] | None:
+    # The command stands in parentheses and may hold blanks and parentheses itself: the last one ends it.
+    head, _, tail = (tree.read_text(root, f"proc/{pid}/stat", 4096) or "").rpartition(")")
+    fields = tail.split()
+    if len(fields) < 13:
+        return None
+    user, system = tree.to_int(fields[11]), tree.to_int(fields[12])
+    return None if user is None or system is None else (head.partition("(")[2], user + system)
+
+
+def ticks_between(before: Reading, after: Reading) -> list[int]:
+    """Ticks that passed, by kind; none where one reading failed."""
+    if not before.cpu_ticks or len(before.cpu_ticks) != len(after.cpu_ticks):
+        return []
+    return [max(0, late - early) for early, late in zip(before.cpu_ticks, after.cpu_ticks, strict=True)]
+
+
+def busiest(before: Reading, after: Reading, at_least: float, most: int) -> list[tuple[str, float]]:
+    """Processes by the share of one CPU that they used between the readings, largest first."""
+    passed = sum(ticks_between(before, after)) / after.cpus
+    if passed <= 0:
+        return []
+    shares = []
+    for pid, (name, ticks) in after.process_ticks.items():
+        started_with = before.process_ticks.get(pid, (name, 0))[1]
+        shares.append((name, (ticks - started_with) / passed))
+    busy = [(name, share) for name, share in shares if share >= at_least]
+    return sorted(busy, key=lambda item: (-item[1], item[0]))[:most]

@@ -1,0 +1,279 @@
+"""One host as it is worked with: connected, with engines running there, its clock and its processes read."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from etude import trail
+from etude.engine import Engine, EngineLost, Interrupts
+from etude.errors import MachineRefuses
+from etude.machine.remote.clock import Offset, measure_offset
+from etude.machine.remote.hosts import Entry
+from etude.machine.remote.link import SLACK_S, TRANSFER_BYTES_PER_S, Link
+from etude.machine.remote.remote_directory import Facts
+from etude.machine.remote.retry import reach
+from etude.machine.remote.usage import Process, processes_of
+from etude.program import engine_path
+
+LEAST_KERNEL = (5, 4)
+"""The engine waits for processes by descriptors that can be polled (Linux 5.3)."""
+PROGRAM = "etude-engine"
+
+
+@dataclass(frozen=True)
+class HostInfo:
+    """What is known of a host once it is connected."""
+
+    facts: Facts
+    cpus: int
+    offset: Offset
+
+
+class Host:
+    """A host. It is connected when it is first needed, and again where it was lost."""
+
+    def __init__(
+        self, entry: Entry, interrupts: Interrupts | None = None, way: Callable[[Entry], Link] = Link
+    ) -> None:
+        """`way`: how it is reached; by ssh unless said otherwise."""
+        self.entry = entry
+        self._way = way
+        self.boot_id = ""
+        self._interrupts = interrupts
+        self._link: Link | None = None
+        self._engine: Engine | None = None
+        self._keepers: dict[str, Engine] = {}
+
+    @property
+    def name(self) -> str:
+        """As in the hosts file."""
+        return self.entry.name
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether it was connected, and has not been found lost."""
+        return self._link is not None
+
+    @property
+    def facts(self) -> Facts:
+        """What its keeper has said."""
+        return self._connected().facts
+
+    @property
+    def engine(self) -> Engine:
+        """The engine that measures there."""
+        self._connected()
+        assert self._engine is not None
+        return self._engine
+
+    def connect(self) -> None:
+        """Connect, copy the engine and start it, unless all that stands.
+
+        Raises:
+            MachineRefuses: why that cannot be; EngineLost: it can, but what was there is gone: said once.
+        """
+        if (
+            self._link is not None
+            and self._link.is_up()
+            and self._engine is not None
+            and self._engine.fileno() >= 0
+        ):
+            return
+        again = self._link is not None
+        self.close()
+        link = reach(self._way, self.entry)
+        try:
+            _check(link.facts, self.entry)
+            _copy_engine(link)
+            self._engine = self._start(link)
+        except BaseException:
+            link.close()
+            raise
+        self._link = link
+        trail.note("host", f"{self.entry.shown} is connected")
+        former, self.boot_id = self.boot_id, link.facts.boot_id
+        restarted = former not in ("", self.boot_id)
+        if again or restarted:
+            how = "has restarted" if restarted else "was lost and is connected again"
+            raise EngineLost(f"{self.entry.shown}: {how}: what was set up there is gone")
+
+    def keeper(self, test: str) -> Engine:
+        """The engine that runs a test's set-up there and keeps alive what it starts."""
+        link = self._connected()
+        if test not in self._keepers or self._keepers[test].fileno() < 0:
+            self._keepers[test] = self._start(link)
+        return self._keepers[test]
+
+    def release(self, test: str) -> None:
+        """End what a test's set-up has started there."""
+        keeper = self._keepers.pop(test, None)
+        if keeper is not None:
+            keeper.close()
+
+    def offset(self) -> Offset:
+        """How its clock stands to ours.
+
+        Raises:
+            EngineLost: it does not answer.
+        """
+        engine, within_s = self.engine, self.entry.silence_s
+        return measure_offset(lambda: int(engine.ask("clock", within_s=within_s)["clock_ns"]))
+
+    def processes(self) -> list[Process]:
+        """Those there that are to be measured, with the CPU time that they have had.
+
+        Raises:
+            EngineLost: it does not answer.
+        """
+        answer = self.engine.ask("processes", within_s=self.entry.silence_s, names=list(self.entry.measure))
+        return processes_of(answer["processes"])
+
+    def copy_there(self, source: str, target: str) -> None:
+        """Copy a file or directory of ours; a relative target is in our directory there.
+
+        Raises:
+            MachineRefuses: it cannot be.
+        """
+        link = self._connected()
+        link.copy(
+            [os.path.abspath(source)],
+            link.there(target),
+            within_s=_transfer_s(_size(Path(source)), self.entry),
+        )
+
+    def copy_back(self, source: str, target: Path) -> None:
+        """Copy a file or directory of the host; a relative source is in our directory there.
+
+        Raises:
+            MachineRefuses: it cannot be.
+        """
+        link = self._connected()
+        there = shlex.quote(os.path.join(link.facts.directory, source))
+        size = link.run(f"du -sk -- {there} | cut -f 1").strip()
+        kib = int(size) if size.isdigit() else 0
+        link.copy([link.there(source)], os.path.abspath(target), within_s=_transfer_s(kib * 1024, self.entry))
+
+    def take(self, names: list[str]) -> list[bytes | None]:
+        """What stands in files of our directory there, which are then removed; None for those that are not there.
+
+        Raises:
+            MachineRefuses: they cannot be read.
+        """
+        link = self._connected()
+        list_ = " ".join(map(shlex.quote, names))
+        each = 'if [ -f "$f" ]; then wc -c <"$f"; cat <"$f"; rm -f "$f"; else echo -; fi'
+        line = f"cd {shlex.quote(link.facts.directory)} && for f in {list_}; do {each}; done"
+        return _parts(link.run(line, within_s=600.0), len(names))
+
+    def run(self, line: str, *, within_s: float) -> bytes:
+        """What a line for the shell there prints.
+
+        Raises:
+            MachineRefuses: it fails, or takes longer than `within_s`, s.
+        """
+        return self._connected().run(line, within_s=within_s)
+
+    def follow(self, pipe: str) -> subprocess.Popen[bytes]:
+        """A process here that prints what is written into a named pipe in our directory there (Link.follow)."""
+        return self._connected().follow(pipe)
+
+    def variables(self) -> dict[str, str]:
+        """Of the environment of what is started there."""
+        own = dict(self.entry.environment or {})
+        directory = self.facts.directory
+        own["PATH"] = f"{directory}:{own.get('PATH', self.facts.path)}"
+        return {**own, "APHOST": self.name, "APTIMER": f"{directory}/aptime"}
+
+    def found(self) -> HostInfo:
+        """What is known of it.
+
+        Raises:
+            EngineLost: it does not answer.
+        """
+        return HostInfo(self.facts, len(self.engine.hello.get("cpus", ())), self.offset())
+
+    def why(self) -> str:
+        """What ssh has said of its loss."""
+        return self._link.why() if self._link is not None else "it is not connected"
+
+    def close(self) -> None:
+        """End all that was started there, and have all removed that was made."""
+        for engine in (*self._keepers.values(), *([self._engine] if self._engine else [])):
+            engine.close(wait=False)
+        self._keepers.clear()
+        if self._link is not None:
+            self._link.close()
+        self._link, self._engine = None, None
+
+    def _connected(self) -> Link:
+        self.connect()
+        assert self._link is not None
+        return self._link
+
+    def _start(self, link: Link) -> Engine:
+        within_s = self.entry.connect_timeout_s + SLACK_S
+        transport = link.serve(f"{link.facts.directory}/{PROGRAM}")
+        return Engine(self._interrupts, transport=transport, hello_within_s=within_s)
+
+
+def _check(facts: Facts, entry: Entry) -> None:
+    """Refuse a machine on which the engine cannot run.
+
+    Raises:
+        MachineRefuses: why.
+    """
+    here = os.uname().machine
+    if facts.machine != here:
+        raise MachineRefuses(f"{entry.shown}: is {facts.machine or 'unknown'}, the engine here is for {here}")
+    numbers = tuple(int(word) for word in facts.release.split("-")[0].split(".")[:2] if word.isdecimal())
+    if numbers < LEAST_KERNEL:
+        least = ".".join(map(str, LEAST_KERNEL))
+        raise MachineRefuses(f"{entry.shown}: runs Linux {facts.release}; the engine needs {least} or newer")
+
+
+def _copy_engine(link: Link) -> None:
+    """Copy the engine, and see that it has come whole.
+
+    Raises:
+        MachineRefuses: no space there, or something else.
+    """
+    program = Path(engine_path())
+    data = program.read_bytes()
+    free, shown, directory = link.facts.free_bytes, link.entry.shown, link.facts.directory
+    if free is not None and free < len(data):
+        raise MachineRefuses(
+            f"{shown}: {link.entry.directory} has {free / 1e6:.1f} MB free, the engine needs {len(data) / 1e6:.1f} MB; "
+            "choose another directory in the hosts file"
+        )
+    there = shlex.quote(f"{directory}/{PROGRAM}")
+    line = f"cat >{there} && chmod 700 {there} && sha256sum <{there}"
+    said = link.run(line, data=program, within_s=_transfer_s(len(data), link.entry)).split()
+    if said[:1] != [hashlib.sha256(data).hexdigest().encode()]:
+        raise MachineRefuses(f"{shown}: the engine that was copied there has another SHA-256 than here")
+
+
+def _transfer_s(size_bytes: int, entry: Entry) -> float:
+    return entry.connect_timeout_s + SLACK_S + size_bytes / TRANSFER_BYTES_PER_S
+
+
+def _size(path: Path) -> int:
+    if path.is_dir():
+        return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+    return path.stat().st_size if path.exists() else 0
+
+
+def _parts(data: bytes, count: int) -> list[bytes | None]:
+    """Files one behind the other: each a line with its length, or `-`, and so many bytes."""
+    parts: list[bytes | None] = []
+    for _ in range(count):
+        head, _, rest = data.partition(b"\n")
+        length = int(head) if head.strip().isdigit() else None
+        parts.append(None if length is None else rest[:length])
+        data = rest if length is None else rest[length:]
+    return parts

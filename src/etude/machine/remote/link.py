@@ -1,0 +1,273 @@
+"""The way to one host: one ssh connection, which all else shares, and a keeper at its other end."""
+
+from __future__ import annotations
+
+import os
+import select
+import shlex
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+from etude.engine import Transport, start
+from etude.errors import MachineRefuses
+from etude.machine.remote.hosts import Entry
+from etude.machine.remote.remote_directory import Facts, command, understood
+from etude.machine.remote.retry import Unreached
+from etude.osutil.files import scratch_directory
+from etude.osutil.trust import tool_words
+
+SLACK_S = 10.0
+"""What the other machine may take for its part, beyond the time in which the connection must stand."""
+TRANSFER_BYTES_PER_S = 100_000
+"""A copy that is slower than this on the whole is given up."""
+END_S = 5.0
+_LAST_LINES = 4096
+_FOLLOW = r"""
+cd "$1" && mkfifo "$2" && echo || exit
+cat "$2" & reading=$!
+exec 3<&0
+{ cat <&3; kill "$reading"; } >/dev/null 2>&1 &
+wait "$reading"
+rm -f "$2"
+"""
+"""Ends with its input, too: a pipe into which nobody writes would be waited for for ever."""
+
+
+class Link:
+    """An open connection, by ssh. Close it to have all removed that was made there."""
+
+    package = "openssh-client"
+    """Where its program is from."""
+
+    def __init__(self, entry: Entry) -> None:
+        """Connect.
+
+        Raises:
+            MachineRefuses: why that cannot be, in one line, in bounded time.
+        """
+        self.entry = entry
+        self._sessions: list[int] = []
+        self._said = ""
+        # A control socket's path may have 104 bytes, and ssh appends some 17 while it makes it.
+        self._stack = ExitStack()
+        self._private = self._stack.enter_context(scratch_directory("/tmp"))
+        self._errors = os.open(
+            self._private / "said", os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600
+        )
+        words = self._main(command(entry.directory))
+        try:
+            self._pid, self._requests, self._answers = start(tool_words(words), self._errors)
+        except OSError as error:
+            self._tidy()
+            raise MachineRefuses(
+                f"{words[0]}: cannot be run: {error.strerror}; install {self.package}"
+            ) from None
+        try:
+            self.facts: Facts = understood(self._greeting())
+        except ValueError as error:
+            self.close()
+            raise Unreached(entry, str(error), "program") from None
+        except BaseException:
+            self.close()
+            raise
+
+    # --- what is done there --------------------------------------------------------------------------
+
+    def serve(self, program: str) -> Transport:
+        """Start an engine there, in our directory."""
+        there = shlex.quote(self.facts.directory)
+        words = self._session(f"cd {there} && exec {shlex.quote(program)} serve")
+        pid, requests, answers = start(tool_words(words), self._errors)
+        self._sessions.append(pid)
+        return Transport(pid, requests, answers, self.entry.shown, self.why)
+
+    def run(self, line: str, *, data: Path | None = None, within_s: float | None = None) -> bytes:
+        """What a line for the shell there prints; `data` is its standard input.
+
+        Raises:
+            MachineRefuses: it fails, or takes longer than `within_s`, s (default: as a connection).
+        """
+        within_s = within_s or self.entry.connect_timeout_s + SLACK_S
+        with open(data or os.devnull, "rb") as file:
+            return self._done(self._session(line), file, within_s)
+
+    def follow(self, pipe: str) -> subprocess.Popen[bytes]:
+        """Make a named pipe in our directory there; the process prints an empty line once it is there, then what is
+        written into it. The end of its input ends it, and removes the pipe.
+
+        Raises:
+            MachineRefuses: the program of the connection cannot be run.
+        """
+        words = ["/bin/sh", "-c", _FOLLOW, "follow", self.facts.directory, pipe]
+        session = self._session(f"exec {shlex.join(words)}")
+        try:
+            return subprocess.Popen(
+                tool_words(session),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                process_group=0,
+            )
+        except OSError as error:
+            raise MachineRefuses(
+                f"{session[0]}: cannot be run: {error.strerror}; install {self.package}"
+            ) from None
+
+    def copy(self, sources: Sequence[str], target: str, *, within_s: float) -> None:
+        """Copy by scp: of both sides, one has paths of the host, as `there` gives them.
+
+        Raises:
+            MachineRefuses: it fails, or takes longer than `within_s`, s.
+        """
+        words = ["scp", "-r", "-p", "-q", *self._options("ControlMaster=no", "ProxyCommand=false")]
+        port = ["-P", str(self.entry.port)] if self.entry.port else []
+        with open(os.devnull, "rb") as nothing:
+            self._done([*words, *port, "--", *sources, target], nothing, within_s)
+
+    def there(self, path: str) -> str:
+        """A path of the host, as scp takes it; a relative one is in our directory there."""
+        user = f"{self.entry.user}@" if self.entry.user else ""
+        address = f"[{self.entry.address}]" if ":" in self.entry.address else self.entry.address
+        return f"{user}{address}:{os.path.join(self.facts.directory, path)}"
+
+    # --- the connection ------------------------------------------------------------------------------
+
+    def why(self) -> str:
+        """What ssh has said last, if it has said anything."""
+        if self._errors < 0:
+            return self._said
+        size = os.fstat(self._errors).st_size
+        said = os.pread(self._errors, _LAST_LINES, max(0, size - _LAST_LINES)) if size else b""
+        lines = [line.strip() for line in said.decode("utf-8", "replace").splitlines() if line.strip()]
+        telling = [line for line in lines if not line.startswith(("mux_", "Shared connection", "Warning:"))]
+        return (telling or lines or ["the connection ended"])[-1]
+
+    def is_up(self) -> bool:
+        """Whether the connection stands, as far as ssh knows."""
+        return self._requests >= 0 and not _readable(self._answers, 0.0)
+
+    def close(self) -> None:
+        """End the connection. The keeper removes what is there; it is waited for a while."""
+        if self._requests >= 0:
+            os.close(self._requests)
+            self._requests = -1
+        until = time.monotonic() + END_S
+        for pid in [self._pid, *self._sessions]:
+            _wait(pid, until)
+        self._sessions.clear()
+        with suppress(OSError):
+            os.close(self._answers)
+        self._tidy()
+
+    def _tidy(self) -> None:
+        if self._errors >= 0:
+            self._said = self.why()
+            os.close(self._errors)
+            self._errors = -1
+        self._stack.close()
+
+    def _greeting(self) -> list[str]:
+        """What the keeper says until it is ready.
+
+        Raises:
+            MachineRefuses: nobody there, refused, or silent for too long.
+        """
+        within_s = self.entry.connect_timeout_s + SLACK_S
+        until, said = time.monotonic() + within_s, b""
+        while not said.endswith(b"ready\n"):
+            if not _readable(self._answers, until - time.monotonic()):
+                raise Unreached(self.entry, f"no answer within {within_s:g} s; does it hang?", "program")
+            more = os.read(self._answers, 1 << 16)
+            said += more
+            if not more:
+                if said:
+                    return said.decode("utf-8", "replace").splitlines()
+                _wait(self._pid, time.monotonic() + END_S)
+                raise Unreached(self.entry, self.why())
+        return said.decode("utf-8", "replace").splitlines()
+
+    def _done(self, words: Sequence[str], data: object, within_s: float) -> bytes:
+        try:
+            done = subprocess.run(
+                tool_words(words),
+                stdin=data,  # type: ignore[call-overload]
+                capture_output=True,
+                timeout=within_s,
+                check=False,
+                process_group=0,
+            )
+        except subprocess.TimeoutExpired:
+            raise MachineRefuses(f"{self.entry.shown}: {words[0]} took longer than {within_s:g} s") from None
+        except OSError as error:
+            raise MachineRefuses(
+                f"{words[0]}: cannot be run: {error.strerror}; install {self.package}"
+            ) from None
+        if done.returncode:
+            said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+            raise MachineRefuses(
+                f"{self.entry.shown}: {said[-1] if said else f'{words[0]} returned {done.returncode}'}"
+            )
+        output: bytes = done.stdout
+        return output
+
+    def _main(self, line: str) -> list[str]:
+        """The connection itself: a command line whose standard input and output are those of a line there."""
+        return self._ssh("ControlMaster=yes", "ControlPersist=no", command=line)
+
+    def _session(self, line: str) -> list[str]:
+        """ssh over the connection that stands; without one it fails, instead of making another."""
+        return self._ssh("ControlMaster=no", "ProxyCommand=false", command=line)
+
+    def _ssh(self, *options: str, command: str) -> list[str]:
+        port = ["-p", str(self.entry.port)] if self.entry.port else []
+        user = ["-l", self.entry.user] if self.entry.user else []
+        return [
+            "ssh",
+            "-T",
+            "-e",
+            "none",
+            *self._options(*options),
+            *port,
+            *user,
+            "--",
+            self.entry.address,
+            command,
+        ]
+
+    def _options(self, *more: str) -> list[str]:
+        entry = self.entry
+        options = [
+            "BatchMode=yes",
+            f"ControlPath={self._private}/c",
+            f"ConnectTimeout={max(1, round(entry.connect_timeout_s))}",
+            f"ServerAliveInterval={max(1, round(entry.silence_s / 3))}",
+            "ServerAliveCountMax=3",
+            "ForwardX11=no",
+            "ForwardAgent=no",
+            "LogLevel=ERROR",
+            *([f'IdentityFile="{entry.identity}"', "IdentitiesOnly=yes"] if entry.identity else []),
+            *([f'UserKnownHostsFile="{entry.known_hosts}"'] if entry.known_hosts else []),
+            *entry.options,
+        ]
+        return [word for option in (*more, *options) for word in ("-o", option)]
+
+
+def _readable(descriptor: int, within_s: float) -> bool:
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(max(0.0, within_s) * 1000))
+
+
+def _wait(pid: int, until: float) -> None:
+    """Wait for a process of ours; one that has not ended then is killed."""
+    with suppress(ChildProcessError):
+        while os.waitpid(pid, os.WNOHANG)[0] == 0:
+            if time.monotonic() > until:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+                return
+            time.sleep(0.005)

@@ -1,0 +1,76 @@
+"""Nodes of Slurm's jobs: its commands as far as they lead to a node, and steps of a job by srun."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from collections.abc import Sequence
+from functools import partial
+
+from etude.engine import Interrupts
+from etude.errors import MachineRefuses
+from etude.machine.remote.host import Host
+from etude.machine.remote.hosts import Entry
+from etude.machine.remote.link import Link
+from etude.osutil.trust import tool_words
+
+WITHIN_S = 30.0
+"""Longest time that Slurm may take to answer what it knows."""
+
+
+def srun(job: str, node: str) -> list[str]:
+    """Words before a command that run it once on one node of a running job, beside whatever runs there, unconfined."""
+    return [
+        "srun",
+        "--quiet",
+        f"--jobid={job}",
+        f"--nodelist={node}",
+        *("--nodes=1", "--ntasks=1", "--overlap", "--cpu-bind=none", "--mem=0", "--export=ALL"),
+    ]
+
+
+def slurm(words: Sequence[str]) -> str:
+    """What a command of Slurm prints.
+
+    Raises:
+        MachineRefuses: it fails, or does not answer in time.
+    """
+    try:
+        done = subprocess.run(
+            tool_words(words), capture_output=True, text=True, timeout=WITHIN_S, check=False
+        )
+    except OSError as error:
+        raise MachineRefuses(f"{words[0]}: cannot be run: {error.strerror}; install slurm-client") from None
+    except subprocess.TimeoutExpired:
+        raise MachineRefuses(f"{words[0]}: no answer within {WITHIN_S:g} s; does slurmctld run?") from None
+    if done.returncode:
+        said = done.stderr.strip().splitlines() or [f"returned {done.returncode}"]
+        raise MachineRefuses(f"{shlex.join(words)}: {said[-1]}")
+    return done.stdout
+
+
+class StepLink(Link):
+    """An open way to a node: the keeper is a step, and so is all else. The job's end is the end of all of it."""
+
+    package = "slurm-client"
+
+    def __init__(self, entry: Entry, job: str) -> None:
+        """Raises MachineRefuses: why that cannot be, in one line, in bounded time."""
+        self._job = job
+        super().__init__(entry)
+
+    def copy(self, sources: Sequence[str], target: str, *, within_s: float) -> None:
+        """Refused: scp does not go this way."""
+        raise MachineRefuses(f"{self.entry.shown}: files are not copied to a node of a job")
+
+    def _main(self, line: str) -> list[str]:
+        return self._session(line)
+
+    def _session(self, line: str) -> list[str]:
+        return [*srun(self._job, self.entry.address), "/bin/sh", "-c", line]
+
+
+def node_of(job: str, name: str, interrupts: Interrupts | None = None, directory: str = "/tmp") -> Host:
+    """A node of a running job as a host, on which the engine is put into `directory`."""
+    entry = Entry(name, name, directory=directory)
+    return Host(entry, interrupts, partial(StepLink, job=job))

@@ -1,0 +1,193 @@
+"""One trial on several hosts: all their workers stand ready, then all start at one instant.
+
+Each host's engine says when its workers stand at its barrier. Once all have said so, each is told one instant, on its
+own clock. The same happens again each time that all meet at a barrier inside the workers (docs/formats.md).
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from etude.engine import Engine, EngineLost, Interrupts, Launch, within_limit
+from etude.machine.remote.clock import Offset
+
+READY_S = 60.0
+"""Longest time until all workers stand ready for their first start."""
+MARGIN_S = 10.0
+"""What an engine may take beyond the time-out and the grace of a launch."""
+LEAST_LEAD_NS = 50_000_000
+ROUND_TRIPS = 4
+"""How far ahead the instant lies at least: so many of the slowest host's round trips."""
+
+
+@dataclass
+class Part:
+    """What one host does in a trial. `rows` come in the end; None: they never came."""
+
+    name: str
+    engine: Engine
+    launch: Launch
+    offset: Offset = field(default_factory=Offset)
+    rows: list[dict[str, Any]] | None = None
+    number: int = 0
+    ready: bool = False
+
+
+@dataclass(frozen=True)
+class IdleHost:
+    """A host that has no workers in a trial, and still must not go away meanwhile."""
+
+    name: str
+    engine: Engine
+
+
+@dataclass
+class TrialEnd:
+    """How a trial ended: why it failed as a whole, if it did, and which hosts were lost."""
+
+    why: str | None = None
+    lost: list[str] = field(default_factory=list)
+
+
+class _Trial:
+    def __init__(
+        self,
+        parts: Sequence[Part],
+        beside: Sequence[IdleHost],
+        interrupts: Interrupts | None,
+        clock: Callable[[], float],
+    ) -> None:
+        self.parts = parts
+        self.beside = list(beside)
+        self.interrupts = interrupts
+        self.clock = clock
+        self.ended = TrialEnd()
+        self.cancelled = False
+        self.deadline = clock() + READY_S
+        self.late = f"not all workers stood ready within {READY_S:g} s"
+
+    def run(self) -> TrialEnd:
+        for part in self.parts:
+            try:
+                part.number = part.engine.begin(part.launch)
+            except EngineLost as error:
+                self._lose(part, str(error))
+        while self._waiting():
+            self._hear()
+            if self.interrupts is not None and self.interrupts.count > 0:
+                self._cancel(None)
+            if self.clock() > self.deadline:
+                self._overdue()
+            self._meet()
+        return self.ended
+
+    def _waiting(self) -> list[Part]:
+        return [p for p in self.parts if p.rows is None and p.name not in self.ended.lost]
+
+    def _hear(self) -> None:
+        """Sleep until somebody has said something, and take it."""
+        poll = select.poll()
+        everybody: list[Part | IdleHost] = [*self._waiting(), *self.beside]
+        speakers = {one.engine.fileno(): one for one in everybody}
+        signals = self.interrupts.fd if self.interrupts is not None else None
+        for descriptor in (*speakers, *([signals] if signals is not None else [])):
+            poll.register(descriptor, select.POLLIN)
+        for descriptor, _ in poll.poll(max(0.0, min(1.0, self.deadline - self.clock())) * 1000):
+            speaker = speakers.get(descriptor)
+            if speaker is None:  # a signal: its count says so
+                os.read(descriptor, 4096)
+                continue
+            try:
+                answers = speaker.engine.answers()
+            except EngineLost as error:
+                self._lose(speaker, str(error))
+                continue
+            if isinstance(speaker, Part):
+                for answer in answers:
+                    self._take(speaker, answer)
+
+    def _take(self, part: Part, answer: dict[str, Any]) -> None:
+        if answer.get("id") != part.number:
+            return
+        if "ready" in answer:
+            part.ready = True
+        elif "rows" in answer:
+            part.rows = within_limit(answer["rows"], part.launch)
+
+    def _meet(self) -> None:
+        """Once all stand ready, tell all when to start; where some cannot come any more, send the others away."""
+        waiting = self._waiting()
+        standing = [part for part in waiting if part.ready]
+        if not standing or self.cancelled:
+            return
+        over = next((part for part in self.parts if part.rows is not None), None)
+        if over is not None:
+            errors = [row["error"] for row in over.rows or () if row["error"]]
+            how = f"was not started: {errors[0]}" if errors else "ended before all had reached the barrier"
+            self._cancel(f"a worker on {over.name} {how}")
+        elif len(standing) == len(waiting):
+            self._release(standing)
+
+    def _release(self, parts: Sequence[Part]) -> None:
+        error_ns = max(part.offset.error_ns for part in parts)
+        at_ns = time.monotonic_ns() + max(LEAST_LEAD_NS, 2 * ROUND_TRIPS * error_ns)
+        for part in parts:
+            part.ready = False
+            try:
+                part.engine.release(part.number, part.offset.theirs(at_ns))
+            except EngineLost as error:
+                self._lose(part, str(error))
+        limits = [part.launch.timeout_s for part in parts if part.launch.timeout_s is not None]
+        self.deadline = float("inf")
+        if limits:
+            allowed = max(limits) + max(part.launch.grace_s for part in parts) + MARGIN_S
+            self.deadline = self.clock() + allowed
+            self.late = f"no answer {MARGIN_S:g} s after the time-out"
+
+    def _lose(self, who: Part | IdleHost, why: str) -> None:
+        self.ended.lost.append(who.name)
+        if isinstance(who, IdleHost):
+            self.beside.remove(who)
+        self._cancel(f"{why}: it went away during the trial")
+
+    def _overdue(self) -> None:
+        """The time is over: end what is under way; whoever does not even end then is lost."""
+        names = ", ".join(part.name for part in self._waiting())
+        if not self.cancelled:
+            self._cancel(f"{names}: {self.late}")
+            return
+        self.ended.lost += [part.name for part in self._waiting()]
+        self.ended.why = (
+            self.ended.why or f"{names}: no answer {MARGIN_S:g} s after its workers should have ended"
+        )
+
+    def _cancel(self, why: str | None) -> None:
+        """End what is still under way, which is given its grace."""
+        self.ended.why = self.ended.why or why
+        if self.cancelled:
+            return
+        self.cancelled = True
+        self.deadline = self.clock() + max(part.launch.grace_s for part in self.parts) + MARGIN_S
+        for part in self._waiting():
+            try:
+                part.engine.cancel()
+            except EngineLost as error:
+                self._lose(part, str(error))
+
+
+def run_together(
+    parts: Sequence[Part],
+    beside: Sequence[IdleHost] = (),
+    interrupts: Interrupts | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> TrialEnd:
+    """Run one trial; each part then has its rows, unless its host was lost. A signal cancels it.
+
+    A host that goes away, or does not answer in time, ends the trial: the others' workers are ended, too.
+    """
+    return _Trial(parts, beside, interrupts, clock).run()

@@ -1,0 +1,147 @@
+"""Where a cgroup can be made: hierarchies of version 1, the one of version 2, and machines that have both.
+
+A group is made below the one that this process is in, so that limits that it has itself hold on. Version 2 gives
+controllers only to children of groups without processes ("no internal processes", cgroup-v2.rst of the kernel): there
+it is the nearest such group above, on a machine with systemd the user's slice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Literal
+
+from etude.errors import MachineRefuses
+from etude.machine.resources.ledger import Ledger
+from etude.osutil.mounts import Mount, mounts
+
+Controller = Literal["cpuset", "cpu", "memory", "io"]
+
+_OF_V1 = {"io": "blkio"}
+"""Controllers that have another name in version 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a controller's group can be made."""
+
+    version: Literal[1, 2]
+    base: Path
+    """The directory of the group above."""
+    enable: tuple[Path, ...] = ()
+    """Groups whose children have to be given the controller, top down (version 2)."""
+
+
+def placed_in(controller: Controller, root: Path = Path("/")) -> Place | str:
+    """Where a group of this controller can be made, or why nowhere. Version 1 first: a controller that is bound to
+    it is not in version 2."""
+    mounted = mounts(root)
+    own = _own_groups(root)
+    name = _OF_V1.get(controller, controller)
+    for mount in mounted:
+        if mount.kind == "cgroup" and name in mount.options:
+            base = _below(mount, own.get(name, "/"), root)
+            return _read_only(mount) or Place(1, base)
+    for mount in mounted:
+        if mount.kind == "cgroup2":
+            top = root / mount.target.lstrip("/")
+            if controller in _words(top / "cgroup.controllers"):
+                return _read_only(mount) or _in_v2(controller, top, _below(mount, own.get("", "/"), root))
+    return f"the kernel offers no cgroup controller {name} here: no cgroup v1 mount has it, and v2 does not list it"
+
+
+def _read_only(mount: Mount) -> str | None:
+    if "ro" in mount.options:
+        return (
+            f"{mount.target} is mounted read-only, as in a container: run outside of it, or give it cgroups"
+        )
+    return None
+
+
+def _in_v2(controller: str, top: Path, own: Path) -> Place | str:
+    above = [own, *own.parents]
+    chain = above[: above.index(top) + 1]
+    for number, base in enumerate(chain):
+        if _takes_children(base):
+            down = reversed(chain[number:])
+            lacking = [each for each in down if controller not in _words(each / "cgroup.subtree_control")]
+            if all(_takes_children(each) for each in lacking):
+                return Place(2, base, tuple(lacking))
+    return (
+        f"{top}: each cgroup above this process holds processes, and v2 gives their children no controllers: "
+        "start it by systemd-run --scope"
+    )
+
+
+def _takes_children(group: Path) -> bool:
+    """The machine's own root may have processes; it alone has no cgroup.type."""
+    if not (group / "cgroup.type").exists():
+        return True
+    return not _words(group / "cgroup.procs") and "threaded" not in " ".join(_words(group / "cgroup.type"))
+
+
+def _own_groups(root: Path) -> dict[str, str]:
+    """This process's group by controller; by "" that of version 2 (cgroups(7))."""
+    try:
+        lines = (root / "proc/self/cgroup").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return {}
+    parts = [line.split(":", 2) for line in lines if line.count(":") >= 2]
+    return {name: path for _, names, path in parts for name in names.split(",")}
+
+
+def _below(mount: Mount, group: str, root: Path) -> Path:
+    """The directory of a group in a mount, which may show a part of the hierarchy only."""
+    top = root / mount.target.lstrip("/")
+    path = PurePosixPath(group)
+    if ".." in path.parts or not path.is_relative_to(mount.within):
+        return top
+    base = top / path.relative_to(mount.within)
+    return base if base.is_dir() else top
+
+
+def make_group(place: Place, controller: str, ledger: Ledger) -> Path:
+    """The group of this ledger at a place, made if it is not there yet."""
+    for group in place.enable:
+        if controller not in _words(group / "cgroup.subtree_control"):
+            ledger.before("withdraw_controller", group=str(group), controller=controller)
+            write_value(group / "cgroup.subtree_control", f"+{controller}")
+    path = place.base / ledger.name
+    if not path.exists():
+        ledger.before("remove_group", path=str(path))
+        try:
+            path.mkdir()
+        except OSError as error:
+            raise MachineRefuses(f"{path} cannot be made: {error.strerror}") from None
+        if place.version == 1:
+            _inherit(place.base, path)
+    return path
+
+
+def _inherit(above: Path, group: Path) -> None:
+    """A new group of the v1 controller cpuset has no CPUs, and takes no process until it has."""
+    for name in ("cpuset.cpus", "cpuset.mems"):
+        if (above / name).exists() and (words := _words(above / name)):
+            write_value(group / name, words[0])
+
+
+def write_value(file: Path, text: str) -> None:
+    """Into a file of the kernel, in one write."""
+    try:
+        file.write_text(text)
+    except OSError as error:
+        raise MachineRefuses(f"{file} does not take {text!r}: {error.strerror}") from None
+
+
+def put_all(group: Path, writes: Iterable[tuple[str, str]]) -> None:
+    """File names and texts, in this order."""
+    for name, text in writes:
+        write_value(group / name, text)
+
+
+def _words(file: Path) -> list[str]:
+    try:
+        return file.read_text().split()
+    except OSError:
+        return []

@@ -1,0 +1,157 @@
+"""What undoes each change, on disk before the change is made: also what a killed process left can be undone."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from etude.errors import EtudeError, InputError, MachineRefuses
+from etude.machine.resources.tools import tool, wait_until
+from etude.machine.resources.undo_steps import UNDO
+from etude.osutil.files import replace_file, sync_directory, try_lock
+from etude.osutil.trust import check_directory_for_root, open_for_root
+
+NAME = "resources"
+FILE = f"{NAME}.json"
+NEW = f".{FILE}.new"
+LOCK = f"{NAME}.lock"
+LOCKED = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+VERSION = 1
+
+Step = dict[str, Any]
+Undoing = Mapping[str, Callable[..., None]]
+"""What undoes each kind of change, given the step's other members."""
+
+
+@dataclass
+class Ledger:
+    """The undoing steps of one directory, oldest first, while this process holds it."""
+
+    directory: Path
+    steps: list[Step]
+    lock: int
+    """The file whose lock says that this holder is alive."""
+    name: str = field(default_factory=lambda: f"etude-held-{secrets.token_hex(4)}")
+    """Of what is made for this holder alone, such as its cgroups: nobody else has it."""
+    undoing: Undoing = field(default_factory=lambda: UNDO)
+    file: str = FILE
+
+    def before(self, undo: str, **members: Any) -> Step:
+        """Call before a change, with the step that undoes it; returns it. Steps are harmless where the change was not
+        made."""
+        assert undo in self.undoing
+        step = {"undo": undo, **members}
+        self._keep([*self.steps, step])
+        return step
+
+    def tool(self, *words: str) -> str:
+        """Run a tool that makes a change. It has the lock as well: should this process be killed meanwhile, nobody
+        undoes before the tool is done."""
+        return tool(*words, holding=(self.lock,))
+
+    def undo(self, only: Sequence[Step] | None = None) -> None:
+        """Undo all, or only these, newest first. A step that fails is kept, and those before it are tried all the same.
+
+        Raises:
+            MachineRefuses: with the first that failed.
+        """
+        failed: list[tuple[Step, str]] = []
+        for step in reversed(self.steps):
+            if only is not None and not any(step is one for one in only):
+                continue
+            members: Step = {key: value for key, value in step.items() if key != "undo"}
+            try:
+                self.undoing[str(step["undo"])](**members)
+            except (OSError, EtudeError, TypeError) as error:  # TypeError: not the members of such a step
+                failed.append((step, str(error)))
+                continue
+            with suppress(MachineRefuses):  # no space: done twice is no harm
+                self._keep([other for other in self.steps if other is not step])
+        if failed:
+            step, why = failed[0]
+            raise MachineRefuses(
+                f"{step['undo']} could not be done: {why}; {len(failed)} steps are left in {self.directory / self.file}"
+            )
+
+    def forget(self, step: Step) -> None:
+        """There is nothing left of it to undo.
+
+        Raises:
+            MachineRefuses: that cannot be written.
+        """
+        self._keep([other for other in self.steps if other is not step])
+
+    def _keep(self, steps: list[Step]) -> None:
+        path = self.directory / self.file
+        try:
+            if steps:
+                _write(path, json.dumps({"version": VERSION, "steps": steps}, indent=1) + "\n")
+            else:
+                path.unlink(missing_ok=True)
+        except OSError as error:
+            raise MachineRefuses(f"{path} cannot be written: {error.strerror}") from None
+        self.steps = steps
+
+
+@contextmanager
+def held_entries(
+    directory: Path, patience_s: float = 5.0, *, name: str = NAME, undoing: Undoing = UNDO
+) -> Iterator[Ledger]:
+    """The ledger of a directory, with what others left in it; one process at a time has it.
+
+    The lock is the kernel's, which lets it go when the process ends, however that ends. The patience is for tools
+    that a killed process has left. `name`: of its files.
+
+    Raises:
+        MachineRefuses: while another process has it.
+        InputError: where the file is not one of these.
+    """
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        check_directory_for_root(directory)
+        opened = open(os.open(directory / f"{name}.lock", LOCKED, 0o600), "wb")  # noqa: SIM115
+    except OSError as error:
+        raise MachineRefuses(f"{directory}: nothing can be kept there: {error.strerror}") from None
+    with opened as lock:
+        if not wait_until(patience_s, lambda: try_lock(lock.fileno())):
+            raise MachineRefuses(f"{directory}: another process holds resources by it; wait for its end")
+        (directory / f".{name}.json.new").unlink(missing_ok=True)  # half written when its process was killed
+        steps = read(directory / f"{name}.json", undoing)
+        yield Ledger(directory.absolute(), steps, lock.fileno(), undoing=undoing, file=f"{name}.json")
+
+
+def read(path: Path, undoing: Undoing = UNDO) -> list[Step]:
+    """The steps in a ledger's file, oldest first; none where there is no file.
+
+    Raises:
+        InputError: where it is not one of these, or others could have written what root is to undo.
+    """
+    try:
+        with open(open_for_root(path), encoding="utf-8") as file:
+            found = json.load(file)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError):
+        raise InputError(f"{path}: expected JSON written by Étude") from None
+    steps = found.get("steps") if isinstance(found, dict) and found.get("version") == VERSION else None
+    if not isinstance(steps, list) or not all(_is_step(step, undoing) for step in steps):
+        raise InputError(f"{path}: expected steps of version {VERSION}, as Étude writes them")
+    return steps
+
+
+def _is_step(step: object, undoing: Undoing) -> bool:
+    return isinstance(step, dict) and isinstance(step.get("undo"), str) and step["undo"] in undoing
+
+
+def _write(path: Path, text: str) -> None:
+    """All of it or nothing, and on the disk."""
+    replace_file(path, text.encode(), mode=0o644)  # whatever the umask: nobody else may say what is undone
+    sync_directory(path.parent)

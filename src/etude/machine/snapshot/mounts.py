@@ -1,0 +1,146 @@
+"""Mounted file systems: their options, their room, and how their free space is broken up."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from etude.machine import tree
+from etude.osutil.mounts import Mount, mounts
+
+Part = dict[str, Any]
+
+NO_STORE = frozenset(
+    [
+        "autofs",
+        "binfmt_misc",
+        "bpf",
+        "cgroup",
+        "cgroup2",
+        "configfs",
+        "debugfs",
+        "devpts",
+        "devtmpfs",
+        "efivarfs",
+        "fusectl",
+        "fuse.gvfsd-fuse",
+        "fuse.portal",
+        "hugetlbfs",
+        "mqueue",
+        "nsfs",
+        "proc",
+        "pstore",
+        "rpc_pipefs",
+        "securityfs",
+        "selinuxfs",
+        "sysfs",
+        "tracefs",
+    ]
+)
+"""Kinds that hold no files of anybody's."""
+PASSING = re.compile(
+    r"/run/(?:user|credentials|netns|docker)/|/snap/|/var/lib/(?:docker|containers|kubelet)/"
+)
+"""Mount points that come and go with logins, services and containers."""
+MOST = 100
+LONGEST = 400
+SECRET_OPTION = re.compile(r"^((?:user(?:name)?|pass(?:word)?|cred(?:entials)?|domain|secret|key)=).*", re.I)
+
+
+def shown_options(mount: Mount) -> str:
+    """Without what logs in."""
+    return ",".join(SECRET_OPTION.sub(r"\1(masked)", option) for option in mount.options)[:LONGEST]
+
+
+def file_system(root: Path, directory: str) -> Part:
+    """The file system of a directory: the deepest mount above it; of several on one place, the last."""
+    best: Mount | None = None
+    for mount in mounts(root):
+        point = mount.target
+        inside = point == "/" or directory == point or directory.startswith(point + "/")
+        if inside and (best is None or len(point) >= len(best.target)):
+            best = mount
+    return {
+        "path": directory,
+        "mount_point": best and best.target,
+        "type": best and best.kind,
+        "device": best and best.source,
+        "options": best and shown_options(best),
+        "scheduler": scheduler(root, best.number) if best else None,
+        **room(root, directory),
+    }
+
+
+def mounted(root: Path) -> Part:
+    """By mount point: the file systems that hold files; of several on one place, the last."""
+    found = {}
+    for mount in mounts(root):
+        if mount.kind in NO_STORE or PASSING.search(mount.target + "/"):
+            continue
+        found[mount.target] = mount
+    return {
+        point: {
+            "type": mount.kind,
+            "device": mount.source,
+            "options": shown_options(mount),
+            **_local_room(root, mount),
+        }
+        for point, mount in list(found.items())[:MOST]
+    }
+
+
+def _local_room(root: Path, mount: Mount) -> Part:
+    """Of a disk's file system; others, a network's above all, may not answer for minutes."""
+    if not mount.source.startswith("/dev/"):
+        return {}
+    return room(root, mount.target) | {"free_fragment_bytes": free_fragment(root, mount)}
+
+
+def room(root: Path, path: str) -> Part:
+    """Bytes and inodes of a file system, and how many are free for everybody."""
+    try:
+        found = os.statvfs(path) if root == Path("/") else None
+    except OSError:
+        found = None
+    return {
+        "size_bytes": found and found.f_blocks * found.f_frsize,
+        "free_bytes": found and found.f_bavail * found.f_frsize,
+        "free_inodes": found and found.f_favail,
+    }
+
+
+def free_fragment(root: Path, mount: Mount) -> int | None:
+    """The median over the groups of an ext4 file system of how long a stretch of free blocks is on average, bytes.
+
+    The kernel keeps groups in lists by powers of two (Linux 5.14 and later, `mb_optimize_scan`), so it is known within
+    a factor of two. `mb_groups` says more, but reads all bitmaps from the disk first.
+    """
+    if mount.kind != "ext4":
+        return None
+    name = os.path.basename(os.path.realpath(mount.source))
+    summary = tree.read_text(root, f"proc/fs/ext4/{name}/mb_structs_summary", 1 << 14) or ""
+    counts = re.findall(r"list_order_(\d+)_groups: (\d+)", summary.partition("avg_fragment_size_lists:")[2])
+    groups = sum(int(count) for _, count in counts)
+    below = 0
+    for order, count in counts:
+        below += int(count)
+        if 2 * below >= groups > 0:
+            return _block_bytes(root, mount) << int(order)
+    return None
+
+
+def _block_bytes(root: Path, mount: Mount) -> int:
+    try:
+        return os.statvfs(mount.target).f_bsize if root == Path("/") else 4096
+    except OSError:
+        return 4096
+
+
+def scheduler(root: Path, number: str) -> str | None:
+    """The I/O scheduler of a block device; that of a partition belongs to the disk above it."""
+    base = f"sys/dev/block/{number}"
+    return tree.read_chosen(root, f"{base}/queue/scheduler") or tree.read_chosen(
+        root, f"{base}/../queue/scheduler"
+    )

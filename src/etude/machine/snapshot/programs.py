@@ -1,0 +1,350 @@
+"""The programs that an experiment runs, and the tools that build programs: which files they are, of which version."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+import stat
+import struct
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from etude.machine.snapshot.packages import Packages
+
+NOTE, INTERPRETER = 4, 3
+MOST_HEADERS = 128
+LONGEST_NOTE = 4096
+GNU_BUILD_ID = 3
+
+
+class Elf(NamedTuple):
+    """Of a file that is one."""
+
+    build_id: str | None
+    """The linker's digest of the content, hexadecimal."""
+    loader: str | None
+    """The program that maps it and its libraries; None where it is static."""
+
+
+def read_elf(file: int) -> Elf | None:
+    """What the open file says; None where it is no ELF file, or a damaged one.
+
+    Source: System V ABI, chapters 4 and 5; elf(5).
+    """
+    try:
+        return _read(file)
+    except (OSError, struct.error, OverflowError, ValueError):
+        return None
+
+
+def _read(file: int) -> Elf | None:
+    head = os.pread(file, 64, 0)
+    if head[:4] != b"\x7fELF" or head[4:5] not in (b"\x01", b"\x02") or head[5:6] not in (b"\x01", b"\x02"):
+        return None
+    order = "<" if head[5] == 1 else ">"
+    wide = head[4] == 2
+    (start,) = struct.unpack_from(order + ("Q" if wide else "I"), head, 32 if wide else 28)
+    size, count = struct.unpack_from(order + "HH", head, 54 if wide else 42)
+    table = os.pread(file, size * min(count, MOST_HEADERS), start)
+    build_id = loader = None
+    for place in range(0, len(table) - (55 if wide else 31), size or len(table) + 1):
+        (kind,) = struct.unpack_from(order + "I", table, place)
+        offset, length = (
+            (
+                struct.unpack_from(order + "Q", table, place + 8)[0],
+                struct.unpack_from(order + "Q", table, place + 32)[0],
+            )
+            if wide
+            else (
+                struct.unpack_from(order + "I", table, place + 4)[0],
+                struct.unpack_from(order + "I", table, place + 16)[0],
+            )
+        )
+        if kind == NOTE and build_id is None:
+            build_id = _build_id(os.pread(file, min(length, LONGEST_NOTE), offset), order)
+        elif kind == INTERPRETER:
+            found = os.pread(file, min(length, LONGEST_NOTE), offset)
+            loader = found.partition(b"\0")[0].decode("utf-8", "replace") or None
+    return Elf(build_id, loader)
+
+
+def _build_id(notes: bytes, order: str) -> str | None:
+    place = 0
+    while place + 12 <= len(notes):
+        name_length, length, kind = struct.unpack_from(order + "III", notes, place)
+        name_end = place + 12 + (name_length + 3) // 4 * 4
+        if kind == GNU_BUILD_ID and notes[place + 12 : place + 16] == b"GNU\0":
+            return notes[name_end : name_end + min(length, 64)].hex() or None
+        place = name_end + (length + 3) // 4 * 4
+    return None
+
+
+Part = dict[str, Any]
+
+HERE = Path("/")
+
+VARIABLE = "APPROGRAMS"
+"""Names further programs, divided by blanks or commas."""
+TOOLS = (
+    *("cc", "c++", "gcc", "g++", "clang", "clang++", "gfortran", "ld", "as", "ar", "make", "cmake", "ninja"),
+    *("rustc", "cargo", "go", "java", "javac", "node", "python3", "perl", "ruby", "bash", "sh", "fio"),
+)
+INTERPRETERS = (
+    "python",
+    "perl",
+    "ruby",
+    "node",
+    "bash",
+    "dash",
+    "sh",
+    "lua",
+    "Rscript",
+    "tclsh",
+    "awk",
+    "pypy",
+)
+MOST_PROGRAMS = 50
+LARGEST_BYTES = 64 << 20
+"""A larger program is told by its build id and size only: to digest it would take as long as many trials."""
+LARGEST_TOOL_BYTES = 2 << 20
+"""Of tools only those without a build id are digested, and no larger ones."""
+MOST_LINKS = 4
+"""Interpreters of interpreters."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """Words that are run; search: the PATH they are looked for in, directory: from where, unless it is our own."""
+
+    words: tuple[str, ...]
+    search: str | None = None
+    directory: str | None = None
+
+
+def programs(root: Path, commands: Iterable[Command], environment: Mapping[str, str]) -> Part:
+    """By the name by which it was called: the programs of the commands, their scripts, and those the user names.
+
+    None for a program that is not there.
+    """
+    found: Part = {}
+    further = environment.get(VARIABLE, "").replace(",", " ").split()
+    for command in (*commands, *(Command((name,)) for name in further)):
+        search = command.search or environment.get("PATH") or os.defpath
+        for name in _names(command.words):
+            if name not in found and len(found) < MOST_PROGRAMS:
+                _add(root, found, name, search, command.directory)
+    return found
+
+
+def toolchain(root: Path, environment: Mapping[str, str]) -> Part:
+    """By name: the tools of PATH with which programs are made and run, and the C library; None for one not there."""
+    search = environment.get("PATH") or os.defpath
+    found: Part = {}
+    for name in TOOLS:
+        path = resolve(root, name, search, None)
+        found[name] = path and describe(root, path, LARGEST_TOOL_BYTES)
+    shell = resolve(root, "sh", search, None)
+    loader = _elf_of(root, shell) if shell else None
+    found["libc"] = describe(root, loader.loader, LARGEST_TOOL_BYTES) if loader and loader.loader else None
+    return found
+
+
+def _names(words: Sequence[str]) -> Iterator[str]:
+    """Program names in a command: the first word; of a shell line its first word, of an interpreter its script."""
+    if not words:
+        return
+    first, *rest = words
+    yield first
+    base = os.path.basename(first)
+    if not base.startswith(INTERPRETERS):
+        return
+    if base.endswith("sh") and rest[:1] == ["-c"] and len(rest) > 1:
+        yield from _first_of_line(rest[1])
+    else:
+        script = next((word for word in rest if not word.startswith("-")), None)
+        if (script is not None and "/" in script) or (script and "." in script):
+            yield script
+
+
+def _first_of_line(line: str) -> Iterator[str]:
+    """The first word of a shell line that is neither an assignment nor the shell's own."""
+    try:
+        words = shlex.split(line, comments=True)
+    except ValueError:
+        return
+    for word in words:
+        name, is_assignment, _ = word.partition("=")
+        if is_assignment and name.isidentifier():
+            continue
+        if all(c not in word for c in "$`|&;<>(){}*?!") and word not in _SHELLS_OWN:
+            yield word
+        return
+
+
+_SHELLS_OWN = frozenset(
+    [
+        ".",
+        ":",
+        "[",
+        "alias",
+        "bg",
+        "cd",
+        "command",
+        "do",
+        "echo",
+        "eval",
+        "exec",
+        "exit",
+        "export",
+        "false",
+        "for",
+        "if",
+        "printf",
+        "read",
+        "set",
+        "shift",
+        "test",
+        "then",
+        "time",
+        "trap",
+        "true",
+        "ulimit",
+        "umask",
+        "unset",
+        "until",
+        "wait",
+        "while",
+    ]
+)
+
+
+def _add(root: Path, found: Part, name: str, search: str, directory: str | None) -> None:
+    """The program, and the interpreters that it names in its first line."""
+    path = resolve(root, name, search, directory)
+    found[name] = path and describe(root, path, LARGEST_BYTES)
+    for _ in range(MOST_LINKS):
+        interpreter = (found[name] or {}).get("interpreter")
+        if interpreter is None or interpreter in found:
+            return
+        name, path = interpreter, resolve(root, interpreter, search, None)
+        found[name] = path and describe(root, path, LARGEST_BYTES)
+
+
+def resolve(root: Path, name: str, search: str, directory: str | None) -> str | None:
+    """The path that a name stands for, as execvp(3) looks for it; files that cannot be executed only with a `/`."""
+    if "/" in name or (directory is None and "." in name and _is_file(root, os.path.abspath(name))):
+        return path if _is_file(root, path := os.path.abspath(os.path.join(directory or "", name))) else None
+    for place in search.split(":"):
+        path = os.path.join(place, name)
+        if os.path.isabs(path) and _is_file(root, path) and os.access(_below(root, path), os.X_OK):
+            return path
+    return None
+
+
+def _below(root: Path, path: str) -> str:
+    return path if root == HERE else os.path.join(root, path.lstrip("/"))
+
+
+def _is_file(root: Path, path: str) -> bool:
+    try:
+        return stat.S_ISREG(os.stat(_below(root, path)).st_mode)
+    except (OSError, ValueError):
+        return False
+
+
+def describe(root: Path, path: str, largest: int) -> Part | None:
+    """Which file a path leads to: its size, digest, build id, package and version; None if it cannot be opened.
+
+    largest: bytes of a file that is digested; of tools a build id stands for the digest.
+    """
+    real = _real(root, path)
+    try:
+        file = os.open(_below(root, real), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except (OSError, ValueError):
+        return None
+    try:
+        status = os.fstat(file)
+        key = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, largest)
+        known = _KNOWN.get(key)
+        if known is None:
+            known = _KNOWN[key] = _content(file, status.st_size, largest)
+    except OSError:
+        return None
+    finally:
+        os.close(file)
+    package = _packages(root).of(real, everywhere=largest > LARGEST_TOOL_BYTES)
+    return {
+        "path": path,
+        "file": real,
+        "bytes": status.st_size,
+        **known,
+        "package": package and package.name,
+        "version": package and package.version,
+    }
+
+
+def describe_again(program: Part) -> Part | None:
+    """The program to which the path of an earlier description leads now; None if it cannot be opened."""
+    path = program.get("path")
+    return describe(HERE, path, LARGEST_BYTES) if isinstance(path, str) else None
+
+
+_KNOWN: dict[tuple[int, ...], Part] = {}
+"""What was read of a file, by device, inode, size, time of change and how much may be read."""
+_OF_ROOTS: dict[Path, Packages] = {}
+
+
+def _packages(root: Path) -> Packages:
+    return _OF_ROOTS.setdefault(root, Packages(root))
+
+
+def _content(file: int, size: int, largest: int) -> Part:
+    head = os.pread(file, 256, 0)
+    elf = read_elf(file)
+    spared = largest == LARGEST_TOOL_BYTES and elf is not None and elf.build_id is not None
+    return {
+        "sha256": None if size > largest or spared else _digest(file),
+        "build_id": elf and elf.build_id,
+        "interpreter": _interpreter(head),
+    }
+
+
+def _digest(file: int) -> str:
+    digest = hashlib.sha256()
+    place = 0
+    while part := os.pread(file, 1 << 20, place):
+        digest.update(part)
+        place += len(part)
+    return digest.hexdigest()
+
+
+def _interpreter(head: bytes) -> str | None:
+    """Of a first line `#!/usr/bin/env python3` python3, which is what differs; else the path behind `#!`."""
+    if not head.startswith(b"#!"):
+        return None
+    words = head[2:].partition(b"\n")[0].decode("utf-8", "replace").split()
+    if words and os.path.basename(words[0]) == "env":
+        words = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
+    return words[0] if words else None
+
+
+def _elf_of(root: Path, path: str) -> Elf | None:
+    try:
+        file = os.open(_below(root, path), os.O_RDONLY | os.O_CLOEXEC)
+    except (OSError, ValueError):
+        return None
+    try:
+        return read_elf(file)
+    finally:
+        os.close(file)
+
+
+def _real(root: Path, path: str) -> str:
+    found = os.path.realpath(_below(root, path))
+    if root == HERE:
+        return found
+    base = os.path.realpath(root)
+    return found.removeprefix(base) if found.startswith(base + "/") else path

@@ -1,0 +1,1 @@
+"""What load a system bears, found at the least benchmarking time."""

@@ -1,0 +1,311 @@
+"""How many trials of what length a server needs: a calibration before the searches ("Cutting Corners", section 3.2).
+
+Trials at several load factors, all of the longest run length; what a shorter one would have said is read from their
+first windows. Harnesses without windows make trials of each length instead.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+from scipy.special import chdtri, stdtrit
+
+from etude.errors import InputError
+from etude.peak.slo_ratio import slo_ratio_of
+from etude.peak.task import Task, Trial, TrialRequest
+from etude.peak.warm_up import warm_up_s
+
+Floats = NDArray[np.float64]
+
+FACTORS = (0.3, 0.5, 0.7, 0.9, 1.0)
+"""Load factors; the paper's Figures 5 and 6 show the first and the fourth."""
+
+ROUNDS = 5
+"""Trials at each, as many as the paper's."""
+
+STRETCH = 5 / 3
+"""The longest trial over the task's run length: 300 s for 180 s, as in the paper."""
+
+LENGTHS = 10
+"""Run lengths that are looked at, at most."""
+
+FADES = (0.0, 1 / 60, 1 / 30, 1 / 15, 1 / 8, 1 / 4)
+"""Over the longest run length: how long the start's transient may take."""
+
+LEAST = 1e-12
+"""No variance is taken for less."""
+
+ITERATIONS = 12
+"""Of the fit of a law; its weights depend on what is fitted."""
+
+MOST_TRIALS = 1000
+"""More would be no measurement any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """What trials of one load and run length read: a column of dots in the paper's Figures 4 and 5."""
+
+    runlength_s: float
+    values: tuple[float, ...]
+    """Each trial's reading: a share of the limit."""
+    mean: float
+    cv: float
+    """Standard deviation over mean."""
+    cv_low: float
+    cv_high: float
+    """95 % interval, by the χ² of normal values: wide for five trials."""
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """How the variance of a trial's mean falls with its length, fitted to the spreads of one load.
+
+    cv² = `trial`² + (B(r)/r)² + `white_s`/r for r seconds, B(r) = `startup_s`·(1 - exp(-r/`fades_s`)).
+    """
+
+    trial: float
+    """What longer trials do not take away."""
+    startup_s: float
+    """A transient of the start, as what it adds to the sum over a trial."""
+    fades_s: float
+    """How long that takes; 0: no time."""
+    white_s: float
+    """What averages out."""
+
+    def cv(self, runlength_s: float) -> float:
+        """Of a trial of `runlength_s`."""
+        parts = np.array([self.trial**2, self.startup_s**2, self.white_s])
+        return math.sqrt(float(_terms(np.array([runlength_s]), self.fades_s)[0] @ parts))
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Trials of one run length that give the task's accuracy at its confidence: a point of the paper's Figure 6."""
+
+    runlength_s: float
+    trials: int | None
+    """None where a thousand are too few."""
+    trials_low: int | None
+    trials_high: int | None
+    """How many it could as well be: at the ends of the 95 % interval of the variance, by χ². Far apart after five
+    trials."""
+    bench_s: float
+    """For all of them, with what each costs besides its run; inf where there are too few."""
+
+
+@dataclass(frozen=True, slots=True)
+class AtLoad:
+    """All about one load, by run length."""
+
+    load: float
+    factor: float
+    """ρ: the load over the peak rate."""
+    spreads: tuple[Spread, ...]
+    law: Law
+    needs: tuple[Need, ...]
+
+    @property
+    def cheapest(self) -> Need:
+        """That of least benchmarking time; where all take too many trials, the longest run."""
+        return min(self.needs, key=lambda need: (need.bench_s, -need.runlength_s))
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What a calibration found."""
+
+    peak: float
+    fixed_cost_s: float
+    """Benchmarking time of a trial besides its run: the median."""
+    accuracy: float
+    confidence: float
+    loads: tuple[AtLoad, ...]
+    """Rising."""
+    warm_up_s: float | None = None
+    """Besides the one that is declared (`warm_up.warm_up_s`); None where trials do not tell."""
+
+    @property
+    def suggested(self) -> Need:
+        """Run length and trials for the load nearest to the peak: there high accuracy is asked for."""
+        return min(self.loads, key=lambda at: abs(at.factor - 1)).cheapest
+
+
+def plan(
+    task: Task,
+    peak: float,
+    *,
+    factors: Sequence[float] = FACTORS,
+    rounds: int = ROUNDS,
+    windows: bool = True,
+) -> list[TrialRequest]:
+    """The trials of a calibration round the peak rate that is believed in.
+
+    Round by round, each with every load once in an order of its own, so that a drift is not taken for an effect of
+    load. `windows`: whether the harness has them; without, each round has trials of a sixth, a third and a half too.
+    Loads are those of the task's range. Raises InputError where none is left.
+    """
+    loads = sorted({load for factor in factors if (load := _allowed(task, factor * peak)) is not None})
+    if not loads or rounds < 2:
+        raise InputError(
+            f"nothing to calibrate: two rounds at least, and a peak rate (not {peak:g}) whose loads lie between "
+            f"{task.lowest:g} and {task.highest:g}"
+        )
+    longest = STRETCH * task.runlength_s
+    lengths = (longest,) if windows else tuple(longest * share for share in (1 / 6, 1 / 3, 1 / 2, 1))
+    offers = [
+        TrialRequest(load, length, f"calibration at {load / peak:.0%} of the peak")
+        for load in loads
+        for length in lengths
+    ]
+    rng = np.random.default_rng(np.random.SeedSequence(task.seed, spawn_key=(len(offers), rounds)))
+    return [offers[place] for _ in range(rounds) for place in rng.permutation(len(offers))]
+
+
+def calibrate(task: Task, peak: float, trials: Sequence[Trial]) -> Calibration:
+    """What the trials of a plan, whole or as far as it came, say of run lengths and trials.
+
+    `peak`: the rate that load factors are relative to. Trials in which the generator fell behind are left out, and
+    loads at which fewer than two trials are left. Raises InputError where no load is left.
+    """
+    usable = [trial for trial in trials if trial.of_server and trial.windows]
+    fixed_cost_s = float(np.median([trial.cost_s - trial.ran_s for trial in usable])) if usable else 0.0
+    by_load: dict[float, list[Trial]] = {}
+    for trial in usable:
+        by_load.setdefault(trial.load, []).append(trial)
+    found = [
+        _at_load(task, load, load / peak, spreads, fixed_cost_s)
+        for load, group in sorted(by_load.items())
+        if (spreads := _spreads(task, group))
+    ]
+    if not found:
+        raise InputError("a calibration needs two trials at one load at least; make all trials of its plan")
+    warm_s = warm_up_s(task, usable)
+    return Calibration(peak, fixed_cost_s, task.accuracy, task.confidence, tuple(found), warm_s)
+
+
+def trials_for(cv: float, accuracy: float, confidence: float) -> int | None:
+    """How many trials, two at least, have an interval of the mean that is accurate enough (the paper's equation 2).
+
+    Accuracy is 1 - (high - low)/(high + low), so that Student's half width over the mean may be 1 - `accuracy`.
+    None where `MOST_TRIALS` are too few.
+    """
+    counts = np.arange(2, MOST_TRIALS + 1)
+    fine = np.flatnonzero(_half_widths(confidence) * cv <= 1 - accuracy + 1e-12)
+    return int(counts[fine[0]]) if fine.size else None
+
+
+@lru_cache(maxsize=16)
+def _half_widths(confidence: float) -> Floats:
+    """Of Student's interval of 2, 3, … values, in standard deviations."""
+    counts = np.arange(2, MOST_TRIALS + 1)
+    widths: Floats = stdtrit(counts - 1, (1 + confidence) / 2) / np.sqrt(counts)
+    return widths
+
+
+def _allowed(task: Task, load: float) -> float | None:
+    load = float(round(load)) if task.whole else load
+    return load if task.lowest <= load <= task.highest else None
+
+
+def _spreads(task: Task, trials: Sequence[Trial]) -> tuple[Spread, ...]:
+    """By run length, of two trials at least each, which can be told from less than all of their windows."""
+    found = []
+    for length in _lengths(trials):
+        begun = [first for trial in trials if (first := _first(trial, length)) is not None]
+        values = np.array(
+            [value for trial in begun if not math.isnan(value := slo_ratio_of(task.goal, trial))]
+        )
+        if values.size >= 2 and values.mean() > 0:
+            found.append(_spread(length, values))
+    return tuple(found)
+
+
+def _lengths(trials: Sequence[Trial]) -> list[float]:
+    """Run lengths that two trials can tell of, thinned evenly in their logarithm."""
+    ends = [set(np.cumsum([w.duration_s for w in trial.windows]).round(6).tolist()) for trial in trials]
+    known = sorted(float(end) for end in set().union(*ends) if sum(end in those for those in ends) >= 2)
+    if len(known) <= LENGTHS:
+        return known
+    wanted = np.geomspace(known[0], known[-1], LENGTHS)
+    return sorted({min(known, key=lambda end: abs(math.log(end / want))) for want in wanted.tolist()})
+
+
+def _first(trial: Trial, length: float) -> Trial | None:
+    """The trial, had it been ended after `length` seconds; None where no window ends there."""
+    ends = np.cumsum([window.duration_s for window in trial.windows])
+    place = int(np.argmin(np.abs(ends - length)))
+    if abs(ends[place] - length) > 1e-5:
+        return None
+    windows = trial.windows[: place + 1]
+    return Trial(trial.load, length, windows, trial.cost_s, trial.ended, trial.limited)
+
+
+def _spread(length: float, values: Floats) -> Spread:
+    mean = float(values.mean())
+    cv = float(values.std(ddof=1)) / mean
+    low, high = _factors(values.size)
+    return Spread(length, tuple(values.tolist()), mean, cv, low * cv, high * cv)
+
+
+def _factors(count: int) -> tuple[float, float]:
+    """95 % interval of a normal standard deviation over that of `count` values."""
+    degrees = count - 1
+    low, high = (math.sqrt(degrees / float(chdtri(degrees, tail))) for tail in (0.025, 0.975))
+    return low, high
+
+
+def _at_load(
+    task: Task, load: float, factor: float, spreads: tuple[Spread, ...], fixed_cost_s: float
+) -> AtLoad:
+    law = _law(spreads)
+    needs = tuple(_need(task, law, spread, fixed_cost_s) for spread in spreads)
+    return AtLoad(load, factor, spreads, law, needs)
+
+
+def _need(task: Task, law: Law, spread: Spread, fixed_cost_s: float) -> Need:
+    cv = law.cv(spread.runlength_s)
+    count, low, high = (
+        trials_for(times * cv, task.accuracy, task.confidence)
+        for times in (1.0, *_factors(len(spread.values)))
+    )
+    cost_s = math.inf if count is None else count * (spread.runlength_s + fixed_cost_s)
+    return Need(spread.runlength_s, count, low, high, cost_s)
+
+
+def _law(spreads: Sequence[Spread]) -> Law:
+    """The likeliest sum without a negative part for variances that are χ²: each counts relative to what is fitted."""
+    lengths = np.array([spread.runlength_s for spread in spreads])
+    squares = np.array([max(spread.cv**2, LEAST) for spread in spreads])
+    degrees = np.array([len(spread.values) - 1.0 for spread in spreads])
+    fits = []
+    for fades_s in (share * float(lengths.max()) for share in FADES):
+        terms = _terms(lengths, fades_s)
+        parts = _parts(terms, squares, np.sqrt(degrees))
+        ratio = squares / np.maximum(terms @ parts, LEAST)
+        law = Law(math.sqrt(parts[0]), math.sqrt(parts[1]), fades_s, float(parts[2]))
+        fits.append((float(degrees @ (ratio - np.log(ratio))), law))
+    return min(fits, key=lambda fit: fit[0])[1]
+
+
+def _parts(terms: Floats, squares: Floats, known: Floats) -> Floats:
+    """Weights of the terms, shape (3,), ≥ 0."""
+    fitted = np.full_like(squares, squares.mean())
+    parts: Floats = np.zeros(3)
+    for _ in range(ITERATIONS):
+        weights = known / fitted
+        parts = nnls(terms * weights[:, None], squares * weights)[0]
+        fitted = np.maximum(terms @ parts, LEAST)
+    return parts
+
+
+def _terms(lengths: Floats, fades_s: float) -> Floats:
+    """What each part of a law is multiplied by, shape (lengths, 3)."""
+    started = -np.expm1(-lengths / fades_s) if fades_s else np.ones_like(lengths)
+    return np.column_stack([np.ones_like(lengths), (started / lengths) ** 2, 1 / lengths])

@@ -1,0 +1,40 @@
+"""A policy that answers in time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from etude.peak.policies.policy import Policy
+from etude.peak.task import Answer, Task, Trial, TrialRequest
+from etude.peak.window import Window
+
+
+class DeadlinePolicy:
+    """Decides as its policy does until a deadline: then a trial under way ends, and the best answer so far is given.
+
+    A trial is not begun for which there is less time than the cheapest so far took besides its load.
+    """
+
+    def __init__(self, policy: Policy, left_s: Callable[[], float]) -> None:
+        """`left_s`: until the deadline, s."""
+        self.name = policy.name
+        self.policy = policy
+        self.left_s = left_s
+
+    def decide(self, task: Task, trials: Sequence[Trial]) -> TrialRequest | Answer:
+        """As the policy, while there is time for a trial."""
+        decision = self.policy.decide(task, trials)
+        besides = min((max(0.0, trial.cost_s - trial.ran_s) for trial in trials), default=0.0)
+        if isinstance(decision, TrialRequest) and self.left_s() <= besides:
+            return self.policy.best(task, trials, "the deadline has come")
+        return decision
+
+    def enough(
+        self, task: Task, trials: Sequence[Trial], offer: TrialRequest, windows: Sequence[Window]
+    ) -> bool:
+        """As the policy, or because time is up."""
+        return self.left_s() <= 0 or self.policy.enough(task, trials, offer, windows)
+
+    def best(self, task: Task, trials: Sequence[Trial], why: str) -> Answer:
+        """As the policy."""
+        return self.policy.best(task, trials, why)

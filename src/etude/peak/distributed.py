@@ -1,0 +1,121 @@
+"""A search for a peak rate over a pool: one job, with a node more where its harness has one for the system.
+
+A search that lost its node begins anew on another: its trials are one machine's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from etude.cluster.distributed.jobs import Jobs, begin_again
+from etude.cluster.distributed.part import TASK, Part
+from etude.cluster.pool.job import JobEnd
+from etude.codec import plain
+from etude.errors import EtudeError, InputError
+from etude.peak.deadline import DeadlinePolicy
+from etude.peak.policies.registry import policy
+from etude.peak.search import search
+from etude.peak.search_store import SearchSpec, SearchStore, open_store, task_of
+from etude.peak.sources import Source, of_harness, of_simulation
+from etude.results.merge import merge_results
+
+KIND = "search"
+
+
+def sought_on(
+    jobs: Jobs,
+    source: Source,
+    words: Mapping[str, str],
+    sought: SearchSpec,
+    document: Mapping[str, Any],
+    deadline: datetime | None = None,
+    nodes: int = 1,
+) -> SearchStore:
+    """The search, once it is over; its directory holds it as if it had been made here.
+
+    `words`: what it is of: `harness` or `simulate`, as on the command line. `document` says of which pool.
+
+    Raises:
+        EtudeError: the job told of it, or the pool cannot do it; no job is left.
+    """
+    found: list[Part] = []
+
+    def begin(attempt: int) -> None:
+        task = {
+            "kind": KIND,
+            **words,
+            **_asked(sought),
+            "text": source.text,
+            "deadline": None if deadline is None else deadline.isoformat(),
+            "attempt": attempt,
+            "command_line": list(document["command_line"]),
+        }
+        jobs.begin(task, source.name, nodes)
+
+    def heed(over: Sequence[tuple[Part, JobEnd]]) -> None:
+        for part, ended in over:
+            if begin_again(part, ended):
+                begin(part.attempt + 1)
+            else:
+                found.append(part)
+
+    try:
+        found += [part for part in jobs.over if _answer_of(part) is not None]
+        _check_same([*jobs.over, *jobs.parts], sought)
+        if not found and not jobs.parts:
+            begin(1)
+        while jobs.parts:
+            heed(jobs.wait())
+    except (EtudeError, KeyboardInterrupt) as error:
+        jobs.give_up(error)
+        raise
+    merge_results({found[-1].name: found[-1].results}, jobs.directory, {"pool": document["pool"]})
+    return SearchStore(jobs.directory)
+
+
+def _answer_of(part: Part) -> object:
+    return SearchStore(part.results).answer if part.measured else None
+
+
+def _asked(sought: SearchSpec) -> dict[str, Any]:
+    """What makes it this search, as JSON has it."""
+    asked = {"task": plain(sought.task), "policy": sought.policy, "factors": dict(sought.factors)}
+    return dict(json.loads(json.dumps(asked)))
+
+
+def _check_same(parts: Sequence[Part], sought: SearchSpec) -> None:
+    """Raises InputError where one was of another search."""
+    for part in parts:
+        for name, now in _asked(sought).items():
+            if part.task.get(name) != now:
+                raise InputError(
+                    f"{part.place.parent.parent}: holds another search (its {name} was another); name another "
+                    "directory with -o"
+                )
+
+
+def measure(part: Part) -> None:
+    """On the node: search.
+
+    Raises:
+        EtudeError: as the harness; InputError: the harness is another than it was.
+    """
+    task = part.task
+    source = of_simulation(task["simulate"]) if "simulate" in task else of_harness(task["harness"])
+    if source.text != task["text"]:
+        raise InputError(f"{task.get('harness')}: has changed since the search was begun; begin it anew")
+    wanted = task_of(task["task"], str(part.place / TASK), "task")
+    sought = SearchSpec(source.name, wanted, task["policy"], source.text, task["factors"])
+    chosen = policy(sought.policy)
+    if task["deadline"] is not None:
+        deadline = datetime.fromisoformat(task["deadline"])
+        chosen = DeadlinePolicy(chosen, lambda: (deadline - datetime.now(UTC)).total_seconds())
+    with open_store(part.results, sought, task["command_line"]) as kept:
+        before = kept.trials()
+        with source.bench(sought.factors, Path(part.results) / "harness", before, sought.task.seed) as bench:
+            answer = search(chosen, sought.task, bench, before, kept.keep)
+        kept.answered(answer)

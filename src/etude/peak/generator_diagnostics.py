@@ -1,0 +1,109 @@
+"""What makes a peak rate doubtful that is the load generator's: load that was not offered, or not as it was to be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+
+from etude.peak.bottleneck import BUSY
+from etude.peak.task import Finding, GeneratorPart, Task, Trial
+from etude.peak.window import joined_windows
+
+ENDED = 1.1
+"""So many times as long as a trial took all told, load cannot have been offered."""
+LATE_S = 0.01
+"""Lateness of a generator that no limit is so small as to need."""
+
+
+def of_generator(task: Task, trials: Sequence[Trial]) -> Finding | None:
+    """The load generator did not offer what was asked of it."""
+    short = [trial for trial in trials if trial.limited == "generator"]
+    if not short:
+        return None
+    lowest = min(trial.load for trial in short)
+    where = _on({part.host for part in _parts(short) if part.limited == "generator"})
+    return Finding(
+        "generator-limited",
+        f"{len(short)} of {len(trials)} trials, from {task.load_text(lowest)} on, tell nothing of the server: "
+        f"it takes a stronger load generator{where}",
+    )
+
+
+def cut_short(trials: Sequence[Trial]) -> Finding | None:
+    """Trials that lasted less long than load was to be offered, all told: the load command ended before."""
+    short = [trial for trial in trials if trial.ran_s > ENDED * trial.cost_s]
+    if not short:
+        return None
+    least = min(short, key=lambda trial: trial.cost_s / trial.ran_s)
+    text = f"in {len(short)} of {len(trials)} trials the load command ended before its time was over"
+    what = f"{text} ({least.cost_s:.2g} s of {least.ran_s:.3g} s): counts are read as those of the whole time"
+    return Finding("cut-short", what)
+
+
+def _parts(trials: Sequence[Trial]) -> Iterator[GeneratorPart]:
+    """The parts of all hosts that offered the load of these trials."""
+    return (part for trial in trials for part in trial.generators)
+
+
+def _on(hosts: Collection[str]) -> str:
+    """Hosts as the end of a clause; empty where one machine offered the load."""
+    return f" on {', '.join(sorted(hosts))}" if hosts else ""
+
+
+def generator_late(task: Task, trials: Sequence[Trial]) -> Finding | None:
+    """At least half of the trials of a load that was too much were so with requests that were sent late."""
+    for load, late, over in _too_much(task, trials, lambda trial: _sent_late(task, trial)):
+        late_s = min(trial.lateness_p99_s or 0.0 for trial in late)
+        text = f"{len(late)} of {over} trials at {task.load_text(load)} that were too much"
+        where = _on({part.host for part in _parts(late) if (part.lateness_p99_s or 0.0) >= late_s})
+        what = f"in {text}, 1 % of the requests{where} were sent {1e3 * late_s:.3g} ms late or later"
+        return Finding("generator-late", f"{what}: response times are partly the generator's")
+    return None
+
+
+def generator_saturated(task: Task, trials: Sequence[Trial]) -> Finding | None:
+    """At least half of the trials of a load that was too much were so with a generator that had no time to spare."""
+    for load, full, over in _too_much(task, trials, _saturated):
+        text = f"{len(full)} of {over} trials at {task.load_text(load)} that were too much"
+        where = _on({part.host for part in _parts(full) if (part.busy or 0.0) >= BUSY})
+        return Finding(
+            "generator-saturated",
+            f"in {text}, the generator{where} had no CPU time to spare: the limit may be its own, not the server's",
+        )
+    return None
+
+
+def _saturated(trial: Trial) -> bool:
+    """Whether a generator that tells how late it was, as ours does, was too busy: other tools wait busily."""
+    return trial.lateness_p99_s is not None and (trial.generator_busy or 0.0) >= BUSY
+
+
+def _too_much(
+    task: Task, trials: Sequence[Trial], holds: Callable[[Trial], bool]
+) -> Iterator[tuple[float, list[Trial], int]]:
+    """Loads that were too much where `holds` is true of at least half of such trials: load, these, of how many."""
+    for load in sorted({trial.load for trial in trials if holds(trial)}):
+        over = [t for t in trials if t.load == load and t.of_server and task.goal.reading(t.windows) > 1]
+        found = [trial for trial in over if holds(trial)]
+        if found and 2 * len(found) >= len(over):
+            yield load, found, len(over)
+
+
+def _sent_late(task: Task, trial: Trial) -> bool:
+    """Whether the trial was too much, and lateness was a notable part of that: half of the limit, and of the middle
+    response (etude load calls a generator limited by the same share)."""
+    late_s, whole = trial.lateness_p99_s, joined_windows(trial.windows)
+    if late_s is None or late_s <= LATE_S or not trial.of_server or not whole.completed:
+        return False
+    over = [c for c in task.goal.criteria if c.of != "errors" and (c.reading(trial.windows) or 0) > 1]
+    middle_s = whole.percentile_s(50) or whole.mean_s
+    return bool(over) and late_s > 0.5 * max([middle_s or 0.0, *[c.limit for c in over]])
+
+
+def not_made(task: Task, trials: Sequence[Trial]) -> Finding | None:
+    """The load command failed, and the system did not."""
+    failed = [trial for trial in trials if trial.ended == "not-made"]
+    if not failed:
+        return None
+    first = min(trial.load for trial in failed)
+    text = f"{len(failed)} of {len(trials)} trials, from {task.load_text(first)} on, were not made"
+    return Finding("load-not-made", f"{text}: {failed[-1].note}")

@@ -1,0 +1,462 @@
+"""A bench of commands: a system is started once, offered loads by a generator, and ended with all that it started."""
+
+from __future__ import annotations
+
+import math
+import shlex
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, NoReturn
+
+from etude.cluster.pool.allocation import Node
+from etude.errors import CommandFailed, MachineRefuses
+from etude.machine.leftovers import stop
+from etude.machine.orphans import Orphans
+from etude.machine.resources.cgroup_limit import oom_kills
+from etude.peak.bench import Enough
+from etude.peak.bottleneck import Effort, Generator, busy_share, effort_line, find_bottleneck
+from etude.peak.harnesses import processes
+from etude.peak.harnesses.load_hosts import LoadHosts
+from etude.peak.harnesses.load_report import Run, Unreadable
+from etude.peak.harnesses.load_run import LoadRun, LocalRun, Share, Watched, after_first_s, told_by
+from etude.peak.harnesses.processes import Command
+from etude.peak.harnesses.readers import ReaderOf
+from etude.peak.harnesses.tools.sysbench import checkpoints
+from etude.peak.machine_state import counters, state_between
+from etude.peak.task import Ended, GeneratorPart, Task, Trial, TrialRequest
+from etude.toml_config import line_of
+
+_LOOK_S = 0.05
+"""Between looks at the load command: a wake-up costs 0.1 ms, and a window is ten times as long."""
+_POLL_S = 0.1
+"""Between asking whether the system is ready."""
+_SWEEP_S = 30.0
+"""What another node may take to be asked."""
+PIECES_APART, HOSTS_APART = 1_000_000, 100_000_000
+"""Between the seeds of pieces of one trial, and between those of hosts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commands:
+    """Command lines, empty where there is none, and how long each may take, s."""
+
+    start: str
+    ready: str
+    load: str
+    drain: str
+    stop: str
+    ready_timeout_s: float = 30.0
+    load_timeout_s: float = 30.0
+    """Beyond its runlength."""
+    drain_timeout_s: float = 30.0
+    stop_timeout_s: float = 30.0
+    grace_s: float = 2.0
+    """Between SIGTERM and SIGKILL."""
+    warmup_s: float = 0.0
+    """Load that is offered before what counts."""
+    warmup_load: float = 0.5
+    """Share of a trial's load that its warm-up offers. Below 1 the warm-up is a run of its own, whose backlog is gone
+    before the trial: else an overload is measured with the queue that its warm-up has built up."""
+    pieces: int = 1
+    """Runs of the load command in one trial."""
+    fresh: bool = False
+    """Start the system anew for each trial."""
+    apart: bool = False
+    """The system has a node of its own, where there is a second one."""
+    text: str = ""
+    """Of the file, for the lines of errors."""
+
+    @property
+    def warms_up_apart(self) -> bool:
+        """Whether the warm-up is a run of its own at a part of the load: only a command that is told its length can."""
+        return self.warmup_s > 0 and self.warmup_load < 1 and tells_length(self.load)
+
+
+def tells_length(load: str) -> bool:
+    """Whether a load command is told how long it runs, or how many requests it makes."""
+    return "{runlength}" in load or "{requests}" in load
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One run of the load command within a trial."""
+
+    load: float
+    length_s: float
+    left_out_s: float = 0.0
+    """So much of its start counts nowhere."""
+    number: int = 0
+    """Its seed is that of the trial and so many."""
+
+
+def _runs(commands: Commands, offer: TrialRequest) -> list[_Run]:
+    """The runs of a trial, after a warm-up that is apart."""
+    within_s = 0.0 if commands.warms_up_apart else commands.warmup_s
+    if commands.pieces == 1:
+        return [_Run(offer.load, offer.runlength_s + within_s, within_s)]
+    warm_up = [_Run(offer.load, within_s, math.inf)] if within_s else []
+    pieces = [_Run(offer.load, offer.runlength_s / commands.pieces)] * commands.pieces
+    return [replace(run, number=number) for number, run in enumerate([*warm_up, *pieces])]
+
+
+class CommandBench:
+    """Within `with`, makes trials (bench.py)."""
+
+    def __init__(
+        self,
+        path: Path,
+        commands: Commands,
+        filled: Callable[[str], str],
+        reader: ReaderOf,
+        generator: Generator,
+        task: Task,
+        place: Path,
+        *,
+        closed: bool = False,
+        window_s: float = 1.0,
+        within: Sequence[str] = (),
+        groups: Sequence[str] = (),
+        node: Node | None = None,
+        hosts: LoadHosts | None = None,
+    ) -> None:
+        """`within`: words before the command that starts the system, which confine it, `groups`: the
+        cgroups that it is in then. `node`: where the system is;
+        None: here. `hosts`: where the load command runs; None: here."""
+        self.path, self.commands, self.filled, self.reader = path, commands, filled, reader
+        self.generator, self.task, self.place = generator, task, place
+        self.closed, self.window_s, self.within = closed, window_s, tuple(within)
+        self.groups = tuple(groups)
+        self.node, self.hosts = node, hosts
+        self.made = 0
+        self.worked = False
+        """Whether a load command has told something: then what fails later is the system's doing."""
+        self._system: Command | None = None
+        self._up = False
+        self._orphans: Orphans | None = None
+        self._heard = processes.last_line(None)
+        """The last line of the last command but start and load."""
+
+    def __enter__(self) -> CommandBench:
+        # What a search that was killed left running in this directory.
+        self._sweep()
+        if self.hosts is not None:
+            try:
+                self.hosts.open()
+            except BaseException:
+                self.hosts.close()
+                raise
+        self._orphans = Orphans()  # those of the connections to hosts are not among them
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if self.hosts is not None:
+                self.hosts.close()
+        finally:
+            try:
+                self._end_system()
+            finally:
+                if self._orphans is not None:
+                    self._orphans.close()
+
+    def run(self, offer: TrialRequest, enough: Enough) -> Trial:
+        """One trial. Raises CommandFailed where the system never gets ready, or the load command cannot work."""
+        began = time.monotonic()
+        if not self._up:
+            self._start()
+        self.made += 1
+        killed_before = oom_kills(self.groups)
+        watched = self._offer(offer, enough)
+        watched.oom_killed = oom_kills(self.groups) - killed_before
+        # A system that does not recover is started anew for the next trial.
+        state = "busy" if watched.lost else self._state()
+        alive, watched.gone = state == "ready", state == "gone"
+        hopeless = offer.load <= self.task.lowest or not watched.failed
+        if watched.wrong and not watched.told and alive and not self.worked and hopeless:
+            self._fail("load", f"{watched.wrong}; the system was ready all the time")
+        self.worked = self.worked or bool(watched.told)
+        if not alive or self.commands.fresh:
+            self._end_system()
+        return self._trial(offer, watched, alive, time.monotonic() - began)
+
+    def _trial(self, offer: TrialRequest, watched: Watched, alive: bool, cost_s: float) -> Trial:
+        windows = tuple(each.window for each in watched.told)
+        shares = self._shares(offer.load)
+        efforts = [self._effort(share, watched, index) for index, share in enumerate(shares)]
+        parts = [
+            self._part(share.host, effort, watched, index)
+            for index, (share, effort) in enumerate(zip(shares, efforts, strict=True))
+        ]
+        limits = {part.limited for part in parts} if windows else set()
+        whose = next((limit for limit in ("generator", "server") if limit in limits), None)
+        note = "; ".join(_noted(self.generator, *each) for each in zip(shares, efforts, strict=True))
+        ended: Ended = "early" if watched.early else "whole"
+        if watched.wrong:
+            note = f"{watched.wrong}; {note}"
+            ended, whose = "not-made" if alive else "died", None  # by itself, or with the system
+        if watched.oom_killed:
+            note = f"the OOM killer ended processes of the system ({watched.oom_killed}); {note}"
+            ended, whose = "died", None
+        if not alive:
+            note = f"the system did not recover and is started anew; {note}"
+            if watched.wrong or watched.gone:
+                ended, whose = "died", None
+        return Trial(
+            offer.load,
+            offer.runlength_s,
+            windows,
+            cost_s,
+            ended,
+            whose,
+            note,
+            max((part.busy for part in parts if part.busy is not None), default=None),
+            max((part.lateness_p99_s for part in parts if part.lateness_p99_s is not None), default=None),
+            watched.machine,
+            tuple(parts) if self.hosts is not None else (),
+        )
+
+    def _part(self, host: str, effort: Effort, watched: Watched, index: int) -> GeneratorPart:
+        late = [each.lateness_p99_s for each in told_by(watched, index) if each.lateness_p99_s is not None]
+        return GeneratorPart(
+            host,
+            find_bottleneck(self.generator, effort) if watched.told else None,
+            busy_share(self.generator, effort),
+            max(late, default=None),
+            after_first_s(watched.used, index),
+        )
+
+    def _shares(self, load: float) -> list[Share]:
+        """What each load generator is to offer."""
+        if self.hosts is None:
+            return [Share("", load)]
+        return self.hosts.shares(load, whole=self.task.whole)
+
+    def _effort(self, share: Share, watched: Watched, index: int) -> Effort:
+        all_told = told_by(watched, index)
+        ran_s = sum(each.window.duration_s for each in all_told)
+        known = [each.sent for each in all_told if each.sent is not None]
+        used = [run[index] for run in watched.used if index < len(run)]
+        lasted_s = sum(each.lasted_s for each in used)
+        return Effort(
+            None if self.closed else share.load,
+            ran_s,
+            sum(known) if len(known) == len(all_told) and known else None,
+            sum(each.window.completed for each in all_told),
+            sum(each.window.failed for each in all_told),
+            sum(each.cpu_s for each in used) / lasted_s if lasted_s > 0 else None,
+            sum(each.waited_s for each in all_told) / ran_s if ran_s else None,
+            sum(each.refused for each in all_told),
+            share.load if self.closed else None,
+            max((each.waited_s / each.window.duration_s for each in all_told), default=None),
+        )
+
+    def _offer(self, offer: TrialRequest, enough: Enough) -> Watched:
+        """Run the load command once, or in pieces, until the policy has seen enough."""
+        if self.commands.warms_up_apart and (warm_up := self._warm_up(offer)).wrong:
+            return warm_up
+        watched, machine_before = Watched([]), counters()
+        for run in _runs(self.commands, offer):
+            if watched.enough(enough):
+                break
+            self._run_load(run, enough, watched)
+            if watched.wrong or watched.early:
+                break
+        watched.machine = state_between(machine_before, counters())
+        return watched
+
+    def _warm_up(self, offer: TrialRequest) -> Watched:
+        """Offer a part of the load, of which nothing counts, and wait until the system has recovered from that."""
+        commands, watched = self.commands, Watched([])
+        load = commands.warmup_load * offer.load
+        load = max(round(load), 1) if self.task.whole else load
+        number = commands.pieces  # the trial's own runs have the seeds that they have without a warm-up
+        self._run_load(_Run(load, commands.warmup_s, math.inf, number), lambda _: False, watched)
+        if watched.wrong:
+            watched.wrong = f"warm-up: {watched.wrong}"
+        elif self._state() != "ready":
+            watched.lost, watched.wrong = True, f"the system did not recover from the warm-up at {load:g}"
+        return watched
+
+    def _run_load(self, part: _Run, enough: Enough, watched: Watched) -> None:
+        """Run the load command, reading what it tells, until it ends, is told to, or hangs."""
+        load = self._begin_load(part)
+        until = load.began_s + math.ceil(part.length_s) + self.commands.load_timeout_s
+        skipped_s = 0.0
+        try:
+            while True:
+                found = load.hear(_LOOK_S)
+                self._listen()
+                for each in found:
+                    # A window that is within it for the most part: they are not cut to the millisecond.
+                    if skipped_s + each.window.duration_s / 2 < part.left_out_s:
+                        skipped_s += each.window.duration_s
+                    else:
+                        watched.told.append(each)
+                if load.ended:
+                    break
+                if time.monotonic() > until:
+                    watched.wrong = (
+                        f"the load command did not end within {self.commands.load_timeout_s:g} s more"
+                    )
+                    break
+                if found and watched.enough(enough):
+                    break
+        except Unreadable as error:
+            watched.wrong = str(error)
+        finally:
+            load.end(self.commands.grace_s)
+        watched.used.append(load.used())
+        watched.failed = load.failed
+        watched.wrong = watched.wrong or load.wrong
+
+    def _begin_load(self, part: _Run) -> LoadRun:
+        runlength_s = math.ceil(part.length_s)
+        log = self.place / f"load-{self.made}"
+        for old in self.place.glob("load-*"):  # logs of trials whose windows are kept
+            with suppress(OSError):
+                old.unlink()
+        shares = self._shares(part.load)
+        runs = [Run(each.load, self.closed, float(runlength_s), self.window_s, str(log)) for each in shares]
+        lines = [
+            self._load_line(share, run, part.number, index)
+            for index, (share, run) in enumerate(zip(shares, runs, strict=True))
+        ]
+        readers = [self.reader(run) for run in runs]
+        if self.hosts is None:
+            return LocalRun(lines[0], self.place, readers[0])
+        most_s = runlength_s + self.commands.load_timeout_s
+        return self.hosts.begin(lines, readers, runlength_s, most_s, self.commands.grace_s)
+
+    def _load_line(self, share: Share, run: Run, number: int, index: int) -> str:
+        whole = self.task.whole or float(share.load).is_integer()
+        seed = self.task.seed * 1000 + self.made + number * PIECES_APART + index * HOSTS_APART
+        values = {
+            "load": str(round(share.load)) if whole else f"{share.load:.6g}",
+            "runlength": str(math.ceil(run.runlength_s)),
+            "seed": str(seed),
+            "requests": str(max(math.ceil(share.load * run.runlength_s), 1)),
+            "log": shlex.quote(run.log),
+            "checkpoints": checkpoints(run),
+        }
+        if self.hosts is not None and self.node is None:
+            values["server"] = shlex.quote(self.hosts.address(share.host))
+        line = self.commands.load
+        for name, value in values.items():
+            line = line.replace(f"{{{name}}}", value)
+        return self.filled(line)
+
+    def _start(self) -> None:
+        """Start the system and wait until it is ready."""
+        if self.commands.start:
+            start = self.filled(self.commands.start)
+            if self.node is not None:
+                start = self.node.line(start, self.place, hold=True)
+            elif self.within:
+                start = shlex.join((*self.within, "sh", "-c", start))
+            self._system = processes.begin(start, self.place)
+        if self._ready(self.commands.ready_timeout_s):
+            self._up = True
+            return
+        system = self._system
+        status = system.process.poll() if system else None
+        said = processes.last_line(system) if system else self._heard
+        self._end_system()
+        if status:
+            self._fail("start", f"the system {processes.how_ended(status)} before it was ready: {said}")
+        within = f"within {self.commands.ready_timeout_s:g} s"
+        self._fail("ready" if self.commands.ready else "start", f"the system was not ready {within}: {said}")
+
+    def _ready(self, within_s: float) -> bool:
+        """Whether it answers, asked again and again; without a ready command, whether it was not seen to fail."""
+        until = time.monotonic() + within_s
+        while self._alive():
+            if not self.commands.ready:
+                return True
+            if self._command(self.commands.ready, max(until - time.monotonic(), 0.1)) == 0:
+                return True
+            if time.monotonic() >= until:
+                return False
+            time.sleep(_POLL_S)
+        return False
+
+    def _state(self) -> Literal["ready", "busy", "gone"]:
+        """Whether the system is ready again, has not emptied its queues, or does not live."""
+        if not self._alive():
+            return "gone"
+        if not self._drained():
+            return "busy"
+        return "ready" if self._ready(self.commands.ready_timeout_s) else "gone"
+
+    def _alive(self) -> bool:
+        """A start command that has ended well has left its system running by itself."""
+        if self._system is None:
+            return True
+        self._listen()
+        return not self._system.process.poll()
+
+    def _listen(self) -> None:
+        """To the system: one whose output nobody takes would stop."""
+        for _ in processes.error_text(self._system, 0.0) if self._system else ():
+            pass
+
+    def _drained(self) -> bool:
+        if not self.commands.drain:
+            return True
+        return self._command(self.commands.drain, self.commands.drain_timeout_s) == 0
+
+    def _command(self, line: str, within_s: float) -> int | None:
+        """The exit status of a command of the system; None where it took too long and was ended."""
+        filled = self.filled(line)
+        return self._done(self.node.line(filled, self.place) if self.node else filled, within_s)
+
+    def _done(self, line: str, within_s: float) -> int | None:
+        command = processes.begin(line, self.place)
+        until = time.monotonic() + within_s
+        try:
+            while command.process.poll() is None and time.monotonic() < until:
+                for _ in processes.error_text(command, 0.02):
+                    pass
+            self._heard = processes.last_line(command)
+            return command.process.poll()
+        finally:
+            processes.end(command, self.commands.grace_s)
+
+    def _end_system(self) -> None:
+        if self.commands.stop and (self._system is not None or self._up):
+            self._command(self.commands.stop, self.commands.stop_timeout_s)
+        if self._system is not None:
+            processes.end(self._system, self.commands.grace_s)
+        self._system, self._up = None, False
+        self._sweep()
+
+    def _sweep(self) -> None:
+        """End what was started for this directory and still runs, here and on the system's node."""
+        reap = self._orphans.reap if self._orphans is not None else lambda: None
+        stop(self._left_over, self.commands.grace_s, reap)
+        if self.node is None:
+            return
+        within_s = self.commands.grace_s + _SWEEP_S
+        if self._done(self.node.sweep(self.place, self.commands.grace_s), within_s) != 0:
+            raise MachineRefuses(
+                f"{self.path}: node {self.node.name}, which the system runs on, takes no commands within "
+                f"{within_s:g} s: what was started there may still run; see `scontrol show node {self.node.name}`"
+            )
+
+    def _left_over(self) -> list[int]:
+        orphans = self._orphans.members() if self._orphans is not None else ()
+        return sorted({*processes.left_over(self.place), *orphans})
+
+    def _fail(self, word: str, what: str) -> NoReturn:
+        line = line_of(self.commands.text, "commands", word)
+        raise CommandFailed(f"{self.path}:{line}: [commands] {word}: {what}")
+
+
+def _noted(generator: Generator, share: Share, effort: Effort) -> str:
+    """A generator's effort in a line, with the host where there are several."""
+    return f"{share.host}: {effort_line(generator, effort)}" if share.host else effort_line(generator, effort)

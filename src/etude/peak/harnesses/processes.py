@@ -1,0 +1,163 @@
+"""Commands of a harness: each in a session of its own, with bounded output, ended as a whole and by process id."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import subprocess
+import sysconfig
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from etude.errors import CommandFailed
+from etude.machine.leftovers import marked_processes, stop
+
+MARK = "ETUDE_PEAK_PLACE"
+"""In the environment of all that a harness starts: the scratch directory that it belongs to."""
+TAIL = 4096
+_TICK_S = 1.0 / os.sysconf("SC_CLK_TCK")
+
+
+@dataclass
+class Command:
+    """One that runs."""
+
+    process: subprocess.Popen[bytes]
+    began_s: float
+    output: bytearray = field(default_factory=bytearray)
+    """The end of what it said."""
+    used_s: float = 0.0
+    """CPU time of all its processes, as far as it was seen."""
+    _waited: dict[int, float] = field(default_factory=dict)
+    _looked_s: float = 0.0
+
+    def look(self, again_after_s: float = 0.0) -> None:
+        """At the CPU time of its processes, before they are gone; not if it was done just now."""
+        if time.monotonic() - self._looked_s < again_after_s:
+            return
+        self._looked_s = time.monotonic()
+        used = 0.0
+        for pid in session(self.process.pid):
+            with suppress(OSError, ValueError, IndexError):
+                words = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+                used += sum(map(int, words[11:15])) * _TICK_S
+                self._waited[pid] = _waited_s(pid)
+        self.used_s = max(self.used_s, used)
+
+    @property
+    def cpu_s(self) -> float:
+        """CPU time that it had, and that it stood waiting for while others had it."""
+        return self.used_s + sum(self._waited.values())
+
+
+def begin(command: str, place: Path, into: Path | None = None) -> Command:
+    """Start a command line in a session of its own. What it prints goes to a pipe, its errors to the file `into` or,
+    without one, to the same pipe. Raises CommandFailed where the place is gone."""
+    try:
+        with open(into or os.devnull, "wb") as errors:
+            process = subprocess.Popen(
+                ["/bin/sh", "-c", command],
+                cwd=place,
+                env={**os.environ, "PATH": _search_path(), MARK: str(place)},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=errors if into else subprocess.STDOUT,
+                start_new_session=True,
+            )
+    except FileNotFoundError:
+        if place.is_dir():
+            raise
+        raise CommandFailed(
+            f"{place}: is gone: a command of the harness, or somebody else, has removed its {{place}}"
+        ) from None
+    assert process.stdout is not None
+    os.set_blocking(process.stdout.fileno(), False)
+    return Command(process, time.monotonic())
+
+
+def _search_path() -> str:
+    """Where commands are looked for: at last beside the `etude` that runs, which need not be on the PATH."""
+    return os.pathsep.join((os.environ.get("PATH", os.defpath), sysconfig.get_path("scripts")))
+
+
+def error_text(command: Command, wait_s: float) -> Iterator[bytes]:
+    """What it says within that time, in chunks; nothing once all who could write have closed its output."""
+    stream = command.process.stdout
+    assert stream is not None
+    with selectors.DefaultSelector() as selector:
+        selector.register(stream, selectors.EVENT_READ)
+        ready = selector.select(max(wait_s, 0.0))
+    for _ in range(64 if ready else 0):
+        try:
+            chunk = os.read(stream.fileno(), 1 << 16)
+        except BlockingIOError:
+            return
+        if not chunk:
+            # Its end; whoever still holds the other side has closed it too.
+            time.sleep(wait_s)
+            return
+        command.output = (command.output + chunk)[-TAIL:]
+        yield chunk
+
+
+def session(leader: int) -> list[int]:
+    """Processes of a session, its leader among them."""
+    found = []
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            with suppress(OSError):
+                if os.getsid(int(entry)) == leader:
+                    found.append(int(entry))
+    return found
+
+
+def end(command: Command, grace_s: float) -> None:
+    """SIGTERM to its session, and SIGKILL to what is left after the grace; its leader is waited for."""
+    command.look()
+    stop(partial(session, command.process.pid), grace_s, command.process.poll)
+    with suppress(subprocess.TimeoutExpired):  # one that the kernel does not let go
+        command.process.wait(1.0)
+    if command.process.stdout is not None:
+        command.process.stdout.close()
+
+
+def left_over(place: Path) -> list[int]:
+    """Processes that were started for this scratch directory, by whomever, and still run."""
+    return marked_processes(MARK, str(place))
+
+
+def how_ended(status: int) -> str:
+    """In words: with a status, or by a signal."""
+    if status >= 0:
+        return f"ended with {status}"
+    known = {each.value: each.name for each in signal.Signals}
+    return f"was ended by {known.get(-status, f'signal {-status}')}"
+
+
+def _waited_s(pid: int) -> float:
+    """How long its threads stood ready while others ran (the second number of schedstat)."""
+    total = 0
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with suppress(OSError, ValueError, IndexError):
+            total += int(Path(f"/proc/{pid}/task/{task}/schedstat").read_text().split()[1])
+    return total * 1e-9
+
+
+def last_line(command: Command | None) -> str:
+    """The last line that a command printed."""
+    if command is None:
+        return "it said nothing"
+    for _ in error_text(command, 0.05) if not command.process.stdout.closed else ():  # type: ignore[union-attr]
+        pass
+    return tail(command.output)
+
+
+def tail(output: bytes | bytearray) -> str:
+    """The last line that says something."""
+    kept = [line.strip() for line in output.decode("utf-8", "replace").splitlines() if line.strip()]
+    return kept[-1][:160] if kept else "it said nothing"

@@ -1,0 +1,358 @@
+"""Readers of load commands that no module of `tools` knows: streamed windows, JSON paths, regular expressions."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import deque
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from etude.errors import EDITED
+from etude.patterns import compile_pattern
+from etude.peak.harnesses.load_report import LoadReport, Reader, Run, Unreadable, bounded_text, excerpt
+from etude.peak.harnesses.tools import fio, hey, httperf, k6, pgbench, sysbench, vegeta
+from etude.peak.window import Window
+from etude.results.histograms import BadHistogram, Histogram, decode
+from etude.units.parsing import QuantityError, Unit, duration
+
+TOOLS = {
+    "pgbench": pgbench,
+    "httperf": httperf,
+    "fio": fio,
+    "sysbench": sysbench,
+    "hey": hey,
+    "vegeta": vegeta,
+    "k6": k6,
+}
+
+MOST, MOST_S = 10**18, 1e9
+"""Of a window's counts, and of times, s: beyond it they are nobody's measurement."""
+
+PRINTED = "printed"
+"""In place of a unit: the number is printed with its own."""
+
+_SUMMARY = re.compile(r'\s*\{\s*"summary"\s*:')
+
+ReaderOf = Callable[[Run], Reader]
+
+
+@dataclass
+class OfTool:
+    """The reader of a tool that `TOOLS` knows: what is spoilt in what it printed is refused in one line."""
+
+    run: Run
+    tool: str
+    _seen: str = ""
+
+    def __post_init__(self) -> None:
+        self._reader: Reader = TOOLS[self.tool].reader(self.run)
+
+    def feed(self, text: str) -> list[LoadReport]:
+        """Windows that are over."""
+        self._seen = (self._seen + text)[-2048:]
+        return self._judged(lambda: self._reader.feed(text))
+
+    def end(self) -> list[LoadReport]:
+        """What is left."""
+        return self._judged(self._reader.end)
+
+    def _judged(self, read: Callable[[], list[LoadReport]]) -> list[LoadReport]:
+        try:
+            found = read()
+        except Unreadable:
+            raise
+        except EDITED as error:
+            raise Unreadable(f"{self._where()} has a number that is none ({error})") from None
+        for each in found:
+            window = each.window
+            counts = (window.offered, window.completed, window.failed)
+            times = (window.duration_s, window.mean_s or 0.0)
+            if not all(0 <= number <= MOST for number in (*counts, *times)) or not window.duration_s:
+                raise Unreadable(f"{self._where()} tells of a window that cannot be: {counts}, {times} s")
+        return found
+
+    def _where(self) -> str:
+        return f"what {self.tool} printed, which ends with {excerpt(self._seen)!r},"
+
+
+CARRIED_S = 60.0
+"""Requests of so long before the first window may end within the run: those of the load command's own warm-up, which no
+window counts as offered. `etude load` gives a request up after 30 s."""
+
+
+@dataclass
+class Windows:
+    """JSON lines, one a window, as they come (docs/formats.md, "Windows"; `mean_s` beside or instead of `latency`)."""
+
+    run: Run
+    needs: Collection[str] = ()
+    """Of `mean` and `latency`, what the goal limits: a window with completed requests has to have it."""
+    _text: str = ""
+    _seen: str = ""
+    _unread: int = 0
+    """Characters since the last window."""
+    _count: int = 0
+    _lasted_s: float = 0.0
+    _offered: int = 0
+    _ended: int = 0
+
+    def feed(self, text: str) -> list[LoadReport]:
+        """Of the lines that are whole. One that does not begin with a brace is the tool's own talk; a summary repeats
+        what windows told."""
+        *lines, self._text = (self._text + text).split("\n")
+        self._seen = (self._seen + text)[-2048:]
+        found = [
+            self._window(line) for line in lines if line.lstrip().startswith("{") and not _SUMMARY.match(line)
+        ]
+        self._unread = len(self._text) if found else self._unread + len(text)
+        bounded_text(self._unread, f"windows, JSON lines; what it printed ends with {excerpt(self._seen)!r}")
+        return found
+
+    def end(self) -> list[LoadReport]:
+        """A last line without its end is left out."""
+        if not self._count:
+            raise Unreadable(
+                f"what it printed ends with {excerpt(self._seen)!r}: expected windows, JSON lines"
+            )
+        return []
+
+    def _window(self, line: str) -> LoadReport:
+        self._count += 1
+        try:
+            found = read_window_line(line)
+            self._judge(found)
+        except Unreadable as error:
+            raise Unreadable(f"window {self._count} is {line[:80]!r}: {error}") from None
+        return found
+
+    def _judge(self, found: LoadReport) -> None:
+        """Raises Unreadable for one that cannot be, after those before it, or that lacks what the goal limits."""
+        window = found.window
+        if window.completed:
+            if "latency" in self.needs and (window.latency is None or not window.latency.counts.size):
+                raise Unreadable("latency is missing: expected the histogram of completed requests")
+            if "mean" in self.needs and window.mean_s is None:
+                raise Unreadable("mean_s is missing: expected the mean response of completed requests, s")
+        self._lasted_s += window.duration_s
+        self._offered += max(window.offered, found.sent or 0)
+        self._ended += window.completed + window.failed
+        at_once = self.run.load if self.run.closed else 0.0
+        carried = CARRIED_S / self._lasted_s * self._offered + at_once
+        if self._offered and self._ended > self._offered + carried:
+            raise Unreadable(
+                f"completed and failed are {self._ended} by then, and offered {self._offered}: expected at most the "
+                f"{self._offered + math.floor(carried)} that were offered by then and in the {CARRIED_S:g} s before"
+            )
+
+
+def read_window_line(line: str) -> LoadReport:
+    """One window. Raises Unreadable: which member is wrong, and what was expected."""
+    try:
+        document = json.loads(line)
+        if not isinstance(document, dict):
+            raise TypeError
+    except EDITED:
+        raise Unreadable("expected an object of JSON: {duration_s, offered, completed, …}") from None
+    duration_s = _time(document, "duration_s")
+    if not duration_s:
+        raise Unreadable(f"duration_s is {_shown(document, 'duration_s')}: expected seconds above 0")
+    completed, failed = _count(document, "completed"), _count(document, "failed") or 0
+    if completed is None:
+        raise Unreadable("completed is missing: expected how many requests were answered")
+    started, under_way = _count(document, "started"), _count(document, "outstanding")
+    unsent, offered = _count(document, "waiting") or 0, _count(document, "offered")
+    mean_s, late_s = _time(document, "mean_s"), _time(document, "lateness_p99_s")
+    try:
+        latency = decode(document["latency"]) if document.get("latency") else None
+    except EDITED as error:
+        why = f" ({error})" if isinstance(error, BadHistogram) else ""
+        raise Unreadable(f"latency is no histogram{why}: expected one as HdrHistogram encodes it") from None
+    if offered is None:
+        offered = started if started is not None else completed + failed
+    if mean_s is None and latency is not None and latency.counts.size:
+        mean_s = float(np.average(latency.values, weights=latency.counts)) * 1e-9
+    busy_s = None if under_way is None else under_way * duration_s
+    return LoadReport(
+        Window(
+            duration_s,
+            offered,
+            completed,
+            failed,
+            mean_s,
+            latency,
+            None if under_way is None else under_way + unsent,
+            _time(document, "waited_s"),
+        ),
+        started,
+        busy_s,
+        lateness_p99_s=late_s,
+    )
+
+
+def _count(document: Mapping[str, Any], name: str) -> int | None:
+    """None where it is absent or null."""
+    value = document.get(name)
+    if value is not None and (
+        isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST
+    ):
+        raise Unreadable(f"{name} is {_shown(document, name)}: expected a whole number of 0 or more")
+    return value
+
+
+def _time(document: Mapping[str, Any], name: str) -> float | None:
+    """Seconds; None where it is absent or null."""
+    value = document.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST:
+        raise Unreadable(f"{name} is {_shown(document, name)}: expected seconds, 0 or more")
+    return float(value)
+
+
+def _shown(document: Mapping[str, Any], name: str) -> str:
+    """A member as it was written, short enough for an error."""
+    return json.dumps(document[name])[:40] if name in document else "missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where one figure stands in what was printed, and its unit."""
+
+    where: str
+    """A path such as $.jobs[0].read.iops, or a regular expression with one group."""
+    unit: Unit | None
+    """None: it is printed with its unit, as `1.83ms`."""
+
+    def steps(self) -> list[str | int]:
+        """Of a path: names and numbers."""
+        parts = re.findall(r"\.([^.\[\]]+)|\[(\d+)\]|\[\"([^\"]+)\"\]", self.where.removeprefix("$"))
+        return [int(index) if index else name or quoted for name, index, quoted in parts]
+
+
+FIGURES = ("duration", "offered", "sent", "completed", "failed", "mean", "max")
+"""Beside percentiles, `p95`: what a reader of the whole looks for."""
+
+
+@dataclass
+class Figures:
+    """One window at the end, from single figures."""
+
+    run: Run
+    places: Mapping[str, Place]
+    find: Callable[[str, Mapping[str, Place]], Mapping[str, float]]
+    """The figures in what was printed, in base units (rates in 1/s). Raises Unreadable."""
+    _text: list[str] = field(default_factory=list)
+    _size: int = 0
+
+    def feed(self, text: str) -> list[LoadReport]:
+        """Nothing before the end."""
+        self._size += len(text)
+        bounded_text(self._size, "a report")
+        self._text.append(text)
+        return []
+
+    def end(self) -> list[LoadReport]:
+        """The one window."""
+        found = self.find("".join(self._text), self.places)
+        duration_s = found.get("duration", self.run.runlength_s)
+        if duration_s <= 0:
+            raise Unreadable(f"the duration is {duration_s:g} s: expected more than 0")
+        for name in sorted(found.keys() - {"offered", "sent", "completed", "failed"}):
+            if found[name] > MOST_S:
+                raise Unreadable(f"{name} is {found[name]:g} s: expected at most {MOST_S:g} s")
+
+        def number(name: str) -> int:
+            value = found.get(name, 0.0) * (duration_s if self._is_rate(name) else 1)
+            if value > MOST:
+                raise Unreadable(f"{name} is {value:g}: expected a count of requests")
+            return round(value)
+
+        failed = number("failed")
+        begun: int | None
+        if "completed" in self.places:
+            completed = number("completed")
+            begun = number("sent") if "sent" in self.places else completed + failed
+        else:  # of an open loop: what was due was answered, as far as anybody knows
+            completed = max(self.run.due(0.0, duration_s, 0) - failed, 0)
+            begun = number("sent") if "sent" in self.places else None
+        due = self.run.due(0.0, duration_s, begun or 0)
+        offered = number("offered") if "offered" in self.places else due
+        mean_s = found.get("mean") if completed else None
+        window = Window(duration_s, offered, completed, failed, mean_s, coarse(found, completed))
+        return [LoadReport(window, begun)]
+
+    def _is_rate(self, name: str) -> bool:
+        unit = self.places[name].unit if name in self.places else None
+        return unit is not None and unit.base == "1/s"
+
+
+def coarse(found: Mapping[str, float], completed: int) -> Histogram | None:
+    """A histogram with classes between the percentiles that are known; above the last, the maximum or the last."""
+    known = sorted((float(name[1:]), s) for name, s in found.items() if re.fullmatch(r"p[0-9.]+", name))
+    if not known or not completed:
+        return None
+    upper = [*known, (100.0, max(found.get("max", 0.0), known[-1][1]))]
+    # Nearest rank: that many answers are at most the percentile.
+    ranks = [math.ceil(completed * percent / 100) for percent, _ in upper]
+    counts = np.diff([0, *ranks])
+    values = np.array([max(round(s * 1e9), 1) for _, s in upper], dtype=np.int64)
+    kept = counts > 0
+    return Histogram(values[kept], counts[kept].astype(np.int64))
+
+
+def by_path(text: str, places: Mapping[str, Place]) -> Mapping[str, float]:
+    """From a JSON document, with or without other text before it."""
+    begins = min((at for at in (text.find("{"), text.find("[")) if at >= 0), default=-1)
+    try:
+        document, _ = json.JSONDecoder().raw_decode(text, begins) if begins >= 0 else (None, 0)
+    except EDITED:
+        document = None
+    if document is None:
+        raise Unreadable(f"what it printed ends with {excerpt(text)!r}: expected JSON")
+    found = {}
+    for name, place in places.items():
+        value = document
+        for step in place.steps():
+            try:
+                value = value[step]
+            except EDITED:
+                raise Unreadable(f"{name}: {place.where} is not in what it printed") from None
+        if value is None and name not in ("completed", "duration"):
+            continue  # a tool to which nothing came back has no latency
+        found[name] = _number(name, place, value)
+    return found
+
+
+def by_expression(text: str, places: Mapping[str, Place]) -> Mapping[str, float]:
+    """From lines of text: the last that matches counts."""
+    found = {}
+    for name, place in places.items():
+        last = deque(compile_pattern(place.where, multiline=True).values(text), maxlen=1)
+        if not last:
+            raise Unreadable(
+                f"{name}: nothing it printed matches {place.where!r}: it ends with {excerpt(text)!r}"
+            )
+        found[name] = _number(name, place, last[0])
+    return found
+
+
+def _number(name: str, place: Place, value: Any) -> float:
+    if place.unit is None:
+        try:
+            return duration(str(value), bare=None)
+        except QuantityError:
+            raise Unreadable(
+                f"{name}: {str(value)[:40]!r} at {place.where} is no time with its unit, as 1.83ms: name the unit"
+            ) from None
+    try:
+        number = float(value)
+    except EDITED:
+        number = math.nan
+    if isinstance(value, bool) or not 0 <= number < math.inf:
+        raise Unreadable(f"{name}: {str(value)[:40]!r} at {place.where} is no number of 0 or more")
+    return place.unit.of(number)

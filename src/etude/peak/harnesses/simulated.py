@@ -1,0 +1,170 @@
+"""A server that is a curve, some noise and perhaps bad manners: hours of benchmarking time in milliseconds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from etude.peak.bench import Enough
+from etude.peak.harnesses.curves import LIMIT_MS, Curve, Stalls, manners_of, saturation
+from etude.peak.harnesses.noise import NOISE, Floats, Noise
+from etude.peak.task import Trial, TrialRequest
+from etude.peak.window import Window
+
+Counts = NDArray[np.int64]
+
+BEHIND = 0.95
+"""A server that completes a smaller share of what was offered has fallen behind: it, not the generator, was limited."""
+
+WINDOW_S = 10.0
+"""Of the noise law: stalls are counted in these, whatever the windows that are reported."""
+
+
+class SimulatedServer:
+    """A bench (`bench.Bench`). Trials follow from the seed, the number of trials before and the offers alone.
+
+    `before`: trials that were made on it earlier. It goes on as if it had not been away.
+    """
+
+    def __init__(
+        self,
+        curve: Curve,
+        peak: float,
+        seed: int,
+        *,
+        limit_s: float = 1e-3 * LIMIT_MS,
+        fixed_cost_s: float = 170.0,
+        window_s: float = 10.0,
+        noise: Noise = NOISE,
+        before: Sequence[Trial] = (),
+    ) -> None:
+        """`limit_s`: the mean response at the peak; the curve and the times of its noise are stretched to it."""
+        if not (peak > 0 and limit_s > 0 and window_s > 0 and fixed_cost_s >= 0):
+            raise ValueError(
+                "a simulated server needs a peak, a limit and windows above 0, and no negative cost"
+            )
+        self.curve = curve
+        self.peak = peak
+        """λ*: the truth; of a drifting server, when it is new."""
+        self.spent_s = 0.0
+        """Benchmarking time so far."""
+        self.trials = 0
+        self._seed = seed
+        self._stretch = limit_s / (1e-3 * LIMIT_MS)
+        self._fixed_cost_s = fixed_cost_s
+        self._window_s = window_s
+        self._noise = noise.stretched(self._stretch)
+        self._manners = manners_of(curve)
+        self._saturation = saturation(curve)
+        self._overloaded_at: float | None = None
+        for trial in before:
+            self._passes(trial)
+
+    @property
+    def peak_now(self) -> float:
+        """λ* after the benchmarking time so far: less than `peak` for a server that drifts."""
+        return self.peak * math.pow(1 - self._manners.falls_per_h, self.spent_s / 3600)
+
+    def response_s(self, load: float) -> float:
+        """The true mean response at a load, s, of the server when it is new."""
+        return self._stretch * self.curve.response_s(load / self.peak)
+
+    def drain(self, cost_s: float = 0.0) -> None:
+        """Empty all queues, for so much benchmarking time: an overload is forgotten."""
+        self.spent_s += cost_s
+        self._overloaded_at = None
+
+    def run(self, offer: TrialRequest, enough: Enough) -> Trial:
+        """Offer a load, until its time is over or `enough` says so. Raises ValueError where there is nothing to run."""
+        if not (offer.load > 0 and offer.runlength_s > 0 and math.isfinite(offer.load * offer.runlength_s)):
+            raise ValueError(f"a load and a run length must be above 0: {offer}")
+        windows = self._windows(offer)
+        count = next((n for n in range(1, len(windows)) if enough(windows[:n])), len(windows))
+        seen = windows[:count]
+        behind = sum(w.completed for w in seen) < BEHIND * sum(w.offered for w in seen)
+        trial = Trial(
+            offer.load,
+            offer.runlength_s,
+            seen,
+            cost_s=sum(w.duration_s for w in seen) + self._fixed_cost_s,
+            ended="whole" if count == len(windows) else "early",
+            limited="server" if behind else None,
+        )
+        self._passes(trial)
+        return trial
+
+    def _windows(self, offer: TrialRequest) -> tuple[Window, ...]:
+        """All that the trial would have, drawn at once."""
+        rng = np.random.default_rng(np.random.SeedSequence(self._seed, spawn_key=(self.trials,)))
+        rho = offer.load / self.peak_now
+        durations = self._durations(offer.runlength_s)
+        means = self._noise.draw(rng, rho, durations) * self.curve.response_s(rho) * self._stretch
+        manners = self._manners
+        if manners.slow_share:
+            slow = manners.slow_factor if rng.random() < manners.slow_share else 1.0
+            means *= slow / (1 + manners.slow_share * (manners.slow_factor - 1))
+        if manners.stalls is not None:
+            means *= _stalled(rng, manners.stalls, durations) / manners.stalls.mean_factor
+        means *= self._still_slow(durations)
+        offered = self._offered(offer.load, durations)
+        completed, failed = self._completed(rho, offered)
+        rows = zip(
+            durations.tolist(),
+            offered.tolist(),
+            completed.tolist(),
+            failed.tolist(),
+            means.tolist(),
+            strict=True,
+        )
+        return tuple(Window(*row) for row in rows)
+
+    def _durations(self, runlength_s: float) -> Floats:
+        whole = int(runlength_s / self._window_s + 1e-9)
+        rest = runlength_s - whole * self._window_s
+        durations = [self._window_s] * whole + ([rest] if rest > 1e-6 * self._window_s else [])
+        return np.array(durations or [runlength_s])
+
+    def _offered(self, load: float, durations: Floats) -> Counts:
+        """How many are due in each window: at even distances, at least one."""
+        due = np.floor(load * np.cumsum(durations) + 1e-9)
+        return np.maximum(np.diff(due, prepend=0.0), 1.0).astype(np.int64)
+
+    def _completed(self, rho: float, offered: Counts) -> tuple[Counts, Counts]:
+        """Of those that were offered, how many are answered, and how many fail; the others wait for ever."""
+        collapse = self._manners.collapse
+        share = min(self._saturation / rho, 1.0)
+        if collapse is not None and rho > collapse:
+            share = (collapse / rho) ** 3
+        completed = np.maximum((offered * share).astype(np.int64), 1)
+        return completed, offered - completed if collapse is not None else np.zeros_like(completed)
+
+    def _still_slow(self, durations: Floats) -> Floats | float:
+        """The factor by which an overload of earlier slows each window."""
+        slow = self._manners.slow
+        if slow is None or self._overloaded_at is None:
+            return 1.0
+        since = self.spent_s + self._fixed_cost_s - self._overloaded_at
+        return 1 + slow.extra * np.exp(-(since + np.cumsum(durations) - durations) / slow.fades_s)
+
+    def _passes(self, trial: Trial) -> None:
+        """A trial leaves its traces."""
+        slow = self._manners.slow
+        overload = slow is not None and trial.load > slow.beyond * self.peak_now
+        self.spent_s += trial.cost_s
+        self.trials += 1
+        if overload:
+            self._overloaded_at = self.spent_s
+
+
+def _stalled(rng: np.random.Generator, stalls: Stalls, durations: Floats) -> Floats:
+    """The factor of each window. One that is longer than the law's has several chances, one that is shorter has less
+    of one, and both weigh a stall by its share of their time, so that the mean is the same."""
+    chances = max(round(float(durations.max()) / WINDOW_S), 1)
+    relative = durations / WINDOW_S
+    hit = rng.random((durations.size, chances)) < (stalls.share * relative / chances)[:, None]
+    extra = np.minimum(stalls.scale * rng.pareto(stalls.shape, hit.shape), stalls.most)
+    factor: Floats = 1 + (hit * extra).sum(axis=1) / relative
+    return factor

@@ -1,0 +1,94 @@
+"""sysbench --rate: windows from the reports of `--report-checkpoints={checkpoints}`, one histogram at the end.
+
+A checkpoint tells of the time since the one before. Latencies hold the wait in sysbench's own queue. Only means are
+told by checkpoints: with `--histogram` and no checkpoints there is one window, at the end, that knows percentiles.
+Source: sysbench 1.0.20, what it prints.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from etude.peak.harnesses.load_report import LoadReport, Run, Unreadable, bounded_text, excerpt
+from etude.peak.window import Window
+from etude.results.histograms import Histogram
+
+NEEDS = "sysbench"
+SPINS = False
+HISTOGRAM = "--histogram"
+"""What it has to be told for percentiles."""
+_MOST_REPORTS = 1000
+"""In one trial."""
+
+_N = r"([0-9.]+)"
+_REPORT = re.compile(
+    rf"total time: +{_N}s\s+total number of events: +(\d+)\s+Latency \(ms\):\s+min: +{_N}\s+avg: +{_N}\s+max: +{_N}"
+    r".*?Threads fairness:.*?execution time[^\n]*\n",
+    re.DOTALL,
+)
+_ERRORS = re.compile(r"ignored errors: +(\d+)")
+_CLASS = re.compile(rf"(?m)^ +{_N} \|[* ]* (\d+)$")
+
+
+@dataclass
+class Sysbench:
+    """The reader of one run."""
+
+    run: Run
+    _text: str = ""
+    _until_s: float = 0.0
+
+    def feed(self, text: str) -> list[LoadReport]:
+        """A window a report that is whole."""
+        self._text += text
+        found = []
+        while match := _REPORT.search(self._text):
+            report, self._text = self._text[: match.end()], self._text[match.end() :]
+            if told := self._window(match, report):
+                found.append(told)
+        bounded_text(len(self._text), "reports of sysbench")
+        return found
+
+    def end(self) -> list[LoadReport]:
+        """What is left."""
+        found = self.feed("")
+        if not found and not self._until_s:
+            raise Unreadable(f"what sysbench printed ends with {excerpt(self._text)!r}: expected its report")
+        return found
+
+    def _window(self, match: re.Match[str], report: str) -> LoadReport | None:
+        until_s, done = float(match[1]), int(match[2])
+        from_s, lasted = self._until_s, until_s - self._until_s
+        if lasted < 0.25 * self.run.window_s:
+            return None
+        self._until_s = until_s
+        errors = _ERRORS.search(report)
+        failed = int(errors[1]) if errors else 0
+        mean_s = float(match[4]) * 1e-3 if done else None
+        latency = histogram(report, done)
+        due = self.run.due(from_s, until_s, done + failed)
+        return LoadReport(Window(lasted, due, done, failed, mean_s, latency), done + failed)
+
+
+def histogram(report: str, done: int) -> Histogram | None:
+    """That of a report; None where it has none, or one that is of more than this report's events."""
+    found = [(float(ms), int(count)) for ms, count in _CLASS.findall(report)]
+    counts = np.array([count for _, count in found], dtype=np.int64)
+    if not found or int(counts.sum()) != done:
+        return None
+    values = np.array([max(round(ms * 1e6), 1) for ms, _ in found], dtype=np.int64)
+    return Histogram(values, counts)
+
+
+def checkpoints(run: Run) -> str:
+    """When reports are due: sysbench takes whole seconds, and a word has a limit."""
+    step = max(round(run.window_s), math.ceil(run.runlength_s / _MOST_REPORTS), 1)
+    return ",".join(str(at) for at in range(step, max(int(run.runlength_s), 1), step)) or "1"
+
+
+reader: Callable[[Run], Sysbench] = Sysbench

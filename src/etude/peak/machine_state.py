@@ -1,0 +1,80 @@
+"""What the machine had to share while a trial ran: time that a hypervisor took, and waiting for CPU, I/O and memory.
+
+Steal time is nobody's on this machine, so a trial that had much more of it than the others is one to repeat. Pressure
+(PSI) is also the load's own: it is recorded, and decides nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from etude.machine import tree
+from etude.machine.snapshot.activity import cpu_ticks
+from etude.probes.pressure import parse_totals
+
+LEAST_STEAL, TIMES_STEAL = 0.05, 3.0
+"""A trial was disturbed from this share of all CPU time on, and this multiple of what the quietest quarter of all
+trials had."""
+_STEAL, _SUMMED = 7, 8
+
+
+@dataclass(frozen=True, slots=True)
+class MachineState:
+    """Over one trial; None what the kernel does not report."""
+
+    steal: float | None = None
+    """Share of the time of all CPUs."""
+    cpu_pressure: float | None = None
+    """Share of the time in which some task waited for a CPU."""
+    io_pressure: float | None = None
+    memory_pressure: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """Those of the kernel at one moment."""
+
+    at_s: float
+    ticks: Sequence[int]
+    waited_us: Mapping[str, int]
+
+
+def counters(root: Path = Path("/"), at_s: float | None = None) -> Counters:
+    """Now, or of a tree that looks alike."""
+    waited = {
+        name: totals["some"]
+        for name in ("cpu", "io", "memory")
+        if "some" in (totals := parse_totals(tree.read_text(root, f"proc/pressure/{name}") or ""))
+    }
+    return Counters(time.monotonic() if at_s is None else at_s, cpu_ticks(root)[:_SUMMED], waited)
+
+
+def state_between(before: Counters, after: Counters) -> MachineState:
+    """What was counted in the meantime."""
+    steal = None
+    if len(before.ticks) == len(after.ticks) == _SUMMED:
+        whole = sum(after.ticks) - sum(before.ticks)
+        steal = max(after.ticks[_STEAL] - before.ticks[_STEAL], 0) / whole if whole > 0 else None
+    took_us = 1e6 * (after.at_s - before.at_s)
+    waited = {
+        f"{name}_pressure": min(max(after.waited_us[name] - total, 0) / took_us, 1.0)
+        for name, total in before.waited_us.items()
+        if name in after.waited_us and took_us > 0
+    }
+    return MachineState(steal, **waited)
+
+
+def machine_member(state: MachineState) -> dict[str, float]:
+    """What is known, for a line of results."""
+    return {name: value for name, value in asdict(state).items() if value is not None}
+
+
+def steal_share(states: Sequence[MachineState | None]) -> list[bool]:
+    """Which trials had much more steal time than the others."""
+    steal = [None if state is None else state.steal for state in states]
+    known = sorted(share for share in steal if share is not None)
+    least = max(LEAST_STEAL, TIMES_STEAL * known[len(known) // 4]) if known else 1.0
+    return [share is not None and share >= least for share in steal]

@@ -1,0 +1,385 @@
+"""Our own policy: a belief over the peak rate and the curve's shape, and no more measured than the promise needs.
+
+Each trial updates the belief (`belief/`). The next load is the one that is expected to tell most for its benchmarking
+time (`belief/choice.py`), but never much above the highest that was fine. A trial ends when the promise is met with
+what is in, on windows enough to have shown stalls, or when its side is clear. The search ends when the promise is met,
+on no fewer than two trials near the answer, and what could have misled it was looked at (`belief/checks.py`). When no
+shape fits the trials, `bracket.py` decides, which assumes none, and the answer says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from etude.peak import diagnostics
+from etude.peak.policies.belief.choice import CLEAR, LEAST_WINDOWS, next_load
+from etude.peak.policies.belief.confirmation import (
+    CLEARLY,
+    DOUBTED,
+    SURPRISED,
+    all_but,
+    disturbed_trials,
+    ends,
+    unconfirmed_loads,
+)
+from etude.peak.policies.belief.curves import family
+from etude.peak.policies.belief.evidence import Evidence, evidence_of, of_windows
+from etude.peak.policies.belief.grid import Belief, posterior_of
+from etude.peak.policies.belief.modes import quicker_ones, slow_share, slower_ones
+from etude.peak.policies.belief.second_looks import (
+    CALM,
+    LOOK_WINDOWS,
+    calm_windows,
+    has_recovered,
+    is_shedding,
+    look,
+    recheck_of,
+    remarkable_loads,
+    repeat_of,
+    rising_evidence,
+)
+from etude.peak.policies.belief.target import TargetCheck, answer_of, is_target_met, reach, unbracketed
+from etude.peak.policies.bracket import Bracket
+from etude.peak.task import Answer, Finding, Task, Trial, TrialRequest
+from etude.peak.window import Window
+
+WATCHED = 8
+"""The shortest trial of a load that is fine: it may be compared with later ones, and stalls have to show."""
+SEEN = 40
+"""Windows of loads that are no overload, in all, before an answer: a stall of one in 20 is in seven of eight such."""
+WILD = 6.0
+"""Of the first windows, the slowest over the quickest, when a stall may have made a load look too much."""
+LEAST_LOOK_WINDOWS, MOST_LOOK_WINDOWS = 3, 12
+MOST_BLIND = 4
+"""So many trials in a row that tell nothing of the server end the search, unless each was of a load that could not be
+offered: then lower ones follow."""
+SURPRISE = 0.1
+"""A load that is too much is surprising where the trials below it gave that this probability or less."""
+STANDS = 0.6
+"""Without a trial that it does not rest on, an answer has this probability still."""
+STANDS_TOO_MUCH = 0.9
+"""The same of the load that is too much: trials that were all slow agree with each other."""
+TRIED = 0.01
+"""Log within which a load was tried already."""
+STALE, NARROWER = 20, 0.95
+"""So many trials that leave the interval wider than this share of what it was end the search."""
+MOST_STALLED = 0.2
+"""Share of all response time in stalls beyond which their mean is anybody's guess."""
+MISFIT = 30.0
+"""No shape fits when the squares of all misses sum to so much more than one for each trial."""
+
+
+class Posterior:
+    """The policy (`policy.Policy`)."""
+
+    name = "posterior"
+    _fallback = Bracket()
+
+    def __init__(self, watched: int = WATCHED) -> None:
+        """`watched`: windows of the shortest trial of a load that is fine. More see rarer stalls, and cost more."""
+        self.watched = watched
+        family()  # made here, so that no decision waits for it
+
+    def decide(self, task: Task, trials: Sequence[Trial]) -> TrialRequest | Answer:
+        """The next load, a second look, or the answer."""
+        known = evidence_of(task, trials)
+        if not known and (trials or task.seed_spread is None):
+            return self._fallback.decide(task, trials)
+        if (
+            known
+            and blind_load(trials[known[-1].order + 1 :], max(each.load for each in known)) >= MOST_BLIND
+        ):
+            return self.best(task, trials, f"the last {MOST_BLIND} trials tell nothing of the server")
+        if self._stale(task, trials):
+            return self.best(task, trials, f"the last {STALE} trials did not narrow the interval")
+        doubt = repeat_of(task, known) or has_recovered(task, known) or remarkable_loads(task, known)
+        if doubt is not None:
+            return doubt
+        known = usable_trials(known)
+        belief = posterior_of(task, known)
+        misfit = fits_not(task, belief, known)
+        if misfit is not None:
+            decision = self._fallback.decide(task, trials)
+            return decision if isinstance(decision, TrialRequest) else with_finding(decision, misfit)
+        bound = answer_beyond_tried(task, trials, belief, known)
+        if bound is not None:
+            return bound
+        now, most = answer_of(task, belief, known), reach(task, trials)
+        if now.met:
+            extra = look(task, known, now.rate, most) or is_shedding(task, trials, now.rate, most)
+            return (
+                extra
+                or nearer_load(task, evidence_of(task, trials), now.rate, most)
+                or once_more(task, evidence_of(task, trials), now.rate)
+                or answer(task, trials, belief, now, "")
+            )
+        load, why = next_load(task, belief, known, trials, most)
+        return TrialRequest(load, task.runlength_s, why)
+
+    def _stale(self, task: Task, trials: Sequence[Trial]) -> bool:
+        if len(trials) < 2 * STALE or len(trials) % STALE:
+            return False
+        then, now = (self.best(task, made, "") for made in (trials[:-STALE], trials))
+        return width_of(now) > NARROWER * width_of(then) or width_of(now) == math.inf
+
+    def enough(
+        self, task: Task, trials: Sequence[Trial], offer: TrialRequest, windows: Sequence[Window]
+    ) -> bool:
+        """When the promise is met with these, or their side of the limit is clear and that is all one wants to know."""
+        known = evidence_of(task, trials)
+        now = of_windows(task.goal, offer.load, windows, len(trials))
+        if len(windows) < LEAST_WINDOWS or now is None:
+            return False
+        if len(windows) < LOOK_WINDOWS and is_wild(task, windows):
+            return False
+        before = recheck_of(known, offer.load)
+        if before is not None:
+            told = comparable_trials(before, now)
+        elif abs(now.value) >= CLEAR * math.sqrt(now.within):
+            told = len(windows) >= self._least(known, now)
+        else:
+            told = self._told(task, trials, offer, windows, now)
+        return told and loads_seen(task, known, now)
+
+    def _least(self, known: Sequence[Evidence], now: Evidence) -> int:
+        """Windows of a trial whose side is clear."""
+        before = [each.value for each in known if each.load == now.load]
+        if before and min(*before, now.value) >= CLEARLY:
+            return LEAST_WINDOWS
+        if before:
+            pair = diagnostics.conflict(known, diagnostics.DOUBT)
+            doubted = pair is not None and now.load in (pair[0].load, pair[1].load)
+            return MOST_LOOK_WINDOWS if doubted else LOOK_WINDOWS
+        return self.watched if now.value < 0 else LEAST_WINDOWS
+
+    def _told(
+        self,
+        task: Task,
+        trials: Sequence[Trial],
+        offer: TrialRequest,
+        windows: Sequence[Window],
+        now: Evidence,
+    ) -> bool:
+        """Whether one whose side is not clear tells enough."""
+        known = usable_trials(evidence_of(task, trials))
+        belief = posterior_of(task, known)
+        if known and fits_not(task, belief, known) is not None:
+            return self._fallback.enough(task, trials, offer, windows)
+        now = replace(now, slow_share=known[0].slow_share if known else 0.0)
+        if is_target_met(task, belief, known).met:  # a look: what it is to tell is its own side
+            clear = now.value >= 2 * math.sqrt(now.within) and len(windows) >= LOOK_WINDOWS
+            return clear or len(windows) >= MOST_LOOK_WINDOWS
+        return is_target_met(task, belief.updated(now), [*known, now]).met
+
+    def best(self, task: Task, trials: Sequence[Trial], why: str) -> Answer:
+        """The likeliest rate so far."""
+        known = usable_trials(evidence_of(task, trials))
+        if not known:
+            return Answer(None, 0.0, math.inf, 0.0, False, why, diagnostics.findings(task, trials))
+        belief = posterior_of(task, known)
+        misfit = fits_not(task, belief, known)
+        if misfit is not None:
+            return with_finding(self._fallback.best(task, trials, why), misfit)
+        return answer(task, trials, belief, answer_of(task, belief, known), why)
+
+
+def usable_trials(known: Sequence[Evidence]) -> list[Evidence]:
+    """Without disturbed trials, and the loads below which a higher one was quicker; where trials of a load disagree,
+    others may be of the slow mode as well."""
+    share = slow_share(known)
+    return [
+        replace(each, slow_share=share) for each in rising_evidence(all_but(known, disturbed_trials(known)))
+    ]
+
+
+def once_more(task: Task, known: Sequence[Evidence], rate: float) -> TrialRequest | None:
+    """Another trial of a load that an answer rests on; None where it rests on none. More is asked of an answer without
+    the load that is too much."""
+    left = usable_trials(known)
+    too_much = ends(left)[1]
+    for load, why in unconfirmed_loads(known):
+        marked = load == too_much and after_overload(left, load)
+        strict = load == too_much and not task.seed_trials
+        if marked or rests_on(task, left, rate, load, STANDS_TOO_MUCH if strict else STANDS):
+            return TrialRequest(load, task.runlength_s, why)
+    made = sum(each.load == too_much for each in left)
+    if too_much is None or made >= DOUBTED:
+        return None
+    if slow_share(known) or (made < SURPRISED and is_surprising(task, left, too_much)):
+        return TrialRequest(too_much, task.runlength_s, "a slow mode may have made it too much")
+    return None
+
+
+def nearer_load(task: Task, known: Sequence[Evidence], rate: float, most: float) -> TrialRequest | None:
+    """A trial at the answer, where all were so far below the limit, or above it, that they give but a bound."""
+    load = float(round(rate)) if task.whole else rate
+    tried = any(abs(math.log(each.load / load)) < TRIED for each in known)
+    if unbracketed(task, known, rate) is None or load > most or tried:
+        return None
+    return TrialRequest(load, task.runlength_s, "no load near the limit was tried yet")
+
+
+def after_overload(known: Sequence[Evidence], load: float) -> bool:
+    """Whether each trial of a load came after an overload, whose mark may have made it too much."""
+    first = min((each.order for each in diagnostics.overloads(known)), default=math.inf)
+    return all(each.order > first for each in known if each.load == load)
+
+
+def is_surprising(task: Task, known: Sequence[Evidence], too_much: float) -> bool:
+    """Whether the trials below make it unlikely that a load is too much: the curve is steeper than they say."""
+    lower = [each for each in known if each.load < too_much]
+    return bool(lower) and float(posterior_of(task, lower).below(too_much)) < SURPRISE
+
+
+def rests_on(task: Task, known: Sequence[Evidence], rate: float, load: float, stands: float) -> bool:
+    """Whether an answer has a probability below `finding_stands` without the trials of one load."""
+    others = [each for each in known if each.load != load]
+    if not others and not task.seed_trials:
+        return True
+    belief = posterior_of(task, others)
+    held_still = belief.below(rate / (1 - task.within)) - belief.below(rate / (1 + task.within))
+    return float(held_still) < stands
+
+
+def width_of(found: Answer) -> float:
+    """Log of the ratio of the interval's ends; inf without a bound."""
+    return math.log(found.high / found.low) if found.low > 0 and found.high < math.inf else math.inf
+
+
+def blind_load(last: Sequence[Trial], highest: float) -> int:
+    """Of the last trials, which tell nothing of the server, those after which no lower load is left to be tried."""
+    return sum(trial.offered or trial.load <= highest for trial in last)
+
+
+def loads_seen(task: Task, known: Sequence[Evidence], now: Evidence) -> bool:
+    """Whether an answer would rest on enough windows to have shown stalls: more of one trial are cheap."""
+    if task.seed_trials or now.value >= CALM or calm_windows([*known, now]) >= SEEN:
+        return True  # similar configurations would have shown stalls
+    every = usable_trials([*known, now])
+    return not is_target_met(task, posterior_of(task, every), every).met
+
+
+def is_wild(task: Task, windows: Sequence[Window]) -> bool:
+    """Whether a load looks too much by few windows of which some are fine."""
+    values = [task.goal.reading([window]) for window in windows]
+    return min(values) < 2 < sum(values) / len(values) and max(values) > WILD * min(values)
+
+
+def comparable_trials(before: Evidence, now: Evidence) -> bool:
+    """Whether a load that is offered again after an overload is told to be as quick as before, or not."""
+    spread = math.sqrt(before.within + now.within)
+    off = (now.value - before.value) / spread
+    if now.windows >= MOST_LOOK_WINDOWS:
+        return True
+    if now.windows < LEAST_LOOK_WINDOWS:
+        return False
+    return off <= 0 if now.windows < LOOK_WINDOWS else off < 0.7 or off > 1.5 * diagnostics.SLOWER
+
+
+def fits_not(task: Task, belief: Belief, known: Sequence[Evidence]) -> Finding | None:
+    """The finding when trials are too far off even the likeliest of all shapes and peaks."""
+    misses = belief.misses(known)
+    if float(misses @ misses) - len(misses) < MISFIT:
+        return None
+    worst = int(np.argmax(np.abs(misses)))
+    text = f"no shape fits: the trial at {task.load_text(known[worst].load)} is {abs(misses[worst]):.1f}"
+    text += " standard deviations off"
+    return Finding("model-misfit", text + "; decided by halving a bracket instead")
+
+
+def with_finding(found: Answer, finding: Finding) -> Answer:
+    """The same, with one more."""
+    every = (finding, *found.findings)
+    return Answer(
+        found.rate, found.low, found.high, found.confidence, found.kept, found.why or finding.what, every
+    )
+
+
+def answer_beyond_tried(
+    task: Task, trials: Sequence[Trial], belief: Belief, known: Sequence[Evidence]
+) -> TrialRequest | Answer | None:
+    """The end of a search whose peak is outside the loads that can be offered; None while that is not sure."""
+    most = reach(task, trials)
+    under, over = float(belief.below(task.lowest)), 1 - float(belief.below(most))
+    at_lowest = [each for each in known if each.load <= task.lowest and each.value > 0]
+    at_most = [each for each in known if each.load >= 0.97 * most and each.value <= 0]
+    if under >= task.confidence and len(at_lowest) >= 2:
+        higher = min(3 * task.lowest, most)
+        if all(each.load <= task.lowest for each in known) and higher > task.lowest:
+            return TrialRequest(higher, task.runlength_s, "whether a higher load is too much as well")
+        what = f"{task.load_text(task.lowest)}, the lowest load, is too much already"
+        return bounded(task, trials, Finding("below-lowest", what), 0.0, task.lowest, under)
+    if over >= task.confidence and len(at_most) >= 2:
+        top = max(each.load for each in at_most)
+        limit = "the highest load" if most == task.highest else "the most that could be offered"
+        what = f"{task.load_text(top)}, {limit}, is fine still"
+        high = min((each.load for each in known if each.load > top and each.value > 0), default=math.inf)
+        return bounded(task, trials, Finding("above-highest", what), top, high, over)
+    return None
+
+
+def bounded(
+    task: Task, trials: Sequence[Trial], finding: Finding, low: float, high: float, sure: float
+) -> Answer:
+    """An answer that is a bound."""
+    return Answer(None, low, high, sure, False, finding.what, (finding, *diagnostics.findings(task, trials)))
+
+
+def answer(task: Task, trials: Sequence[Trial], belief: Belief, now: TargetCheck, why: str) -> Answer:
+    """What is believed, unless something was found that it does not allow for."""
+    tail = (1 - task.confidence) / 2
+    found = tuple(with_rates(task, trials, each) for each in diagnostics.findings(task, trials))
+    against = [
+        each
+        for each in found
+        if each.kind not in diagnostics.HARMLESS and not finding_stands(task, trials, now, each)
+    ]
+    if against and not why:
+        why = f"{against[0].kind}: {against[0].what}"
+    low, high = belief.quantile(tail), belief.quantile(1 - tail)
+    # The rate that keeps the promise most surely may lie on one side of a lopsided belief.
+    rate = now.rate if task.whole else min(max(now.rate, low), high)
+    low, high = min(low, rate), max(high, rate)
+    ends = unbracketed(task, evidence_of(task, trials), rate)
+    if ends is not None:
+        fine, too_much = ends
+        sure = 1 - float(belief.below(fine)) if fine else float(belief.below(too_much))
+        finding = diagnostics.not_bracketed(task, *ends, trials)
+        return Answer(None, fine, too_much, sure, False, why or finding.what, (finding, *found))
+    return Answer(rate, low, high, now.confidence, now.met and not against, why, found)
+
+
+def with_rates(task: Task, trials: Sequence[Trial], finding: Finding) -> Finding:
+    """Of two modes: with the likeliest rate of each."""
+    if finding.kind != "bimodal":
+        return finding
+    known = evidence_of(task, trials)
+    quick, slow = (
+        posterior_of(task, rising_evidence(all_but(known, dropped))).best_rate(task.within)[0]
+        for dropped in (slower_ones(known), quicker_ones(known))
+    )
+    return replace(
+        finding,
+        what=f"{finding.what}: a peak rate of about {task.load_text(quick)}, or of about {task.load_text(slow)}",
+    )
+
+
+def finding_stands(task: Task, trials: Sequence[Trial], now: TargetCheck, finding: Finding) -> bool:
+    """Whether the promise holds against a finding: without stalls the answer is as good; and a peak is one, also where
+    above it less is answered."""
+    if finding.kind == "disturbed":
+        return len(disturbed_trials(evidence_of(task, trials))) == 1
+    if finding.kind != "stalling" or task.promise != "rate":
+        return finding == diagnostics.find_collapsing(task, trials)
+    if diagnostics.stalled_share(task, trials) > MOST_STALLED:
+        return False
+    calm = posterior_of(
+        task,
+        rising_evidence(evidence_of(task, [diagnostics.without_stalls(task, trial) for trial in trials])),
+    )
+    sure = calm.below(now.rate / (1 - task.within)) - calm.below(now.rate / (1 + task.within))
+    return float(sure) >= task.confidence - 0.05

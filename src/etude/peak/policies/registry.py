@@ -1,0 +1,46 @@
+"""All policies by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from importlib import import_module
+from typing import cast
+
+from etude.errors import UsageError
+from etude.peak.policies.policy import Policy
+
+DEFAULT = "posterior"
+
+
+def policy(name: str) -> Policy:
+    """By its name here, or as MODULE:NAME of something that is called without arguments. Raises UsageError."""
+    if name in POLICIES:
+        return POLICIES[name]()
+    module, colon, attribute = name.partition(":")
+    if not colon:
+        raise UsageError(f"no policy is named {name!r}; they are {', '.join(POLICIES)}, or MODULE:NAME")
+    try:
+        return _made(module, attribute)
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
+        raise UsageError(f"the policy {name} is not there: {error}") from None
+
+
+def _made(module: str, attribute: str) -> Policy:
+    """Imported only now: the fitted ones take their time."""
+    return cast(Policy, getattr(import_module(module), attribute)())
+
+
+def _ours(module: str, attribute: str) -> Callable[[], Policy]:
+    return partial(_made, f"etude.peak.policies.{module}", attribute)
+
+
+POLICIES: Mapping[str, Callable[[], Policy]] = {
+    "strawman": _ours("strawman", "Strawman"),
+    "linear": _ours("linear", "linear"),
+    "binsearch": _ours("binsearch", "binsearch"),
+    "model": _ours("model", "model"),
+    "polynomial": _ours("model", "polynomial"),
+    "bracket": _ours("bracket", "Bracket"),
+    "posterior": _ours("posterior", "Posterior"),
+}

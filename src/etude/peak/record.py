@@ -1,0 +1,254 @@
+"""A results directory of the workbench: sessions, tests that come as they are tried, and lines that survive.
+
+Whatever a search or a map keeps goes through here, so `etude stats`, `plot` and `bundle` read it as any results.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from etude.errors import InputError
+from etude.machine import snapshot
+from etude.machine.boot.record import boot_id
+from etude.osutil.trust import check_results_for_root
+from etude.results.integrity import has_ended
+from etude.results.reader import drop_torn_trial, read_experiment
+from etude.results.regular import read_regular
+from etude.results.writer import (
+    check_writable_name,
+    directory_name,
+    sole_writer,
+    write_error,
+    write_experiment,
+)
+
+Document = dict[str, Any]
+FILE = "results.jsonl"
+GO_ON = "go on by the same command with the same -o"
+
+
+class Record:
+    """The directory and its experiment.json."""
+
+    def __init__(self, directory: Path) -> None:
+        """Read what is there. Raises InputError where it cannot be read."""
+        self.directory = directory
+        self.document: Document = read_experiment(directory)
+        self._earlier = len(self.document["sittings"])
+        self.lost = _lost_lines(directory, self.document)
+        """Of tests by name: how many of the lines are gone that were there when the last session ended."""
+        self._lost_at_least = False
+
+    def lost_text(self, what: str) -> str:
+        """How many of `what` ("trials") are gone, and of which tests; empty where none is."""
+        more = " or more" if self._lost_at_least else ""
+        of_tests = ", ".join(f"{count}{more} of {name}" for name, count in self.lost.items())
+        return f"{what} that were made are gone or were cut short: {of_tests}" if of_tests else ""
+
+    def check_whole(self, what: str) -> None:
+        """Raises InputError where some of what the stored result rests on is gone."""
+        if text := self.lost_text(what):
+            raise InputError(
+                f"{self.directory}: {text}; the result that is stored rests on them: restore them from a copy, or go "
+                f"on with -o {self.directory}"
+            )
+
+    def _find_gaps(self, numbers: Collection[int]) -> None:
+        """Of a directory that was written before lines were counted: lines are numbered through from 1."""
+        tests, sittings = self.document["tests"], self.document["sittings"]
+        complete = bool(sittings) and sittings[-1]["how_ended"] == "complete"
+        if not complete or any("lines" in test for test in tests):
+            return
+        short = [test["name"] for test in tests if not _whole(self.directory / test["directory"] / FILE)]
+        count = max(max(numbers, default=0) - len(set(numbers)), len(short))
+        if count:
+            first, *others = short or ["some test"]
+            self._lost_at_least = True
+            self.lost = {first: count - len(others), **dict.fromkeys(others, 1)}
+
+    def place(self, name: str, parameters: Mapping[str, str]) -> Path:
+        """The directory of a test; it stands in experiment.json before anything is in it."""
+        tests = self.document["tests"]
+        known = next((test["directory"] for test in tests if test["name"] == name), None)
+        if known is None:
+            known = directory_name(name, [test["directory"] for test in tests])
+            entry = {"name": name, "directory": known, "role": "test", "workers": 1}
+            tests.append(entry | {"parameters": dict(parameters)})
+            self.save()
+        return self.directory / known
+
+    def sit(self) -> None:
+        """A new session begins, on this machine."""
+        self._earlier = len(self.document["sittings"])
+        self._sitting(os.uname().nodename, boot_id(), snapshot.take() if self._earlier else None)
+
+    def sit_elsewhere(self) -> None:
+        """A new session begins, on other machines only: each has one of its own, from its first result on."""
+        self._earlier = len(self.document["sittings"])
+
+    def sitting_on(self, host: str, boot: str, machine: Mapping[str, Any] | None) -> Document:
+        """The session of another machine, which begins if there was none since `sit_elsewhere`; `machine`: its
+        snapshot, None where it is not known."""
+        for sitting in self.document["sittings"][self._earlier :]:
+            if (sitting["host"], sitting["boot_id"]) == (host, boot):
+                return dict(sitting)
+        known = None if machine is None else dict(machine)
+        if not self.document["sittings"]:
+            self.document["machine"]["before"] = known or {}
+            known = None
+        return self._sitting(host, boot, known)
+
+    def _sitting(self, host: str, boot: str, machine: Document | None) -> Document:
+        sittings = self.document["sittings"]
+        sitting = {
+            "sitting": len(sittings) + 1,
+            "boot_id": boot,
+            "host": host,
+            "start": utc_now(),
+            "end": None,
+            "how_ended": None,
+            "torn": [],
+            "machine": machine,
+        }
+        sittings.append(sitting)
+        self.save()
+        return sitting
+
+    def end(self, how: str, decisions: list[str]) -> None:
+        """Note how this session ended, on all of its machines, and how many lines each test has."""
+        for test in self.document["tests"]:
+            test["lines"] = _lines(self.directory / test["directory"] / FILE)
+        sittings = self.document["sittings"]
+        for sitting in sittings[self._earlier :]:
+            sitting |= {"end": utc_now(), "how_ended": how, "decisions": decisions}
+        here = bool(sittings) and sittings[-1]["host"] == os.uname().nodename
+        self.document["machine"]["after"] = snapshot.take() if here else None
+        self.save()
+
+    def save(self) -> None:
+        """Put experiment.json on disk as it is now. Raises MachineRefuses where it cannot be written."""
+        write_experiment(self.directory, self.document, GO_ON)
+
+
+def _lost_lines(directory: Path, document: Document) -> dict[str, int]:
+    if not has_ended(document):
+        return {}
+    lost = {
+        test["name"]: test.get("lines", 0) - _lines(directory / test["directory"] / FILE)
+        for test in document["tests"]
+        if test.get("lines", 0)
+    }
+    return {name: count for name, count in lost.items() if count > 0}
+
+
+def _lines(path: Path) -> int:
+    try:
+        return len(set(read_regular(path).split(b"\n")[:-1]))
+    except OSError:
+        return 0
+
+
+def whole_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """A file's lines with their numbers, each once, also where it stands there again; what follows the last end of line
+    was cut short. Raises InputError where it cannot be read."""
+    try:
+        lines = read_regular(path).split(b"\n")[:-1]
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+    known: set[bytes] = set()
+    for number, text in enumerate(lines, 1):
+        if text not in known:
+            known.add(text)
+            yield number, text
+
+
+def check_numbers(found: Iterable[tuple[Path, int]], what: str) -> None:
+    """Raises InputError where two different lines have one number. `what` has it: a trial."""
+    first: dict[int, Path] = {}
+    for path, number in found:
+        if number in first:
+            raise InputError(
+                f"{path}: {what} {number} is another one in {first[number]}; restore both from one copy"
+            )
+        first[number] = path
+
+
+def _whole(path: Path) -> bool:
+    """Whether it has lines, and the last was not cut short."""
+    try:
+        return read_regular(path).endswith(b"\n")
+    except OSError:
+        return False
+
+
+@contextmanager
+def only_file(directory: str | os.PathLike[str]) -> Iterator[Path]:
+    """Made if it is not there, and nobody else's while this lasts. Raises MachineRefuses, InputError, UsageError."""
+    path = Path(directory)
+    check_writable_name(path)
+    check_results_for_root(path)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise write_error(path, error, GO_ON) from error
+    with sole_writer(path):
+        yield path
+
+
+def begin(directory: Path, document: Document) -> None:
+    """A new experiment.json."""
+    write_experiment(directory, document, GO_ON)
+
+
+def cut_torn_line(directory: Path) -> None:
+    """Drop what was cut short when the last session was killed."""
+    for entry in read_experiment(directory)["tests"]:
+        drop_torn_trial(directory / entry["directory"] / "results.jsonl")
+
+
+def append(path: Path, line: Mapping[str, Any]) -> None:
+    """One write, on disk when it returns: all of the line, or none.
+
+    Raises:
+        MachineRefuses: it cannot be written; the file ends with its last whole line.
+    """
+    text = json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        try:
+            data, end = text.encode("utf-8", "replace"), os.fstat(file).st_size
+            if os.write(file, data) != len(data):
+                os.ftruncate(file, end)
+                raise OSError(28, os.strerror(28))
+            os.fdatasync(file)
+        finally:
+            os.close(file)
+    except OSError as error:
+        raise write_error(path, error, GO_ON) from error
+
+
+def digest(plan: Mapping[str, Any]) -> str:
+    """Of what was asked for."""
+    text = json.dumps(plan, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def instant() -> tuple[str, int]:
+    """Time of day, and the same on the monotonic clock, ns."""
+    return utc_now(), time.monotonic_ns()
+
+
+def utc_now() -> str:
+    """UTC, RFC 3339."""
+    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -1,0 +1,336 @@
+"""A search before the bench is booked: what it will cost, and how often it will be right, on simulated servers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.special import betaincinv
+
+from etude.errors import InputError, MachineRefuses
+from etude.peak.goal import Criterion, Goal
+from etude.peak.harnesses.curves import LIMIT_MS, Curve
+from etude.peak.harnesses.noise import NOISE, Noise
+from etude.peak.harnesses.simulated import SimulatedServer
+from etude.peak.policies.belief.evidence import batch_readings, between_trial_variance, evidence_of
+from etude.peak.policies.policy import Policy
+from etude.peak.search import search
+from etude.peak.task import Answer, Kind, Task, Trial, TrialRequest
+
+MARGIN = 1.5
+"""Peaks lie so far within the task's range that loads on both sides of them can be tried."""
+
+SEED_SD = 0.25
+"""Of the logarithm of a seed load over the peak that it stands for: a neighbouring configuration's peak."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a trial of the rehearsed bench costs and shows."""
+
+    fixed_cost_s: float = 170.0
+    window_s: float = 10.0
+    noise: Noise = NOISE
+
+    def server(self, curve: Curve, peak: float, seed: int, limit_s: float) -> SimulatedServer:
+        """A simulated server whose trials cost and vary so; `limit_s`: its mean response at the peak."""
+        return SimulatedServer(
+            curve,
+            peak,
+            seed,
+            limit_s=limit_s,
+            fixed_cost_s=self.fixed_cost_s,
+            window_s=self.window_s,
+            noise=self.noise,
+        )
+
+
+LEAST_WINDOWS = 4
+"""Of a trial whose windows say how much they vary."""
+SETTLING = 2
+"""Windows at the start of a trial that do not, where there are more than that many others."""
+
+
+def place_like(task: Task, trials: Sequence[Trial], rate: float) -> Place:
+    """A place whose trials cost and vary as those of an earlier search or calibration did; `rate`: the peak that it
+    found. Windows vary by the median over trials, whole trials by what repeated loads tell (`evidence.between`).
+
+    Raises InputError where no trial has a window.
+    """
+    lengths = [window.duration_s for trial in trials for window in trial.windows]
+    if not lengths:
+        raise InputError("no trial has a window that says what trials cost and how they vary")
+    window_s = float(np.median(lengths))
+    usual = NOISE.stretched(of_means(task.goal).criteria[0].limit / (1e-3 * LIMIT_MS))
+    ratios = []
+    for trial in trials:
+        readings = batch_readings(task.goal, trial.windows)
+        settled = readings[SETTLING if len(readings) > 2 * SETTLING else 0 :]
+        rho = trial.load / rate
+        if len(settled) >= LEAST_WINDOWS and settled.mean() > 0 and rho <= 1.5:
+            batch_s = trial.ran_s / len(readings)
+            ratios.append(settled.var(ddof=1) / settled.mean() ** 2 * batch_s / usual.white_s(rho))
+    more = float(np.median(ratios)) if ratios else 1.0
+    trial_sd = math.sqrt(between_trial_variance(evidence_of(task, trials)))
+    noise = replace(NOISE, trial_sd=trial_sd, white=NOISE.white * more, white_most=NOISE.white_most * more)
+    besides_s = float(np.median([each.cost_s - each.ran_s for each in trials]))
+    return Place(max(besides_s, 0.0), window_s, noise)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Some of a number, with the exact binomial interval (Clopper and Pearson, 1934)."""
+
+    hits: int
+    of: int
+    low: float
+    high: float
+
+    @property
+    def value(self) -> float:
+        """NaN where there was none."""
+        return self.hits / self.of if self.of else math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One search that was rehearsed."""
+
+    curve: str
+    peak: float
+    """The truth."""
+    answer: Answer
+    trials: int
+    spent_s: float
+    near: bool
+    """Whether the rate is within the task's `within` of the peak."""
+    in_region: bool
+    """Whether the true response at the rate is within the task's `width` of the limit."""
+    covered: bool
+    """Whether the peak is between the answer's bounds."""
+
+    @property
+    def hours(self) -> float:
+        """Benchmarking time."""
+        return self.spent_s / 3600
+
+    @property
+    def findings(self) -> frozenset[Kind]:
+        """What the policy had to say about the server."""
+        return frozenset(finding.kind for finding in self.answer.findings)
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """What came of all searches, or of those on one curve."""
+
+    task: Task
+    outcomes: tuple[Outcome, ...]
+    confidence: float = 0.95
+    """Of the intervals of shares."""
+
+    def hours(self, share: float) -> float:
+        """The quantile of benchmarking time, h: 0.5 is the median, 0.25 and 0.75 the quartiles."""
+        return float(np.quantile([outcome.hours for outcome in self.outcomes], share))
+
+    @property
+    def hours_in_all(self) -> float:
+        """Of all searches."""
+        return sum(outcome.hours for outcome in self.outcomes)
+
+    @property
+    def near(self) -> Share:
+        """Rates within `task.within` of the truth."""
+        return self.share(outcome.near for outcome in self.outcomes)
+
+    @property
+    def in_region(self) -> Share:
+        """Rates at which the true response is within `task.width` of the limit."""
+        return self.share(outcome.in_region for outcome in self.outcomes)
+
+    @property
+    def kept(self) -> Share:
+        """Answers that say that they keep the promise."""
+        return self.share(outcome.answer.kept for outcome in self.outcomes)
+
+    @property
+    def kept_right(self) -> Share:
+        """Of those answers, the ones that do: near or in the region, whichever the task asks for."""
+        return self.share(self.right(outcome) for outcome in self.outcomes if outcome.answer.kept)
+
+    @property
+    def covered(self) -> Share:
+        """Peaks between the answer's bounds."""
+        return self.share(outcome.covered for outcome in self.outcomes)
+
+    def right(self, outcome: Outcome) -> bool:
+        """Whether the promise of the task is true of an outcome."""
+        return outcome.near if self.task.promise == "rate" else outcome.in_region
+
+    def named(self, *kinds: Kind) -> Share:
+        """Searches that found one of these."""
+        return self.share(bool(outcome.findings & set(kinds)) for outcome in self.outcomes)
+
+    def share(self, hits: Iterable[bool]) -> Share:
+        """With its interval."""
+        each = list(hits)
+        low, high = binomial_interval(sum(each), len(each), self.confidence)
+        return Share(sum(each), len(each), low, high)
+
+    def by_curve(self) -> dict[str, Rehearsal]:
+        """In the order in which they were given."""
+        names = dict.fromkeys(outcome.curve for outcome in self.outcomes)
+        return {
+            name: replace(self, outcomes=tuple(each for each in self.outcomes if each.curve == name))
+            for name in names
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    curve: Curve
+    peak: float
+    seed: int
+    """Of the server."""
+    task: Task
+
+
+def rehearse(
+    policy: Policy,
+    task: Task,
+    servers: Sequence[Curve],
+    searches: int,
+    seed: int,
+    *,
+    place: Place | None = None,
+    processes: int = 2,
+    progress: Callable[[int, int], None] = lambda done, of: None,
+) -> Rehearsal:
+    """Search `searches` times on each of `servers`, whose peaks are spread evenly in log over the task's range.
+
+    Where the task has a seed load, each search is seeded with its own peak times exp(N(0, 0.25)). Where its goal is
+    none of mean responses (simulated windows have no histograms), the mean is rehearsed with the same limit.
+    `progress` is told how many of how many are done. With more than one process the policy has to be one that can be
+    pickled; what comes out is the same for any number of processes. Raises InputError where there is nothing to do,
+    MachineRefuses where a process is killed.
+    """
+    if not servers or searches < 1 or not 0 < task.lowest < task.highest < math.inf:
+        raise InputError(
+            "nothing to rehearse: it takes a server and a search at least, and loads from above 0 to a higher one, "
+            f"not from {task.lowest:g} to {task.highest:g}"
+        )
+    jobs = list(_jobs(task, servers, searches, seed))
+    outcomes = []
+    with _over(processes, policy, place or Place()) as carried_out:
+        for outcome in carried_out(jobs):
+            outcomes.append(outcome)
+            progress(len(outcomes), len(jobs))
+    return Rehearsal(task, tuple(outcomes))
+
+
+def binomial_interval(hits: int, of: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Clopper's and Pearson's exact interval of a proportion; from 0 to 1 where there was no trial."""
+    if not 0 <= hits <= of:
+        raise ValueError(f"no more hits than trials, not {hits} of {of}")
+    outside = (1 - confidence) / 2
+    low = float(betaincinv(hits, of - hits + 1, outside)) if hits else 0.0
+    high = float(betaincinv(hits + 1, of - hits, 1 - outside)) if hits < of else 1.0
+    return low, high
+
+
+def _jobs(task: Task, servers: Sequence[Curve], searches: int, seed: int) -> Iterator[_Job]:
+    """Each with draws of its own, which do not depend on what other servers there are, only on its place."""
+    low, high = math.log(task.lowest), math.log(task.highest)
+    margin = min(math.log(MARGIN), (high - low) / 3)
+    low, high = low + margin, high - margin
+    goal = of_means(task.goal)
+    for row, curve in enumerate(servers):
+        for place in range(searches):
+            rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(row, place)))
+            peak = math.exp(low + (high - low) * (place + rng.random()) / searches)
+            near = min(max(peak * math.exp(SEED_SD * rng.standard_normal()), task.lowest), task.highest)
+            of_server, of_policy = (int(each) for each in rng.integers(0, 2**31, 2))
+            seed_load = None if task.seed_load is None else round(near) if task.whole else near
+            yield _Job(curve, peak, of_server, replace(task, goal=goal, seed=of_policy, seed_load=seed_load))
+
+
+def of_means(goal: Goal) -> Goal:
+    """What can be simulated of a goal: its limit of the mean, else that of a percentile taken as one."""
+    limits = {each.of: each.limit for each in reversed(goal.criteria)}
+    limit_s = limits.get("mean", limits.get("percentile", 1e-3 * LIMIT_MS))
+    return Goal((Criterion("mean", limit_s),))
+
+
+def _rehearsed(policy: Policy, place: Place, job: _Job) -> Outcome:
+    limit_s = job.task.goal.criteria[0].limit
+    server = place.server(job.curve, job.peak, job.seed, limit_s)
+    made: list[Trial] = []
+
+    def keep(offer: TrialRequest, trial: Trial) -> None:
+        made.append(trial)
+
+    answer = search(policy, job.task, server, made=keep)
+    rate = answer.rate
+    off = math.inf if rate is None else abs(rate / job.peak - 1)
+    beside = math.inf if rate is None else abs(server.response_s(rate) / limit_s - 1)
+    return Outcome(
+        job.curve.name,
+        job.peak,
+        answer,
+        len(made),
+        server.spent_s,
+        near=off <= job.task.within,
+        in_region=beside <= job.task.width,
+        covered=answer.low <= job.peak <= answer.high,
+    )
+
+
+@contextmanager
+def _over(
+    processes: int, policy: Policy, place: Place
+) -> Iterator[Callable[[Sequence[_Job]], Iterator[Outcome]]]:
+    """Searches here or in processes, in order; those that have not begun are dropped when it is left by an exception.
+
+    A process is given the policy once, so that what that prepares for all its searches is not lost from one to the
+    next.
+    """
+    if processes <= 1:
+        yield partial(map, partial(_rehearsed, policy, place))
+        return
+    with executor(processes, _begin, (policy, place)) as pool:
+        yield partial(pool.map, _rehearsed_there)
+
+
+@contextmanager
+def executor(
+    processes: int, begin: Callable[..., None] | None = None, given: tuple[Any, ...] = ()
+) -> Iterator[ProcessPoolExecutor]:
+    """Processes that each call `begin` first. Raises MachineRefuses where one is ended from outside."""
+    pool = ProcessPoolExecutor(processes, initializer=begin, initargs=given)
+    try:
+        yield pool
+    except BrokenProcessPool as error:
+        raise MachineRefuses(
+            "a process of the rehearsal was ended from outside (memory?): rehearse in one process"
+        ) from error
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+_given: list[tuple[Policy, Place]] = []
+"""In a process of the pool: the policy and the place."""
+
+
+def _begin(policy: Policy, place: Place) -> None:
+    _given[:] = [(policy, place)]
+
+
+def _rehearsed_there(job: _Job) -> Outcome:
+    return _rehearsed(*_given[0], job)

@@ -1,0 +1,308 @@
+"""A search on disk: a results directory whose trials say exactly what the policy saw (docs/formats.md, "A search").
+
+Each load is a test, each trial a measurement with its windows, so `etude stats`, `plot` and `bundle` read it. Beside
+the usual members a line has `peak`: what was asked, what it cost and how it ended. Numbers come back bit by bit: a
+search that is gone on with decides as if it had never been interrupted.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from etude.codec import decoded, plain
+from etude.errors import EDITED, InputError
+from etude.experiment.session import asks_anew, new_document
+from etude.osutil.trust import check_for_root
+from etude.peak.goal import Goal
+from etude.peak.policies.registry import policy
+from etude.peak.record import (
+    FILE,
+    Record,
+    append,
+    begin,
+    check_numbers,
+    cut_torn_line,
+    digest,
+    instant,
+    only_file,
+    whole_lines,
+)
+from etude.peak.slo_ratio import slo_ratio_of
+from etude.peak.task import Answer, Task, Trial, TrialRequest
+from etude.peak.trial_lines import from_line, peak_member, window_lines
+from etude.results.model import Measurement, check_measurement, to_line
+
+KIND, VERB = "peak", "peak"
+MAY_CHANGE = ("budget_s", "closed")
+"""Of a task: what may be another when a search is gone on with."""
+
+METRICS: Mapping[str, Mapping[str, str]] = {
+    "response": {"unit": "s", "kind": "cost"},
+    "reading": {"unit": "1", "kind": "ratio"},
+    "offered": {"unit": "1/s", "kind": "rate"},
+    "completed": {"unit": "1/s", "kind": "rate"},
+    "bench_time": {"unit": "s", "kind": "cost"},
+}
+"""Of a trial, beside `elapsed`: how long load was offered."""
+
+
+@dataclass(frozen=True)
+class SearchSpec:
+    """What one directory holds a search for."""
+
+    name: str
+    task: Task
+    policy: str
+    harness: str
+    """The text of HARNESS.toml; of a simulation, the words after --simulate."""
+    factors: Mapping[str, str] = field(default_factory=dict)
+
+    def plan(self) -> dict[str, Any]:
+        """As experiment.json has it."""
+        return {
+            "kind": KIND,
+            "primary": "response",
+            "name": self.name,
+            "policy": self.policy,
+            "task": plain(self.task),
+            "factors": dict(self.factors),
+            "harness": self.harness,
+        }
+
+
+class SearchStore(Record):
+    """The trials of one search, as they lie in a results directory."""
+
+    def __init__(self, directory: str | os.PathLike[str]) -> None:
+        """Read what is there.
+
+        Raises:
+            InputError: it holds no search, or one that cannot be read.
+        """
+        super().__init__(Path(directory))
+        self.sought = _sought(self.document, self.directory)
+        told, where = self.document.get("answer"), f"{self.directory}/experiment.json"
+        self._answer = None if told is None else decoded(Answer, told, where, "answer")
+        self._last = 0
+        """The number of the last trial that is there."""
+        self._read = self._load()
+        self._since = instant()
+
+    @property
+    def task(self) -> Task:
+        """What was searched for, with the budget of the last session."""
+        return self.sought.task
+
+    @property
+    def answer(self) -> Answer | None:
+        """The answer as it was given, once there is one."""
+        return self._answer
+
+    def trials(self) -> list[Trial]:
+        """All that were made, in the order in which they were."""
+        return list(self._read)
+
+    def keep(self, offer: TrialRequest, trial: Trial) -> None:
+        """Put a trial on disk; when this returns it survives whatever ends Étude, and the machine.
+
+        Raises:
+            MachineRefuses: it cannot be written; the file ends with its last whole trial.
+        """
+        number = self._last + 1
+        name = f"load={trial.load:.6g}"
+        path = self.place(name, {"load": f"{trial.load:.6g}"}) / "results.jsonl"
+        line = to_line(self._measurement(name, number, trial))
+        line["windows"] = window_lines(trial.windows)
+        line["peak"] = peak_member(offer, trial)
+        append(path, line)
+        self._read.append(trial)
+        self._last = number
+        self._since = instant()
+
+    def begin_again(self) -> None:
+        """A new session, at the end of which there may be another answer."""
+        self._answer, self.document["answer"] = None, None
+        self.sit()
+
+    def answered(self, answer: Answer) -> None:
+        """Note the answer, and with it the end of this session."""
+        self._answer, self.document["answer"] = answer, plain(answer)
+        self.end("complete", [answer.why])
+
+    def _load(self) -> list[Trial]:
+        files = [self.directory / entry["directory"] / FILE for entry in self.document["tests"]]
+        read = [(path, number, trial) for path in files for number, trial in _read_trials(path)]
+        check_numbers([(path, number) for path, number, _ in read], "trial")
+        found = sorted(((number, trial) for _, number, trial in read), key=lambda each: each[0])
+        self._find_gaps([number for number, _ in found])
+        self._last = max((number for number, _ in found), default=0)
+        return [trial for _, trial in found]
+
+    def _measurement(self, name: str, number: int, trial: Trial) -> Measurement:
+        start, start_ns = self._since
+        failed = trial.ended in ("died", "not-made")
+        kept = trial.of_server and not failed
+        sitting = self.document["sittings"][-1]
+        return Measurement(
+            test=name,
+            trial=number,
+            block=number,
+            order=0,
+            worker=0,
+            host=sitting["host"],
+            sitting=sitting["sitting"],
+            boot_id=sitting["boot_id"],
+            command=[self.sought.name, f"load={trial.load:.6g}"],
+            start=start,
+            start_ns=start_ns,
+            inner=1,
+            exit_status=1 if failed else 0,
+            signal=None,
+            timed_out=False,
+            cancelled=False,
+            error=None,
+            kept=kept,
+            why=None if kept else "failed" if failed or trial.of_server else "generator",
+            metrics=_metrics(self.task.goal, trial),
+            notes=[trial.note] if trial.note else None,
+        )
+
+
+@contextmanager
+def open_store(
+    directory: str | os.PathLike[str], sought: SearchSpec, command_line: Sequence[str] = ()
+) -> Iterator[SearchStore]:
+    """A directory to keep a search in, alone: a new one, or one that holds the same search and is gone on with.
+
+    However it ends is noted in experiment.json, unless the answer has been (`SearchStore.end`).
+
+    Raises:
+        InputError: it holds another search, or something else; MachineRefuses: it cannot be written to, or somebody
+            else writes there.
+    """
+    with only_file(directory) as path:
+        kept = _opened(path, sought, command_line)
+        kept.begin_again()
+        try:
+            yield kept
+        except BaseException as error:
+            kept.end(str(error) or type(error).__name__, [])
+            raise
+
+
+def _opened(path: Path, sought: SearchSpec, command_line: Sequence[str]) -> SearchStore:
+    if not (path / "experiment.json").exists():
+        document = new_document(
+            sought.name, VERB, command_line, sought.plan(), digest(sought.plan()), (), METRICS
+        )
+        begin(path, document)
+        return SearchStore(path)
+    check_for_root(path / "experiment.json")
+    cut_torn_line(path)
+    kept = SearchStore(path)
+    if kept.trials() and (how := _differs(kept.sought, sought)) is not None:
+        raise InputError(f"{path}: holds another search ({how}); name another directory with -o")
+    kept.sought = sought
+    asks_anew(kept.document, sought.plan(), digest(sought.plan()), sought.name)
+    return kept
+
+
+def _differs(then: SearchSpec, now: SearchSpec) -> str | None:
+    """What is asked for otherwise, in words; None where nothing is."""
+    for name in asdict(now.task):
+        a, b = getattr(then.task, name), getattr(now.task, name)
+        if a != b and name not in MAY_CHANGE:
+            return f"{name.removesuffix('_s')} was {_shown(a)}, now {_shown(b)}"
+    for what, a, b in (
+        ("policy", then.policy, now.policy),
+        ("factors", dict(then.factors), dict(now.factors)),
+    ):
+        if a != b:
+            return f"{what} was {_shown(a)}, now {_shown(b)}"
+    return None if _meaning(then.harness) == _meaning(now.harness) else "its harness was another"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Goal):
+        return " and ".join(map(str, value.criteria))
+    if isinstance(value, dict):
+        return " ".join(f"{name}={text}" for name, text in value.items()) or "none"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _meaning(text: str) -> Any:
+    """Of a harness: what it says, whatever its blanks and comments."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _sought(document: Mapping[str, Any], path: Path) -> SearchSpec:
+    plan = document["plan"]
+    if plan.get("kind") != KIND:
+        raise InputError(f"{path}: holds results of etude {document.get('verb', '…')}, and no search")
+    where = f"{path}/experiment.json"
+    task = task_of(plan.get("task"), where, "plan.task")
+    return replace(decoded(SearchSpec, plan, where, "plan"), task=task)
+
+
+def task_of(told: Any, where: str, at: str) -> Task:
+    """The task that was written; members that an older version did not know are as they are unless asked for.
+
+    Raises:
+        InputError: one is missing, unknown, or cannot be meant.
+    """
+    known = {"closed": told.get("whole", False)} | told if isinstance(told, dict) else told
+    task = decoded(Task, known, where, at, only=True)
+    if not task.goal.criteria:
+        raise InputError(f"{where}: {at}.goal has no criterion; was it edited?")
+    return task
+
+
+def _read_trials(path: Path) -> list[tuple[int, Trial]]:
+    found = []
+    for number, text in whole_lines(path):
+        try:
+            line = orjson.loads(text)
+            check_measurement(line)
+            found.append((int(line["trial"]), from_line(line, f"{path}:{number}")))
+        except EDITED as error:
+            raise InputError(f"{path}:{number}: no trial of a search: {error}; was it edited?") from None
+    return found
+
+
+def _metrics(goal: Goal, trial: Trial) -> dict[str, Any]:
+    ran = trial.ran_s
+    offered, completed = (sum(getattr(w, name) for w in trial.windows) for name in ("offered", "completed"))
+    answered = sum(w.completed for w in trial.windows if w.mean_s is not None)
+    total = sum(w.completed * w.mean_s for w in trial.windows if w.mean_s is not None)
+    read = slo_ratio_of(goal, trial)
+    known: dict[str, tuple[float | None, str]] = {
+        "elapsed": (ran, "s"),
+        "response": (total / answered if answered else None, "s"),
+        "reading": (read, "1"),
+        "offered": (offered / ran if ran else None, "1/s"),
+        "completed": (completed / ran if ran else None, "1/s"),
+        "bench_time": (trial.cost_s, "s"),
+    }
+    return {
+        name: [value, unit] if value is not None and math.isfinite(value) else [None, unit, "nothing came"]
+        for name, (value, unit) in known.items()
+    }
+
+
+def stored_answer(kept: SearchStore) -> Answer:
+    """The answer as it was given; of a search that was not ended the best so far."""
+    if kept.answer is not None:
+        return kept.answer
+    return policy(kept.sought.policy).best(kept.task, kept.trials(), "the search was not ended")

@@ -1,0 +1,139 @@
+"""What `etude peak` searches: a HARNESS.toml, a harness in Python (MODULE:NAME), or a simulated server by its name."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, cast
+
+from etude.errors import InputError, UsageError
+from etude.peak.bench import Bench
+from etude.peak.goal import Criterion, Goal
+from etude.peak.task import Task, Trial
+
+if TYPE_CHECKING:
+    from etude.peak.harnesses.curves import Curve
+
+PEAK = 500.0
+"""Of a simulated server, requests/s, unless another is asked for."""
+LOWEST, HIGHEST = 50.0, 10_000.0
+"""Loads that a simulated server may be offered; 50 is the low seed of "Cutting Corners", section 4."""
+
+
+class Harness(Protocol):
+    """What a harness in Python has, and a HARNESS.toml becomes."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def task(self) -> Task: ...
+
+    @property
+    def text(self) -> str:
+        """All that it depends on: a search is gone on with only while this is the same."""
+        ...
+
+    def bench(self, factors: Mapping[str, str], place: Path) -> AbstractContextManager[Bench]:
+        """Starts the system, and stops it at the end; `place` is for what it writes."""
+        ...
+
+
+@dataclass(frozen=True)
+class Source:
+    """Something to search, and how a bench of it is opened."""
+
+    name: str
+    task: Task
+    text: str
+    harness: Harness | None = None
+    curve: str = ""
+    peak: float | None = None
+    """The truth, of a simulated server."""
+
+    @property
+    def nodes(self) -> int:
+        """So many nodes of a pool a search of it wants."""
+        return getattr(self.harness, "nodes", 1)
+
+    @property
+    def load_hosts(self) -> int:
+        """From so many other hosts its load is offered; 0: from where the search runs."""
+        return len(getattr(self.harness, "hosts", ()))
+
+    @contextmanager
+    def bench(
+        self, factors: Mapping[str, str], place: Path, before: Sequence[Trial], seed: int
+    ) -> Iterator[Bench]:
+        """The bench, as it is after the trials that were made before."""
+        if self.harness is not None:
+            with self.harness.bench(factors, place) as bench:
+                yield bench
+        else:
+            from etude.peak.harnesses.simulated import SimulatedServer
+
+            assert self.peak is not None
+            yield SimulatedServer(simulated_curves()[self.curve], self.peak, seed, before=before)
+
+
+def of_harness(word: str) -> Source:
+    """A HARNESS.toml, or MODULE:NAME of something that is called without arguments and gives a harness.
+
+    Raises:
+        InputError: as `read_harness`; UsageError: there is no such module.
+    """
+    module, colon, attribute = word.partition(":")
+    if colon and not Path(word).exists():
+        harness = _imported(module, attribute)
+    else:
+        from etude.peak.harnesses.spec import read_harness
+
+        harness = cast(Harness, read_harness(Path(word)))
+    return Source(harness.name, harness.task, harness.text, harness)
+
+
+def of_text(path: Path, text: str) -> Source:
+    """The text of a HARNESS.toml; the path is for messages, its directory is `{here}`. Raises InputError."""
+    from etude.peak.harnesses.spec import parse_harness
+
+    harness = cast(Harness, parse_harness(path, text))
+    return Source(harness.name, harness.task, harness.text, harness)
+
+
+def of_simulation(words: str) -> Source:
+    """`mm1`, or `mm1:750` with another peak. Raises UsageError for a curve that there is not."""
+    name, colon, text = words.partition(":")
+    known = simulated_curves()
+    if name not in known:
+        raise UsageError(f"--simulate {words}: no such curve; there are {', '.join(known)}")
+    try:
+        peak = float(text) if colon else PEAK
+    except ValueError:
+        peak = math.nan
+    if not 0 < peak < math.inf:
+        raise UsageError(f"--simulate {words}: expected CURVE or CURVE:PEAK, such as mm1:500")
+    goal = Goal((Criterion("mean", 0.040),))
+    task = Task(goal, LOWEST, HIGHEST, step=20.0)
+    return Source(f"simulated-{name}", task, f"simulate {name}:{peak!r}", None, name, peak)
+
+
+def simulated_curves() -> Mapping[str, Curve]:
+    """All simulated servers by name, the troubled ones last."""
+    from etude.peak.harnesses.curves import CURVES, TROUBLED
+
+    return {**CURVES, **TROUBLED}
+
+
+def _imported(module: str, attribute: str) -> Harness:
+    try:
+        return cast(Harness, getattr(import_module(module), attribute)())
+    except (ImportError, AttributeError) as error:
+        looked = ", ".join(filter(None, sys.path[:3]))
+        raise UsageError(f"{module}:{attribute}: no such harness ({error}); looked in {looked}, …") from None
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{module}:{attribute}: gives no harness: {error}") from None

@@ -1,0 +1,273 @@
+"""What goes into a bundle for publication: results, scripts, machines, versions, verdicts, and what explains them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from etude.analysis.load_subject import read_subject
+from etude.analysis.subject import Subject
+from etude.analysis.verdict import verdict
+from etude.analysis.verdict_options import VerdictOptions
+from etude.errors import EtudeError, InputError
+from etude.masking import Mask, mask_of, mask_of_all
+from etude.present import details, verdict_text
+from etude.present.bundle_text import Packed, readme
+from etude.present.export import to_json
+from etude.results.anonymous import Anonymous, Identity, identity_of
+from etude.results.bundle import FORMAT, VERSION, Member, member_of
+from etude.results.bundle_name import INDEX
+from etude.results.reader import read_experiment
+from etude.results.regular import open_regular
+from etude.results.results import of_machine
+from etude.results.writer import directory_name
+from etude.version import __version__
+
+KNOWN = (
+    "experiment.json",
+    "monitor-*.jsonl",
+    "system.log",
+    "*.res",
+    "*/results.jsonl",
+    "*/blocks.jsonl",
+    "*/hooks.log",
+)
+"""What Étude writes into a results directory; a script's state is not published: it holds the environment."""
+LOGS = "*/logs/*"
+PARTS = ".pool"
+"""The parts of an experiment over a pool."""
+Change = Callable[[bytes], bytes]
+
+
+@dataclass(frozen=True)
+class Contents:
+    """All that is packed, and what whoever packs it must know."""
+
+    root: str
+    members: tuple[Member, ...]
+    time_s: int
+    """When the last session ended."""
+    left_out: tuple[str, ...]
+    """Files of the results directories that are not packed."""
+    identity: Identity
+
+
+def gather(
+    directories: Sequence[Path], *, logs: bool = True, anonymous: bool = False, masks: Sequence[str] = ()
+) -> Contents:
+    """The members of a bundle of these results directories, without secrets (`masks`: patterns of further ones).
+
+    Raises:
+        InputError: one holds no results of Étude.
+    """
+    documents = [read_experiment(directory) for directory in directories]
+    identity = identity_of(documents, os.path.expanduser("~"))
+    names_of = Anonymous(identity).of if anonymous else _same
+    sources = [str(directory / "experiment.json") for directory in directories]
+    mask_of_bundle = mask_of_all(zip(sources, documents, strict=True), masks)
+    names = _names(directories, lambda text: names_of(mask_of_bundle.content(text)))
+    members: list[Member] = []
+    left_out: list[str] = []
+    packed = []
+    for directory, name, document, source in zip(directories, names, documents, sources, strict=True):
+        secrets = mask_of(document["plan"], source, masks)
+        change = _both(secrets, names_of)
+        files, others = _files(directory, logs)
+        members += [_copy(directory / file, f"results/{name}/{file}", change) for file in files]
+        left_out += [str(directory / other) for other in others]
+        scripts = _scripts(document, name)
+        machine = _machine(document, name)
+        verdict, sentences = _verdict(directory, name)
+        members += [_masked(member, change) for member in (*scripts, *machine, *verdict)]
+        # Without secrets before the README's lines are broken, which parts an option from its word.
+        told = tuple(map(secrets.text, sentences))
+        packed.append(Packed(name, secrets.data(document), tuple(m.name for m in scripts), told, len(files)))
+    time_s = max(map(_ended_s, documents))
+    own = [
+        member_of("versions.json", _json(_versions(names, documents))),
+        member_of(INDEX, _json(_index(names, documents, logs, anonymous, time_s))),
+        member_of("README.txt", readme(packed, names[0], time_s, logs=logs, anonymous=anonymous)),
+    ]
+    change = _both(mask_of_bundle, names_of)
+    members += [_masked(member, change) for member in own]
+    return Contents(f"{names[0]}-bundle", tuple(members), time_s, tuple(left_out), identity)
+
+
+def _same(text: bytes) -> bytes:
+    return text
+
+
+def _both(secrets: Mask, names_of: Change) -> Change:
+    return lambda text: names_of(secrets.content(text))
+
+
+def _text(change: Change, text: str) -> str:
+    return change(text.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
+
+
+def _names(directories: Sequence[Path], change: Change) -> list[str]:
+    names: list[str] = []
+    for directory in directories:
+        name = directory.resolve().name
+        names.append(directory_name(_text(change, name), names))
+    return names
+
+
+def _files(directory: Path, logs: bool) -> tuple[list[str], list[str]]:
+    """What is packed, and what is not: files that Étude does not know, and whatever is no plain file."""
+    known: set[str] = set()
+    for pattern in (*KNOWN, *((LOGS,) if logs else ())):
+        known |= {
+            str(path.relative_to(directory)) for path in directory.glob(pattern) if _is_plain(path, directory)
+        }
+    there = set()
+    for place, folders, names in os.walk(directory):
+        here = Path(place).relative_to(directory)
+        if PARTS in folders:  # what was merged from them is packed
+            folders.remove(PARTS)
+            there.add(str(here / PARTS))
+        if not logs and here.name == "logs":
+            continue
+        there |= {
+            str(here / name) for name in (*names, *(f for f in folders if (Path(place) / f).is_symlink()))
+        }
+    return sorted(known), sorted(there - known)
+
+
+def _is_plain(path: Path, directory: Path) -> bool:
+    """Whether it is a file, and neither it nor a directory on the way is a link."""
+    steps = [path, *path.parents[: len(path.relative_to(directory).parts) - 1]]
+    return path.is_file() and not any(step.is_symlink() for step in steps)
+
+
+def _copy(path: Path, name: str, change: Change) -> Member:
+    return Member(_text(change, name), lambda: map(change, _parts(path)))
+
+
+def _parts(path: Path) -> Iterator[bytes]:
+    """Its lines; of one JSON document all."""
+    with _opened(path) as file:
+        if path.suffix == ".json":
+            yield file.read()
+        else:
+            yield from file
+
+
+def _opened(path: Path) -> Any:
+    try:
+        return open_regular(path, follow=False)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _masked(member: Member, change: Change) -> Member:
+    def parts() -> Iterator[bytes]:
+        whole = b"".join(member.read())
+        return map(change, [whole] if member.name.endswith(".json") else whole.splitlines(keepends=True))
+
+    return Member(_text(change, member.name), parts)
+
+
+def _scripts(document: Mapping[str, Any], name: str) -> list[Member]:
+    """A script and what it includes, as files: below its own directory as they lay there, all others in `library`."""
+    plan = document["plan"]
+    files = plan.get("text")
+    if plan.get("kind") != "script" or not isinstance(files, dict):
+        return []
+    place = of_machine(document, "directory", "path") or ""
+    main = str(plan.get("script"))
+    names = set(
+        re.findall(r"^\s*(?:OPT)?INCLUDE\s+(\S+)", "\n".join("\n".join(t) for t in files.values()), re.M)
+    )
+    members: dict[str, Member] = {}
+    for number, (file, lines) in enumerate(files.items()):
+        path = main if number == 0 else os.path.normpath(os.path.join(place, file))
+        told = f"scripts/{name}/{_place(path, os.path.dirname(main), names)}"
+        stem, number = told, 2
+        while told in members:
+            told, number = f"{stem}-{number}", number + 1
+        members[told] = member_of(told, "".join(f"{line}\n" for line in lines))
+    return list(members.values())
+
+
+def _place(path: str, home: str, names: Iterable[str]) -> str:
+    """Where its INCLUDE finds a file: beside the script, or in `library` under the name that it is included by."""
+    below = os.path.relpath(path, home)
+    if not below.startswith(".."):
+        return below
+    fitting = [name for name in names if path.endswith(f"/{name}") and ".." not in name.split("/")]
+    return f"library/{max(fitting, key=len, default=os.path.basename(path))}"
+
+
+def _machine(document: Mapping[str, Any], name: str) -> list[Member]:
+    machine = document.get("machine") or {}
+    snapshots = {when: machine.get(when) for when in ("before", "after")}
+    snapshots |= {f"sitting-{s['sitting']}": s.get("machine") for s in document["sittings"]}
+    return [
+        member_of(f"machine/{name}/{when}.json", _json(found)) for when, found in snapshots.items() if found
+    ]
+
+
+def _verdict(directory: Path, name: str) -> tuple[list[Member], list[str]]:
+    """The verdict as text and JSON; where there is none the text says why."""
+    label = f"results/{name}"
+    try:
+        subject = read_subject(str(directory))
+        assert isinstance(subject, Subject)
+        notes = tuple(note.replace(str(directory), label) for note in subject.notes)
+        found = verdict(replace(subject, label=label, notes=notes), None, VerdictOptions(full=True))
+    except EtudeError as error:
+        why = f"There is no verdict: {error}".replace(str(directory), label)
+        return [member_of(f"verdicts/{name}.txt", f"{why}\n")], [why]
+    sentences = verdict_text.verdict_lines(found)
+    further = [line for c in found.comparisons for line in details.detail_lines(c)]
+    told = "".join(f"{line}\n" for line in (*sentences, *further))
+    return [
+        member_of(f"verdicts/{name}.txt", told),
+        member_of(f"verdicts/{name}.json", to_json(found) + "\n"),
+    ], sentences
+
+
+def _ended_s(document: Mapping[str, Any]) -> int:
+    """When the last session ended, or began if it is not known to have ended; 0 where there was none."""
+    times = [s.get("end") or s.get("start") for s in document["sittings"]]
+    return max((_seconds(time) for time in times if isinstance(time, str)), default=0)
+
+
+def _seconds(time: str) -> int:
+    try:
+        return max(0, int(datetime.fromisoformat(time).timestamp()))
+    except ValueError:
+        return 0
+
+
+def _versions(names: Sequence[str], documents: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    measured = {name: document.get("versions") or {} for name, document in zip(names, documents, strict=True)}
+    return {"packed_by": {"etude": __version__}, "measured_by": measured}
+
+
+def _index(
+    names: Sequence[str], documents: Sequence[Mapping[str, Any]], logs: bool, anonymous: bool, time_s: int
+) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "etude": __version__,
+        "time_s": time_s,
+        "logs": logs,
+        "anonymous": anonymous,
+        "results": [
+            {"name": name, "verb": document.get("verb"), "digest": document.get("digest")}
+            for name, document in zip(names, documents, strict=True)
+        ],
+    }
+
+
+def _json(document: Any) -> str:
+    return json.dumps(document, ensure_ascii=False, indent=1) + "\n"

@@ -1,0 +1,253 @@
+"""All that a report says, as plain data: what the writers of HTML, Markdown and LaTeX set down."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from etude.analysis.verdict import Verdict
+from etude.analysis.warnings import DataWarning, meaning_of
+from etude.present.page.answers import Answer, answers_of, headline
+from etude.present.page.expectations import Expectation, expectations_of
+from etude.present.page.gather import Gathered
+from etude.present.page.method_notes import explanations
+from etude.present.page.monitor_section import monitored_parts
+from etude.present.page.rawdata import anchor, raw_data, warning_anchor
+from etude.present.page.section import Section
+from etude.present.page.tables import (
+    Table,
+    comparisons_table,
+    machine_tables,
+    metrics_table,
+    summary_table,
+    tests_table,
+)
+from etude.present.text import test_line
+from etude.version import __version__
+
+
+@dataclass(frozen=True)
+class Warned:
+    """A warning with where it leads."""
+
+    anchor: str
+    kind: str
+    meaning: str
+    """Of its kind."""
+    test: str
+    text: str
+    advice: str
+    chart: str
+    """The anchor of the test that it speaks of; empty where it is about the whole."""
+    trials: tuple[int, ...]
+    """That it names."""
+
+
+@dataclass(frozen=True)
+class TestSection:
+    """One test with its charts, and what they show in words."""
+
+    anchor: str
+    test: str
+    line: str
+    warnings: tuple[Warned, ...]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The machine of one result: members and values."""
+
+    label: str
+    members: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Source:
+    """What was run: a script's text, or a command line."""
+
+    title: str
+    text: str
+
+
+@dataclass(frozen=True, eq=False)
+class Content:
+    """One report."""
+
+    title: str
+    made: str
+    version: str
+    labels: tuple[str, ...]
+    headline: tuple[str, ...]
+    answers: tuple[Answer, ...]
+    expectations: tuple[Expectation, ...]
+    comparisons: Table
+    tests: Table
+    metrics: Table
+    summaries: tuple[Table, ...]
+    warnings: tuple[Warned, ...]
+    shown: tuple[TestSection, ...]
+    snapshots: tuple[Snapshot, ...]
+    differences: tuple[Table, ...]
+    explained: tuple[tuple[str, str], ...]
+    sources: tuple[Source, ...]
+    data: Mapping[str, Any]
+    details: tuple[str, ...]
+    """What stands behind each comparison, a sentence each."""
+    parts: tuple[Section, ...] = ()
+    """Of searches and surfaces."""
+    beside: tuple[Section, ...] = ()
+    """What ran beside the trials."""
+
+
+def content_of(
+    found: Gathered, title: str | None = None, now: datetime | None = None, parts: Sequence[Section] = ()
+) -> Content:
+    """Put everything into words and tables, without secrets.
+
+    now: when the report was made; the present unless given.
+    """
+    warnings = tuple(
+        warned for place, verdict in enumerate(found.verdicts) for warned in _warnings(verdict, place)
+    )
+    labels = tuple(
+        [verdict.subject.label for verdict in found.verdicts] + [each.label for each in found.summaries]
+    )
+    answer = tuple(line for part in parts for line in part.answer)
+    content = Content(
+        title=title or _title(found, labels),
+        made=(now or datetime.now(UTC)).strftime("%Y-%m-%d %H:%M UTC"),
+        version=__version__,
+        labels=labels,
+        headline=headline(found, answer),
+        answers=answers_of(found, answer),
+        expectations=expectations_of(found),
+        comparisons=comparisons_table(found),
+        tests=tests_table(found),
+        metrics=metrics_table(found),
+        summaries=tuple(summary_table(s.label, s.rows, place) for place, s in enumerate(found.summaries)),
+        warnings=warnings,
+        shown=tuple(_shown(found, warnings)),
+        snapshots=tuple(_snapshots(found)),
+        differences=tuple(machine_tables(found)),
+        explained=tuple(explanations(found)),
+        sources=tuple(_sources(found)),
+        data=raw_data(found),
+        details=tuple(_details(found)),
+        parts=tuple(parts),
+        beside=monitored_parts(found),
+    )
+    masked: Content = found.mask.parts(content)
+    return masked
+
+
+def _title(found: Gathered, labels: Sequence[str]) -> str:
+    names = [str((verdict.subject.experiment or {}).get("name") or "") for verdict in found.verdicts]
+    known = [name for name in dict.fromkeys(names) if name] or [Path(label).name for label in labels]
+    return ", ".join(known[:3]) or "Report"
+
+
+def _warnings(verdict: Verdict, result: int) -> list[Warned]:
+    places = {series.test: (place, series) for place, series in enumerate(verdict.subject.tests)}
+    return [_warned(each, result, number, places) for number, each in enumerate(verdict.every)]
+
+
+def _warned(warning: DataWarning, result: int, number: int, places: Mapping[str, Any]) -> Warned:
+    place, _ = places.get(warning.test, (None, None))
+    return Warned(
+        warning_anchor(result, number),
+        warning.kind,
+        meaning_of(warning.kind),
+        warning.test,
+        warning.text,
+        warning.advice,
+        "" if place is None else anchor(result, place),
+        warning.trials,
+    )
+
+
+def _shown(found: Gathered, warnings: Sequence[Warned]) -> list[TestSection]:
+    return [
+        TestSection(
+            where := anchor(result, place),
+            f"{test.test} ({verdict.subject.label})" if len(found.verdicts) > 1 else test.test,
+            test_line(test, verdict.primary).removeprefix(f"{test.test}: "),
+            tuple(each for each in warnings if each.chart == where),
+        )
+        for result, verdict in enumerate(found.verdicts)
+        for place, test in enumerate(verdict.tests)
+    ]
+
+
+def _snapshots(gathered: Gathered) -> list[Snapshot]:
+    found = []
+    for verdict in gathered.verdicts:
+        experiment = gathered.mask.data(verdict.subject.experiment or {})
+        before = (experiment.get("machine") or {}).get("before")
+        if before:
+            members = [*_members(before), *_members(experiment.get("versions") or {}, "version")]
+            found.append(Snapshot(verdict.subject.label, tuple(members)))
+    return found
+
+
+def _members(part: Mapping[str, Any], above: str = "") -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    for key, value in part.items():
+        name = f"{above}.{key}" if above else str(key)
+        if isinstance(value, Mapping):
+            found += _members(value, name)
+        elif isinstance(value, list) and value and all(isinstance(each, Mapping) for each in value):
+            for place, each in enumerate(value):
+                found += _members(each, f"{name}.{place}")
+        else:
+            found.append((name, _value(value)))
+    return found
+
+
+def _value(value: object) -> str:
+    if value is None:
+        return "not known"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(str, value)) or "none" if isinstance(value, list) else str(value)
+
+
+def _sources(gathered: Gathered) -> list[Source]:
+    found = []
+    for verdict in gathered.verdicts:
+        experiment = gathered.mask.data(verdict.subject.experiment or {})
+        label = verdict.subject.label
+        line = experiment.get("command_line")
+        if line:
+            shown = line if isinstance(line, str) else _shell_line(line)
+            found.append(Source(f"Command line of {label}", shown))
+        texts = (experiment.get("plan") or {}).get("text")
+        if isinstance(texts, Mapping):
+            found += [
+                Source(f"{name} ({label})", "\n".join(map(str, lines))) for name, lines in texts.items()
+            ]
+    return found
+
+
+def _shell_line(line: Sequence[str]) -> str:
+    first, *rest = map(str, line)
+    return " ".join([first, *map(shlex.quote, rest)])
+
+
+def _details(found: Gathered) -> list[str]:
+    from etude.present.details import detail_lines
+    from etude.present.text import precision_line, widened_line
+
+    lines = [
+        f"{c.other} against {c.base}: {line}"
+        for verdict in found.verdicts
+        for c in verdict.comparisons
+        for line in detail_lines(c)
+    ]
+    for verdict in found.verdicts:
+        lines += [each for each in [widened_line(verdict.asked)] if each]
+        lines += [line for test in verdict.tests if (line := precision_line(test, verdict.asked)) is not None]
+    return lines

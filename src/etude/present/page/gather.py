@@ -1,0 +1,129 @@
+"""All that a report tells of: the verdicts on results, how later ones compare with the first, and their machines."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from etude.analysis.cross_session import CrossSession, compare_with_first
+from etude.analysis.differences import Difference, compare
+from etude.analysis.load_subject import read_subject
+from etude.analysis.subject import Subject
+from etude.analysis.summaries import Summaries
+from etude.analysis.verdict import Verdict, verdict
+from etude.analysis.verdict_options import VerdictOptions
+from etude.masking import Mask, mask_of_all
+from etude.results.reader import first_measurement
+
+
+@dataclass(frozen=True, eq=False)
+class Gathered:
+    """What was read, in the order in which it was named; the first is the baseline of the others."""
+
+    verdicts: tuple[Verdict, ...]
+    across: tuple[CrossSession, ...]
+    without: tuple[str, ...]
+    """Why some results are not compared with the first."""
+    summaries: tuple[Summaries, ...]
+    """Files that hold no trials."""
+    machines: tuple[tuple[str, tuple[Difference, ...]], ...]
+    """Of each later result of ours: its label, and what differs from the first one's machine."""
+    commands: Mapping[tuple[str, str], str]
+    """By label and test, where they are known: what was run."""
+    judging: VerdictOptions
+    mask: Mask = field(default_factory=Mask)
+    """The secrets of all results, which must not stand in a page."""
+
+
+def gather(
+    paths: Sequence[str],
+    judging: VerdictOptions | None = None,
+    metric: str | None = None,
+    between_sittings: float | None = None,
+) -> Gathered:
+    """Read and judge results.
+
+    metric: judged instead of the primary one. between_sittings: how far sessions lie apart, a share, if it is known.
+
+    Raises:
+        InputError: a path cannot be read; UsageError: no such metric or test.
+    """
+    judging = judging or VerdictOptions(full=True)
+    subjects: list[Subject] = []
+    summaries: list[Summaries] = []
+    for path in paths:
+        found = read_subject(path, confidence=judging.confidence)
+        (summaries if isinstance(found, Summaries) else subjects).append(found)  # type: ignore[arg-type]
+    mask = mask_of_all((each.label, each.experiment or {}) for each in subjects)
+    verdicts = [_judge(subject, metric, judging) for subject in subjects]
+    across, without = _across(verdicts, judging, between_sittings)
+    return Gathered(
+        tuple(verdicts),
+        tuple(across),
+        tuple(without),
+        tuple(summaries),
+        _machines(subjects),
+        {key: command for subject in subjects for key, command in _commands(subject, mask)},
+        judging,
+        mask,
+    )
+
+
+def _judge(subject: Subject, metric: str | None, judging: VerdictOptions) -> Verdict:
+    """All metrics are summarised; `metric` is judged, where it is given."""
+    if metric is None:
+        return verdict(subject, None, judging)
+    known = dict.fromkeys(name for series in subject.tests for name in series.columns)
+    return verdict(subject, list(dict.fromkeys((metric, *known))), judging)
+
+
+def _across(
+    verdicts: Sequence[Verdict], judging: VerdictOptions, between: float | None
+) -> tuple[list[CrossSession], list[str]]:
+    if len(verdicts) < 2:
+        return [], []
+    subjects = [verdict.subject for verdict in verdicts]
+    found, without = compare_with_first(
+        subjects, verdicts[0].primary, between=between, confidence=judging.confidence
+    )
+    return found, [f"{label} is not compared with {subjects[0].label}: {reason}" for label, reason in without]
+
+
+def _machines(subjects: Sequence[Subject]) -> tuple[tuple[str, tuple[Difference, ...]], ...]:
+    ours = [subject for subject in subjects if (subject.experiment or {}).get("machine")]
+    if not ours:
+        return ()
+    first = ours[0].experiment or {}
+    return tuple((each.label, compare(first, each.experiment or {}).differs) for each in ours[1:])
+
+
+def _commands(subject: Subject, mask: Mask) -> list[tuple[tuple[str, str], str]]:
+    """From the plan of `etude bench`, without secrets; of a script's test the first command that was measured."""
+    experiment = subject.experiment or {}
+    planned = {
+        test.get("name"): test.get("command") for test in (experiment.get("plan") or {}).get("tests") or ()
+    }
+    found = []
+    for series in subject.tests:
+        words = planned.get(series.test) or _first_command(subject, series.test)
+        if words:
+            shown = words if isinstance(words, str) else _shell(mask.words(map(str, words)))
+            found.append(((subject.label, series.test), shown))
+    return found
+
+
+def _first_command(subject: Subject, test: str) -> Sequence[str]:
+    for entry in (subject.experiment or {}).get("tests") or ():
+        if entry.get("name") == test and entry.get("directory"):
+            first = first_measurement(Path(subject.label) / entry["directory"] / "results.jsonl")
+            return first.command if first else ()
+    return ()
+
+
+def _shell(words: Sequence[str]) -> str:
+    """As one would type it; of what the shell was started for, that."""
+    if len(words) == 3 and tuple(words[:2]) == ("/bin/sh", "-c"):
+        return str(words[2])
+    return shlex.join(map(str, words))

@@ -1,0 +1,87 @@
+"""How each number of a report was made, in a few words a number; docs/statistics.md has the formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from etude.present.page.gather import Gathered
+from etude.units.formatting import level_text
+
+
+def explanations(found: Gathered) -> Iterator[tuple[str, str]]:
+    """What a number is called, and how it came about; only of those that the report has."""
+    level = level_text(found.judging.confidence)
+    yield (
+        "trial",
+        "One execution of a test, from its preparation to its end. A trial is kept unless it failed, or was declared "
+        "a warm-up before anything was measured; no trial is left out for its value.",
+    )
+    yield (
+        "mean and its interval",
+        f"The mean over the kept trials: arithmetic for times and counts, harmonic for rates, geometric for ratios. "
+        f"The interval is made to hold the true mean in {level} of experiments like this one; it holds it in "
+        "fewer where the machine changes meanwhile, or a rare kind of trial is missing. It follows Student's "
+        "distribution, and is wider where neighbouring trials resemble each other, or where the number of trials "
+        "depended on what was seen. Where it would reach below zero it is formed on a logarithmic scale, and fewer "
+        "than five trials then have none.",
+    )
+    yield (
+        "median and its interval",
+        "The middle trial. Its interval goes from one of the sorted values to another, whatever the shape of the "
+        "distribution, and farther where neighbouring trials resemble each other; it needs six independent trials.",
+    )
+    yield (
+        "deviation",
+        "The standard deviation (with n - 1) as a share of the mean: how much single trials scatter.",
+    )
+    methods = {c.ratio.method for verdict in found.verdicts for c in verdict.comparisons}
+    if methods:
+        yield (
+            "ratio and its interval",
+            f"How many times as large one test's mean is as the other's, with its {level} interval, which is formed on "
+            "a logarithmic scale. A difference is claimed where that interval excludes 1, the ratio lies beyond the "
+            "A/A noise, where that is known, and the typical run does not point the other way.",
+        )
+    if "paired" in methods:
+        yield (
+            "pairs",
+            "In each block every compared test ran once, in random order. The interval follows from the differences "
+            "within each block, so that what the machine did to both cancels.",
+        )
+    if "unpaired" in methods:
+        yield (
+            "unpaired",
+            "The tests did not run in common blocks: their means are compared by Welch's t test. Whatever "
+            "changed on the machine between them counts as a difference of theirs.",
+        )
+    if any(c.floor is not None for verdict in found.verdicts for c in verdict.comparisons):
+        yield (
+            "A/A noise",
+            "The reference also ran against itself in the same blocks: within this margin comparisons of as many pairs "
+            f"of identical commands stay in {level} of such sessions. No difference within it is claimed.",
+        )
+    if methods:
+        yield (
+            "p",
+            "How often data at least as far from no difference come about if there is none. It is not the "
+            "probability that there is none. Where the number of trials depended on what was seen, its standard error "
+            "is widened as the interval's, so that it is larger than that of a plain t test. Where several comparisons "
+            "were made it counts them all (Bonferroni), as the intervals do.",
+        )
+    if any(c.equivalence is not None for verdict in found.verdicts for c in verdict.comparisons):
+        yield (
+            "the same within",
+            "Two one-sided tests: both that the ratio is above the lower and that it is below the upper margin must be "
+            "shown before two tests are called the same.",
+        )
+    if found.across:
+        yield (
+            "other sessions",
+            "A ratio of two results of different sessions is widened by what changes from session to session, as seen "
+            "in stored sessions or as stated; where that is not known they are not compared.",
+        )
+    yield (
+        "warnings",
+        "Each kept series is searched for trends, other levels at its ends, outliers, two groups of values, neighbours "
+        "that resemble each other, and a clock that is too coarse. A warning changes no number.",
+    )

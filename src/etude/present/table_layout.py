@@ -1,0 +1,241 @@
+"""Text that fits a width: sentences broken at words, names shortened but distinct, tables that fit."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+GAPS = (3, 2)
+"""Blanks between columns: the first that fits."""
+LEAST_NAME = 8
+"""Characters that the first column keeps before others are left out; and a fifth of the width."""
+
+# A number stays with its unit, and signs with what they stand before.
+_UNIT = r"(?:%|[nµum]?s|[KMGT]?i?B(?:/s)?|trials?|pairs?)(?![A-Za-z0-9_])"
+_BREAK = re.compile(rf"(?<![±×…])(?<!\bp)(?<!\bp [=<≤]) (?!(?<=\d ){_UNIT})(?![…×] )")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table."""
+
+    heading: str
+    cells: Sequence[str]
+    rank: int = 0
+    """0: always there; of the others the highest is left out first where the screen is too narrow."""
+
+
+def cells_of(text: str) -> int:
+    """The columns that a text takes on a screen: two for each wide character."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def wrapped(text: str, width: int | None, separator: str | None = None) -> list[str]:
+    """The lines of a sentence. Further ones are indented by two more than the first; a word too long for a line is cut.
+
+    separator: break there only, and cut nothing.
+    """
+    if width is None or cells_of(text) <= width:
+        return [text]
+    body = text.lstrip(" ")
+    indent = " " * (len(text) - len(body))
+    words = _BREAK.split(body) if separator is None else body.split(separator)
+    lines, line, following = [], indent, min(len(indent) + 2, max(0, width // 2))
+    joint = " " if separator is None else separator
+    for word in words:
+        empty = not line.strip()
+        if not empty and cells_of(line) + 1 + cells_of(word) > width:
+            lines.append(line)
+            line, empty = " " * following, True
+        line += word if empty else joint + word
+        while separator is None and cells_of(line) > width:
+            head = _head(line, width)
+            lines.append(head)
+            line = " " * following + line[len(head) :]
+    return [*lines, line] if line.strip() else lines
+
+
+def cut(text: str, width: int, dots: str = "…") -> str:
+    """The beginning of a text that is too long, and dots."""
+    if cells_of(text) <= width:
+        return text
+    return _head(text, max(0, width - len(dots))) + dots[: max(0, width)]
+
+
+def shortened(names: Sequence[str], width: int, dots: str = "…") -> list[str]:
+    """Names of at most `width` columns, shortened in the middle; different names stay different.
+
+    Of the places where the dots can stand it is the one nearest the middle that keeps all names apart. Where none
+    does, names are cut on both sides of where they begin to differ; where that does not help, they are numbered.
+    """
+    if all(cells_of(name) <= width for name in names):
+        return list(names)
+    room = max(0, width - len(dots))
+    wanted = len(set(names))
+    best: list[str] = []
+    for head in sorted(range(room + 1), key=lambda h: abs(2 * h - room)):
+        made = [_middle(name, head, room - head, width, dots) for name in names]
+        if len(set(made)) == wanted:
+            return made
+        if len(set(made)) > len(set(best)):
+            best = made
+    for head in (4, 2, 0):
+        made = _around_difference(names, head, width, dots)
+        if len(set(made)) == wanted:
+            return made
+    return _numbered(names, best, width, dots)
+
+
+def _around_difference(names: Sequence[str], head: int, width: int, dots: str) -> list[str]:
+    """A beginning of that length, dots, what stands around the first difference, dots."""
+    long = [name for name in names if cells_of(name) > width]
+    common = next((n for n, letters in enumerate(zip(*long, strict=False)) if len(set(letters)) > 1), 0)
+    room = width - head - 2 * len(dots)
+    begin = max(head, common - max(0, room) // 3)
+    made = []
+    for name in names:
+        if cells_of(name) <= width or room < 1:
+            made.append(cut(name, width, dots))
+            continue
+        rest = name[begin:]
+        end = rest if cells_of(rest) <= room + len(dots) else _head(rest, room) + dots
+        made.append(cut(_head(name, head) + dots + end, width, dots))
+    return made
+
+
+def _middle(name: str, head: int, tail: int, width: int, dots: str) -> str:
+    return name if cells_of(name) <= width else _head(name, head) + dots + _tail(name, tail)
+
+
+def _numbered(names: Sequence[str], made: Sequence[str], width: int, dots: str) -> list[str]:
+    """Where several names look alike, the dots and a number stand at their ends."""
+    alike = Counter(short for _, short in dict(zip(names, made, strict=True)).items())
+    taken = {short for short in made if alike[short] == 1}
+    given: dict[str, str] = {}
+    for name, short in zip(names, made, strict=True):
+        if name in given:
+            continue
+        if alike[short] == 1:
+            given[name] = short
+            continue
+        number = 1
+        while (told := f"{_head(short, max(0, width - len(f'{dots}{number}')))}{dots}{number}") in taken:
+            number += 1
+        taken.add(told)
+        given[name] = told
+    return [given[name] for name in names]
+
+
+def _head(text: str, width: int) -> str:
+    """As much of the beginning as fits, and at least nothing."""
+    if text.isascii():
+        return text[:width]
+    used = 0
+    for place, character in enumerate(text):
+        used += cells_of(character)
+        if used > width:
+            return text[:place]
+    return text
+
+
+def _tail(text: str, width: int) -> str:
+    return "" if width == 0 else _head(text[::-1], width)[::-1]
+
+
+def table_lines(
+    first: Column, columns: Sequence[Column], width: int | None, *, every: bool = False, dots: str = "…"
+) -> list[list[str]]:
+    """The lines of a table: headings, a rule, rows. The first column to the left, the others to the right.
+
+    width: of the screen; None: as wide as it gets. What does not fit: columns of the highest rank are left out (or,
+    with `every`, stand in further tables), then names are shortened; where that is not enough, each row becomes a
+    short list.
+    """
+    if width is None:
+        return [_lines(first, columns, None, GAPS[0], dots)]
+    least = min(_wide(first), max(LEAST_NAME, width // 5))
+    if every:
+        parts = _parts(columns, least, width)
+    else:
+        kept = list(columns)
+        while _gap(kept, least, width) is None and any(column.rank for column in kept):
+            del kept[max(range(len(kept)), key=lambda place: (kept[place].rank, place))]
+        parts = [kept]
+    found = []
+    for part in parts:
+        gap = _gap(part, least, width)
+        found.append(_list(first, part, width) if gap is None else _lines(first, part, width, gap, dots))
+    return found
+
+
+def _parts(columns: Sequence[Column], least: int, width: int) -> list[list[Column]]:
+    parts: list[list[Column]] = []
+    for column in columns:
+        if parts and _gap([*parts[-1], column], least, width) is not None:
+            parts[-1].append(column)
+        else:
+            parts.append([column])
+    return parts
+
+
+def _wide(column: Column) -> int:
+    return max(map(cells_of, (column.heading, *column.cells)))
+
+
+def _gap(columns: Sequence[Column], least: int, width: int) -> int | None:
+    """The widest gap with which these columns fit beside a first one of that width; None where none does."""
+    taken = 1 + least + sum(map(_wide, columns))
+    return next((gap for gap in GAPS if taken + gap * len(columns) <= width), None)
+
+
+def _lines(first: Column, columns: Sequence[Column], width: int | None, gap: int, dots: str) -> list[str]:
+    widths = [_wide(column) for column in columns]
+    rest = sum(widths) + gap * len(widths)
+    room = _wide(first) if width is None else min(_wide(first), width - 1 - rest)
+    names = shortened(first.cells, room, dots)
+    between = " " * gap
+
+    def line(name: str, cells: Sequence[str]) -> str:
+        padded = [" " * (w - cells_of(cell)) + cell for cell, w in zip(cells, widths, strict=True)]
+        return between.join([f" {name}{' ' * (room - cells_of(name))}", *padded])
+
+    rows = [line(name, [c.cells[row] for c in columns]) for row, name in enumerate(names)]
+    heading = line(cut(first.heading, room, dots), [column.heading for column in columns])
+    return [heading, f" {'─' * (room + rest)}", *rows]
+
+
+def _list(first: Column, columns: Sequence[Column], width: int) -> list[str]:
+    """Each row as a name and a line for each column."""
+    wide = max((cells_of(column.heading) for column in columns), default=0)
+    lines = wrapped(f" {first.heading}:", width)
+    for row, name in enumerate(first.cells):
+        lines += wrapped(f" {name}", width)
+        for column in columns:
+            label = column.heading + " " * (wide - cells_of(column.heading))
+            lines += wrapped(f"   {label}  {column.cells[row]}", width)
+    return lines
+
+
+def grid(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:
+    """Lines of a table: headings, a rule, rows; the first column to the left, the others to the right.
+
+    width: of the screen; the first column is shortened where the table is wider.
+    """
+    widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
+    rest = sum(widths[1:]) + 3 * (len(widths) - 1) + 2
+    first = widths[0] if width is None else min(widths[0], max(8, width - rest))
+    rule = "─" * (first + rest - 1)
+
+    def line(cells: Sequence[str]) -> str:
+        name = cells[0] if len(cells[0]) <= first else f"{cells[0][: first - 1]}…"
+        return "   ".join(
+            [f" {name:<{first}}", *(f"{c:>{w}}" for c, w in zip(cells[1:], widths[1:], strict=True))]
+        )
+
+    return [line(headings), f" {rule}", *map(line, rows)]

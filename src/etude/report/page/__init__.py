@@ -1,6 +1,0 @@
-"""Results as one document that is passed on: gathered, put into words, and written as HTML, Markdown or LaTeX."""
-
-from etude.report.page.content import Content, content_of
-from etude.report.page.gather import Gathered, gather
-
-__all__ = ["Content", "Gathered", "content_of", "gather"]

@@ -1,0 +1,84 @@
+"""A script's lines beside its trials: run by the keeper of their test, here or on the hosts that they name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from etude.experiment.bench import EngineLike
+from etude.experiment.hooks import run_line
+from etude.experiment.session import SessionContext
+from etude.machine.remote.hosts import LOCAL
+from etude.script import environment
+from etude.script.arguments import parse_placed
+from etude.script.remote import Remote
+from etude.script.state import Running, Scope
+
+UNDOING = ("CLEANUP", "POSTCLEANUP")
+
+
+class Lines:
+    """Runs them. What they start lives on until their test ends; that of SYSTEM until the script does."""
+
+    def __init__(self, desk: SessionContext, remote: Remote) -> None:
+        self._desk = desk
+        self._remote = remote
+        self._keepers: dict[str, EngineLike] = {}
+
+    def run(
+        self, point: str, text: str, test: Running | None, scope: Scope, around: Mapping[str, str]
+    ) -> str | None:
+        """Run a line where it belongs, on one host after the other; why it failed. What undoes is run on all.
+
+        `around`: its variables on this machine.
+        """
+        name = test.name if test else ""
+        placed = parse_placed(text)
+        why = None
+        for host in placed.hosts or (LOCAL,):
+            if why is not None and point not in UNDOING:
+                break
+            if host == LOCAL:
+                failed = self.here(name, point, placed.line, around)
+            else:
+                variables = environment.environment_elsewhere(scope, point, test)
+                failed = self._there(host, name, point, placed.line, variables)
+            why = why or failed
+        return why
+
+    def here(self, test: str, point: str, line: str, around: Mapping[str, str]) -> str | None:
+        """Run a line on this machine; why it failed."""
+        if test not in self._keepers:
+            self._keepers[test] = self._desk.make_engine()
+        ended = run_line(
+            self._keepers[test], line, self._log(test), environment=around, undoes=point in UNDOING
+        )
+        return None if ended.why is None else f"{_of(point, test)} failed ({ended.why}): {line}{ended.said}"
+
+    def _there(self, host: str, test: str, point: str, line: str, variables: Mapping[str, str]) -> str | None:
+        undoes = point in UNDOING
+        failed = self._remote.line(host, test, line, variables, self._log(test), undoes=undoes)
+        return None if failed is None else f"{_of(point, test)} failed: {line}: {failed}"
+
+    def _log(self, test: str) -> Path:
+        return (
+            self._desk.writer.path(test).parent / "hooks.log"
+            if test
+            else self._desk.path.resolve() / "system.log"
+        )
+
+    def end_test(self, test: str) -> None:
+        """End what its lines have started here."""
+        keeper = self._keepers.pop(test, None)
+        if keeper is not None:
+            keeper.close()
+
+    def close(self) -> None:
+        """End all that was started here."""
+        for keeper in self._keepers.values():
+            keeper.close()
+        self._keepers.clear()
+
+
+def _of(point: str, test: str) -> str:
+    return f"{point} of test {test!r}" if test else point

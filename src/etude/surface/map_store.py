@@ -1,0 +1,387 @@
+"""A map on disk: a results directory with a test for each cell (docs/formats.md, "A surface").
+
+A cell's measurement is one line, with the member `surface`; what was measured for it, a search or an experiment, is a
+results directory within the cell's. So nothing is measured twice, whatever ends Étude.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import orjson
+
+from etude.codec import decoded, plain
+from etude.errors import EDITED, InputError
+from etude.experiment.session import asks_anew, new_document
+from etude.peak.record import (
+    FILE,
+    Record,
+    append,
+    begin,
+    check_numbers,
+    cut_torn_line,
+    digest,
+    instant,
+    only_file,
+    whole_lines,
+)
+from etude.results.model import Measurement, check_measurement, to_line
+from etude.results.reader import read_trusted_experiment
+from etude.results.units import kind_of
+from etude.surface.attempt import LOST, Attempt
+from etude.surface.factors import Cell, Factor, Space
+from etude.surface.next_configuration import Rules, Visit
+from etude.surface.response import Response
+from etude.surface.samples import Sample
+from etude.surface.spec import PRECISION
+from etude.toml_config import parsed
+from etude.units.formatting import percent
+
+KIND, VERB = "surface", "surface"
+
+
+@dataclass(frozen=True)
+class Charted:
+    """What one directory holds a map of."""
+
+    name: str
+    space: Space
+    rules: Rules
+    response: str
+    """Its name."""
+    unit: str
+    better: Literal["higher", "lower"]
+    text: str
+    """All that the response depends on."""
+    spec: str = ""
+    """The text of SPEC.toml; of a simulation, empty."""
+
+    @property
+    def metric(self) -> str:
+        """The response's name as a metric's."""
+        return self.response.replace(" ", "_")
+
+    @property
+    def simulated(self) -> bool:
+        """Whether no system was measured."""
+        return not self.spec
+
+    def plan(self) -> dict[str, Any]:
+        """As experiment.json has it."""
+        return {
+            "kind": KIND,
+            "primary": self.metric,
+            "name": self.name,
+            "response": {"name": self.response, "unit": self.unit, "better": self.better},
+            "factors": [asdict(factor) for factor in self.space.factors],
+            "without": sorted(map(list, self.space.without)),
+            "rules": plain(self.rules),
+            "text": self.text,
+            "spec": self.spec,
+        }
+
+
+def resume_map(name: str, space: Space, rules: Rules, response: Response, spec: str) -> Charted:
+    """Of a response."""
+    return Charted(name, space, rules, response.name, response.unit, response.better, response.text, spec)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One attempt at a cell, as it is on disk."""
+
+    order: int
+    sample: Sample
+    host: str
+    """Where it was made."""
+    lost: str = ""
+    """How its node was lost; then it does not count. Else empty."""
+    system: str = ""
+    """Where its system was, if on a node of its own."""
+
+
+class MapStore(Record):
+    """The cells that were tried, in the order in which they were."""
+
+    def __init__(self, directory: str | os.PathLike[str]) -> None:
+        """Read what is there. Raises InputError: it holds no map, or one that cannot be read."""
+        super().__init__(Path(directory))
+        self.charted = _charted(self.document, self.directory)
+        self._read = self._load()
+        self._forgotten: set[int] = set()
+        self._since = instant()
+
+    def samples(self) -> list[Sample]:
+        """All that count, in their order: not those of cells that are left out now."""
+        without = self.charted.space.without
+        return [
+            line.sample
+            for line in self._read
+            if not line.lost and line.order not in self._forgotten and line.sample.cell not in without
+        ]
+
+    def attempts(self) -> list[Line]:
+        """All that were ever made, in their order, also those of which the node was lost."""
+        return list(self._read)
+
+    def losses(self, cell: Cell) -> list[Line]:
+        """Attempts at a cell of which the node was lost, since one came to its end."""
+        found: list[Line] = []
+        for line in self._read:
+            if line.sample.cell == cell:
+                found = [*found, line] if line.lost else []
+        return found
+
+    def cell_place(self, cell: Cell) -> Path:
+        """Its directory."""
+        space = self.charted.space
+        return self.place(space.name(cell), space.settings(cell))
+
+    def attempt_place(self, cell: Cell, *, last: bool = False) -> Path:
+        """Where the next attempt at a cell, or the last one, keeps what it measures."""
+        number = self._attempts(cell) + (not last)
+        place = self.cell_place(cell)
+        return place / f"attempt-{number}" if number > 1 else place
+
+    def keep(self, visit: Visit, sample: Sample, attempt: Attempt | None = None) -> None:
+        """Put a cell on disk; `attempt`: of another machine. Raises MachineRefuses where it cannot be written."""
+        order = 1 + max((line.order for line in self._read), default=0)
+        line = to_line(self._measurement(sample, order, attempt))
+        member = asdict(sample) | {"order": order, "visit": visit.why}
+        lost, system = ("", "") if attempt is None else (attempt.lost, attempt.system)
+        more = {"lost": lost, "system": system}
+        line["surface"] = plain(member | {name: text for name, text in more.items() if text})
+        append(self.cell_place(sample.cell) / "results.jsonl", line)
+        self._read.append(Line(order, sample, line["host"], lost, system))
+        self._since = instant()
+
+    def forget_failed(self) -> None:
+        """Cells that failed are tried once more: their lines stay, and do not count in this session."""
+        self._forgotten = {line.order for line in self._read if line.sample.state == "failed"}
+
+    def ended(self, why: str, surrogate: str, findings: Sequence[str]) -> None:
+        """Note how the map came to its end."""
+        self.document["surface"] = {"why": why, "surrogate": surrogate, "findings": list(findings)}
+        self.end("complete", [why])
+
+    def _measurement(self, sample: Sample, order: int, attempt: Attempt | None) -> Measurement:
+        start: str | None
+        start_ns: int | None
+        if attempt is None:
+            (start, start_ns), sitting = self._since, self.document["sittings"][-1]
+        else:
+            start, start_ns = attempt.start, attempt.start_ns
+            sitting = self.sitting_on(attempt.host, attempt.boot_id, attempt.machine)
+        value: list[Any] = [sample.value, self.charted.unit]
+        if sample.value is None:
+            value = [None, self.charted.unit, sample.why or sample.state]
+        kept = sample.state == "measured"
+        name = self.charted.space.name(sample.cell)
+        return Measurement(
+            test=name,
+            trial=1 + self._attempts(sample.cell),
+            block=order,
+            order=0,
+            worker=0,
+            host=sitting["host"],
+            sitting=sitting["sitting"],
+            boot_id=sitting["boot_id"],
+            command=[self.charted.name, *name.split()],
+            start=start,
+            start_ns=start_ns,
+            inner=1,
+            exit_status=0 if kept else 1,
+            signal=None,
+            timed_out=False,
+            cancelled=False,
+            error=None,
+            kept=kept,
+            why=None if kept else "failed",
+            metrics={self.charted.metric: value, "bench_time": [sample.cost_s, "s"]},
+            notes=[sample.why] if sample.why else None,
+        )
+
+    def _attempts(self, cell: Cell) -> int:
+        return sum(line.sample.cell == cell for line in self._read)
+
+    def _load(self) -> list[Line]:
+        files = [self.directory / entry["directory"] / FILE for entry in self.document["tests"]]
+        read = [(path, line) for path in files for line in _read_samples(path, self.charted.space)]
+        check_numbers([(path, line.order) for path, line in read], "order")
+        found = [line for _, line in read]
+        self._find_gaps([line.order for line in found])
+        return sorted(found, key=lambda line: line.order)
+
+
+@contextmanager
+def keeping_surface(
+    directory: str | os.PathLike[str],
+    what: Charted,
+    command_line: Sequence[str] = (),
+    *,
+    elsewhere: bool = False,
+) -> Iterator[MapStore]:
+    """A directory to keep a map in, alone: a new one, or one that holds the same map and is gone on with.
+
+    elsewhere: its cells are measured on other machines.
+
+    Raises:
+        InputError: it holds another map, or something else; MachineRefuses: it cannot be written to.
+    """
+    with only_file(directory) as path:
+        kept = _opened(path, what, command_line)
+        kept.sit_elsewhere() if elsewhere else kept.sit()
+        try:
+            yield kept
+        except BaseException as error:
+            kept.end(str(error) or type(error).__name__, [])
+            raise
+
+
+def _opened(path: Path, what: Charted, command_line: Sequence[str]) -> MapStore:
+    if not (path / "experiment.json").exists():
+        plan = what.plan()
+        begin(path, new_document(what.name, VERB, command_line, plan, digest(plan), (), _metrics(what)))
+        return MapStore(path)
+    _charted(read_trusted_experiment(path), path)
+    cut_torn_line(path)
+    kept = MapStore(path)
+    if kept.document["tests"] and (how := _differs(kept.charted, what)) is not None:
+        raise InputError(f"{path}: holds another map ({how}); name another directory with -o")
+    kept.charted = what
+    plan = what.plan()
+    asks_anew(kept.document, plan, digest(plan), what.name)
+    kept.document["metrics"] |= _metrics(what)
+    return kept
+
+
+def _metrics(what: Charted) -> dict[str, Any]:
+    kind = kind_of(what.unit) if what.unit else ("rate" if what.better == "higher" else "cost")
+    return {
+        what.metric: {"unit": what.unit, "kind": kind},
+        "bench_time": {"unit": "s", "kind": "cost"},
+    }
+
+
+def _differs(then: Charted, now: Charted) -> str | None:
+    """What is another; the rules may be."""
+    for factor, other in zip(then.space.factors, now.space.factors, strict=False):
+        if factor != other:
+            return f"factor {factor.name} had {_shown(factor)}, now {other.name} has {_shown(other)}"
+    for what, a, b in (
+        ("number of factors", len(then.space.factors), len(now.space.factors)),
+        ("response", f"{then.response} in {then.unit or '1'}", f"{now.response} in {now.unit or '1'}"),
+        *_resources_then_and_now(then, now),
+    ):
+        if a != b:
+            return f"{what} was {a}, now {b}"
+    was, new = precision_of(then.spec), precision_of(now.spec)
+    if then.text == now.text and new < was:  # where it is met by less, what is there meets it, too
+        return f"precision was {percent(was)}, now {percent(new)}, which its cells were not measured to"
+    return (
+        None if then.text == now.text else "what it measures was another: the harness or the command changed"
+    )
+
+
+def _resources_then_and_now(then: Charted, now: Charted) -> list[tuple[str, str, str]]:
+    was, new = resources_of(then.spec), resources_of(now.spec)
+    if was.keys() != new.keys():
+        return [("factors that are resources", ", ".join(was) or "none", ", ".join(new) or "none")]
+    return [(f"resource of factor {name}", json.dumps(was[name]), json.dumps(new[name])) for name in was]
+
+
+def resources_of(spec: str) -> dict[str, dict[str, Any]]:
+    """What the text of a SPEC.toml says of factors that are resources, but for their levels; nothing of one that
+    cannot be read."""
+    try:
+        tables: Any = tomllib.loads(spec).get("factor", {})
+        return {
+            name: {key: str(value) for key, value in table.items() if key not in ("levels", "scale", "unit")}
+            for name, table in sorted(tables.items())
+            if "resource" in table
+        }
+    except EDITED:
+        return {}
+
+
+def precision_of(spec: str) -> float:
+    """What the text of a SPEC.toml asks for, as a share; as if it said nothing where it cannot be read."""
+    with suppress(InputError):
+        return parsed(Path(), spec).section("response").share("precision") or PRECISION
+    return PRECISION
+
+
+def _shown(factor: Factor) -> str:
+    return f"{factor.scale} levels {', '.join(factor.text(n) for n in range(len(factor.levels)))}"
+
+
+def _charted(document: Mapping[str, Any], path: Path) -> Charted:
+    plan = document["plan"]
+    if plan.get("kind") != KIND:
+        raise InputError(f"{path}: holds results of etude {document.get('verb', '…')}, and no surface")
+    where = f"{path}/experiment.json"
+    texts = decoded(
+        dict[str, str], {name: plan.get(name) for name in ("name", "text", "spec")}, where, "plan"
+    )
+    response = decoded(_Response, plan.get("response"), where, "plan.response")
+    rules = decoded(Rules, plan.get("rules"), where, "plan.rules", only=True)
+    space = decoded(Space, plan, where, "plan")
+    return Charted(
+        texts["name"],
+        space,
+        rules,
+        response.name,
+        response.unit,
+        response.better,
+        texts["text"],
+        texts["spec"],
+    )
+
+
+@dataclass(frozen=True)
+class _Response:
+    name: str
+    unit: str
+    better: Literal["higher", "lower"]
+
+
+@dataclass(frozen=True)
+class _Tried:
+    """What a line has beside its sample."""
+
+    order: int
+    lost: str = ""
+    system: str = ""
+
+
+def _read_samples(path: Path, space: Space) -> list[Line]:
+    cells = set(Space(space.factors))
+    found = []
+    for number, text in whole_lines(path):
+        try:
+            line = orjson.loads(text)
+            check_measurement(line)
+            where, member = f"{path}:{number}", line["surface"]
+            tried = decoded(_Tried, member, where, "surface")
+            if tried.lost and tried.lost not in LOST:
+                raise ValueError(f"lost {tried.lost!r}")
+            sample = sample_of_member(member, cells, where, "surface")
+            found.append(Line(tried.order, sample, line["host"], tried.lost, tried.system))
+        except EDITED as error:
+            raise InputError(f"{path}:{number}: no cell of a surface: {error}; was it edited?") from None
+    return found
+
+
+def sample_of_member(member: Any, cells: Collection[Cell], where: str, at: str = "") -> Sample:
+    """A sample from plain data. Raises InputError: it is none of these cells, or of no cell."""
+    sample = decoded(Sample, member, where, at)
+    if sample.cell not in cells or sample.state == "predicted":
+        raise InputError(f"{where}: no cell of a surface: {sample.state} {list(sample.cell)}; was it edited?")
+    return sample

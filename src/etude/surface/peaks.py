@@ -1,0 +1,222 @@
+"""A peak rate as the response: the search of one cell, begun with what other cells taught, and the sample it gives."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from etude.errors import InputError, UsageError
+from etude.peak.bench import Bench, ObservedBench
+from etude.peak.goal import Criterion, Goal
+from etude.peak.harnesses.simulated import SimulatedServer
+from etude.peak.harnesses.spec import Harness as CommandHarness
+from etude.peak.policies.belief.evidence import evidence_of
+from etude.peak.policies.belief.grid import posterior_of
+from etude.peak.policies.policy import Policy
+from etude.peak.policies.registry import DEFAULT, policy
+from etude.peak.search import benchmarking_time_s, search
+from etude.peak.search_store import SearchSpec, SearchStore, open_store
+from etude.peak.sources import HIGHEST, LOWEST, Source
+from etude.peak.task import Answer, Task, Trial, TrialRequest
+from etude.peak.window import Window
+from etude.surface.factors import Cell, Space
+from etude.surface.next_configuration import Visit
+from etude.surface.response import ConfigurationRequest, Tell
+from etude.surface.samples import Sample, State
+from etude.surface.simulated import SURFACES, SimulatedSurface
+
+Shapes = tuple[tuple[str, float], ...]
+SEARCH = "search"
+"""Of a cell's directory: where its search is kept."""
+
+
+def task_of(task: Task, visit: Visit, shapes: Shapes) -> Task:
+    """The search of a cell: a seed within the loads that may be asked for, and how far it may be off."""
+    if visit.expected is None:
+        return replace(task, seed_shapes=shapes)
+    load = min(max(visit.expected, task.lowest), task.highest)
+    if task.whole:
+        load = float(min(max(round(load), math.ceil(task.lowest)), math.floor(task.highest)))
+    spread = visit.spread if task.lowest <= visit.expected <= task.highest else None
+    counts = int(visit.proven and spread is not None)
+    return replace(task, seed_load=load, seed_spread=spread, seed_trials=counts, seed_shapes=shapes)
+
+
+def shapes_after(task: Task, trials: Sequence[Trial]) -> Shapes:
+    """How likely each shape of the curve is after a search; what the next cell's is told."""
+    evidence = evidence_of(task, trials)
+    return posterior_of(task, evidence).shapes() if evidence else task.seed_shapes
+
+
+def sample_of(
+    cell: Cell, task: Task, answer: Answer, trials: Sequence[Trial], policy_name: str = DEFAULT
+) -> Sample:
+    """What a search has found. The default policy takes the seed for evidence, too."""
+    state: State = "measured"
+    if answer.rate is None:
+        state = "bounded" if answer.low > 0 or math.isfinite(answer.high) else "failed"
+    found = answer.rate, answer.low, answer.high, task.confidence
+    told = task.seed_load is not None and task.seed_spread is not None
+    expected = (task.seed_load, task.seed_spread, policy_name == DEFAULT) if told else (None, None, False)
+    return Sample(
+        cell, state, *found, benchmarking_time_s(trials), len(trials), answer.kept, answer.why, *expected
+    )  # fmt: skip
+
+
+Opened = Callable[[ConfigurationRequest], AbstractContextManager[Bench]]
+"""The bench of a cell."""
+
+
+@dataclass
+class PeakRate:
+    """A response (`response.Response`): each cell's peak rate, by a search that is kept in the cell's directory."""
+
+    source: str
+    """Its name."""
+    task: Task
+    policy: str
+    text: str
+    opened: Opened
+    unit: str
+    punctual: Callable[[Policy], Policy] = lambda policy: policy
+    """Of a deadline."""
+    name: str = "peak rate"
+    better: Literal["higher", "lower"] = "higher"
+    shapes: Shapes = ()
+    """What the cells so far have taught of the curve."""
+    nodes: int = 1
+    load_hosts: int = 0
+    """As of its source."""
+
+    def learn(self, place: Path) -> None:
+        """From the trials of a cell."""
+        if self.policy == DEFAULT and (place / SEARCH / "experiment.json").exists():
+            kept = SearchStore(place / SEARCH)
+            self.shapes = shapes_after(kept.task, kept.trials())
+
+    @property
+    def lesson(self) -> Any:
+        """How likely each shape of the curve is."""
+        return [list(each) for each in self.shapes]
+
+    def recall(self, lesson: Any) -> None:
+        """Raises ValueError, TypeError for what is no list of shapes."""
+        self.shapes = tuple((str(name), float(weight)) for name, weight in lesson)
+
+    def measure(self, asked: ConfigurationRequest, tell: Tell) -> Sample:
+        """One search. Raises EtudeError: as the harness; what was measured is on disk."""
+        place = asked.place / SEARCH
+        sought = self._sought(asked, place)
+        watched = self.punctual(policy(self.policy))
+        with open_store(place, sought) as kept:
+            with self.opened(asked) as bench:
+                telling = ObservedBench(bench, lambda offer: tell(f"load {offer.load:.6g}"), _telling(tell))
+                answer = search(watched, sought.task, telling, kept.trials(), kept.keep)
+            kept.answered(answer)
+        trials = kept.trials()
+        if self.policy == DEFAULT:
+            self.shapes = shapes_after(sought.task, trials)
+        return sample_of(asked.visit.cell, sought.task, answer, trials, self.policy)
+
+    def _sought(self, asked: ConfigurationRequest, place: Path) -> SearchSpec:
+        budget_s = self.task.budget_s if asked.left_s is None else asked.left_s
+        if (place / "experiment.json").exists() and (kept := SearchStore(place)).trials():
+            return replace(kept.sought, task=replace(kept.task, budget_s=budget_s))  # else as it was begun
+        shapes = self.shapes if self.policy == DEFAULT else ()
+        task = replace(task_of(self.task, asked.visit, shapes), budget_s=budget_s)
+        return SearchSpec(self.source, task, self.policy, self.text, dict(asked.settings))
+
+
+def _telling(tell: Tell) -> Callable[[TrialRequest, Sequence[Window]], None]:
+    def window(offer: TrialRequest, windows: Sequence[Window]) -> None:
+        tell(f"load {offer.load:.6g}, {sum(each.duration_s for each in windows):.0f} s")
+
+    return window
+
+
+def of_harness(
+    source: Source,
+    policy_name: str,
+    space: Space,
+    resources: Collection[str],
+    where: str,
+    punctual: Callable[[Policy], Policy] = lambda policy: policy,
+) -> PeakRate:
+    """Of HARNESS.toml, or a harness in Python.
+
+    Raises:
+        InputError: a factor that the harness does not have, or a resource that confines a system it does not start.
+    """
+    harness = source.harness
+    assert harness is not None
+    known = getattr(harness, "factors", None)
+    for factor in space.factors:
+        if known is not None and factor.name not in known and factor.name not in resources:
+            which = f"expected one of {', '.join(known)}" if known else "it has no [factors]"
+            raise InputError(
+                f"{where}: factor {factor.name} is no resource, and {source.name} has no such factor: {which}"
+            )
+
+    @contextmanager
+    def opened(asked: ConfigurationRequest) -> Iterator[Bench]:
+        given = {**asked.settings, **asked.setting.values}
+        factors = {name: text for name, text in given.items() if known is None or name in known}
+        words = asked.setting.prefix
+        if words and not isinstance(harness, CommandHarness):
+            raise InputError(
+                f"{where}: {source.name} is a harness in Python: it cannot be confined by a resource"
+            )
+        if isinstance(harness, CommandHarness):
+            if words and not harness.commands.start:
+                raise InputError(f"{where}: {source.name} starts no system that a resource could confine")
+            groups = asked.setting.groups
+            with harness.bench(factors, asked.place / "harness", words, groups) as bench:
+                yield bench
+        else:
+            with harness.bench(factors, asked.place / "harness") as bench:
+                yield bench
+
+    unit = "clients" if source.task.closed else "1/s"
+    return PeakRate(
+        source.name,
+        source.task,
+        policy_name,
+        source.text,
+        opened,
+        unit,
+        punctual,
+        nodes=source.nodes,
+        load_hosts=source.load_hosts,
+    )
+
+
+def of_simulation(system: SimulatedSurface, policy_name: str) -> PeakRate:
+    """Of simulated servers, as in the paper's experiments: 40 ms, and loads from 50/s."""
+
+    @contextmanager
+    def opened(asked: ConfigurationRequest) -> Iterator[Bench]:
+        cell = asked.visit.cell
+        kept = SearchStore(asked.place / SEARCH)
+        drawn = int(np.random.default_rng([system.seed, *cell, 1]).integers(2**31))
+        yield SimulatedServer(system.curve, system.peak(cell), drawn, before=kept.trials())
+
+    task = Task(Goal((Criterion("mean", 0.040),)), LOWEST, HIGHEST, step=20.0)
+    text = f"simulate {system.law.name}:{system.seed}"
+    return PeakRate(f"simulated-{system.law.name}", task, policy_name, text, opened, "1/s")
+
+
+def simulated(words: str) -> SimulatedSurface:
+    """`DB_TP`, or `DB_TP:7` with another seed. Raises UsageError for a surface that there is not."""
+    name, colon, seed = words.partition(":")
+    if name not in SURFACES:
+        raise UsageError(f"--simulate {words}: no such surface; there are {', '.join(SURFACES)}")
+    if colon and not re.fullmatch(r"[0-9]{1,18}", seed):
+        raise UsageError(f"--simulate {words}: expected NAME or NAME:SEED, such as DB_TP:7")
+    return SimulatedSurface(SURFACES[name], int(seed or 0))

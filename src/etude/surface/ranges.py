@@ -1,0 +1,191 @@
+"""How far more of a factor does anything, and how much of it a target takes."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from etude.surface.factors import Cell, Factor
+from etude.surface.surface_result import Filled, z_of
+from etude.surface.surface_text import joined, row_of, setting_text, settings_of
+from etude.units.formatting import percent
+
+LITTLE = 0.05
+"""A change of less is called none."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """Along one factor: the levels between which the response changes, "the bounds of the effective range"."""
+
+    factor: str
+    setting: str
+    """Of the others; empty where it is over all of them."""
+    low: int
+    """Up to this level nothing changes; 0: it changes from the lowest one on."""
+    high: int
+    """From this level on nothing changes."""
+    levels: tuple[str, ...]
+    little: float
+    could_be: float
+    """By so much the response may still change beyond, by the intervals, a share; inf where nothing is beyond."""
+    shown: int
+    """From this level on no change is told apart from none by the intervals; at most `high`."""
+
+    @property
+    def none(self) -> bool:
+        """Whether the factor changes nothing."""
+        return self.low >= self.high
+
+    @property
+    def open(self) -> bool:
+        """Whether the response still changes at the highest level that was tried."""
+        return not self.none and self.high == len(self.levels) - 1
+
+    @property
+    def text(self) -> str:
+        """`nfsds (disks=1): works from 1 to 16; beyond, it changes less than 5 % (the intervals allow 9 %)`."""
+        where = f" ({self.setting})" if self.setting else ""
+        if self.none:
+            return f"{self.factor}{where}: changes the response by less than {percent(self.little)}"
+        told = f"{self.factor}{where}: works from {self.levels[self.low]} to {self.levels[self.high]}"
+        if self.open:
+            told += ", the highest that was tried"
+        if self.shown < self.high:
+            told += (
+                f" (told apart up to {self.levels[self.shown]})"
+                if self.shown > self.low
+                else " (none of it told apart)"
+            )
+        if self.open:
+            return told
+        return (
+            f"{told}; beyond, it changes less than {percent(self.little)} "
+            f"(the intervals allow {percent(self.could_be)})"
+        )
+
+
+@dataclass(frozen=True)
+class BreakEven:
+    """The smallest level at which the response reaches a target."""
+
+    factor: str
+    setting: str
+    target: float
+    level: str | None
+    """By the values; None where no level that was tried does."""
+    earliest: str | None
+    """By the better ends of the intervals: below it none does."""
+    surely: str | None
+    """By the worse ends: from the first on that surely does."""
+
+    @property
+    def text(self) -> str:
+        """`disks (nfsds=16): 500 from 2 on (surely 3, not below 2)`."""
+        where = f"{self.factor} ({self.setting})" if self.setting else self.factor
+        target = f"{self.target:g}"
+        if self.level is None:
+            perhaps = f"; perhaps at {self.earliest}" if self.earliest is not None else ""
+            return f"{where}: {target} is not reached{perhaps}"
+        surely = f"surely {self.surely}" if self.surely is not None else "surely at none"
+        return f"{where}: {target} from {self.level} on ({surely}, not below {self.earliest})"
+
+
+def effective_ranges(filled: Filled, little: float = LITTLE) -> tuple[tuple[Range, tuple[Range, ...]], ...]:
+    """Of each factor whose levels rise: over all settings of the others, and for each of them."""
+    found = []
+    for at, factor in enumerate(filled.space.factors):
+        if factor.scale == "categorical" or len(factor.levels) < 2:
+            continue
+        cells = settings_of(filled.space, [at])
+        each = [r for cell in cells if (r := _range(filled, at, factor, cell, little)) is not None]
+        if each:
+            found.append((_overall(each, factor), tuple(each)))
+    return tuple(found)
+
+
+def break_evens(filled: Filled, factor: str, target: float, better: str = "higher") -> tuple[BreakEven, ...]:
+    """For each setting of the others. Raises KeyError for a factor that there is not."""
+    names = [each.name for each in filled.space.factors]
+    if factor not in names:
+        raise KeyError(factor)
+    at = names.index(factor)
+    return tuple(_break_even(filled, at, cell, target, better) for cell in settings_of(filled.space, [at]))
+
+
+def break_even_lines(found: Sequence[BreakEven], most: int = 4) -> tuple[str, ...]:
+    """Each; of a factor with many settings, in how many of them which level reaches the target."""
+    lines: list[str] = []
+    for factor in dict.fromkeys(each.factor for each in found):
+        mine = [each for each in found if each.factor == factor]
+        if len(mine) <= most:
+            lines += [each.text for each in mine]
+            continue
+        counts = Counter(each.level for each in mine)
+        told = [f"{counts[level]} from {level} on" for level in counts if level is not None]
+        told += [f"{counts[None]} never"] if counts[None] else []
+        lines.append(
+            f"{factor}: {mine[0].target:g} is reached, of {len(mine)} settings of the others, "
+            f"in {joined(told)}"
+        )
+    return tuple(lines)
+
+
+def _range(filled: Filled, at: int, factor: Factor, cell: Cell, little: float) -> Range | None:
+    row = [each for each in row_of(cell, at, len(factor.levels)) if filled.known[each]]
+    if len(row) < 2:
+        return None
+    numbers = [each[at] for each in row]
+    logs = [float(filled.log[each]) for each in row]
+    most = math.log1p(little) + 1e-12
+    last = len(row) - 1
+    low = max(n for n in range(len(row)) if all(abs(y - logs[n]) < most for y in logs[:n]))
+    high = min(n for n in range(len(row)) if all(abs(y - logs[n]) < most for y in logs[n:]))
+    low = low if low < high else 0  # it changes by small steps all along
+    could = [_at_most(filled, row[high], each) for each in row[high + 1 :]]
+    bound = max(could, default=0.0) if high < last else math.inf
+    levels = tuple(map(factor.text, range(len(factor.levels))))
+    shown = min(n for n in range(len(row)) if not any(_differ(filled, row[n], e) for e in row[n:]))
+    setting = setting_text(filled.space.factors, cell, [at])
+    return Range(
+        factor.name, setting, numbers[low], numbers[high], levels, little, bound, numbers[min(shown, high)]
+    )
+
+
+def _differ(filled: Filled, one: Cell, other: Cell) -> bool:
+    apart = abs(float(filled.log[one] - filled.log[other]))
+    return apart > z_of(filled.confidence) * math.hypot(float(filled.sd[one]), float(filled.sd[other]))
+
+
+def _at_most(filled: Filled, one: Cell, other: Cell) -> float:
+    """The largest change between two cells that their intervals allow, a share."""
+    apart = abs(float(filled.log[one] - filled.log[other]))
+    return math.expm1(
+        apart + z_of(filled.confidence) * math.hypot(float(filled.sd[one]), float(filled.sd[other]))
+    )
+
+
+def _overall(each: Sequence[Range], factor: Factor) -> Range:
+    """From the lowest bound to the highest, over the settings in which the factor does something."""
+    working = [r for r in each if not r.none] or each
+    low, high = min(r.low for r in working), max(r.high for r in working)
+    could = max((r.could_be for r in working if r.high == high), default=math.inf)
+    shown = max(r.shown for r in working)
+    return Range(factor.name, "", low, high, each[0].levels, each[0].little, could, shown)
+
+
+def _break_even(filled: Filled, at: int, cell: Cell, target: float, better: str) -> BreakEven:
+    factor, sign = filled.space.factors[at], 1.0 if better == "higher" else -1.0
+    row = [each for each in row_of(cell, at, len(factor.levels)) if filled.known[each]]
+    z, aim = z_of(filled.confidence), sign * math.log(target) - 1e-12
+
+    def first(away: float) -> str | None:
+        """The lowest level at which log + away * sd reaches the target."""
+        reached = (e[at] for e in row if sign * filled.log[e] + away * filled.sd[e] >= aim)
+        level = next(reached, None)
+        return None if level is None else factor.text(level)
+
+    setting = setting_text(filled.space.factors, cell, [at])
+    return BreakEven(factor.name, setting, target, first(0.0), first(z), first(-z))

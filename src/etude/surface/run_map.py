@@ -1,0 +1,148 @@
+"""Mapping a surface: cell after cell, with its resources held at their levels, until the rules have enough."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from etude.errors import EtudeError
+from etude.machine.resources.resource import Resource, undo_left
+from etude.peak.search import BUDGET_SPENT
+from etude.surface.map_store import MapStore
+from etude.surface.measure_configuration import UNMEASURABLE, failed_sample, measured_in
+from etude.surface.next_configuration import MapComplete, Visit, decide, fit_surrogate
+from etude.surface.response import Response, Tell
+from etude.surface.samples import Sample
+
+HOPELESS = 3
+"""So many cells failed, and none was measured: it is not the cells."""
+LEAST_S = 1.0
+"""Less time than this is none."""
+
+
+@dataclass(frozen=True)
+class Means:
+    """What a map may use."""
+
+    resources: Mapping[str, Resource]
+    """By factor."""
+    budget_s: float | None = None
+    """Benchmarking time of all cells together."""
+    cell_s: float | None = None
+    """Benchmarking time of one."""
+    left_s: Callable[[], float] = lambda: float("inf")
+    """Until the deadline, s."""
+
+
+@dataclass(frozen=True)
+class Display:
+    """Is told what happens."""
+
+    begins: Callable[[Visit], None] = lambda visit: None
+    tell: Tell = lambda text: None
+    made: Callable[[Visit, Sample], None] = lambda visit, sample: None
+
+
+def run_map(kept: MapStore, response: Response, means: Means, display: Display) -> str:
+    """Measure until there is enough, and say why it is; each cell is on disk before the next begins.
+
+    Raises:
+        EtudeError: nothing can be measured at all, results cannot be written, or it was interrupted.
+    """
+    for file in kept.directory.glob("**/resources/resources.json"):
+        undo_left(file.parent)
+    taught_before(kept, response)
+    space, rules = kept.charted.space, kept.charted.rules
+    while True:
+        decision = decide(space, rules, kept.samples())
+        why = decision.why if isinstance(decision, MapComplete) else _spent(kept, means)
+        if why:
+            surrogate = fit_surrogate(space, tuple(kept.samples()))
+            kept.ended(why, "" if surrogate is None else surrogate.name, findings(kept.samples()))
+            return why
+        assert isinstance(decision, Visit)  # nothing is under way here
+        display.begins(decision)
+        sample = forecast_of(_measured(kept, response, means, decision, display.tell), decision)
+        if sample.state == "failed" and means.left_s() < LEAST_S:
+            continue  # for want of time: it is gone on with in another session
+        kept.keep(decision, sample)
+        display.made(decision, sample)
+
+
+class Learns(Protocol):
+    """Of a response, or of cells that are jobs."""
+
+    def learn(self, place: Path) -> None:
+        """From a cell that was measured."""
+        ...
+
+
+def taught_before(kept: MapStore, response: Learns) -> None:
+    """What cells taught in earlier sessions: the last of which a measurement came to its end."""
+    for sample in reversed(kept.samples()):
+        if sample.trials:
+            response.learn(kept.attempt_place(sample.cell, last=True))
+            return
+
+
+def forecast_of(sample: Sample, visit: Visit) -> Sample:
+    """With what was predicted of it, where its response did not say what it began with."""
+    if sample.expected is not None:
+        return sample
+    return replace(sample, expected=visit.expected, spread=visit.spread)
+
+
+def findings(samples: list[Sample]) -> list[str]:
+    """What makes the surface doubtful, a line each."""
+    doubtful = sum(each.state == "measured" and not each.kept for each in samples)
+    said = []
+    if doubtful:
+        said.append(f"{doubtful} of {len(samples)} cells did not meet their target")
+    values = {each.value for each in samples if each.value is not None}
+    if len(values) == 1 and len(samples) > 1:
+        said.append("the response is the same in all cells: no factor changes it")
+    return said
+
+
+def _spent(kept: MapStore, means: Means) -> str:
+    """Why there is no time for another cell; empty if there is."""
+    if means.left_s() < LEAST_S:
+        return "the deadline has come"
+    spent = sum(sample.cost_s for sample in kept.samples())
+    return BUDGET_SPENT if means.budget_s is not None and spent >= means.budget_s else ""
+
+
+def _left(kept: MapStore, means: Means) -> float | None:
+    """Benchmarking time that the next cell may take, s."""
+    bounds = [] if means.cell_s is None else [means.cell_s]
+    if means.budget_s is not None:
+        bounds.append(means.budget_s - sum(sample.cost_s for sample in kept.samples()))
+    return max(min(bounds), LEAST_S) if bounds else None
+
+
+def _measured(kept: MapStore, response: Response, means: Means, visit: Visit, tell: Tell) -> Sample:
+    """One cell; one that cannot be measured is a sample too."""
+    place = kept.attempt_place(visit.cell)
+    settings = kept.charted.space.settings(visit.cell)
+    began = time.monotonic()
+
+    def bounds() -> tuple[float | None, float]:
+        return _left(kept, means), means.left_s()
+
+    try:
+        return measured_in(place, response, means.resources, visit, settings, bounds, tell)
+    except UNMEASURABLE as error:
+        tried = kept.samples()
+        if len(tried) + 1 >= HOPELESS and all(each.state == "failed" for each in tried):
+            raise is_hopeless(
+                error, len(tried) + 1, ", which is not on disk and will be tried again"
+            ) from None
+        return failed_sample(visit.cell, str(error), time.monotonic() - began)
+
+
+def is_hopeless(error: EtudeError, count: int, last: str = "") -> EtudeError:
+    """The error of a map of which nothing could be measured. `last`: what becomes of the last cell."""
+    return type(error)(f"the first {count} cells could not be measured; the last{last}: {error}")

@@ -1,0 +1,233 @@
+"""All that a surface says, made once for the screen, the document and the report: optimum, ranges, effects, cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from etude.surface.crossover import Crossover, crossovers
+from etude.surface.effects import Interaction, MainEffect, interactions, main_effects
+from etude.surface.factors import Cell
+from etude.surface.limits import Limit, limits, limits_text
+from etude.surface.ranges import (
+    LITTLE,
+    BreakEven,
+    Range,
+    break_even_lines,
+    break_evens,
+    effective_ranges,
+)
+from etude.surface.surface_result import Estimate, SurfaceResult
+from etude.surface.surface_text import joined, span_text, value_text
+from etude.units.formatting import counted, duration, percent
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """The mean absolute percentage error of predictions (Table 4 of the paper), from leaving each sample out."""
+
+    mape: float
+    """A share."""
+    low: float
+    high: float
+    worst: float
+    count: int
+    confidence: float
+
+    @property
+    def text(self) -> str:
+        """`Predictions are off by 9.1 % on average (6.0 % … 12 %; …)`."""
+        return (
+            f"Predictions are off by {percent(self.mape)} on average ({percent(self.low)} … {percent(self.high)}), "
+            f"by {percent(self.worst)} at most: each of {counted(self.count, 'measured cell')} predicted from all "
+            "others."
+        )
+
+
+@dataclass(frozen=True)
+class CostSummary:
+    """Cells by state, and benchmarking time."""
+
+    cells: int
+    measured: int
+    predicted: int
+    bounded: int
+    failed: int
+    bench_s: float
+    trials: int
+
+    @property
+    def text(self) -> str:
+        """`12 of 32 cells measured, 20 predicted: 212 trials, 14.2 h of bench time.`."""
+        further = [
+            f"{count} {word}"
+            for count, word in (
+                (self.predicted, "predicted"),
+                (self.bounded, "with a bound only"),
+                (self.failed, "of which nothing is known"),
+            )
+            if count
+        ]
+        told = ", ".join([f"{self.measured} of {counted(self.cells, 'cell')} measured", *further])
+        return f"{told}: {counted(self.trials, 'trial')}, {duration(self.bench_s)} of benchmarking time."
+
+
+def accuracy(loo: Sequence[float], confidence: float = 0.95) -> Accuracy | None:
+    """From relative errors, signs and all; None of fewer than three."""
+    sizes = np.abs(np.asarray(loo, dtype=float))
+    sizes = sizes[np.isfinite(sizes)]
+    if len(sizes) < 3:
+        return None
+    mean = float(sizes.mean())
+    quantile = float(special.stdtrit(len(sizes) - 1, (1 + confidence) / 2))
+    half = quantile * float(sizes.std(ddof=1)) / math.sqrt(len(sizes))
+    return Accuracy(mean, max(0.0, mean - half), mean + half, float(sizes.max()), len(sizes), confidence)
+
+
+def cost_summary(mapped: SurfaceResult) -> CostSummary:
+    """Over all attempts; of samples where no costs were kept."""
+    states = [mapped.estimate(cell).state for cell in mapped.space]
+    taken = [(c.cost_s, c.trials) for c in mapped.costs] or [(s.cost_s, s.trials) for s in mapped.samples]
+    return CostSummary(
+        cells=len(states),
+        measured=states.count("measured"),
+        predicted=states.count("predicted"),
+        bounded=states.count("bounded"),
+        failed=states.count("failed"),
+        bench_s=sum(cost for cost, _ in taken),
+        trials=sum(trials for _, trials in taken),
+    )
+
+
+MOST_INTERACTIONS, MOST_CROSSOVERS, MOST_SETTINGS = 3, 6, 6
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a surface says."""
+
+    optimum: Optimum | None
+    limits: tuple[Limit, ...]
+    ranges: tuple[tuple[Range, tuple[Range, ...]], ...]
+    """Of each factor: over all settings, and for each of them."""
+    effects: tuple[MainEffect, ...]
+    interactions: tuple[Interaction, ...]
+    crossovers: tuple[Crossover, ...]
+    break_evens: tuple[BreakEven, ...]
+    accuracy: Accuracy | None
+    spent: CostSummary
+
+
+def summarise(mapped: SurfaceResult, *, target: float | None = None, little: float = LITTLE) -> Summary:
+    """target: a response of which is said how much of each factor it takes."""
+    filled, better = mapped.filled, mapped.better
+    rising = [f.name for f in mapped.space.factors if f.scale != "categorical" and len(f.levels) > 1]
+    return Summary(
+        optimum(mapped),
+        limits(filled, better, little),
+        effective_ranges(filled, little),
+        main_effects(filled),
+        interactions(filled),
+        crossovers(filled, better),
+        ()
+        if target is None
+        else tuple(each for name in rising for each in break_evens(filled, name, target, better)),
+        accuracy(mapped.loo, mapped.confidence),
+        cost_summary(mapped),
+    )
+
+
+def summary_lines(said: Summary) -> list[tuple[str, tuple[str, ...]]]:
+    """Sentences under headings; those that have none are left out."""
+    if said.optimum is None:
+        limits = (limits_text(said.limits),)
+        return [
+            ("Optimum", ("Nothing is known yet.",)),
+            ("What limits", limits),
+            ("Cost", (said.spent.text,)),
+        ]
+    ranges = tuple(line.text for overall, each in said.ranges for line in _told(overall, each))
+    parts = [
+        ("Optimum", said.optimum.text),
+        ("What limits", (limits_text(said.limits),)),
+        ("Effective range", ranges),
+        ("Main effects", tuple(effect.text for effect in said.effects)),
+        ("Interactions", tuple(each.text for each in said.interactions[:MOST_INTERACTIONS])),
+        ("Crossovers", tuple(each.text for each in said.crossovers[:MOST_CROSSOVERS])),
+        ("Break-even", break_even_lines(said.break_evens)),
+        ("Accuracy", (said.accuracy.text,) if said.accuracy and said.spent.predicted else ()),
+        ("Cost", (said.spent.text,)),
+    ]
+    return [(heading, lines) for heading, lines in parts if lines]
+
+
+def _told(overall: Range, each: tuple[Range, ...]) -> list[Range]:
+    """Overall, and the settings in which it is another."""
+    others = [r for r in each if (r.low, r.high) != (overall.low, overall.high)]
+    return [overall, *(others if len(others) <= MOST_SETTINGS else [])]
+
+
+MOST_NAMED = 4
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """Where the response is best, as far as is known."""
+
+    name: str
+    """Of the cell."""
+    best: Estimate
+    alike: tuple[Cell, ...]
+    """Others that may be as good or better: in all, with the confidence of the surface, none is missing."""
+    alike_names: tuple[str, ...]
+    edges: tuple[str, ...]
+    """Factors of which it has the lowest or highest level that was tried: the true optimum may lie beyond."""
+    text: tuple[str, ...]
+
+
+def optimum(mapped: SurfaceResult) -> Optimum | None:
+    """None where nothing is known of any cell."""
+    filled, space = mapped.filled, mapped.space
+    sign = 1.0 if mapped.better == "higher" else -1.0
+    known = [cell for cell in space if filled.known[cell]]
+    if not known:
+        return None
+    best = max(known, key=lambda cell: sign * filled.log[cell])
+    others = [cell for cell in known if cell != best]
+    # One-sided, against each of the others: multiple comparisons with the best.
+    z = float(special.ndtri(1 - (1 - mapped.confidence) / len(others))) if others else 0.0
+    alike = [
+        cell
+        for cell in others
+        if sign * (filled.log[best] - filled.log[cell])
+        <= z * math.hypot(float(filled.sd[best]), float(filled.sd[cell]))
+    ]
+    alike.sort(key=lambda cell: -sign * filled.log[cell])
+    return _optimum_of(mapped, best, alike)
+
+
+def _optimum_of(mapped: SurfaceResult, best: Cell, alike: list[Cell]) -> Optimum:
+    space = mapped.space
+    names = tuple(map(space.name, alike))
+    edges = tuple(
+        f"{factor.name}={factor.text(level)}"
+        for factor, level in zip(space.factors, best, strict=True)
+        if factor.scale != "categorical" and len(factor.levels) > 1 and level in (0, len(factor.levels) - 1)
+    )
+    estimate = mapped.estimate(best)
+    kind = "" if estimate.state == "measured" else f" ({estimate.state}, not measured)"
+    value, span = value_text(estimate.value, mapped.unit), span_text(estimate.low, estimate.high, mapped.unit)
+    lines = [f"Best {mapped.response}: {value} ({span}) at {space.name(best)}{kind}."]
+    if names:
+        more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
+        lines.append(
+            f"{counted(len(names), 'other cell')} cannot be told from it: "
+            f"{joined([*names[:MOST_NAMED], *more])}."
+        )
+    if edges:
+        lines.append(f"It lies at the edge of what was tried ({joined(edges)}): better ones may lie beyond.")
+    return Optimum(space.name(best), estimate, tuple(alike), names, edges, tuple(lines))

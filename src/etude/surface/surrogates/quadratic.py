@@ -1,0 +1,139 @@
+"""The quadratic of response-surface methodology, by least squares ("Cutting Corners", section 4).
+
+Terms: a constant, each coded level, its square where a factor has three levels or more, and each product of two
+factors. A categorical factor has a column for each level but the first, and no squares; where samples are too few for
+its products with the others, it goes without them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import linalg, special
+
+from etude.surface.factors import Cell, Floats, Space
+from etude.surface.samples import KnownResponses
+from etude.surface.surrogate import Predicted
+
+SPARE = 1.5
+"""Samples a term, below which nothing is said of its errors: they would be luck."""
+LEAST_SHARE = 0.05
+"""A raw quadratic may fall below 0: its answers are never below this share of the least sample."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A Fit."""
+
+    space: Space
+    known: KnownResponses
+    logs: bool
+    products: bool
+    """Of categorical factors with others."""
+    name: str
+
+    def predict(self, cells: Sequence[Cell]) -> Predicted:
+        rows = terms(self.space, cells, products=self.products)
+        found, inside = rows @ self._coefficients, linalg.solve_triangular(self._corner, rows.T, trans="T")
+        freedom = len(self.known.cells) - rows.shape[1]
+        if len(self.known.cells) < SPARE * rows.shape[1]:
+            return Predicted(self._to_logs(found), np.full(len(cells), math.inf))
+        wider = float(special.stdtrit(freedom, 0.975)) / 1.959964
+        sd = wider * self._residual_sd * np.sqrt(1 + (inside**2).sum(axis=0))
+        return self._in_logs(found, sd)
+
+    @cached_property
+    def left_out(self) -> Predicted:
+        """Of each sample from the others; sd is inf where that cannot be told."""
+        free = 1 - (self._directions**2).sum(axis=1)
+        alone = (free < 1e-9) | (len(self.known.cells) < SPARE * self._corner.shape[1])
+        free = np.where(alone, 1.0, free)
+        found = self._response - self._residual / free
+        sd = np.where(alone, math.inf, self._residual_sd / np.sqrt(free))
+        return self._in_logs(found, sd)
+
+    @cached_property
+    def _response(self) -> Floats:
+        return self.known.log if self.logs else np.exp(self.known.log)
+
+    @cached_property
+    def _factored(self) -> tuple[Floats, Floats]:
+        directions, corner = np.linalg.qr(terms(self.space, self.known.cells, products=self.products))
+        return np.asarray(directions), np.asarray(corner)
+
+    @property
+    def _directions(self) -> Floats:
+        return self._factored[0]
+
+    @property
+    def _corner(self) -> Floats:
+        return self._factored[1]
+
+    @cached_property
+    def _coefficients(self) -> Floats:
+        return np.asarray(linalg.solve_triangular(self._corner, self._directions.T @ self._response))
+
+    @cached_property
+    def _residual(self) -> Floats:
+        return self._response - self._directions @ (self._directions.T @ self._response)
+
+    @cached_property
+    def _residual_sd(self) -> float:
+        freedom = len(self._response) - self._corner.shape[1]
+        return math.sqrt(float((self._residual**2).sum()) / freedom) if freedom else math.inf
+
+    def _to_logs(self, found: Floats) -> Floats:
+        if self.logs:
+            return found
+        least = LEAST_SHARE * float(np.exp(self.known.log).min())
+        return np.asarray(np.log(np.maximum(found, least)))
+
+    def _in_logs(self, found: Floats, sd: Floats) -> Predicted:
+        logs = self._to_logs(found)
+        return Predicted(logs, sd if self.logs else sd / np.exp(logs))
+
+
+@dataclass(frozen=True)
+class Quadratic:
+    """A Surrogate: of the response itself, as the paper has it, or of its log."""
+
+    logs: bool = False
+
+    @property
+    def name(self) -> str:
+        return "log-quadratic" if self.logs else "quadratic"
+
+    def fit(self, space: Space, known: KnownResponses) -> Fitted | None:
+        for products in (True, False):
+            columns = terms(space, known.cells, products=products)
+            if len(known.cells) >= columns.shape[1] and np.linalg.matrix_rank(columns) == columns.shape[1]:
+                return Fitted(space, known, self.logs, products, self.name)
+        return None
+
+
+def terms(space: Space, cells: Sequence[Cell], *, products: bool = True) -> Floats:
+    """Of the quadratic, shape (cells, terms). `products`: those of categorical factors with others as well."""
+    coded, one = space.coded(cells), np.ones((len(cells), 1))
+    mains, squares, categorical = [], [], []
+    for at, factor in enumerate(space.factors):
+        of_words = factor.scale == "categorical"
+        column = coded[:, at : at + 1]
+        main = (column == np.arange(1, len(factor.levels))).astype(float) if of_words else column
+        if len(factor.levels) < 2:
+            continue
+        mains.append(main)
+        categorical.append(of_words)
+        if not of_words and len(factor.levels) > 2:
+            squares.append(column**2)
+    crossed = [
+        mains[left][:, at : at + 1] * mains[right]
+        for left, right in itertools.combinations(range(len(mains)), 2)
+        if products or not (categorical[left] or categorical[right])
+        for at in range(mains[left].shape[1])
+    ]
+    return np.hstack([one, *mains, *squares, *crossed])

@@ -1,1 +1,0 @@
-"""What load a system bears, found at the least bench time."""

@@ -1,0 +1,39 @@
+"""The table of a verdict: tests that are compared, and tests that are not."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from etude.analysis.verdict import Verdict, verdict
+from etude.analysis.verdict_options import VerdictOptions
+from etude.present.verdict_display import show
+from etude.results.reader import load_results
+from support.builders import measurement, results_directory
+
+
+def judged(directory: Path, values: dict[str, list[float]]) -> Verdict:
+    """Tests, each with these values of `v`, compared with the first."""
+    rows = {
+        test: [
+            measurement(test, trial, metrics={"v": [value, "x"]})
+            for trial, value in enumerate(found, start=1)
+        ]
+        for test, found in values.items()
+    }
+    plan = {"kind": "script", "primary": "v"}
+    return verdict(
+        load_results(results_directory(directory, rows, plan=plan)), judging=VerdictOptions(reference="a")
+    )
+
+
+def test_a_test_that_is_not_compared_has_no_ratio(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = judged(tmp_path / "r", {"a": [2.0, 3.0, 4.0, 5.0], "b": [4.0, 6.1, 8.0, 10.0], "c": []})
+    assert [c.other for c in found.comparisons] == ["b"]
+    show(found)
+    cells = dict(re.findall(r"(?m)^ ([abc]) .* (\S+)$", capsys.readouterr().out))
+    assert cells["a"] == "1"
+    assert cells["b"].startswith("2.")
+    assert cells["c"] == "–"

@@ -1,0 +1,139 @@
+"""Names and words are the field's: no module, class or public function is called by a bare participle or function word,
+and nothing that users read has a word of our own for what has one.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.places import ROOT
+
+SOURCE = ROOT / "src" / "etude"
+BARE = frozenset(
+    [
+        "alone",
+        "again",
+        "already",
+        "apart",
+        "around",
+        "asked",
+        "begun",
+        "believed",
+        "beside",
+        "between",
+        "chosen",
+        "counted",
+        "elsewhere",
+        "ended",
+        "enough",
+        "few",
+        "foretold",
+        "found",
+        "further",
+        "given",
+        "gone",
+        "held",
+        "kept",
+        "known",
+        "laid",
+        "learnt",
+        "left",
+        "lost",
+        "made",
+        "meant",
+        "met",
+        "needed",
+        "noted",
+        "over",
+        "placed",
+        "planned",
+        "played",
+        "refused",
+        "said",
+        "seen",
+        "shown",
+        "stored",
+        "such",
+        "taken",
+        "there",
+        "together",
+        "told",
+        "usual",
+        "wanted",
+        "what",
+        "where",
+        "which",
+        "wished",
+        "within",
+        "without",
+        "words",
+        "written",
+    ]
+)
+"""What says nothing of what it names."""
+OLD_WORDS = {
+    r"\bsittings?\b": "session",
+    r"\bset[- ]aside\b": "excluded",
+    r"\bbench time\b": "benchmarking time",
+    r"\bMind:": "Note:",
+    r"\bnoise floor\b": "A/A noise",
+}
+"""Patterns of words that are not used in what users read, with those that are."""
+KEYS = re.compile(r"`[^`]*`|[\w-]*sittings?[\w-]*(?==)|--[\w-]+|\.[\w.]+|[\w.-]*-sittings[\w.-]*")
+"""In documentation: names of options, files and members, which stay readable for ever."""
+
+
+def bare_names(tree: ast.Module) -> Iterator[str]:
+    """The public functions and classes of a module whose name is bare."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name.lower() in BARE:
+            yield node.name
+
+
+@pytest.mark.parametrize(
+    "package", sorted({path.relative_to(SOURCE).parts[0] for path in SOURCE.rglob("*.py")})
+)
+def test_no_name_is_a_bare_participle(package: str) -> None:
+    found = [
+        f"{path.relative_to(SOURCE)}: {name}"
+        for path in sorted(SOURCE.rglob("*.py"))
+        if path.relative_to(SOURCE).parts[0] == package
+        for name in [
+            *bare_names(ast.parse(path.read_text("utf-8"))),
+            *([path.stem] if path.stem in BARE else []),
+        ]
+    ]
+    assert found == sorted(ALLOWED & set(found))
+
+
+ALLOWED = {"units/formatting.py: counted", "cli/again.py: again"}
+"""`counted(3, "trial")` reads as what it returns; `again` is an option's name."""
+
+
+def old_words(text: str) -> list[str]:
+    """Words of a page that have another by now."""
+    prose = KEYS.sub("", re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE))
+    return [found[0] for pattern in OLD_WORDS for found in re.finditer(pattern, prose, re.IGNORECASE)]
+
+
+@pytest.mark.parametrize(
+    "page", [*sorted(ROOT.glob("docs/*.md")), ROOT / "README.md"], ids=lambda page: page.name
+)
+def test_pages_have_the_words_of_the_field(page: Path) -> None:
+    assert old_words(page.read_text("utf-8")) == []
+
+
+def test_an_old_word_is_found() -> None:
+    assert old_words(
+        "In one sitting.\n\n```\na sitting\n```\n`sitting` is a member; --between-sittings."
+    ) == ["sitting"]
+    assert old_words("It took 3 s of bench time.") == ["bench time"]
+    assert list(bare_names(ast.parse("def told(): ...\ndef tell_all(): ...\nclass Kept: ..."))) == [
+        "told",
+        "Kept",
+    ]
