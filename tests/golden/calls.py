@@ -25,7 +25,7 @@ HELP = [
     "etude-engine measure --help",
 ]
 STATS = """
-etude stats bench/{plain,alone,blocks,failed,aborted,timed-out,excluded,workers,parameters,inner,duet}
+etude stats bench/{plain,alone,blocks,failed,aborted,timed-out,set-aside,workers,parameters,inner,duet}
 etude stats bench/{interrupted,resumed,torn,cooled,windowed,told,warned,boots,older,newer,spoilt,markup}
 etude stats run/{plain,interleaved,threads,failing,stopped,resumed,assigned,expected,probed,watched,watched-torn}
 etude stats run/{leaking,older-machine,real}

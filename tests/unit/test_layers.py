@@ -34,7 +34,7 @@ LAYERS = (
     "machine",
     "results",
     "engine",
-    "located program trail",
+    "program toml_config trail",
     "masking osutil",
     "codec escaping limits stats",
     "patterns units",
@@ -43,10 +43,10 @@ LAYERS = (
 """Packages and modules of `etude`, from the top down: each may import what stands below it."""
 UPWARD = {
     (
-        "cluster.spread.onnode",
+        "cluster.distributed.worker_main",
         "peak.distributed",
     ): "what a job starts, and of which kind it is, is known there",
-    ("cluster.spread.onnode", "script.distributed"): "as above",
+    ("cluster.distributed.worker_main", "script.distributed"): "as above",
     ("script.stop", "analysis.getstats.options"): "a stop program that is getstats is evaluated in process",
     ("surface.spread", "analysis.warnings.machine"): "a map over a pool says at its end that machines differ",
 }

@@ -128,12 +128,20 @@ def test_pages_have_the_words_of_the_field(page: Path) -> None:
     assert old_words(page.read_text("utf-8")) == []
 
 
+PAGE = """In one sitting, 3 s of bench time.
+
+```
+a sitting
+```
+`sitting` is a member, as in --between-sittings.
+"""
+NAMES = """
+def told(): ...
+def tell_all(): ...
+class Kept: ...
+"""
+
+
 def test_an_old_word_is_found() -> None:
-    assert old_words(
-        "In one sitting.\n\n```\na sitting\n```\n`sitting` is a member; --between-sittings."
-    ) == ["sitting"]
-    assert old_words("It took 3 s of bench time.") == ["bench time"]
-    assert list(bare_names(ast.parse("def told(): ...\ndef tell_all(): ...\nclass Kept: ..."))) == [
-        "told",
-        "Kept",
-    ]
+    assert old_words(PAGE) == ["sitting", "bench time"]
+    assert list(bare_names(ast.parse(NAMES))) == ["told", "Kept"]

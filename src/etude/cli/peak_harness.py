@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from etude.cli import parser as kinds
 from etude.cli.one_thread import one_thread
 from etude.errors import InputError, MachineRefuses, UsageError
-from etude.peak.goal import LONGEST_S, MOST_PIECES
+from etude.peak.limits import LONGEST_S, MOST_PIECES
 
 if TYPE_CHECKING:
     from etude.peak.sources import Source

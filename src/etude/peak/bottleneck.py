@@ -124,5 +124,5 @@ def effort_line(generator: Generator, effort: Effort) -> str:
         parts.append(f"generator {effort.cores:.2f} of {generator.cores:g} cores")
     if effort.outstanding is not None:
         most = "" if generator.outstanding is None else f" of {generator.outstanding:g}"
-        parts.append(f"outstanding {digits(effort.outstanding)}{most}")
+        parts.append(f"outstanding {digits(effort.outstanding, 2)}{most}")
     return ", ".join(parts)

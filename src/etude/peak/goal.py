@@ -1,4 +1,4 @@
-"""When a load is too much: criteria on response times and errors, as shares of limits; the most that may be set."""
+"""When a load is too much: criteria on response times and errors, each as a share of its limit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Literal
 
 from etude import codec
 from etude.peak.window import Window, joined_windows
-from etude.units.formatting import DAY_S
 
 WORST = 50.0
 """The highest reading: so far beyond its limit nothing more is to be learnt."""
@@ -58,13 +57,3 @@ class Goal:
         """The worst of the criteria's readings: 1 is the limit; NaN where nothing is known yet."""
         known = [r for c in self.criteria if (r := c.reading(windows)) is not None]
         return max(known, default=math.nan)
-
-
-LONGEST_S = 7 * DAY_S
-"""Of a run, of its warm-up, of what a command may take, and of a response time."""
-LONGEST_BUDGET_S = 366 * DAY_S
-"""Of benchmarking time."""
-MOST_PIECES = 1000
-"""Of a trial."""
-MOST_LOAD = 1e12
-"""Requests per second, or clients."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from etude.analysis.comparison import EXTENDED
 from etude.analysis.reachability import INSTEAD
+from etude.stats.levels import LEVEL_WORDS
 from etude.units.formatting import (
     counted,
     digits,
@@ -290,13 +291,9 @@ def margin(s: Summary, unit: str) -> str:
     return f" ({quantity(interval.low, unit, s.mean)} … {quantity(interval.high, unit, s.mean)})"
 
 
-_LEVELS = {"sitting": "session"}
-"""Levels of the variance whose name for people is another."""
-
-
 def level_name(level: str) -> str:
     """A level of the variance, as it is called in sentences."""
-    return _LEVELS.get(level, level)
+    return LEVEL_WORDS.get(level, level)
 
 
 def interval_reason(m: MetricSummary) -> str | None:

@@ -48,7 +48,7 @@ from etude.script.parse import parse_script
 from etude.script.program import Program
 from etude.script.state import Scope, State, after_boot
 from etude.script.stop import own_predicate
-from etude.script.test_filter import TestFilter
+from etude.script.test_filter import SelectedTests
 
 Observer = Callable[[Event, Progress], None]
 
@@ -243,7 +243,7 @@ def _sit(
         try:
             if state.quiet and (why := bench.quiet(state.quiet)):  # as it was when the state was kept
                 bench.warn(why)
-            world = bench if asked.only is None else TestFilter(bench, asked.only, state)
+            world = bench if asked.only is None else SelectedTests(bench, asked.only, state)
             with suppress(GivenUp):  # of which what is on disk says more, below
                 Machine(asked.program, state, world).run()
         finally:

@@ -9,7 +9,7 @@ from etude.script.state import Running, Scope, State
 from etude.script.world import TrialOnDisk, World
 
 
-class TestFilter:
+class SelectedTests:
     """A world in which only tests of these names happen; `state` is the machine's, and says which test is running."""
 
     def __init__(self, world: World, only: Collection[str], state: State) -> None:

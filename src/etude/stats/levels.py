@@ -20,6 +20,8 @@ from etude.stats.samples import check_confidence, exponential, finite_sample
 
 LEVELS = ("trial", "process", "sitting", "boot", "build", "machine")
 """From the innermost to the outermost."""
+LEVEL_WORDS = {"sitting": "session"}
+"""How a level is called in sentences, where that is another word."""
 
 Floats = NDArray[np.float64]
 
@@ -186,8 +188,8 @@ def _components(
         count = int(groups.max()) + 1
         degrees = count - int(parents.max()) - 1
         if degrees == 0:
-            outer = names[i - 2] if i > 1 else None
-            reason = f"each {outer} has one {names[i - 1]}" if outer else f"there is one {names[i - 1]}"
+            outer, own = (LEVEL_WORDS.get(name, name) for name in (names[i - 2], names[i - 1]))
+            reason = f"each {outer} has one {own}" if i > 1 else f"there is one {own}"
             found.append(Component(names[i - 1], count, None, None, reason))
             continue
         squares = float(

@@ -15,7 +15,7 @@ from etude.errors import UsageError
 from etude.machine.resources.resource import Resource
 from etude.machine.resources.table import check_levels, resource_of
 from etude.patterns import PatternError, compile_pattern
-from etude.peak.goal import LONGEST_BUDGET_S
+from etude.peak.limits import LONGEST_BUDGET_S
 from etude.results.model import METRICS
 from etude.surface.factors import Cell, Factor, Scale, Space, magnitude
 from etude.surface.next_configuration import Plan, Rules, contradiction

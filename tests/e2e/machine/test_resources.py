@@ -268,9 +268,6 @@ def test_a_discipline_of_somebody_else_is_left_alone(namespace: str) -> None:
 HOLDER = """
 import sys, time
 from pathlib import Path
-from etude.machine.resources.cgroups import Place, made
-from etude.machine.resources.ledger import held
-from etude.osutil.mounts import mounts
 from etude.machine.resources.resource import limited
 from etude.machine.resources.table import resource_of
 import json, subprocess

@@ -191,11 +191,11 @@ AS_NOBODY = """
 import json, os, sys, time
 from etude.probes.others import Others
 from etude.probes.probe import Context
-from etude.probes.run_probes import Probing
+from etude.probes.run_probes import RunProbes
 os.setgroups([]); os.setgid(65534); os.setuid(65534)
 burner = int(sys.argv[1])
 clock = lambda: time.clock_gettime((~burner << 3) | 2)
-probing = Probing([Others()])
+probing = RunProbes([Others()])
 probing.start()
 before = clock()
 while clock() < before + 0.5:

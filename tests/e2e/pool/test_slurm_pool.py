@@ -204,13 +204,13 @@ def test_slurm_may_be_away_while_jobs_run(
 CONTROLLER = """
 import sys, time
 from pathlib import Path
-from etude.cluster.pool.journaled_pool import FollowedPool
+from etude.cluster.pool.journaled_pool import JournaledPool
 from etude.cluster.pool.job import Job
 from etude.cluster.pool.journal import Journal
 from etude.cluster.pool.spec import open_pool, read_pool
 place = Path(sys.argv[1])
 with open_pool(read_pool("slurm"), place) as pool:
-    pools = FollowedPool(pool, Journal(place))
+    pools = JournaledPool(pool, Journal(place))
     for name in ("quick", "slow"):
         line = f"echo {name} >>ran-{name}; [ {name} = quick ] || while [ ! -e go ]; do sleep 0.05; done"
         pools.submit(Job(name, ("sh", "-c", line), place / name, place), name)

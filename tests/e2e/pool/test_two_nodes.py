@@ -31,7 +31,7 @@ TRIALS = """\
 import json, subprocess, sys
 from pathlib import Path
 from etude.peak.harnesses.spec import read_harness
-from etude.peak.task import Offer
+from etude.peak.task import TrialRequest
 
 def left():
     words = ["srun", "--overlap", "-N1", "-n1", "-w", "n2", "pgrep", "-c", "-f", "[s]erver.py"]
@@ -39,7 +39,7 @@ def left():
 
 place = Path(sys.argv[1])
 with read_harness(place / "apart.toml").bench({}, place / "scratch") as bench:
-    ended = [bench.run(Offer(100.0, 1.0, "test"), lambda windows: False).ended for _ in range(2)]
+    ended = [bench.run(TrialRequest(100.0, 1.0, "test"), lambda windows: False).ended for _ in range(2)]
     during = left()
 print(json.dumps({"ended": ended, "during": during, "after": left()}))
 """

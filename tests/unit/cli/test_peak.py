@@ -111,7 +111,7 @@ def test_the_answer_is_in_both_units_with_interval_and_confidence(
     first, second, third, *_ = shown.out.splitlines()
     assert numbers(first)[:5] == [600.0, 40.0, 400.0, 800.0, 95.0]
     assert numbers(second) == [40.0, 400.0, 1, 80.0, 800.0, 1]
-    assert numbers(third) == [5, 5, 2, 100]
+    assert numbers(third) == [5, 5, 2, 67]
     golden(shown.out)
     rows = shown.err.splitlines()
     assert rows[0].split()[:3] == ["no.", "load", "measured"]

@@ -34,7 +34,7 @@ def test_children_of_a_session_are_ended_by_the_next_of_this_directory_alone(tmp
 
 
 def test_one_that_cannot_be_ended_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(f"{MEMBERS}.marked", lambda *_: [os.getpid()])
+    monkeypatch.setattr(f"{MEMBERS}.marked_processes", lambda *_: [os.getpid()])
     monkeypatch.setattr(f"{MEMBERS}.stop", lambda *_: None)
     with pytest.raises(MachineRefuses, match=f"process {os.getpid()}"):
         session.end_leftovers(tmp_path, [])

@@ -155,7 +155,7 @@ def test_a_newer_version_is_refused_with_what_to_do(tmp_path: Path) -> None:
         ('{"format": "etude-exp', "JSON"),
         ("[" * 100_000, "JSON"),
         ('{"format": "etude-experiment", "version": "1"}', "version"),
-        ('{"format": "etude-experiment", "version": 1}', "lacks tests, plan, sessions"),
+        ('{"format": "etude-experiment", "version": 1}', "lacks tests, plan, sittings"),
     ],
 )
 def test_what_is_not_ours_is_named(tmp_path: Path, content: str, says: str) -> None:

@@ -73,7 +73,8 @@ def test_a_column_holds_what_each_trial_says(measurements: list[Measurement]) ->
     series = series_of_rows(measurements)
     for metric, column in series.columns.items():
         said = [trial.value(metric) for trial in trials]
-        assert [None if np.isnan(v) else v for v in column.values.tolist()] == said
+        expected = [np.nan if value is None else value for value in said]
+        np.testing.assert_allclose(column.values, expected, rtol=1e-12)
 
 
 @given(rows())

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from etude.script.machine import Machine
 from etude.script.parse import parse_text
 from etude.script.state import State
-from etude.script.test_filter import TestFilter
+from etude.script.test_filter import SelectedTests
 from support.worlds import NotedWorld
 
 SCRIPT = """\
@@ -47,7 +47,7 @@ OUTSIDE = ["SYSTEM before", "ECHO between", "SYSTEM after"]
 
 def story(only: frozenset[str] | None, text: str = SCRIPT) -> NotedWorld:
     world, state = NotedWorld(), State(seed=3)
-    Machine(parse_text(text), state, world if only is None else TestFilter(world, only, state)).run()
+    Machine(parse_text(text), state, world if only is None else SelectedTests(world, only, state)).run()
     return world
 
 

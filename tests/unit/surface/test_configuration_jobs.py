@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.cluster.pool.job import Ended
+from etude.cluster.pool.job import JobEnd
 from etude.errors import InputError
 from etude.experiment.plan_defaults import make_plan
 from etude.experiment.run import run
@@ -127,7 +127,7 @@ def test_a_cell_depends_on_its_levels_and_resources_and_not_on_the_budget() -> N
 def test_where_the_engine_alone_was_on_the_node_its_experiment_says_which(tmp_path: Path) -> None:
     engine_was_on_node(tmp_path)
     assert not (tmp_path / "node.json").exists()
-    ended = Ended("7", "done", 0, ("n2", "n3"), "", 1.0, 2.0, 3.0)
+    ended = JobEnd("7", "done", 0, ("n2", "n3"), "", 1.0, 2.0, 3.0)
     assert (attempt_in(tmp_path, ended).host, attempt_in(tmp_path, ended).system) == ("n2", "n3")
     run(make_plan([Test("t", ("true",))], trials=2), tmp_path / "measured")
     engine_was_on_node(tmp_path)

@@ -130,7 +130,7 @@ def test_few_of_many_samples_are_the_newest_and_such_as_lie_apart() -> None:
 
 
 def test_a_surrogate_is_fitted_to_few_of_many_samples(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("etude.surface.surrogates.selection.few.__defaults__", (20, 5))
+    monkeypatch.setattr("etude.surface.surrogates.selection.subsample.__defaults__", (20, 5))
     fit = SelectedSurrogate().fit(GRID, known_of(CELLS))
     assert fit is not None
     assert len(fit.known.cells) == len(fit.left_out.log) == 20

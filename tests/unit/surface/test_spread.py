@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from etude.cluster.pool.job import Ended, How
+from etude.cluster.pool.job import How, JobEnd
 from etude.cluster.pool.journal import Journal
 from etude.cluster.pool.simulated import Death
 from etude.errors import CommandFailed, InputError, MachineRefuses
@@ -25,7 +25,7 @@ from etude.surface.map_store import MapStore, keeping_surface, resume_map
 from etude.surface.next_configuration import Rules, Visit
 from etude.surface.run_map import Means
 from etude.surface.samples import Sample, known_samples
-from etude.surface.spread import SpreadDisplay, apart, machine_findings
+from etude.surface.spread import SpreadDisplay, machine_findings, machines_apart
 from etude.surface.stored_map import mapped_of
 from support.charting import SPACE, lines, product
 from support.golden import Golden
@@ -41,7 +41,7 @@ class Killed(BaseException):
 class Never(Nodes):
     """All of whose jobs are held before they begin."""
 
-    def ended(self, timeout_s: float | None = None) -> Sequence[Ended]:
+    def ended(self, timeout_s: float | None = None) -> Sequence[JobEnd]:
         told = super().ended(timeout_s)
         for each in told:
             place = self.jobs[int(each.id) - 1].place
@@ -299,19 +299,19 @@ def test_a_machine_whose_cells_are_apart_is_named(golden: Golden) -> None:
     draw = np.random.default_rng(1)
     hosts = [f"n{n % 4}" for n in range(40)]
     off = draw.normal(0.0, 0.02, 40)
-    assert apart(off, hosts) == []
+    assert machines_apart(off, hosts) == []
     off[2::4] += 0.1
-    (said,) = apart(off, hosts)
+    (said,) = machines_apart(off, hosts)
     assert re.search(r"\bn2\b.*\b1[01]\.?\d* %", said)
     golden(said)
     few = [host if number < 12 else "n0" for number, host in enumerate(hosts)]
-    assert apart(off[:12], few[:12]) == [], "three cells on each tell nothing"
+    assert machines_apart(off[:12], few[:12]) == [], "three cells on each tell nothing"
 
 
 def test_equal_machines_are_seldom_named_apart() -> None:
     draw = np.random.default_rng(2)
     hosts = [f"n{n % 3}" for n in range(24)]
-    named = sum(bool(apart(draw.normal(0.0, 0.05, 24), hosts)) for _ in range(400))
+    named = sum(bool(machines_apart(draw.normal(0.0, 0.05, 24), hosts)) for _ in range(400))
     assert named / 400 < 0.08
 
 

@@ -110,13 +110,13 @@ def test_a_job_that_is_cancelled_is_gone_with_its_children_and_not_told_of(
 CONTROLLER = """
 import sys, time
 from pathlib import Path
-from etude.cluster.pool.journaled_pool import FollowedPool
+from etude.cluster.pool.journaled_pool import JournaledPool
 from etude.cluster.pool.job import Job
 from etude.cluster.pool.journal import Journal
 from etude.osutil.files import lock_holder
 from etude.cluster.pool.local import LocalPool
 place = Path(sys.argv[1])
-pool = FollowedPool(LocalPool(lock=place / "lock"), Journal(place))
+pool = JournaledPool(LocalPool(lock=place / "lock"), Journal(place))
 for name in ("a", "b"):
     line = f"echo {name} >>ran; touch began-{name}; while [ ! -e go ]; do sleep 0.01; done"
     pool.submit(Job(name, ("sh", "-c", line), place / name, place), name)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from etude.analysis.cross_session import Refused
+from etude.analysis.cross_session import NotSupported
 from etude.analysis.not_compared import not_compared, not_compared_lines
 from etude.analysis.verdict_options import VerdictOptions
 from etude.analysis.verdict_status import status_line, status_of
@@ -175,7 +175,7 @@ def test_results_that_cannot_be_compared_say_why(tmp_path: Path) -> None:
     refused = [across.found for across in found.across]
     assert refused
     for each in refused:
-        assert isinstance(each, Refused)
+        assert isinstance(each, NotSupported)
         assert each.reason in answers(found)["real"]
 
 
