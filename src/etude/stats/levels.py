@@ -188,8 +188,8 @@ def _components(
         count = int(groups.max()) + 1
         degrees = count - int(parents.max()) - 1
         if degrees == 0:
-            outer, own = (LEVEL_WORDS.get(name, name) for name in (names[i - 2], names[i - 1]))
-            reason = f"each {outer} has one {own}" if i > 1 else f"there is one {own}"
+            above, this = (LEVEL_WORDS.get(name, name) for name in (names[i - 2], names[i - 1]))
+            reason = f"each {above} has one {this}" if i > 1 else f"there is one {this}"
             found.append(Component(names[i - 1], count, None, None, reason))
             continue
         squares = float(
