@@ -35,7 +35,7 @@ RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) rust-toolchain.toml $(wildcard
 REQUIREMENTS_STAMP := $(VENV)/requirements.stamp
 SETUP_STAMP := $(VENV)/setup.stamp
 
-.PHONY: moved help setup demo io-lab test test-more test-random test-packages golden guest guest-where-possible test-guest nfs nfs-guest nfs-peak chain lint format bench docs picture wheel constraints clean
+.PHONY: moved help setup demo io-lab test test-more test-random test-packages golden guest guest-where-possible test-guest nfs nfs-guest nfs-peak chain lint format bench docs picture wheel constraints advisories clean
 
 help: ## list what can be made
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 22
@@ -119,6 +119,9 @@ wheel: $(REQUIREMENTS_STAMP) ## one wheel with all programs, into dist
 constraints: ## pin the newest versions that fit pyproject.toml in constraints.txt
 	@packaging/check-tools.sh $(PYTHON) $(CARGO)
 	$(PYTHON) packaging/pin_versions.py constraints.txt
+
+advisories: $(REQUIREMENTS_STAMP) ## look the locked packages up in ADVISORY_DATABASES (checkouts of RustSec's and PyPA's)
+	$(BIN)/python packaging/check_advisories.py $(ADVISORY_DATABASES)
 
 clean: ## remove all that was made here, but results
 	rm -rf $(VENV) build dist target src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
