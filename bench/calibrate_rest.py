@@ -1,4 +1,4 @@
-"""The smaller promises: time budgets, noise floors, subtracted costs, outliers and trends."""
+"""The smaller promises: time budgets, A/A noise, subtracted costs, outliers and trends."""
 
 from __future__ import annotations
 

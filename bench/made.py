@@ -13,7 +13,7 @@ import numpy as np
 BOOT = "e82f5d6f-189f-485d-890d-67f289a77cad"
 DAY = datetime(2026, 1, 1, tzinfo=UTC)
 LINE = (
-    '{"test":"%s","trial":%d,"block":%d,"order":%d,"worker":0,"host":"bench","session":1,"boot_id":"%s",'
+    '{"test":"%s","trial":%d,"block":%d,"order":%d,"worker":0,"host":"bench","sitting":1,"boot_id":"%s",'
     '"command":%s,"start":"%s.%09dZ","start_ns":%d,"inner":1,"exit_status":0,"signal":null,"timed_out":false,'
     '"cancelled":false,"error":null,"kept":%s,"why":%s,"metrics":{"elapsed":[%.9g,"s"],"user":[%.6f,"s"],'
     '"system":[%.6f,"s"],"peak_memory":[%d,"B"],"peak_memory_floor":[2088960,"B"],"minor_faults":[%d,"1"],'

@@ -90,7 +90,7 @@ def test_what_a_skipped_test_compares_stays(place: Path) -> None:
 
 
 ONE_OF_MANY = re.compile(
-    r"(?<![\w.,–…\"=] )(?<![\w.,])1 (?:more )?(?:trial|pair|test|time|session|session|value|call|file|outlier|worker|"
+    r"(?<![\w.,–…\"=] )(?<![\w.,])1 (?:more )?(?:trial|pair|test|time|session|sitting|value|call|file|outlier|worker|"
     r"machine|window|load|request|thread|step|job|node|metric|search|result|process|note|byte)e?s\b"
 )
 

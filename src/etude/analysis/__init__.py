@@ -1,1 +1,1 @@
-"""What the results say: summaries, comparisons, and the sentences and tables that carry them."""
+"""What the results say, as data: verdicts, comparisons, summaries, and the warnings about them."""

@@ -67,7 +67,7 @@ class Comparison:
     which: Mean = "arithmetic"
     """Which mean `base_mean` is: the one that fits the metric's kind."""
     base_mean_over: str = "trial"
-    """The level each of whose groups counts once in `base_mean`: "session", "boot", … where there are several."""
+    """The level each of whose groups counts once in `base_mean`: "sitting", "boot", … where there are several."""
     sittings: int = 1
     """In how many the pairs, or trials, were made."""
     difference: Interval | None = None

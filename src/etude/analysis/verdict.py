@@ -60,7 +60,7 @@ class MetricSummary:
     """Where the spread comes from, if more than one session, boot or machine is in it: then the mean and its interval
     are over the outermost of those."""
     joined: str = ""
-    """How the workers of a trial, or the commands of one, were joined (`results.joining`); empty for one value."""
+    """How the workers of a trial, or the commands of one, were joined (`results.trial_join`); empty for one value."""
     workers: int = 1
 
     @property

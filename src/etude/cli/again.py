@@ -105,7 +105,7 @@ def _notes(document: Mapping[str, Any], seed: int, new: bool) -> list[str]:
         notes += [f"{line}: what ran is the text of the record." for line in changed]
     ended = [sitting.get("how_ended") for sitting in document["sittings"]]
     if not ended or ended[-1] != "complete":
-        notes.append(f"The first experiment was not complete: {ended[-1] if ended else 'no sitting'}.")
+        notes.append(f"The first experiment was not complete: {ended[-1] if ended else 'no session'}.")
     place = of_machine(document, "directory", "path")
     if place not in (None, os.getcwd()):
         notes.append(f"The first one ran in {place}, this one in {os.getcwd()}: relative paths differ.")
@@ -158,7 +158,7 @@ def _show(found: Repetition, first: Path, path: Path, now: Verdict, json: bool) 
     show(now)
     screen = Terminal()
     screen.say()
-    screen.say_path("Repetition", str(first))
+    screen.say_path("Again", str(first))
     rows = list(again_text.rows(found))
     columns = [
         Column(heading, [row[place] for row in rows], rank)

@@ -62,7 +62,7 @@ class Event:
 
 @dataclass
 class Bench:
-    """Plan, engine, writer and ledger of one session."""
+    """Plan, engine, writer and progress of one session."""
 
     plan: Plan
     writer: ResultsWriter

@@ -21,7 +21,7 @@ class MetricPattern:
     regex: str
     unit: str = "1"
     join: str = ""
-    """How workers are joined: one of `results.joining.JOINS`, or as the unit says."""
+    """How workers are joined: one of `results.trial_join.JOINS`, or as the unit says."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
 """What stands in a trace of `etude record`: calls as arrays, the files behind descriptors, and what it all amounts to.
 
-`read.py` takes the arrays from the engine, `files.py` says which file each call was about, `profile.py` adds it all up.
+`reader.py` takes the arrays from the engine, `files.py` says which file each call was about, `profile.py` adds it all
+up.
 """

@@ -1,4 +1,4 @@
-"""A bench, on which policies are tried: a real harness or a simulated server, also watched, or paced."""
+"""A bench, on which policies are tried: a real harness or a simulated server, also observed, or paced."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What makes a single peak rate doubtful, told from trials without any model of the server.
 
-Readings are compared in logs and in units of their standard deviations (`belief/evidence.py`); `SURE` of these, on
-trials that were repeated, are a finding, `DOUBT` of them are worth another look.
+Readings are compared in logs and in units of their standard deviations (`policies/belief/evidence.py`); `SURE` of
+these, on trials that were repeated, are a finding, `DOUBT` of them are worth another look.
 """
 
 from __future__ import annotations

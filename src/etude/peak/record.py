@@ -1,4 +1,4 @@
-"""A results directory of the workbench: sessions, tests that come as they are tried, and lines that survive.
+"""A results directory of a search or a map: sessions, tests that come as they are tried, and lines that survive.
 
 Whatever a search or a map keeps goes through here, so `etude stats`, `plot` and `bundle` read it as any results.
 """

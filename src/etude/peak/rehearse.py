@@ -60,7 +60,8 @@ SETTLING = 2
 
 def place_like(task: Task, trials: Sequence[Trial], rate: float) -> Place:
     """A place whose trials cost and vary as those of an earlier search or calibration did; `rate`: the peak that it
-    found. Windows vary by the median over trials, whole trials by what repeated loads tell (`evidence.between`).
+    found. Windows vary by the median over trials, whole trials by what repeated loads tell
+    (`evidence.between_trial_variance`).
 
     Raises InputError where no trial has a window.
     """

@@ -70,7 +70,7 @@ def across_lines(across: Sequence[CrossSession]) -> list[str]:
 
 def _across_line(a: CrossSession, several: bool) -> str:
     if isinstance(a.found, NotSupported):
-        needed = f"{counted(a.found.needed, 'more stored sitting')} of {a.base} on this machine"
+        needed = f"{counted(a.found.needed, 'more stored session')} of {a.base} on this machine"
         return (
             f"{a.other} ({a.other_label}) is not compared with {a.base} ({a.base_label}): {a.found.reason}. "
             f"What helps: {a.found.remedy} (--between-sittings PCT), or {needed}."

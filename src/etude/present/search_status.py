@@ -1,4 +1,4 @@
-"""The words of the first line of a search and of a map (`report.status_words`)."""
+"""The words of the first line of a search and of a map (`analysis.status_text`)."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ CACHE_WAYS = ("none", "warm", "chill", "drop", "remount", "remount+chill", "rebo
 
 @dataclass(frozen=True, slots=True)
 class MetricKind:
-    """What a metric is: its unit, its kind, and how workers and the commands of each are joined (`results.joining`)."""
+    """What a metric is: its unit, kind, and how workers and the commands of each are joined (`results.trial_join`)."""
 
     unit: str
     kind: str  # cost, rate, ratio, count or binary

@@ -25,7 +25,7 @@ class Column(NamedTuple):
     reason: str | None = None
     """Why no trial has a value, where none has."""
     joined: str = ""
-    """How each trial's workers or commands became one value (`results.joining`); empty where there was one value."""
+    """How each trial's workers or commands became one value (`results.trial_join`); empty where there was one value."""
     workers: int = 1
     """How many workers of a trial have a value, at most."""
 

@@ -21,7 +21,7 @@ def series_of_table(table: Table) -> tuple[Series, ...]:
     """A series a test of a table, or one a test and combination of parameters where those vary within the test: so a
     test has the same name whatever else is in the file.
 
-    Commands are joined first, then workers (`results.joining`): `Table.frame` has a row a measurement.
+    Commands are joined first, then workers (`results.trial_join`): `Table.frame` has a row a measurement.
     Raises ValueError for a table of summaries.
     """
     if table.summary_only:

@@ -55,7 +55,7 @@ class Table:
     """What was left out, and why."""
     summary_only: bool = False
     joins: Mapping[str, str] = field(default_factory=dict)
-    """How workers and commands are joined, of each metric whose rows say it (`results.joining`)."""
+    """How workers and commands are joined, of each metric whose rows say it (`results.trial_join`)."""
     attributes: tuple[str, ...] = ()
     """Columns that describe a row, text, and do not tell one test from another."""
 

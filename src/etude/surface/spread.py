@@ -1,6 +1,6 @@
 """Mapping a surface over a pool: as many cells at once as it has nodes for, until the rules have enough.
 
-`chart` is the same for one cell at a time. What a lost node was measuring is kept as an attempt that does not count,
+`run_map` is the same for one cell at a time. What a lost node was measuring is kept as an attempt that does not count,
 and its cell is measured anew on another node: a half search is not gone on with on another machine.
 """
 

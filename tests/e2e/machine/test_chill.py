@@ -54,7 +54,7 @@ def available_bytes() -> int:
 
 @pytest.fixture
 def small_machine() -> Iterator[None]:
-    """Most memory is excluded as huge pages, which takes no time: what is left is evicted in seconds."""
+    """Most memory is reserved as huge pages, which takes no time: what is left is evicted in seconds."""
     pages = Path("/proc/sys/vm/nr_hugepages")
     aside = (available_bytes() - KEPT) // (2 * MIB)
     before = pages.read_text() if pages.exists() and aside > 0 else None

@@ -135,7 +135,7 @@ def test_what_a_ratio_rests_on_is_a_line_of_its_own(golden: Golden) -> None:
 def test_a_verdict_needs_no_more_than_a_ratio_its_interval_and_the_noise() -> None:
     for changes in ({}, {"ratio": ratio(1.0, 0.99, 1.01)}, {"asked": 0.01, "finer": 0.01}):
         words = " ".join(said(**changes))
-        assert not re.search(r"pair|session|session|floor|half width|kept|block|H0|p =|order|trimmed", words)
+        assert not re.search(r"pair|session|sitting|floor|half width|kept|block|H0|p =|order|trimmed", words)
 
 
 def test_no_difference_says_above_which_size(golden: Golden) -> None:

@@ -53,7 +53,7 @@ def rows_of(test: str, host: str, sittings: list[list[float]]) -> Iterator[Measu
                     sitting=sitting,
                     host=host,
                     rows=2,
-                    command=[test, '"trial":7', '{"session": 9}'],
+                    command=[test, '"trial":7', '{"sitting": 9}'],
                 )
             trial += 1
 

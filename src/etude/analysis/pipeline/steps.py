@@ -1,4 +1,4 @@
-"""What each transform of `pipeline.TRANSFORMS` does to a relation: rows with a label, units and warnings."""
+"""What each transform of `pipeline.transforms.TRANSFORMS` does to a relation: rows with a label, units and warnings."""
 
 from __future__ import annotations
 
@@ -295,7 +295,7 @@ def _aggregate(relation: Relation, text: str) -> Relation:
 
 
 def _joins(relation: Relation) -> tuple[dict[str, str], dict[str, str]]:
-    """How workers, and how the commands of one, are joined: as `experiment.ledger.Trial.value` does it."""
+    """How workers, and how the commands of one, are joined: as `experiment.progress.Trial.value` does it."""
     kinds = {
         name: metric_kind(
             "system" if name == "sys" else name, relation.units.get(name, "1"), relation.joins.get(name)

@@ -25,7 +25,7 @@ TOLD = {each.__name__: each for each in (UsageError, InputError, CommandFailed, 
 
 @dataclass(frozen=True)
 class Part:
-    """One part. `task` has its `kind`, by which the node knows what to do (onnode.py), and what that needs."""
+    """One part. `task` has its `kind`, by which the node knows what to do (worker_main.py), and what that needs."""
 
     place: Path
     task: Mapping[str, Any]

@@ -56,7 +56,7 @@ class _Held:
 
 
 class EngineOnlyPool:
-    """A pool (pool.py) on top of another, which gives the nodes."""
+    """A pool (job.py) on top of another, which gives the nodes."""
 
     def __init__(self, nodes: Pool, ask: Ask = slurm) -> None:
         self._nodes, self._ask = nodes, ask

@@ -68,7 +68,7 @@ class _Away:
 
 
 class StagedPool:
-    """A pool (pool.py) on top of another."""
+    """A pool (job.py) on top of another."""
 
     def __init__(self, nodes: Pool, ask: Ask = slurm, carry: Carry | None = None) -> None:
         self._nodes, self._ask, self._carry = nodes, ask, carry or carried_files

@@ -104,7 +104,7 @@ def _runs(commands: Commands, offer: TrialRequest) -> list[_Run]:
 
 
 class CommandBench:
-    """Within `with`, makes trials (bench.py)."""
+    """Within `with`, makes trials (peak/bench.py)."""
 
     def __init__(
         self,

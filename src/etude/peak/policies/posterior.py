@@ -3,8 +3,8 @@
 Each trial updates the belief (`belief/`). The next load is the one that is expected to tell most for its benchmarking
 time (`belief/choice.py`), but never much above the highest that was fine. A trial ends when the promise is met with
 what is in, on windows enough to have shown stalls, or when its side is clear. The search ends when the promise is met,
-on no fewer than two trials near the answer, and what could have misled it was looked at (`belief/checks.py`). When no
-shape fits the trials, `bracket.py` decides, which assumes none, and the answer says so.
+on no fewer than two trials near the answer, and what could have misled it was looked at (`belief/second_looks.py`).
+When no shape fits the trials, `bracket.py` decides, which assumes none, and the answer says so.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from etude.machine.resources.tools import tool
 
 @pytest.fixture
 def undone(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Paths of files that were removed; one named `held_entries` cannot be."""
+    """Paths of files that were removed; one named `held` cannot be."""
     paths: list[str] = []
 
     def remove(path: str) -> None:

@@ -56,7 +56,7 @@ class Evidence:
     stolen: bool = False
     """While it ran, the machine had much more steal time than in the other trials."""
     slow_share: float = 0.0
-    """The probability that the server was slower than usual in this trial (`confirmation.slow_share`)."""
+    """The probability that the server was slower than usual in this trial (`modes.slow_share`)."""
 
     @property
     def overload(self) -> bool:
