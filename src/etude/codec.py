@@ -136,6 +136,9 @@ def decoded(
             raise InputError(_line(where, member, wrong))
     except msgspec.ValidationError as error:
         raise InputError(_line(where, *_explained(str(error), told, at))) from None
+    except UnicodeEncodeError as error:
+        half = f"holds half of a surrogate pair ({error.object[error.start]!r})"
+        raise InputError(_line(where, at, half)) from None
     except (RecursionError, EtudeError) as error:
         raise error if isinstance(error, InputError) else InputError(_line(where, at, str(error))) from None
     return made

@@ -34,7 +34,7 @@ class Sample:
     low: codec.Number
     high: codec.Number
     """Between these it is, with the confidence of `confidence`; 0 and inf where there is no bound."""
-    confidence: codec.Number
+    confidence: codec.Share
     cost_s: codec.Number = 0.0
     """Benchmarking time that it took."""
     trials: int = 0
