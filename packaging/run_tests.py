@@ -221,6 +221,7 @@ def run_parts(
 
 def run(part: Part, at_its_end: bool = False) -> Outcome:
     print(f"== {part.name}", flush=True)
+    RESULTS.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
     try:
         outcome = run_program(part, at_its_end)
