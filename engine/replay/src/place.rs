@@ -79,7 +79,8 @@ fn same(one: &Metadata, other: &Metadata) -> bool {
     (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
-/// Of a directory of /proc; its owner is root where the process cannot be traced. None of other entries.
+/// The real user of a process by its directory in /proc, whose owner is root where it cannot be traced; None of other
+/// entries.
 fn real_user(process: &Path) -> Option<u32> {
     let status = std::fs::read_to_string(process.join("status")).ok()?;
     status.lines().find_map(|line| line.strip_prefix("Uid:"))?.split_whitespace().next()?.parse().ok()

@@ -1,1 +1,1 @@
-"""What the results say, as data: verdicts, comparisons, summaries, and the warnings about them."""
+"""Results as data: verdicts, comparisons, summaries, and the warnings about them."""

@@ -160,7 +160,7 @@ def every(seconds: float) -> str:
 
 
 def load_monitors(directory: Path | None, experiment: Mapping[str, Any] | None) -> dict[int, Monitor]:
-    """What was read, by session.
+    """The readings by session.
 
     Raises:
         InputError: a file cannot be read.
@@ -175,7 +175,7 @@ def load_monitors(directory: Path | None, experiment: Mapping[str, Any] | None) 
 def interference_of(
     series: Series, everything: Sequence[Series], monitors: Mapping[int, Monitor]
 ) -> Interference:
-    """What was read beside the trials of one test; `everything`: all that ran in those sessions."""
+    """The readings beside the trials of one test; `everything`: all that ran in those sessions."""
     found: dict[Quantity, Floats] = {}
     count = series.trials.size
     monitored, unseen = np.zeros(count, dtype=np.bool_), np.zeros(count)

@@ -26,7 +26,7 @@ class WorkDifference(NamedTuple):
 
 
 def work_differences(trials: Trials) -> list[WorkDifference]:
-    """What speaks against the same work, most important first: endings, then output of the excluded first run.
+    """Differences that speak against the same work, most important first: endings, then the output of first runs.
 
     A program whose output is read for a metric prints a measurement: it is never the same, and is not compared.
     """

@@ -37,7 +37,7 @@ class StopRuleInfo:
 
 
 def asked_of(experiment: Mapping[str, Any], directory: Path) -> StopRuleInfo:
-    """What an experiment was asked for; of its experiment.json.
+    """The request of an experiment, from its experiment.json.
 
     Raises:
         InputError: its plan cannot be read.

@@ -103,7 +103,7 @@ def subject_of_trials(trials: Trials) -> Subject:
 
 
 def _known_of_shell(series: Series) -> dict[str, Column]:
-    """What is subtracted, and what the shell itself printed."""
+    """The columns that are subtracted, and those that the shell itself printed."""
     return {name: column for name, column in series.columns.items() if name == "elapsed" or is_printed(name)}
 
 

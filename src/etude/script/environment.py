@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from etude.program import engine_path
-from etude.script.library import search_path
+from etude.script.shipped_library import search_path
 from etude.script.state import Running, Scope
 
 

@@ -41,11 +41,11 @@ from etude.script.check import Outline, outline
 from etude.script.checkpoint import STATE_FILE
 from etude.script.directive_words import ArgumentError
 from etude.script.failures import raise_failures
-from etude.script.library import search_path
 from etude.script.lost_trials import forget_lost_trials
 from etude.script.machine import GivenUp, Machine
 from etude.script.parse import parse_script
 from etude.script.program import Program
+from etude.script.shipped_library import search_path
 from etude.script.state import Scope, State, after_boot
 from etude.script.stop import own_predicate
 from etude.script.test_filter import SelectedTests
@@ -164,7 +164,7 @@ def resume_script(
     saved = checkpoint.load(file)
     path = named or saved.results_directory(file)
     directories = [os.path.abspath(directory) for directory in directories]
-    search = [Path(directory) for directory in (*directories, *saved.library)]
+    search = [Path(directory) for directory in directories]
     read_experiment(path)
     with sole_writer(path):
         document = read_trusted_experiment(path)
@@ -174,7 +174,7 @@ def resume_script(
         if file.resolve() == (path / STATE_FILE).resolve() and _is_complete(path, document):
             return path
         with begun_directory(path, document) as there:
-            program = parse_script(saved.script, search)
+            program = parse_script(saved.script, [*search, *map(Path, saved.library)])
             checkpoint.check_unchanged(file, saved, program)
             masks = mask_of(plan, str(path / "experiment.json")).patterns
             asked = ScriptOptions(

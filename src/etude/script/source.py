@@ -19,8 +19,8 @@ from etude.errors import InputError
 from etude.osutil.named import open_named
 from etude.osutil.trust import open_for_root
 from etude.script.directive_words import shown_word
-from etude.script.library import shipped_file
 from etude.script.program import ScriptError
+from etude.script.shipped_library import shipped_directory
 
 INCLUDES = ("INCLUDE", "OPTINCLUDE", "INCLUDEPATH")
 
@@ -235,7 +235,9 @@ class _Reader:
         if self.stored is None:
             if os.path.isdir(path):
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-            return _content(path, None if os.path.dirname(path) == str(shipped_file()) else open_for_root)
+            return _content(
+                path, None if os.path.dirname(path) == str(shipped_directory()) else open_for_root
+            )
         if path not in self.stored:
             raise FileNotFoundError(path)
         return "".join(f"{line}\n" for line in self.stored[path]).encode("utf-8", "surrogatepass"), path

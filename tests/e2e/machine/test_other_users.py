@@ -313,9 +313,9 @@ def test_probes_of_hers_are_not_run(place: Place) -> None:
 @pytest.mark.parametrize("name", ["commonsettings.d/a", "host/$(hostname)", "os/$(uname -s)"])
 def test_settings_of_hers_are_not_sourced(place: Place, name: str) -> None:
     place.eve(f'mkdir -p $EVES/lib/{name.split("/")[0]}; echo ". $SPY" > "$EVES/lib/{name}"')
-    from etude.script.library import shipped_file
+    from etude.script.shipped_library import shipped_directory
 
-    words = ["bash", "-c", f". {shipped_file()}/commonsettings"]
+    words = ["bash", "-c", f". {shipped_directory()}/commonsettings"]
     done = subprocess.run(
         words, env=os.environ | {"APLIB": str(place.eves / "lib")}, capture_output=True, check=False
     )
@@ -324,9 +324,9 @@ def test_settings_of_hers_are_not_sourced(place: Place, name: str) -> None:
 
 def test_a_directory_for_tests_that_she_made_is_not_used(place: Place) -> None:
     place.eve("mkdir -p scratch/mnt")
-    from etude.script.library import shipped_file
+    from etude.script.shipped_library import shipped_directory
 
-    words = ["bash", "-c", f". {shipped_file()}/commonsettings; ap_workdir a; touch {place.roots}/used"]
+    words = ["bash", "-c", f". {shipped_directory()}/commonsettings; ap_workdir a; touch {place.roots}/used"]
     subprocess.run(
         words, env=os.environ | {"APSCRATCH": str(place.shared / "scratch")}, capture_output=True, check=False
     )

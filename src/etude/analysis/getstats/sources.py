@@ -96,7 +96,7 @@ class _TrialSource:
     label: str
     series: Series
     columns: Columns
-    """Of all tests."""
+    """All tests together."""
     warnings: tuple[str, ...] = ()
 
     def judged(self, columns: Sequence[str] | None) -> dict[str, list[float]]:

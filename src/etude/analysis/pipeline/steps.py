@@ -1,4 +1,4 @@
-"""What each transform of `pipeline.transforms.TRANSFORMS` does to a relation: rows with a label, units and warnings."""
+"""The effect of each transform of `pipeline.transforms.TRANSFORMS` on a relation: rows, label, units, warnings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What speaks against a result, each with what to do: pure functions from series and plain data (docs/warnings.md)."""
+"""Warnings about a result, each with advice: pure functions from series and plain data (docs/warnings.md)."""
 
 from etude.analysis.warnings.machine import machine_warnings
 from etude.analysis.warnings.ranking import ranked

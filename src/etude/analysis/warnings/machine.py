@@ -22,7 +22,7 @@ leaves one of 1 on all CPUs together."""
 
 
 def machine_warnings(experiment: Mapping[str, Any]) -> list[DataWarning]:
-    """What differs between the snapshots of experiment.json: before, at the start of each later session, after.
+    """Differences between the snapshots of experiment.json: before, at the start of each later session, after.
 
     A machine is held against itself; several machines are told of once, with what differs between the first of them
     and the others. Members that either snapshot does not know are passed over. Nothing is found in what is no

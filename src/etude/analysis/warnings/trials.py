@@ -1,4 +1,4 @@
-"""What became of the trials themselves: failed, excluded, too few, larger than memory."""
+"""Warnings about the trials themselves: failed, excluded, too few, larger than memory."""
 
 from __future__ import annotations
 

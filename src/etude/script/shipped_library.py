@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 @cache
-def shipped_file() -> Path | None:
+def shipped_directory() -> Path | None:
     """The directory of the scripts that come with Étude: installed with it, or beside its sources."""
     sources = Path(__file__).resolve().parents[3] / "examples" / "lib"
     installed = Path(sys.prefix) / "share" / "etude" / "examples" / "lib"
@@ -20,5 +20,5 @@ def shipped_file() -> Path | None:
 def search_path(environment: Mapping[str, str]) -> list[str]:
     """The directories of $APLIB, then the shipped ones."""
     named = [os.path.abspath(part) for part in environment.get("APLIB", "").split(":") if part]
-    own = shipped_file()
+    own = shipped_directory()
     return [*named, *([str(own)] if own is not None and str(own) not in named else [])]
