@@ -58,6 +58,8 @@ Flags = NDArray[np.bool_]
 def findings(task: Task, trials: Sequence[Trial]) -> tuple[Finding, ...]:
     """All that are sure, the weightiest first."""
     known = evidence_of(task, trials)
+    disturbed = disturbed_trials(known)
+    counted = [trial for order, trial in enumerate(trials) if order not in {each.order for each in disturbed}]
     found = (
         find_stalling(task, trials),
         find_hysteretic(task, known),
@@ -65,13 +67,13 @@ def findings(task: Task, trials: Sequence[Trial]) -> tuple[Finding, ...]:
         find_collapsing(task, trials),
         find_bimodal(task, known),
         find_drifting(known),
-        of_disturbed(task, known),
+        of_disturbed(task, known, disturbed),
         not_steady(task, trials),
         find_dying(task, trials, known),
         find_failing(task, trials, known),
         of_generator(task, trials),
-        generator_late(task, trials),
-        generator_saturated(task, trials),
+        generator_late(task, counted),
+        generator_saturated(task, counted),
         not_made(task, trials),
         cut_short(trials),
         no_times(task, trials),
@@ -322,18 +324,17 @@ def find_drifting(known: Sequence[Evidence]) -> Finding | None:
     )
 
 
-def of_disturbed(task: Task, known: Sequence[Evidence]) -> Finding | None:
-    """Trials that were much slower than others of their load, which agree."""
-    found = disturbed_trials(known)
+def of_disturbed(task: Task, known: Sequence[Evidence], found: Sequence[Evidence]) -> Finding | None:
+    """Trials that were much slower than others of their load, which agree or were not suspect."""
     if not found:
         return None
     loads = ", ".join(task.load_text(load) for load in sorted({each.load for each in found}))
-    slower = (
-        "was slower than all others of its load and is"
-        if len(found) == 1
-        else ("were slower than all others of their load and are")
-    )
-    return Finding("disturbed", f"{len(found)} of {len(known)} trials, at {loads}, {slower} left out")
+    one = len(found) == 1
+    slower = f"{'was' if one else 'were'} slower than all others of {'its' if one else 'their'} load"
+    suspect = sum(each.suspect for each in found)
+    seen = f" ({suspect} with much steal time or a late generator)" if suspect else ""
+    left_out = f"{slower}{seen} and {'is' if one else 'are'} left out"
+    return Finding("disturbed", f"{len(found)} of {len(known)} trials, at {loads}, {left_out}")
 
 
 def warm_up_shift(task: Task, windows: Sequence[Window]) -> tuple[float, float] | None:

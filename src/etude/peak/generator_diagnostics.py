@@ -10,6 +10,7 @@ from etude.peak.window import joined_windows
 
 ENDED = 1.1
 """So many times as long as a trial took all told, load cannot have been offered."""
+PARTLY = "response times are partly the generator's: leave it more CPU, or give it a machine of its own"
 LATE_S = 0.01
 """Lateness of a generator that no limit is so small as to need."""
 
@@ -51,12 +52,12 @@ def _on(hosts: Collection[str]) -> str:
 
 def generator_late(task: Task, trials: Sequence[Trial]) -> Finding | None:
     """At least half of the trials of a load that was too much were so with requests that were sent late."""
-    for load, late, over in _too_much(task, trials, lambda trial: _sent_late(task, trial)):
+    for load, late, over in _too_much(task, trials, lambda trial: sent_late(task, trial)):
         late_s = min(trial.lateness_p99_s or 0.0 for trial in late)
         text = f"{len(late)} of {over} trials at {task.load_text(load)} that were too much"
         where = _on({part.host for part in _parts(late) if (part.lateness_p99_s or 0.0) >= late_s})
         what = f"in {text}, 1 % of the requests{where} were sent {1e3 * late_s:.3g} ms late or later"
-        return Finding("generator-late", f"{what}: response times are partly the generator's")
+        return Finding("generator-late", f"{what}: {PARTLY}")
     return None
 
 
@@ -88,7 +89,7 @@ def _too_much(
             yield load, found, len(over)
 
 
-def _sent_late(task: Task, trial: Trial) -> bool:
+def sent_late(task: Task, trial: Trial) -> bool:
     """Whether the trial was too much, and lateness was a notable part of that: half of the limit, and of the middle
     response (etude load calls a generator limited by the same share)."""
     late_s, whole = trial.lateness_p99_s, joined_windows(trial.windows)

@@ -24,6 +24,7 @@ from etude.peak.policies.belief.confirmation import (
     all_but,
     disturbed_trials,
     ends,
+    half_suspect,
     unconfirmed_loads,
 )
 from etude.peak.policies.belief.curves import family
@@ -202,7 +203,9 @@ def once_more(task: Task, known: Sequence[Evidence], rate: float) -> TrialReques
     left = usable_trials(known)
     too_much = ends(left)[1]
     for load, why in unconfirmed_loads(known):
-        marked = load == too_much and after_overload(left, load)
+        marked = load == too_much and (
+            after_overload(left, load) or half_suspect([each for each in left if each.load == load])
+        )
         strict = load == too_much and not task.seed_trials
         if marked or rests_on(task, left, rate, load, STANDS_TOO_MUCH if strict else STANDS):
             return TrialRequest(load, task.runlength_s, why)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from etude.peak.diagnostics import findings
 from etude.peak.goal import Goal
 from etude.peak.harnesses.request_queue import TROUBLES, RequestQueue
 from etude.peak.machine_state import MachineState
@@ -96,13 +97,34 @@ def test_steal_time_is_a_reason_to_repeat_a_trial_and_to_leave_a_slower_one_out(
     slow, again = (400.0, [3.0] * 8, steal), (400.0, [0.5] * 8, quiet)
     # Two that agree would be enough, had they not both been disturbed.
     assert [load for load, _ in unconfirmed_loads(known(*fine, slow, slow))] == [400.0]
-    assert unconfirmed_loads(known(*fine, slow, slow, slow)) == []
+    assert [load for load, _ in unconfirmed_loads(known(*fine, slow, slow, slow))] == [400.0]
+    assert unconfirmed_loads(known(*fine, *[slow] * 4)) == []
     calm = (400.0, [3.0] * 8, quiet)
     assert unconfirmed_loads(known(*fine, calm, calm)) == []
     # One without steal time is believed rather than a slower one with it; a quicker one is no disturbance.
     assert [each.order for each in disturbed_trials(known(*fine, slow, again))] == [2]
     assert disturbed_trials(known(*fine, (400.0, [0.5] * 8, steal), calm)) == []
     assert disturbed_trials(known(*fine, calm, again)) == []
+
+
+def test_a_load_whose_requests_were_sent_late_is_tried_again_and_a_late_trial_left_out() -> None:
+    """A search of an nginx ended with `generator-late` by one of two trials, having time left."""
+
+    def late(load: float, values: list[float]) -> Trial:
+        return replace(trial(load, values), lateness_p99_s=0.2)
+
+    fine = [trial(300.0, [0.5] * 8)] * 2
+    near, over, by_generator = trial(400.0, [0.9] * 8), trial(400.0, [1.4] * 8), late(400.0, [1.5] * 8)
+    made = [*fine, near, over, by_generator]
+    offer = once_more(task(), evidence_of(task(), made), 380.0)
+    assert offer is not None
+    assert offer.load == 400.0
+    assert [each.kind for each in findings(task(), made)] == ["generator-late"]
+    assert findings(task(), [*made, over]) == ()
+    # Where a trial that was in time disagrees, the late one says nothing of the server.
+    disturbed = [*fine, near, late(400.0, [5.0] * 8)]
+    assert [each.order for each in disturbed_trials(evidence_of(task(), disturbed))] == [3]
+    assert [each.kind for each in findings(task(), disturbed)] == ["disturbed"]
 
 
 def test_a_load_that_is_too_much_is_tried_again_before_an_answer_rests_on_it() -> None:

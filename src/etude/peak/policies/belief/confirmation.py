@@ -2,8 +2,9 @@
 
 A trial may be disturbed: by another program, a slow mode, a mark of the trial before. That makes it slower, never
 quicker: a load that is clearly fine has no second trial. What is off the other trials of
-its load, which agree, is left out; two that disagree get a third. Where the machine itself shows a disturbance (steal
-time), one trial without it is enough to leave a slower one out, and an answer rests on none that had it.
+its load, which agree, is left out; two that disagree get a third. Where a disturbance shows itself (steal
+time, requests sent late), one trial without it is enough to leave a slower one out, and an answer rests on none that
+had it.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ def disagree(one: Evidence, other: Evidence) -> bool:
     return abs(one.value - other.value) >= APART * spread
 
 
-MOST_STOLEN = 3
-"""After so many trials of a load with steal time no quiet one is waited for."""
+MOST_SUSPECT = 4
+"""After so many trials of a load no more are made because of disturbances."""
 
 
 def slower_trials(one: Evidence, other: Evidence) -> bool:
@@ -41,12 +42,12 @@ def slower_trials(one: Evidence, other: Evidence) -> bool:
 
 def disturbed_trials(known: Sequence[Evidence]) -> list[Evidence]:
     """Trials that are slower than all others of their load, of which there are two at least that agree, or one that
-    had no steal time while they had it."""
+    is not suspect while they are."""
     found = []
     for load in sorted({each.load for each in known}):
         group = sorted((each for each in known if each.load == load), key=lambda each: each.value)
-        quiet = [each for each in group if not each.stolen]
-        off = [e for e in group if quiet and e.stolen and slower_trials(e, quiet[-1])]
+        quiet = [each for each in group if not each.suspect]
+        off = [e for e in group if quiet and e.suspect and slower_trials(e, quiet[-1])]
         found += off
         group = all_but(group, off)
         if len(group) < 3:
@@ -90,6 +91,12 @@ def unconfirmed_loads(known: Sequence[Evidence]) -> list[tuple[float, str]]:
             found.append((load, "no answer rests on one trial"))
         elif load is not None and len(group) == 2 and disagree(*group):
             found.append((load, "two trials disagree"))
-        elif load is not None and len(group) < MOST_STOLEN and all(each.stolen for each in group):
-            found.append((load, "each trial of it had steal time"))
+        elif load is not None and len(group) < MOST_SUSPECT and half_suspect(group):
+            found.append((load, "half of its trials or more were disturbed"))
     return found
+
+
+def half_suspect(group: Sequence[Evidence]) -> bool:
+    """Whether half or more of the trials of a load are suspect; only of those that were too much, where any were."""
+    told = [each for each in group if each.value > 0] or group
+    return 2 * sum(each.suspect for each in told) >= len(told)

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from etude.peak.generator_diagnostics import sent_late
 from etude.peak.goal import WORST, Goal
 from etude.peak.machine_state import steal_share
 from etude.peak.policies.belief.curves import CAP, FLOOR
@@ -53,8 +54,8 @@ class Evidence:
     """Which of all trials it was."""
     slack: float = 0.0
     """The server may have been quicker than `value`, by so much in logs: an overload before may have slowed it."""
-    stolen: bool = False
-    """While it ran, the machine had much more steal time than in the other trials."""
+    suspect: bool = False
+    """While it ran, the machine had much more steal time than in the other trials, or the generator was late."""
     slow_share: float = 0.0
     """The probability that the server was slower than usual in this trial (`modes.slow_share`)."""
 
@@ -68,7 +69,7 @@ def evidence_of(task: Task, trials: Sequence[Trial]) -> list[Evidence]:
     """Of all trials that tell something of the server, in the order in which they were made."""
     flags = steal_share([trial.machine for trial in trials])
     found = [
-        replace(found, stolen=True) if flags[order] else found
+        replace(found, suspect=True) if flags[order] or sent_late(task, trial) else found
         for order, trial in enumerate(trials)
         if trial.of_server and (found := of_trial(task.goal, trial, order)) is not None
     ]

@@ -20,7 +20,7 @@ AGREED = 2
 def split_modes(known: Sequence[Evidence]) -> list[tuple[list[Evidence], list[Evidence]]]:
     """Of each load whose trials disagree, the quicker and the slower ones: on either side of the widest gap. Trials
     with steal time are slow for a reason that is known."""
-    quiet = [each for each in known if not each.stolen]
+    quiet = [each for each in known if not each.suspect]
     found = []
     for load in sorted({each.load for each in quiet}):
         group = sorted((each for each in quiet if each.load == load), key=lambda each: each.value)

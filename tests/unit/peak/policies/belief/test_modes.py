@@ -27,7 +27,7 @@ def test_trials_that_disagree_are_parted_at_the_widest_gap() -> None:
     assert [each.order for each in slower_ones(known)] == [1, 3]
     # Two of the four, and of two more that count as usual.
     assert slow_share(known) == 2 / 6
-    assert split_modes([replace(each, stolen=each.order % 2 == 1) for each in known]) == []
+    assert split_modes([replace(each, suspect=each.order % 2 == 1) for each in known]) == []
 
 
 def test_a_load_that_is_too_much_says_less_where_a_slow_mode_is_known() -> None:
