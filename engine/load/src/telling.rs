@@ -46,9 +46,34 @@ struct ShownWindow<'a> {
     own: Own,
 }
 
+/// Of all answers, also of those that came while draining; None where so few came that it would be the slowest.
+#[derive(Serialize)]
+struct ShownResponse {
+    mean_s: Option<f64>,
+    p50_s: Option<f64>,
+    p90_s: Option<f64>,
+    p99_s: Option<f64>,
+    p99_9_s: Option<f64>,
+    max_s: Option<f64>,
+}
+
+impl ShownResponse {
+    fn new(whole: &Tally) -> ShownResponse {
+        ShownResponse {
+            mean_s: whole.all().mean_s(),
+            p50_s: whole.quantile_s(0.5),
+            p90_s: whole.quantile_s(0.9),
+            p99_s: whole.quantile_s(0.99),
+            p99_9_s: whole.quantile_s(0.999),
+            max_s: whole.slowest_s(),
+        }
+    }
+}
+
 #[derive(Serialize)]
 struct ShownSummary<'a> {
     summary: &'a Summary,
+    response: ShownResponse,
     lateness_p99_s: Option<f64>,
     drained: Option<Shown<'a>>,
 }
@@ -116,7 +141,8 @@ pub(crate) fn write(lines: &Receiver<Line>, kinds: &[&'static str], mut out: imp
             Line::Summary { mut summary, drained } => {
                 let lateness_p99_s = summary.judge(&mut whole, drained.as_ref().map(|(_, tally)| &**tally));
                 let drained = drained.as_ref().map(|(duration_s, tally)| teller.shown(tally, *duration_s));
-                serde_json::to_string(&ShownSummary { summary: &summary, lateness_p99_s, drained })?
+                let response = ShownResponse::new(&whole);
+                serde_json::to_string(&ShownSummary { summary: &summary, response, lateness_p99_s, drained })?
             }
         };
         text.push('\n');
@@ -204,5 +230,51 @@ mod tests {
             (&shown["failures"]["errors"], &shown["failures"]["timeout"]),
             (&json!({"ENOSPC": 2}), &json!(2))
         );
+    }
+
+    #[test]
+    fn the_last_line_tells_the_response_of_all_windows_and_of_what_came_while_draining() {
+        let of = |range: std::ops::RangeInclusive<u64>| {
+            let mut tally = Tally::new(1);
+            range.for_each(|ms| tally.answered(0, ms * 1_000_000));
+            Box::new(tally)
+        };
+        let plan = crate::plan::Plan {
+            load: crate::plan::Load::Open { rate: 1.0, process: crate::law::Process::Poisson },
+            wait: crate::plan::Wait::Sleep,
+            seed: 0,
+            warm_up_ns: 0,
+            duration_ns: 1,
+            window_ns: 1,
+            outstanding: 1,
+            timeout_ns: 1,
+            drain_ns: 1,
+        };
+        let about =
+            crate::summary::About { target: "http", workload: None, file_set: None, roll: None };
+        let told = |windows: Vec<Box<Tally>>, drained: Option<(f64, Box<Tally>)>| -> Value {
+            let (sender, receiver) = std::sync::mpsc::channel();
+            for tally in windows {
+                let own = Own { cpu: 0.1, outstanding: 0, waiting: 0, waited_s: None, multiple: None };
+                sender.send(Line::Window { duration_s: 1.0, tally, own }).unwrap();
+            }
+            let summary = Box::new(Summary::new(&plan, about.clone()));
+            sender.send(Line::Summary { summary, drained }).unwrap();
+            drop(sender);
+            let mut out = Vec::new();
+            write(&receiver, &["get"], &mut out).unwrap();
+            let last = String::from_utf8(out).unwrap().lines().last().unwrap().to_owned();
+            serde_json::from_str::<Value>(&last).unwrap()["response"].clone()
+        };
+        let response = told(vec![of(1..=100), of(101..=150)], Some((0.5, of(151..=200))));
+        let close = |name: &str, s: f64| {
+            assert!((response[name].as_f64().unwrap() - s).abs() < 0.01 * s, "{name}: {response}");
+        };
+        close("mean_s", 0.1005);
+        close("p50_s", 0.100);
+        close("p99_s", 0.198);
+        close("max_s", 0.200);
+        assert_eq!(response["p99_9_s"], Value::Null);
+        assert_eq!(told(vec![], None)["mean_s"], Value::Null);
     }
 }

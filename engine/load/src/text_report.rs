@@ -66,8 +66,8 @@ impl LiveLine {
 fn progress(window: &Tally, whole: &Tally, duration_s: f64, ran_s: f64, planned_s: f64) -> String {
     let per_s = |count: u64| rate(count, duration_s);
     let (offered, completed) = (per_s(window.offered), per_s(window.completed));
-    let known = if quantile_known(window, 0.99) { window } else { whole };
-    let (failed, p99) = (window.failed, quantile_text(known, 0.99));
+    let p99_s = window.quantile_s(0.99).or_else(|| whole.quantile_s(0.99));
+    let (failed, p99) = (window.failed, p99_s.map_or_else(none, time));
     format!(
         "{ran_s:.0} of {planned_s:.0} s: p99 {p99}, errors {failed}, offered {offered}, completed {completed}"
     )
@@ -163,11 +163,11 @@ const GAP: usize = 2;
 
 /// Headings, and the times below them; as many pairs of lines as it takes.
 fn responses(whole: &Tally, width: Option<usize>) -> Vec<String> {
-    let all = whole.all();
-    let largest_s = all.latency.as_ref().map(|latency| latency.max() as f64 / 1e9);
-    let mut columns = vec![("mean", all.mean_s().map_or_else(none, time))];
-    columns.extend(QUANTILES.map(|(name, quantile)| (name, quantile_text(whole, quantile))));
-    columns.push(("max", largest_s.map_or_else(none, time)));
+    let mut columns = vec![("mean", whole.all().mean_s())];
+    columns.extend(QUANTILES.map(|(name, quantile)| (name, whole.quantile_s(quantile))));
+    columns.push(("max", whole.slowest_s()));
+    let columns: Vec<_> =
+        columns.into_iter().map(|(name, s)| (name, s.map_or_else(none, time))).collect();
     let row = |cells: Vec<&str>| {
         cells.iter().map(|cell| format!("{cell:>TIME$}")).collect::<Vec<_>>().join(&" ".repeat(GAP))
     };
@@ -181,16 +181,6 @@ fn responses(whole: &Tally, width: Option<usize>) -> Vec<String> {
             ]
         })
         .collect()
-}
-
-/// A dash where so few were answered that it would be the largest of them.
-fn quantile_known(tally: &Tally, quantile: f64) -> bool {
-    tally.all().latency.is_some_and(|latency| latency.len() as f64 * (1.0 - quantile) >= 0.999)
-}
-
-fn quantile_text(tally: &Tally, quantile: f64) -> String {
-    let latency = tally.all().latency.filter(|_| quantile_known(tally, quantile));
-    latency.map_or_else(none, |latency| time(latency.value_at_quantile(quantile) as f64 / 1e9))
 }
 
 fn rate(count: u64, duration_s: f64) -> String {
