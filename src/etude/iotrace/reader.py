@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
+from etude.engine_columns import engine_columns
 from etude.errors import InputError, MachineRefuses
 from etude.limits import limit_reached
 from etude.program import engine_path
@@ -102,38 +102,17 @@ def read_trace(path: Path, *, partial: bool = False) -> Trace:
         InputError: it cannot be read, is no trace, of another version, or, without `partial`, cut short or damaged.
         MachineRefuses: the engine cannot be run, or there is no memory for what it leaves.
     """
-    buffer = _run_engine(path)
-    index = _index(buffer)
-    why = _partial(index, os.fspath(path))
-    if why and not partial:
-        raise InputError(f"{path}: {why}; --partial takes the {index['events']:,} calls before that")
-    return _trace(path, buffer, index, why)
-
-
-def _run_engine(path: Path) -> mmap.mmap:
-    """The file that the engine writes, which is in memory only."""
     if "\0" in str(path):
         raise InputError(f"{path!s:.200}: cannot be read: a zero byte in its name")
     name = os.fspath(path)
-    command = [engine_path(), "trace", "columns", name]
-    out = os.memfd_create("etude-trace")
     try:
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE, check=False
-        )
-        said = done.stderr.decode("utf-8", "replace").strip()
-        if done.returncode == InputError.exit_code:
-            raise InputError(_without_repeats(said, name))
-        if done.returncode:
-            raise MachineRefuses(
-                f"{command[0]}: cannot read traces: {said or f'ended with {done.returncode}'}"
-            )
-        return mmap.mmap(out, 0, prot=mmap.PROT_READ)
-    except OSError as error:
-        advice = limit_reached(error.errno) or "reinstall Étude"
-        raise MachineRefuses(f"{command[0]}: cannot be run: {error.strerror}; {advice}") from None
-    finally:
-        os.close(out)
+        index, buffer = engine_columns(["trace", "columns", name], _MAGIC, VERSION, "traces")
+    except InputError as error:
+        raise InputError(_without_repeats(str(error), name)) from None
+    why = _partial(index, name)
+    if why and not partial:
+        raise InputError(f"{path}: {why}; --partial takes the {index['events']:,} calls before that")
+    return _trace(path, buffer, index, why)
 
 
 def text_bytes(path: Path) -> int:
@@ -163,17 +142,6 @@ def _without_repeats(said: str, name: str) -> str:
     while line.startswith(f"{name}: {name}: "):
         line = line.removeprefix(f"{name}: ")
     return line
-
-
-def _index(buffer: mmap.mmap) -> dict[str, Any]:
-    version = int(np.frombuffer(buffer, np.uint32, 1, 8)[0])
-    if buffer[:8] != _MAGIC or version != VERSION:
-        raise MachineRefuses(
-            f"{engine_path()}: writes other columns of traces than are read here; reinstall Étude"
-        )
-    at, length = (int(value) for value in np.frombuffer(buffer, np.uint64, 2, 16))
-    index: dict[str, Any] = orjson.loads(buffer[at : at + length])
-    return index
 
 
 def _partial(index: Mapping[str, Any], name: str) -> str:

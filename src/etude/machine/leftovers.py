@@ -9,6 +9,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from etude.osutil.processes import read_stat
+
 PROC = Path("/proc")
 GROUPS = Path("/sys/fs/cgroup")
 
@@ -58,10 +60,8 @@ def stop(
 
 def zombie(pid: int) -> bool:
     """Whether it is none any more, or ended and was not waited for."""
-    try:
-        return stat_fields(pid)[0] in "ZX"
-    except (OSError, IndexError):
-        return True
+    found = read_stat(pid)
+    return found is None or found.ended
 
 
 def name(pid: int) -> str:
@@ -76,15 +76,10 @@ def _others() -> Iterator[int]:
 
 def _ancestors() -> Iterator[int]:
     pid = os.getppid()
-    with suppress(OSError, IndexError, ValueError):
-        while pid > 0:
-            yield pid
-            pid = int(stat_fields(pid)[1])
-
-
-def stat_fields(pid: int) -> list[str]:
-    """The fields of its stat behind its name: its state, its parent, and so on."""
-    return (PROC / str(pid) / "stat").read_text(errors="replace").rsplit(")", 1)[1].split()
+    while pid > 0:
+        yield pid
+        found = read_stat(pid)
+        pid = 0 if found is None else found.parent
 
 
 def _read(pid: int, file: str) -> bytes:

@@ -10,7 +10,7 @@ import ctypes
 import os
 from contextlib import suppress
 
-from etude.machine.leftovers import PROC, stat_fields
+from etude.osutil.processes import read_stat
 
 _SET_SUBREAPER, _GET_SUBREAPER = 36, 37
 """Options of prctl(2), since Linux 3.4."""
@@ -50,10 +50,9 @@ class Orphans:
 
 def _parents() -> dict[int, int]:
     found = {}
-    for entry in os.listdir(PROC):
-        if entry.isdigit():
-            with suppress(OSError, IndexError, ValueError):
-                found[int(entry)] = int(stat_fields(int(entry))[1])
+    for entry in os.listdir("/proc"):
+        if entry.isdigit() and (seen := read_stat(entry)) is not None:
+            found[seen.pid] = seen.parent
     return found
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from etude.machine import tree
 from etude.machine.finding import Reading
 from etude.machine.snapshot import cpu_ticks
+from etude.osutil.processes import read_stat
 
 
 def read_counters(root: Path) -> Reading:
@@ -23,19 +24,9 @@ def process_ticks(root: Path) -> dict[int, tuple[str, int]]:
     own = (tree.read_text(root, "proc/self/stat", 64) or "").partition(" ")[0]
     ticks = {}
     for name in tree.names(root, "proc"):
-        if name.isdecimal() and name != own and (seen := process(root, name)) is not None:
-            ticks[int(name)] = seen
+        if name.isdecimal() and name != own and (seen := read_stat(name, root=root)) is not None:
+            ticks[int(name)] = seen.name, seen.user + seen.system
     return ticks
-
-
-def process(root: Path, pid: str) -> tuple[str, int] | None:
-    # The command stands in parentheses and may hold blanks and parentheses itself: the last one ends it.
-    head, _, tail = (tree.read_text(root, f"proc/{pid}/stat", 4096) or "").rpartition(")")
-    fields = tail.split()
-    if len(fields) < 13:
-        return None
-    user, system = tree.to_int(fields[11]), tree.to_int(fields[12])
-    return None if user is None or system is None else (head.partition("(")[2], user + system)
 
 
 def ticks_between(before: Reading, after: Reading) -> list[int]:

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import ClassVar
 
 from etude.machine import tree
+from etude.osutil.processes import TICKS_PER_S
 from etude.probes.accounting import Account, Readings, account
 from etude.probes.counters import to_ints
 from etude.probes.probe import Context, ProbeBlock, Reading, value
-from etude.probes.processes import TICKS_PER_S, Snapshot, read_processes
+from etude.probes.processes import Snapshot, read_processes
 from etude.probes.taskstats import ExitRecords, NoRecords
 
 MOST_LINES = 50

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+from etude.osutil.processes import TICKS_PER_S, Stat, parse_stat, read_short
+
 TICK_NS = 1_000_000_000 // TICKS_PER_S
 """What /proc counts in, 10 ms; the kernel's own tick is another."""
 
@@ -51,56 +52,29 @@ def read_processes(root: Path = Path("/")) -> Snapshot:
 
 
 def _read_process(directory: str) -> Process | None:
-    found = parse_stat(_read(f"{directory}/stat"))
+    found = parse_stat(read_short(f"{directory}/stat"))
     if found is None:
         return None
-    process, threads = found
-    if threads == 1:
-        return process._replace(threads={process.pid: parse_schedstat(_read(f"{directory}/schedstat"))})
+    if found.threads == 1:
+        return _process(found, {found.pid: parse_schedstat(read_short(f"{directory}/schedstat"))})
     try:
         numbers = os.listdir(f"{directory}/task")
     except OSError:
         numbers = []
     times = {
-        int(number): parse_schedstat(_read(f"{directory}/task/{number}/schedstat"))
+        int(number): parse_schedstat(read_short(f"{directory}/task/{number}/schedstat"))
         for number in numbers
         if number.isdecimal()
     }
-    return process._replace(threads=times)
+    return _process(found, times)
 
 
-def parse_stat(text: bytes) -> tuple[Process, int] | None:
-    """/proc/PID/stat as a process without its threads' times, and their number; None if it is none."""
-    head, _, tail = text.rpartition(b")")  # the name may hold blanks and parentheses: the last one ends it
-    pid, bracket, name = head.partition(b" (")
-    words = tail.split()
-    if not bracket or len(words) < 20:
-        return None
-    try:
-        parent, user, system, threads, began = (int(words[at]) for at in (1, 11, 12, 17, 19))
-        process = Process(
-            int(pid), name.decode("utf-8", "replace"), words[0] in b"ZX", parent, user + system, began, {}
-        )
-    except ValueError:
-        return None
-    return process, threads
+def _process(seen: Stat, threads: Mapping[int, int]) -> Process:
+    ticks = seen.user + seen.system
+    return Process(seen.pid, seen.name, seen.ended, seen.parent, ticks, seen.began, threads)
 
 
 def parse_schedstat(text: bytes) -> int:
     """ns on a CPU, the first number of a schedstat; 0 where the kernel keeps none (then ticks must do)."""
     word = text.partition(b" ")[0]
     return int(word) if word.isdigit() else 0
-
-
-def _read(path: str) -> bytes:
-    """These files are short and made as a whole: one read is all of them."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return b""
-    try:
-        return os.read(descriptor, 4096)
-    except OSError:
-        return b""
-    finally:
-        os.close(descriptor)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import mmap
 import os
-import subprocess
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,9 +17,8 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from etude.errors import EDITED, InputError, MachineRefuses
-from etude.limits import limit_reached
-from etude.program import engine_path
+from etude.engine_columns import engine_columns
+from etude.errors import EDITED, InputError
 from etude.results.integrity import check_lines, has_ended, repeated_note
 from etude.results.model import check_measurement, ending_of, metric_kind
 from etude.results.reader import not_a_measurement, read_experiment
@@ -230,7 +228,12 @@ def read_files(
     """
     for source in sources:
         _check_regular(source.file)
-    index, buffer = _run_engine(sources, metrics)
+    listed = b"".join(
+        b"%s %s\0" % (b"-" if workers is None else b"%d" % workers, os.fsencode(file))
+        for file, workers, _ in sources
+    )
+    words = ["columns", *_options(metrics)]
+    index, buffer = engine_columns(words, _MAGIC, VERSION, "results", listed)
     if index["wrong"] is not None:
         raise _wrong(path, sources, index["wrong"])
     return _columns(path, sources, index, buffer), index["files"]
@@ -245,32 +248,6 @@ def _check_regular(file: Path) -> None:
         raise InputError(f"{file!s:.200}: cannot be read: a zero byte in its name") from None
 
 
-def _run_engine(
-    sources: Sequence[Source], metrics: Collection[str] | None
-) -> tuple[dict[str, Any], mmap.mmap]:
-    """The index and the bytes of the file that the engine writes, which is in memory only."""
-    command = [engine_path(), "columns", *_options(metrics)]
-    listed = b"".join(
-        b"%s %s\0" % (b"-" if workers is None else b"%d" % workers, os.fsencode(file))
-        for file, workers, _ in sources
-    )
-    out = os.memfd_create("etude-columns")
-    try:
-        done = subprocess.run(command, input=listed, stdout=out, stderr=subprocess.PIPE, check=False)
-        if done.returncode:
-            said = done.stderr.decode("utf-8", "replace").strip().splitlines() or [
-                f"ended with {done.returncode}"
-            ]
-            raise MachineRefuses(f"{command[0]}: cannot read results: {said[0]}")
-        buffer = mmap.mmap(out, 0, prot=mmap.PROT_READ)
-    except OSError as error:
-        advice = limit_reached(error.errno) or "reinstall Étude"
-        raise MachineRefuses(f"{command[0]}: cannot be run: {error.strerror}; {advice}") from None
-    finally:
-        os.close(out)
-    return _index(buffer, command[0]), buffer
-
-
 def _options(metrics: Collection[str] | None) -> Iterator[str]:
     if _CHUNK is not None:
         yield f"--chunk={_CHUNK}"
@@ -280,15 +257,6 @@ def _options(metrics: Collection[str] | None) -> Iterator[str]:
     for name in metrics:
         if "\0" not in name and plain(name) == name:
             yield f"--metric={name}"
-
-
-def _index(buffer: mmap.mmap, program: str) -> dict[str, Any]:
-    version = int(np.frombuffer(buffer, np.uint32, 1, 8)[0])
-    if buffer[:8] != _MAGIC or version != VERSION:
-        raise MachineRefuses(f"{program}: writes other columns than are read here; reinstall Étude")
-    at, length = (int(value) for value in np.frombuffer(buffer, np.uint64, 2, 16))
-    index: dict[str, Any] = orjson.loads(buffer[at : at + length])
-    return index
 
 
 def _columns(path: Path, sources: Sequence[Source], index: Mapping[str, Any], buffer: mmap.mmap) -> Columns:

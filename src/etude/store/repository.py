@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from etude.errors import InputError, MachineRefuses
+from etude.osutil.commands import run_to_end
 from etude.osutil.trust import tool_words
 
 DIRTY = "dirty"
@@ -56,20 +56,12 @@ def commit_of(repository: str, commit: str | None = None, *, dirty: bool = False
 def _git(repository: str, *words: str) -> str:
     environment = os.environ | {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
     try:
-        done = subprocess.run(
-            tool_words(["git", "-C", repository, *words]),
-            check=False,
-            capture_output=True,
-            stdin=subprocess.DEVNULL,
-            text=True,
-            errors="replace",
-            env=environment,
-        )
+        done = run_to_end(tool_words(["git", "-C", repository, *words]), environment=environment)
     except FileNotFoundError:
         raise MachineRefuses(
             "--repository needs git, which is not installed; or say --commit and --committed"
         ) from None
-    if done.returncode != 0:
-        said = " ".join(done.stderr.split()) or f"git ended with {done.returncode}"
+    if done.status:
+        said = " ".join(done.errors.decode("utf-8", "replace").split()) or f"git: {done.why}"
         raise InputError(f"--repository {repository}: git says {said}")
-    return done.stdout.strip()
+    return done.text.strip()

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from etude.osutil.processes import TICKS_PER_S
 from etude.probes.others import Others
 from etude.probes.probe import Context, Reading
-from etude.probes.processes import TICKS_PER_S
 from etude.probes.taskstats import Exit, NoRecords
 from support.golden import Golden
 

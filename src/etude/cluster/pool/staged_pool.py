@@ -20,6 +20,7 @@ from etude.cluster.pool.job import How, Job, JobEnd, Pool
 from etude.cluster.pool.job_status import BEGUN, END, RECORD, SCRIPT, last_line
 from etude.errors import MachineRefuses
 from etude.machine.remote.slurm import slurm, srun
+from etude.osutil.commands import run_to_end
 from etude.osutil.trust import tool_words
 from etude.results.writer import write_error
 
@@ -223,15 +224,12 @@ def unpack(data: bytes, job: Job) -> None:
 def carried_files(words: Sequence[str], data: bytes) -> bytes:
     """Of a command of Slurm. Raises MachineRefuses: it fails, or takes too long."""
     try:
-        done = subprocess.run(
-            tool_words(words), input=data, capture_output=True, timeout=WITHIN_S, check=False
-        )
+        done = run_to_end(tool_words(words), given=data, patience_s=WITHIN_S)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise MachineRefuses(f"{words[0]}: {error}") from None
-    if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines() or [f"returned {done.returncode}"]
-        raise MachineRefuses(f"{words[0]}: {said[-1]}")
-    return done.stdout
+    if done.status:
+        raise MachineRefuses(f"{words[0]}: {done.why}")
+    return done.output
 
 
 def _there(job: Job) -> Job:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +12,8 @@ from etude.machine import tree
 from etude.machine.boot import entries as loaders
 from etude.machine.boot import unit
 from etude.machine.boot.entries import Entry, find
-from etude.machine.resources.tools import tool
+from etude.osutil.commands import run_to_end
+from etude.osutil.tools import tool
 
 VARIABLE = "ETUDE_RESTART"
 ENTRY_VARIABLE = "ETUDE_ENTRY"
@@ -157,17 +157,7 @@ def _without_image(line: str) -> str:
 
 def _hook(line: str, entry: str | None) -> None:
     environment = os.environ | {ENTRY_VARIABLE: entry or ""}
-    done = subprocess.run(
-        ["/bin/sh", "-c", line],
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-        start_new_session=True,  # it may end this process, and then goes on
-    )
-    if done.returncode:
-        said = (done.stderr or done.stdout).strip().splitlines()
-        why = said[-1] if said else f"exit status {done.returncode}"
-        raise MachineRefuses(f"{VARIABLE}: the hook failed: {why}")
+    # It may end this process, and then goes on.
+    done = run_to_end(["/bin/sh", "-c", line], environment=environment, apart=True)
+    if done.status:
+        raise MachineRefuses(f"{VARIABLE}: the hook failed: {done.why}")

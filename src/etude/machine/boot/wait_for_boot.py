@@ -12,6 +12,7 @@ from pathlib import Path
 
 from etude.errors import UsageError
 from etude.machine import tree
+from etude.osutil.commands import run_to_end
 from etude.osutil.trust import tool_environment
 
 MOST_S = 180.0
@@ -108,12 +109,10 @@ def systemd_jobs() -> int | None:
         return None
     words = ["systemctl", "show", "--property=NJobs,SystemState"]
     try:
-        done = subprocess.run(
-            words, capture_output=True, text=True, check=False, timeout=30, env=tool_environment()
-        )
+        done = run_to_end(words, patience_s=30.0, environment=tool_environment())
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return jobs_of(done.stdout)
+    return jobs_of(done.text)
 
 
 def jobs_of(said: str) -> int | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from etude.errors import MachineRefuses
+from etude.osutil.commands import run_to_end
 from etude.program import engine_path
 
 
@@ -17,7 +18,7 @@ def answer(*words: str) -> dict[str, Any]:
     Raises:
         MachineRefuses: it says why it cannot.
     """
-    found: dict[str, Any] = json.loads(_run(words, subprocess.PIPE))
+    found: dict[str, Any] = json.loads(_run(words))
     return found
 
 
@@ -29,7 +30,7 @@ def listing(paths: list[str], place: Path) -> None:
     """
     try:
         with open(place, "wb") as out:
-            _run(("residency", "list", *paths), out)
+            _run(("residency", "list", *paths), out.fileno())
     except OSError as error:
         raise MachineRefuses(f"{place}: cannot be written: {error.strerror}") from None
 
@@ -72,17 +73,9 @@ class Watch:
         return self._process.stdout.readline()
 
 
-def _run(words: tuple[str, ...], out: Any) -> bytes:
+def _run(words: tuple[str, ...], into: int | None = None) -> bytes:
     """In a session of its own: Ctrl-C ends Étude, which ends what it does itself."""
-    done = subprocess.run(
-        (engine_path(), *words),
-        stdin=subprocess.DEVNULL,
-        stdout=out,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-        check=False,
-    )
-    if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        raise MachineRefuses(said[-1] if said else f"etude-engine {words[0]}: exit status {done.returncode}")
-    return done.stdout or b""
+    done = run_to_end((engine_path(), *words), into=into, apart=True)
+    if done.status:
+        raise MachineRefuses(done.why if done.errors else f"etude-engine {words[0]}: {done.why}")
+    return done.output

@@ -202,8 +202,8 @@ class Shield(Operation):
             if process in spared:
                 continue
             for name in machine.names(f"proc/{process}/task"):
-                members = stat(machine, process, int(name))
-                if len(members) > 6 and not int(members[6]) & NO_SETAFFINITY:
+                seen = stat(machine, process, int(name))
+                if seen is not None and not seen.flags & NO_SETAFFINITY:
                     yield process, int(name)
 
     def _mine(self, machine: Machine) -> set[int]:

@@ -13,7 +13,7 @@ from collections.abc import Collection
 from etude.errors import MachineRefuses
 from etude.machine.quiet.machine import Machine, comm, processes, start, stat
 from etude.machine.quiet.operation import Change
-from etude.machine.resources.tools import wait_until
+from etude.osutil.tools import wait_until
 
 FREEZE_S = 5.0
 UP = ("active", "activating", "reloading")
@@ -57,10 +57,9 @@ def freeze(machine: Machine, names: Collection[str]) -> list[Change]:
     """The processes of these names, but for those that this one was started by, and those that are frozen already."""
     found, spared = [], machine.own()
     for process in processes(machine):
-        name, members = comm(machine, process), stat(machine, process)
-        if name in names and process not in spared and members and members[0] not in "TtZX":
-            started = start(machine, process)
-            found.append(Change(f"process:{name}:{process}:{started}", "runs", "frozen", optional=True))
+        name, seen = comm(machine, process), stat(machine, process)
+        if name in names and process not in spared and seen is not None and seen.state not in "TtZX":
+            found.append(Change(f"process:{name}:{process}:{seen.began}", "runs", "frozen", optional=True))
     return found
 
 
@@ -72,7 +71,8 @@ def read(machine: Machine, item: str) -> str | None:
     _, number, started = name.split(":")
     if start(machine, int(number)) != started:
         return None
-    return "frozen" if stat(machine, int(number))[:1] == ["T"] else "runs"
+    seen = stat(machine, int(number))
+    return "frozen" if seen is not None and seen.state == "T" else "runs"
 
 
 def put(machine: Machine, item: str, value: str) -> None:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from etude.machine import tree
-from etude.machine.resources.tools import tool
+from etude.osutil.processes import Stat, read_stat
+from etude.osutil.tools import tool
 
 GONE = (errno.ENOENT, errno.ENODEV, errno.ENXIO, errno.ESRCH, errno.ENOTDIR)
 TOOL_S = 90.0
@@ -96,25 +97,20 @@ class Machine:
         return found
 
 
-def stat(machine: Machine, process: int, thread: int | None = None) -> list[str]:
-    """Members of a process's or a thread's stat from its state on (the third); none if it is gone."""
-    place = f"proc/{process}/stat" if thread is None else f"proc/{process}/task/{thread}/stat"
-    try:
-        text = (machine.root / place).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return []
-    return text.rpartition(")")[2].split()  # a name may hold blanks and brackets
+def stat(machine: Machine, process: int, thread: int | None = None) -> Stat | None:
+    """A process, or one of its threads; None if it is gone."""
+    return read_stat(process, thread, machine.root)
 
 
 def start(machine: Machine, process: int, thread: int | None = None) -> str:
     """When it was started, in ticks since boot: tells a reused number apart. Empty if it is gone."""
-    members = stat(machine, process, thread)
-    return members[19] if len(members) > 19 else ""
+    seen = stat(machine, process, thread)
+    return "" if seen is None else str(seen.began)
 
 
 def parent(machine: Machine, process: int) -> int:
-    members = stat(machine, process)
-    return int(members[1]) if len(members) > 1 else 0
+    seen = stat(machine, process)
+    return 0 if seen is None else seen.parent
 
 
 def processes(machine: Machine) -> list[int]:

@@ -17,6 +17,7 @@ from etude.errors import MachineRefuses
 from etude.machine.remote.hosts import Entry
 from etude.machine.remote.remote_directory import Facts, command, understood
 from etude.machine.remote.retry import Unreached
+from etude.osutil.commands import run_to_end
 from etude.osutil.files import scratch_directory
 from etude.osutil.trust import tool_words
 
@@ -93,7 +94,7 @@ class Link:
         """
         within_s = within_s or self.entry.connect_timeout_s + SLACK_S
         with open(data or os.devnull, "rb") as file:
-            return self._done(self._session(line), file, within_s)
+            return self._done(self._session(line), within_s, file.fileno())
 
     def follow(self, pipe: str) -> subprocess.Popen[bytes]:
         """Make a named pipe in our directory there; the process prints an empty line once it is there, then what is
@@ -125,8 +126,7 @@ class Link:
         """
         words = ["scp", "-r", "-p", "-q", *self._options("ControlMaster=no", "ProxyCommand=false")]
         port = ["-P", str(self.entry.port)] if self.entry.port else []
-        with open(os.devnull, "rb") as nothing:
-            self._done([*words, *port, "--", *sources, target], nothing, within_s)
+        self._done([*words, *port, "--", *sources, target], within_s)
 
     def there(self, path: str) -> str:
         """A path of the host, as scp takes it; a relative one is in our directory there."""
@@ -190,29 +190,20 @@ class Link:
                 raise Unreached(self.entry, self.why())
         return said.decode("utf-8", "replace").splitlines()
 
-    def _done(self, words: Sequence[str], data: object, within_s: float) -> bytes:
+    def _done(self, words: Sequence[str], within_s: float, given: bytes | int = b"") -> bytes:
         try:
-            done = subprocess.run(
-                tool_words(words),
-                stdin=data,  # type: ignore[call-overload]
-                capture_output=True,
-                timeout=within_s,
-                check=False,
-                process_group=0,
-            )
+            done = run_to_end(tool_words(words), given=given, patience_s=within_s, apart=True)
         except subprocess.TimeoutExpired:
             raise MachineRefuses(f"{self.entry.shown}: {words[0]} took longer than {within_s:g} s") from None
         except OSError as error:
             raise MachineRefuses(
                 f"{words[0]}: cannot be run: {error.strerror}; install {self.package}"
             ) from None
-        if done.returncode:
-            said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        if done.status:
             raise MachineRefuses(
-                f"{self.entry.shown}: {said[-1] if said else f'{words[0]} returned {done.returncode}'}"
+                f"{self.entry.shown}: {done.why if done.errors else f'{words[0]}: {done.why}'}"
             )
-        output: bytes = done.stdout
-        return output
+        return done.output
 
     def _main(self, line: str) -> list[str]:
         """The connection itself: a command line whose standard input and output are those of a line there."""

@@ -12,6 +12,7 @@ from etude.errors import MachineRefuses
 from etude.machine.remote.host import Host
 from etude.machine.remote.hosts import Entry
 from etude.machine.remote.link import Link
+from etude.osutil.commands import run_to_end
 from etude.osutil.trust import tool_words
 
 WITHIN_S = 30.0
@@ -36,17 +37,14 @@ def slurm(words: Sequence[str]) -> str:
         MachineRefuses: it fails, or does not answer in time.
     """
     try:
-        done = subprocess.run(
-            tool_words(words), capture_output=True, text=True, timeout=WITHIN_S, check=False
-        )
+        done = run_to_end(tool_words(words), patience_s=WITHIN_S)
     except OSError as error:
         raise MachineRefuses(f"{words[0]}: cannot be run: {error.strerror}; install slurm-client") from None
     except subprocess.TimeoutExpired:
         raise MachineRefuses(f"{words[0]}: no answer within {WITHIN_S:g} s; does slurmctld run?") from None
-    if done.returncode:
-        said = done.stderr.strip().splitlines() or [f"returned {done.returncode}"]
-        raise MachineRefuses(f"{shlex.join(words)}: {said[-1]}")
-    return done.stdout
+    if done.status:
+        raise MachineRefuses(f"{shlex.join(words)}: {done.why}")
+    return done.text
 
 
 class StepLink(Link):

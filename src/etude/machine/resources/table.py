@@ -19,8 +19,8 @@ from etude.machine.resources.io_limit import LIMITS, Io
 from etude.machine.resources.ledger import Ledger
 from etude.machine.resources.network import SHAPES, Network
 from etude.machine.resources.resource import Resource, Setting
-from etude.machine.resources.tools import tool
 from etude.machine.resources.volume import FILE_SYSTEMS, PROFILES, TRIED_BYTES, Volume
+from etude.osutil.tools import tool
 
 PERIOD_US = 100_000
 """The kernel's default."""

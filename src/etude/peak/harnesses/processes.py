@@ -16,11 +16,11 @@ from pathlib import Path
 
 from etude.errors import CommandFailed
 from etude.machine.leftovers import marked_processes, stop
+from etude.osutil.processes import TICKS_PER_S, read_stat
 
 MARK = "ETUDE_PEAK_PLACE"
 """In the environment of all that a harness starts: the scratch directory that it belongs to."""
 TAIL = 4096
-_TICK_S = 1.0 / os.sysconf("SC_CLK_TCK")
 
 
 @dataclass
@@ -43,10 +43,10 @@ class Command:
         self._looked_s = time.monotonic()
         used = 0.0
         for pid in session(self.process.pid):
-            with suppress(OSError, ValueError, IndexError):
-                words = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-                used += sum(map(int, words[11:15])) * _TICK_S
-                self._waited[pid] = _waited_s(pid)
+            if (seen := read_stat(pid)) is not None:
+                used += (seen.user + seen.system + seen.children) / TICKS_PER_S
+                with suppress(OSError):  # it ends just now
+                    self._waited[pid] = _waited_s(pid)
         self.used_s = max(self.used_s, used)
 
     @property

@@ -17,6 +17,7 @@ from etude.cluster.pool.slurm.answers import job as read_job
 from etude.cluster.pool.slurm.answers import nodes as read_nodes
 from etude.cluster.pool.slurm.answers import queue as read_queue
 from etude.errors import MachineRefuses
+from etude.osutil.commands import Done, run_to_end
 from etude.osutil.trust import tool_words
 
 ANSWER_S = 60.0
@@ -30,7 +31,7 @@ _PASSES = re.compile(
     re.IGNORECASE,
 )
 
-Run = Callable[[Sequence[str]], subprocess.CompletedProcess[str]]
+Run = Callable[[Sequence[str]], Done]
 
 
 class Unanswered(MachineRefuses):
@@ -133,25 +134,17 @@ class Slurm:
             ) from None
         except subprocess.TimeoutExpired:
             raise Unanswered(f"{words[0]}: no answer in {ANSWER_S:g} s") from None
-        if done.returncode == 0:
-            return done.stdout
-        said = " ".join((done.stderr or done.stdout).split())[:300] or f"exit status {done.returncode}"
+        if done.status == 0:
+            return done.text
+        said = " ".join((done.errors or done.output).decode("utf-8", "replace").split())[:300] or done.why
         if _PASSES.search(said):
             raise Unanswered(f"{words[0]}: {said}")
         raise MachineRefuses(f"{words[0]}: {said}")
 
 
-def _run(words: Sequence[str]) -> subprocess.CompletedProcess[str]:
+def _run(words: Sequence[str]) -> Done:
     """Formats and filters that a user has set for squeue and sinfo are not for us."""
     theirs = ("SQUEUE_", "SINFO_", "SACCT_", "SCONTROL_")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(theirs)}
-    return subprocess.run(
-        tool_words(words),
-        env=kept | {"LC_ALL": "C", "SLURM_TIME_FORMAT": "%s"} if words[0] != "sbatch" else kept,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        stdin=subprocess.DEVNULL,
-        timeout=ANSWER_S,
-        check=False,
-    )
+    ours = {"LC_ALL": "C", "SLURM_TIME_FORMAT": "%s"} if words[0] != "sbatch" else {}
+    return run_to_end(tool_words(words), environment=kept | ours, patience_s=ANSWER_S)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from subprocess import CompletedProcess, TimeoutExpired
+from subprocess import TimeoutExpired
 
 import pytest
 
@@ -15,6 +15,7 @@ from etude.cluster.pool.pool_config import PoolSpec
 from etude.cluster.pool.slurm.commands import Slurm, Unanswered
 from etude.cluster.pool.slurm.pool import ANSWER_S, SHARED_S, SlurmPool
 from etude.errors import MachineRefuses
+from etude.osutil.commands import Done
 from support.golden import Golden
 
 SILENT = "slurm_load_jobs error: Unable to contact slurm controller (connect failure)"
@@ -35,16 +36,16 @@ class FakeSlurm:
     silent: dict[str, int] = field(default_factory=dict)
     """How often each command is not answered; below 0: ever. `lost` of sbatch: the job is made, and the answer lost."""
 
-    def run(self, words: Sequence[str]) -> CompletedProcess[str]:
+    def run(self, words: Sequence[str]) -> Done:
         self.asked.append(words)
         left = self.silent.get(words[0], 0)
         if left:
             self.silent[words[0]] = left - 1
-            return CompletedProcess(words, 1, "", self.silence)
+            return Done(1, b"", self.silence.encode())
         answer = getattr(self, words[0])(words)
         if answer is None:
-            return CompletedProcess(words, 1, "", "error: no")
-        return CompletedProcess(words, 0, answer, "")
+            return Done(1, b"", b"error: no")
+        return Done(0, answer.encode(), b"")
 
     def sinfo(self, words: Sequence[str]) -> str:
         return "" if "--partition=none" in words else self.nodes
@@ -339,13 +340,13 @@ def test_a_refusal_is_not_tried_again(fake: FakeSlurm, tmp_path: Path) -> None:
     ],
 )
 def test_what_passes_is_told_from_what_does_not(said: str) -> None:
-    slurm = Slurm(lambda words: CompletedProcess(words, 1, "", said), lambda seconds: None)
+    slurm = Slurm(lambda words: Done(1, b"", said.encode()), lambda seconds: None)
     with pytest.raises(Unanswered):
         slurm.ask(["squeue"])
 
 
 def test_without_slurms_commands_it_says_which_package_has_them() -> None:
-    def none(words: Sequence[str]) -> CompletedProcess[str]:
+    def none(words: Sequence[str]) -> Done:
         raise FileNotFoundError(words[0])
 
     with pytest.raises(MachineRefuses, match=r"sinfo: .*slurm-client"):

@@ -6,11 +6,11 @@ import os
 import shlex
 import shutil
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Iterable
 
 from etude.errors import MachineRefuses
+from etude.osutil.commands import run_to_end
 from etude.osutil.trust import tool_environment
 
 PACKAGES = {
@@ -29,8 +29,8 @@ PACKAGES = {
 def tool(
     *words: str, directory: str | None = None, patience_s: float = 600.0, holding: tuple[int, ...] = ()
 ) -> str:
-    """What it printed. It is in a session of its own, so that Ctrl-C does not end it halfway; files take the output,
-    so that a process which it leaves behind does not hold it up. `holding` are files that it keeps open while it runs.
+    """What it printed. It is in a session of its own, so that Ctrl-C does not end it halfway. `holding` are files that
+    it keeps open while it runs.
 
     Raises:
         MachineRefuses: when it is not installed, fails, or takes too long.
@@ -39,26 +39,22 @@ def tool(
         raise MachineRefuses(f"{directory}: there is no such directory to run {words[-1]!r} in")
     line = " ".join(shlex.join(words).split())
     environment = tool_environment() | {"LC_ALL": "C"}
-    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
-        try:
-            done = subprocess.run(
-                words, stdin=subprocess.DEVNULL, stdout=output, stderr=errors, timeout=patience_s,
-                start_new_session=True, env=environment, check=False,
-                cwd=directory,
-                pass_fds=holding,
-            )  # fmt: skip
-        except FileNotFoundError:
-            raise MachineRefuses(missing_tools(words[0])) from None
-        except subprocess.TimeoutExpired:
-            raise MachineRefuses(f"{line}: not done after {patience_s:g} s") from None
-        output.seek(0)
-        errors.seek(0)
-        said = output.read().decode(errors="replace")
-        if done.returncode:
-            lines = (errors.read().decode(errors="replace").strip() or said.strip()).splitlines()
-            why = lines[-1] if lines else f"exit status {done.returncode}"
-            raise MachineRefuses(f"{line}: {why}")
-        return said
+    try:
+        done = run_to_end(
+            words,
+            environment=environment,
+            directory=directory,
+            patience_s=patience_s,
+            apart=True,
+            holding=holding,
+        )
+    except FileNotFoundError:
+        raise MachineRefuses(missing_tools(words[0])) from None
+    except subprocess.TimeoutExpired:
+        raise MachineRefuses(f"{line}: not done after {patience_s:g} s") from None
+    if done.status:
+        raise MachineRefuses(f"{line}: {done.why}")
+    return done.text
 
 
 def missing_tools(program: str) -> str:

@@ -1,0 +1,56 @@
+"""Columns that the engine leaves in memory, of results or of a trace: it is run, and they are mapped and checked."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import subprocess
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from etude.errors import InputError, MachineRefuses
+from etude.limits import limit_reached
+from etude.program import engine_path
+
+Index = dict[str, Any]
+"""What the columns are called and where they lie, as docs/formats.md and docs/trace-format.md say under "Columns"."""
+
+
+def engine_columns(
+    words: Sequence[str], magic: bytes, version: int, what: str, given: bytes | None = None
+) -> tuple[Index, mmap.mmap]:
+    """What `etude-engine WORDS` writes: the index of its columns, and all bytes. `given` is its input, `what` it reads.
+
+    Raises:
+        InputError: the engine's own line on what is wrong with it.
+        MachineRefuses: the engine cannot be run, failed, or writes another version.
+    """
+    program = engine_path()
+    out = os.memfd_create("etude-columns")
+    try:
+        done = subprocess.run(
+            [program, *words],
+            input=given if given is not None else b"",
+            stdout=out,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+        said = done.stderr.decode("utf-8", "replace").strip()
+        if done.returncode == InputError.exit_code:
+            raise InputError(said)
+        if done.returncode:
+            why = said.partition("\n")[0] or f"ended with {done.returncode}"
+            raise MachineRefuses(f"{program}: cannot read {what}: {why}")
+        buffer = mmap.mmap(out, 0, prot=mmap.PROT_READ)
+    except OSError as error:
+        advice = limit_reached(error.errno) or "reinstall Étude"
+        raise MachineRefuses(f"{program}: cannot be run: {error.strerror}; {advice}") from None
+    finally:
+        os.close(out)
+    if buffer[:8] != magic or int.from_bytes(buffer[8:12], "little") != version:
+        raise MachineRefuses(f"{program}: writes other columns of {what} than are read here; reinstall Étude")
+    at, length = (int.from_bytes(buffer[place : place + 8], "little") for place in (16, 24))
+    index: Index = orjson.loads(buffer[at : at + length])
+    return index, buffer
