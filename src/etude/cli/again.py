@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json as codec
 import os
 import random
 import sys
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from etude.analysis.cross_session import stored_beside
-from etude.analysis.repetition import Repetition, repetition
+from etude.analysis.repetition import repetition
 from etude.analysis.subject import Subject
 from etude.analysis.verdict import Verdict, verdict
 from etude.cli.verb_parsers import others_given
@@ -23,12 +22,10 @@ from etude.experiment.monitoring import from_document as monitor_of
 from etude.experiment.plan import plan_to_resume
 from etude.experiment.run import run as run_plan
 from etude.osutil.trust import check_directory_for_root, check_for_root
-from etude.present import again_text
+from etude.present.again_display import show_repetition
 from etude.present.live_display import Display
 from etude.present.script_display import ScriptDisplay
-from etude.present.table_layout import Column
 from etude.present.terminal import Terminal
-from etude.present.verdict_display import show
 from etude.results.bundle import open_bundle
 from etude.results.bundle_name import is_bundle
 from etude.results.reader import load_results
@@ -69,7 +66,7 @@ def _again(given: Path, first: Path, options: argparse.Namespace) -> int:
     path = _repeat(first, document, seed, options)
     now = verdict(load_results(path))
     found = repetition(then, now, known=known, stored=_stored(then, path), notes=notes)
-    _show(found, given, path, now, options.json)
+    show_repetition(found, given, path, now, options.json)
     return 1 if found.outcome == "not reproduced" else 0
 
 
@@ -149,22 +146,3 @@ def _stored(then: Verdict, path: Path) -> list[Subject]:
     """Further sessions that lie beside the first result; not the repetition itself, which is to be judged by them."""
     new = path.resolve()
     return [subject for subject in stored_beside(then.subject) if Path(subject.label).resolve() != new]
-
-
-def _show(found: Repetition, first: Path, path: Path, now: Verdict, json: bool) -> None:
-    if json:
-        print(codec.dumps(again_text.to_document(found, str(first), str(path)), ensure_ascii=False, indent=1))
-        return
-    show(now)
-    screen = Terminal()
-    screen.say()
-    screen.say_path("Again", str(first))
-    rows = list(again_text.rows(found))
-    columns = [
-        Column(heading, [row[place] for row in rows], rank)
-        for place, (heading, rank) in enumerate(zip(again_text.HEADINGS, (2, 1, 0, 0), strict=True), 1)
-    ]
-    screen.table(Column(found.metric, [row[0] for row in rows]), columns)
-    for line in again_text.lines(found):
-        screen.say(line)
-    screen.say(again_text.last_line(found))

@@ -5,16 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import Any
 
 from etude.analysis.load_subject import is_ours, read_ours
-from etude.analysis.planning import PlanTargets, TrialPlan, plan_from
+from etude.analysis.planning import PlanTargets, plan_from
 from etude.analysis.subject import Subject, subject_of_table
 from etude.errors import InputError
-from etude.present import plan_text
-from etude.present.plan_text import to_document
-from etude.present.table_layout import Column
-from etude.present.terminal import Terminal
+from etude.present.plan_text import show_plan, to_document
 from etude.results.readers import read_table
 
 
@@ -34,7 +30,7 @@ def run(options: argparse.Namespace) -> int:
         print(json.dumps(to_document(subject.label, plans), ensure_ascii=False, indent=1))
         return 0
     for plan in plans:
-        _show(plan, subject.experiment)
+        show_plan(plan, subject.experiment)
     return 0
 
 
@@ -47,18 +43,3 @@ def _read(path: str) -> Subject:
     if table.summary_only:
         raise InputError(f"{path}: holds summaries, no trials; a plan needs the trials of a pilot")
     return subject_of_table(table)
-
-
-def _show(plan: TrialPlan, document: Any) -> None:
-    screen = Terminal()
-    screen.say(plan_text.pilot_line(plan))
-    heads = (plan_text.heading(plan), *plan_text.HEADINGS)
-    rows = [plan_text.cells(plan, row) for row in plan.rows]
-    first, *columns = (Column(head, [row[place] for row in rows]) for place, head in enumerate(heads))
-    screen.table(first, columns)
-    for line in plan_text.lines(plan, document):
-        what, _, command = line.partition(": ")
-        if what.startswith("To do ") and command.startswith("etude bench "):
-            screen.say_command(what, command)
-        else:
-            screen.say(line)

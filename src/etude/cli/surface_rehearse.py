@@ -5,24 +5,16 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from statistics import median
-from typing import Any
 
 from etude.cli.peak_rehearse import place_of
 from etude.cli.surface_response import source_of
 from etude.cli.surface_run import rules_of
 from etude.errors import UsageError
-from etude.peak.rehearse import Place
-from etude.peak.task import Task
-from etude.present.peak_text import target_text
-from etude.present.table_layout import Column
+from etude.present.rehearsal_display import map_rehearsal_document, show_map_rehearsal
 from etude.present.terminal import Terminal
 from etude.surface import rehearsal
-from etude.surface.rehearsal import RehearsedMap
 from etude.surface.spec import MetricOf, read_spec
-from etude.units.formatting import duration, percent
 
 FORMAT, VERSION = "etude-surface", 1
 MAPS = 5
@@ -63,65 +55,8 @@ def rehearse(options: argparse.Namespace) -> int:
         screen.draw()
     if options.json:
         document = {"format": FORMAT, "version": VERSION}
-        document["rehearsal"] = _document(found, spec.space.size, source.task, place)
+        document["rehearsal"] = map_rehearsal_document(found, spec.space.size, source.task, place)
         print(json.dumps(document, indent=1))
     else:
-        _say(found, spec.space.size, source.task, place)
+        show_map_rehearsal(found, spec.space.size, source.task, place)
     return 0
-
-
-def _say(found: Sequence[RehearsedMap], size: int, task: Task, place: Place) -> None:
-    screen = Terminal()
-    screen.table(
-        Column("simulated server", [each.curve for each in found]),
-        [
-            Column("benchmarking time", [duration(each.spent_s) for each in found], 0),
-            Column("cells", [f"{each.measured} of {size}" for each in found], 2),
-            Column("trials", [str(each.trials) for each in found], 3),
-            Column("right", [percent(_right(each)) for each in found], 1),
-        ],
-    )
-    costs = [each.spent_s for each in found]
-    screen.say(
-        f"A map takes {duration(median(costs))} of benchmarking time (median; {duration(min(costs))} … "
-        f"{duration(max(costs))}), where a trial costs {duration(place.fixed_cost_s)} besides its run."
-    )
-    if any(_unknown(each, size) for each in found):
-        left = max(_unknown(each, size) for each in found)
-        screen.say(f"The budget ends it before up to {left} of {size} cells have a value.", "yellow")
-    screen.say(
-        f"Right: within {percent(task.within)} of the truth, measured or predicted. Target of a search: "
-        f"{target_text(task)}."
-    )
-    screen.say(
-        "Note: simulated surfaces are as smooth and simulated servers as noisy as they were made (docs/surfaces.md).",
-        "dim",
-    )
-
-
-def _right(each: RehearsedMap) -> float:
-    return each.near / (each.measured + each.predicted)
-
-
-def _unknown(each: RehearsedMap, size: int) -> int:
-    return size - each.measured - each.predicted
-
-
-def _document(found: Sequence[RehearsedMap], size: int, task: Task, place: Place) -> dict[str, Any]:
-    return {
-        "cells": size,
-        "confidence": task.confidence,
-        "within": task.within,
-        "fixed_cost_s": place.fixed_cost_s,
-        "maps": [
-            {
-                "curve": each.curve,
-                "bench_s": each.spent_s,
-                "measured": each.measured,
-                "predicted": each.predicted,
-                "trials": each.trials,
-                "right": _right(each),
-            }
-            for each in found
-        ],
-    }

@@ -10,6 +10,8 @@ from etude.analysis.planning import Row, TrialPlan
 from etude.analysis.reachability import INSTEAD, within_reach
 from etude.present import text
 from etude.present.again_text import finite
+from etude.present.table_layout import Column
+from etude.present.terminal import Terminal
 from etude.stats.planning import likely_factors
 from etude.units.formatting import counted, duration, percent
 
@@ -294,3 +296,19 @@ def _document(plan: TrialPlan) -> dict[str, Any]:
         "deadline": plan.fit
         and {"seconds": plan.fit.seconds, "trials": plan.fit.trials, "share": finite(plan.fit.share)},
     }
+
+
+def show_plan(plan: TrialPlan, document: Any) -> None:
+    """Print the pilot, the table of trials and what to do. `document`: the pilot's experiment.json, if it has one."""
+    screen = Terminal()
+    screen.say(pilot_line(plan))
+    heads = (heading(plan), *HEADINGS)
+    rows = [cells(plan, row) for row in plan.rows]
+    first, *columns = (Column(head, [row[place] for row in rows]) for place, head in enumerate(heads))
+    screen.table(first, columns)
+    for line in lines(plan, document):
+        what, _, command = line.partition(": ")
+        if what.startswith("To do ") and command.startswith("etude bench "):
+            screen.say_command(what, command)
+        else:
+            screen.say(line)

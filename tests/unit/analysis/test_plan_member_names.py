@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from etude.analysis.differences import NOT_THERE, compare
-from etude.analysis.plan_member_names import as_typed
+from etude.analysis.differences import NOT_THERE, as_typed, compare
 from etude.analysis.snapshots import members
 from etude.cli.verb_parsers import verb_parser
 from etude.experiment.plan import to_document
