@@ -11,8 +11,6 @@ from etude.export.document import Document, Exported, omit_point
 from etude.export.narrow_text import at_most, one_line
 from etude.export.one_run import require_one_run
 
-ABOUT = "Bencher Metric Format: means with their intervals, for bencher run --adapter json"
-
 _NAME, _MEASURE = 1024, 64
 
 

@@ -16,8 +16,6 @@ from etude.export.narrow_text import one_line
 from etude.store.entry import Machine
 from etude.version import __version__
 
-ABOUT = "a list of Conbench results: each kept trial's value of each metric, with machine and commit"
-
 _UNITS = {"s": "s", "B/s": "B/s", "1/s": "i/s"}
 _FACTS = {
     "architecture_name": "architecture",

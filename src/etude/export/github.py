@@ -10,8 +10,18 @@ from etude.export.one_run import require_one_run
 from etude.units.formatting import counted
 
 
-def export_means(document: Document, kind: str) -> Exported:
-    """The means of all metrics of this kind; a test's primary metric has the test's name alone."""
+def write_smaller(document: Document) -> Exported:
+    """For its tool customSmallerIsBetter: the means of all costs; `range` is half the width of their intervals."""
+    return _means(document, "cost")
+
+
+def write_bigger(document: Document) -> Exported:
+    """For its tool customBiggerIsBetter: the means of all rates."""
+    return _means(document, "rate")
+
+
+def _means(document: Document, kind: str) -> Exported:
+    """Of all metrics of this kind; a test's primary metric has the test's name alone."""
     points, left_out = require_one_run(document, "github-action-benchmark")
     rows = []
     for point in points:

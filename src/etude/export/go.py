@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from etude.export.document import Document, Exported, NotExported, Point, Run, by_test, omit_point
 from etude.export.narrow_text import one_line, word
 
-ABOUT = "Go's benchmark format: each kept trial with all its metrics, for benchstat"
-
 _BETTER = {"cost": "lower", "rate": "higher"}
 _UNITS = {"s": "sec/op", "B": "B/op"}
 _KEYS = ("commit", "branch", "machine", "cpu", "kernel")

@@ -5,14 +5,18 @@ User and system time are means over all runs there; each run has its wall time, 
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import statistics
 from typing import Any
 
 from etude.export.document import Document, Exported, NotExported, Point, by_test
 from etude.export.narrow_text import one_line
+from etude.results.delimited import text_cell
 
-ABOUT = "JSON of hyperfine 1.x: the time of each kept trial; user and system time as means only"
+COLUMNS = ("command", "mean", "stddev", "median", "user", "system", "min", "max")
+"""Of its CSV."""
 
 
 def write(document: Document) -> Exported:
@@ -34,6 +38,21 @@ def write(document: Document) -> Exported:
             if p.metric not in held
         ]
     return Exported(json.dumps({"results": results}, indent=2, ensure_ascii=False) + "\n", tuple(left_out))
+
+
+def write_csv(document: Document) -> Exported:
+    """What it writes with --export-csv: a row a test, times in seconds, a column for each parameter."""
+    found = write(document)
+    results = json.loads(found.text)["results"]
+    names = list(dict.fromkeys(name for each in results for name in each.get("parameters", {})))
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow([*COLUMNS, *(f"parameter_{name}" for name in names)])
+    for each in results:
+        values = each.get("parameters", {})
+        cells = [*(each[column] for column in COLUMNS), *(values.get(name, "") for name in names)]
+        rows.writerow([text_cell(cell) if isinstance(cell, str) else cell for cell in cells])
+    return Exported(text.getvalue(), found.left_out)
 
 
 def _result(document: Document, elapsed: Point, metrics: dict[str, Point]) -> dict[str, Any]:

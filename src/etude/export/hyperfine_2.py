@@ -11,8 +11,6 @@ from etude.export.document import Document, Exported, NotExported, Point, by_tes
 from etude.export.narrow_text import one_line
 from etude.version import __version__
 
-ABOUT = "JSON of hyperfine 2.x: time, user and system time, memory and counters of each kept trial"
-
 SCHEMA = 2
 _NAMES = {
     "elapsed": ("time_wall_clock", "s"),

@@ -7,10 +7,6 @@ from xml.etree import ElementTree as xml
 
 from etude.export.document import Document, Exported, Point, Run, by_test
 
-ABOUT = (
-    "JUnit XML: a case a test; no kept trial is an error, a test that is worse than its reference a failure"
-)
-
 _NO_CHARACTER = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 

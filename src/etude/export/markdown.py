@@ -10,8 +10,6 @@ from etude.export.document import Compared, Document, Exported, Point, omit_poin
 from etude.export.narrow_text import one_line
 from etude.units.formatting import quantity
 
-ABOUT = "Markdown for a pull request: the verdict, a table, and folded details"
-
 _LONGEST = 65_536
 """Characters that a comment on GitHub may have."""
 

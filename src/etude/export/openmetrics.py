@@ -12,8 +12,6 @@ from dataclasses import fields
 from etude.export.document import Document, Exported, Figures, NotExported, Point, Run, omit_point
 from etude.export.narrow_text import identifier
 
-ABOUT = "OpenMetrics text: means, intervals, medians, ranges and counts as gauges with the time of the run"
-
 _UNITS = {
     "s": "seconds",
     "B": "bytes",

@@ -14,8 +14,6 @@ from etude.errors import UsageError
 from etude.export.document import Document, Exported, NotExported, Run
 from etude.export.narrow_text import one_line
 
-ABOUT = "CSV for Apache Otava: a row a run, by time; a column TEST.METRIC of means"
-
 
 def write(document: Document) -> Exported:
     """Means; `time` is the commit's where all runs have one, else when the run began.

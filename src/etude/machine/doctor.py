@@ -5,32 +5,32 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from etude.machine.checks import activity, clock_rate, memory, observation, processor, surroundings
+from etude.machine import checks
 from etude.machine.finding import Finding, Machine
 from etude.machine.reading import read_counters
 
 Check = Callable[[Machine], Finding]
 
 CHECKS: tuple[Check, ...] = (
-    activity.busy_processes,
-    activity.load,
-    activity.pressure,
-    activity.steal,
-    clock_rate.governor,
-    clock_rate.turbo,
-    clock_rate.throttling,
-    clock_rate.power_supply,
-    processor.smt,
-    processor.isolated_cpus,
-    processor.virtualisation,
-    memory.swap,
-    memory.huge_pages,
-    memory.address_layout,
-    observation.clock_source,
-    observation.counters,
-    observation.watchdog,
-    surroundings.cgroups,
-    surroundings.free_space,
+    checks.busy_processes,
+    checks.load,
+    checks.pressure,
+    checks.steal,
+    checks.governor,
+    checks.turbo,
+    checks.throttling,
+    checks.power_supply,
+    checks.smt,
+    checks.isolated_cpus,
+    checks.virtualisation,
+    checks.swap,
+    checks.huge_pages,
+    checks.address_layout,
+    checks.clock_source,
+    checks.counters,
+    checks.watchdog,
+    checks.cgroups,
+    checks.free_space,
 )
 
 BETWEEN_READINGS_S = 0.2

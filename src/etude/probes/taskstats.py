@@ -12,10 +12,9 @@ import errno
 import os
 import socket
 import struct
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from etude.probes import genetlink
-from etude.probes.genetlink import Message
 from etude.probes.processes import KERNEL_TICK_NS
 
 FAMILY = b"TASKSTATS\0"
@@ -71,7 +70,7 @@ class ExitRecords:
         self._cpus = cpus.encode() + b"\0"
         self._sequence = 0
         try:
-            self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, genetlink.NETLINK_GENERIC)
+            self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_GENERIC)
         except OSError as error:
             raise NoRecords(f"this kernel has no generic netlink ({error.strerror})") from None
         try:
@@ -88,7 +87,7 @@ class ExitRecords:
             self._socket.bind((0, 0))
             self._family = self._find_family()
             self._check_layout()
-            self._ask(self._family, GET, genetlink.pack_attribute(REGISTER, self._cpus), acknowledge=True)
+            self._ask(self._family, GET, pack_attribute(REGISTER, self._cpus), acknowledge=True)
         except PermissionError:
             raise NoRecords("only root may receive the kernel's exit records (taskstats)") from None
         except OSError as error:
@@ -108,19 +107,19 @@ class ExitRecords:
                     raise
                 lost = True
                 continue
-            for message in genetlink.messages(datagram):
+            for message in messages(datagram):
                 if message.kind == self._family and (read := parse_exit(message)) is not None:
                     exits.append(read)
 
     def close(self) -> None:
         """Tell the kernel to send no more."""
         with contextlib.suppress(OSError), self._socket:
-            self._send(self._family, GET, genetlink.pack_attribute(DEREGISTER, self._cpus))
+            self._send(self._family, GET, pack_attribute(DEREGISTER, self._cpus))
 
     def _find_family(self) -> int:
-        asked = genetlink.pack_attribute(genetlink.FAMILY_NAME, FAMILY)
-        answer = self._ask(genetlink.CONTROLLER, genetlink.GET_FAMILY, asked)
-        number = answer.attributes().get(genetlink.FAMILY_ID, b"")
+        asked = pack_attribute(FAMILY_NAME, FAMILY)
+        answer = self._ask(CONTROLLER, GET_FAMILY, asked)
+        number = answer.attributes().get(FAMILY_ID, b"")
         if len(number) != 2:
             raise NoRecords("the kernel's answer about taskstats makes no sense")
         found: int = struct.unpack("=H", number)[0]
@@ -129,7 +128,7 @@ class ExitRecords:
     def _check_layout(self) -> None:
         """What the kernel says of this process must be what is true of it."""
         pid = os.getpid()
-        answer = self._ask(self._family, GET, genetlink.pack_attribute(ASK_PID, struct.pack("=I", pid)))
+        answer = self._ask(self._family, GET, pack_attribute(ASK_PID, struct.pack("=I", pid)))
         own = parse_exit(answer)
         if own is None or own.thread != pid or own.parent != os.getppid() or own.process not in (None, pid):
             raise NoRecords("this kernel's taskstats have another layout than is known")
@@ -142,19 +141,17 @@ class ExitRecords:
         """
         sequence = self._send(family, command, packed, acknowledge=acknowledge)
         while True:
-            for message in genetlink.messages(self._socket.recv(1 << 16)):
+            for message in messages(self._socket.recv(1 << 16)):
                 if message.error:
                     raise OSError(message.error, os.strerror(message.error))
                 # Records have numbers of their own, of which one may be that of the request.
-                if message.sequence == sequence and message.kind == (
-                    genetlink.ERROR if acknowledge else family
-                ):
+                if message.sequence == sequence and message.kind == (ERROR if acknowledge else family):
                     return message
 
     def _send(self, family: int, command: int, packed: bytes, *, acknowledge: bool = False) -> int:
         self._sequence += 1
-        flags = genetlink.ACKNOWLEDGE if acknowledge else 0
-        self._socket.send(genetlink.pack(family, command, flags, self._sequence, packed))
+        flags = ACKNOWLEDGE if acknowledge else 0
+        self._socket.send(pack(family, command, flags, self._sequence, packed))
         return self._sequence
 
 
@@ -169,7 +166,7 @@ def _why(error: OSError) -> str:
 def parse_exit(message: Message) -> Exit | None:
     """The record of a thread; None if the message holds none."""
     of_thread = message.attributes().get(OF_THREAD)
-    stats = dict(genetlink.attributes(of_thread)).get(STATS) if of_thread is not None else None
+    stats = dict(attributes(of_thread)).get(STATS) if of_thread is not None else None
     return parse_stats(stats) if stats is not None else None
 
 
@@ -215,3 +212,70 @@ def _cpu_ns(on_cpu_ns: int, not_waiting_ns: int, slept: int) -> int:
     if slept:
         return on_cpu_ns
     return max(on_cpu_ns, min(not_waiting_ns, on_cpu_ns + KERNEL_TICK_NS))
+
+
+NETLINK_GENERIC = 16
+CONTROLLER = 16  # the family that knows the others
+GET_FAMILY, FAMILY_ID, FAMILY_NAME = 3, 1, 2  # its command, and the attributes of its answer
+ERROR = 2  # the type of a message that is an error, or with number 0 an acknowledgement
+
+REQUEST = 1
+ACKNOWLEDGE = 4
+
+_HEADER = struct.Struct("=IHHII")  # length, type, flags, sequence, port
+_COMMAND = struct.Struct("=BBH")  # command, version, reserved
+_ATTRIBUTE = struct.Struct("=HH")  # length, type
+_TYPE_MASK = 0x3FFF  # the two highest bits say "nested" and "network byte order"
+
+
+class Message(NamedTuple):
+    """One message: what it is (a family, or ERROR), its sequence number, and all behind its header."""
+
+    kind: int
+    sequence: int
+    body: bytes
+
+    @property
+    def error(self) -> int | None:
+        """The errno of an error, 0 of an acknowledgement; None if it is neither."""
+        if self.kind != ERROR or len(self.body) < 4:
+            return None
+        number: int = struct.unpack_from("=i", self.body)[0]
+        return -number
+
+    def attributes(self) -> dict[int, bytes]:
+        """The attributes behind the command; of two of one type the last."""
+        return dict(attributes(self.body[_COMMAND.size :]))
+
+
+def pack(kind: int, command: int, flags: int, sequence: int, packed: bytes) -> bytes:
+    """A message of a family: a command with its packed attributes."""
+    body = _COMMAND.pack(command, 1, 0) + packed
+    return _HEADER.pack(_HEADER.size + len(body), kind, flags | REQUEST, sequence, 0) + body
+
+
+def pack_attribute(kind: int, value: bytes) -> bytes:
+    """An attribute, padded to four bytes."""
+    return _ATTRIBUTE.pack(_ATTRIBUTE.size + len(value), kind) + value + b"\0" * (-len(value) % 4)
+
+
+def messages(datagram: bytes) -> Iterator[Message]:
+    """The messages of one datagram, up to the first that makes no sense."""
+    start = 0
+    while start + _HEADER.size <= len(datagram):
+        length, kind, _, sequence, _ = _HEADER.unpack_from(datagram, start)
+        if length < _HEADER.size or start + length > len(datagram):
+            return
+        yield Message(kind, sequence, datagram[start + _HEADER.size : start + length])
+        start += (length + 3) & ~3
+
+
+def attributes(packed: bytes) -> Iterator[tuple[int, bytes]]:
+    """Attributes as type and value, up to the first that makes no sense."""
+    start = 0
+    while start + _ATTRIBUTE.size <= len(packed):
+        length, kind = _ATTRIBUTE.unpack_from(packed, start)
+        if length < _ATTRIBUTE.size or start + length > len(packed):
+            return
+        yield kind & _TYPE_MASK, packed[start + _ATTRIBUTE.size : start + length]
+        start += (length + 3) & ~3

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 
 from etude.errors import UsageError
 from etude.export.document import Compared, Document, Figures, NotExported, lost_lines
-from etude.export.formats import FORMATS, export_to, format_of
+from etude.export.formats import FORMATS, export_to
 from etude.export.narrow_text import at_most, identifier, one_line, word
 from etude.results.readers import read_table
 from support.golden import Golden
@@ -34,11 +34,6 @@ def read_back(form: str, text: str) -> list[dict[str, object]]:
         path = Path(directory) / "exported"
         path.write_text(text, encoding="utf-8")
         return read_table(f"{form}:{path}").frame.to_dicts()
-
-
-@pytest.mark.parametrize("form", FORMATS)
-def test_every_format_says_what_it_is_for(form: str) -> None:
-    assert 20 < len(format_of(form).ABOUT) < 120
 
 
 @pytest.mark.parametrize("form", FORMATS)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from etude.peak.calibrate import warm_up_s
 from etude.peak.task import Trial
-from etude.peak.warm_up import warm_up_s
 from support.policy_simulator import task, trial
 
 STEADY = [0.5] * 12

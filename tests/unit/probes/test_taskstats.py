@@ -15,10 +15,20 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from etude.probes import genetlink, taskstats
-from etude.probes.genetlink import Message, attributes, messages, pack, pack_attribute
+from etude.probes import taskstats
 from etude.probes.processes import KERNEL_TICK_NS
-from etude.probes.taskstats import Exit, ExitRecords, NoRecords, parse_exit, parse_stats
+from etude.probes.taskstats import (
+    Exit,
+    ExitRecords,
+    Message,
+    NoRecords,
+    attributes,
+    messages,
+    pack,
+    pack_attribute,
+    parse_exit,
+    parse_stats,
+)
 
 attribute = st.tuples(st.integers(0, 0x3FFF), st.binary(max_size=40))
 
@@ -126,8 +136,8 @@ def test_the_last_moments_of_a_thread_that_never_slept_are_known(
 
 
 def test_an_error_and_an_acknowledgement_are_told_apart() -> None:
-    assert Message(genetlink.ERROR, 1, struct.pack("=i", -13)).error == 13
-    assert Message(genetlink.ERROR, 1, struct.pack("=i", 0)).error == 0
+    assert Message(taskstats.ERROR, 1, struct.pack("=i", -13)).error == 13
+    assert Message(taskstats.ERROR, 1, struct.pack("=i", 0)).error == 0
     assert Message(30, 1, struct.pack("=i", -13)).error is None
 
 

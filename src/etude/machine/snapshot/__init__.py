@@ -14,14 +14,11 @@ from typing import Any
 
 from etude.machine.snapshot.activity import cpu_ticks, load, pressure
 from etude.machine.snapshot.disks import block_devices
-from etude.machine.snapshot.environment import variables
 from etude.machine.snapshot.mounts import file_system, mounted
 from etude.machine.snapshot.processor import allowed_cpus, cpu, frequency, turbo
 from etude.machine.snapshot.programs import Command, programs, toolchain
-from etude.machine.snapshot.ram import memory
 from etude.machine.snapshot.settings import kernel, limits, sysctls
-from etude.machine.snapshot.software import system
-from etude.machine.snapshot.surroundings import cgroup, virtualisation
+from etude.machine.snapshot.software import cgroup, memory, system, variables, virtualisation
 
 Part = dict[str, Any]
 

@@ -1,12 +1,16 @@
-"""The kernel that runs and the system around it."""
+"""The system around what is measured: kernel and distribution, memory, virtualisation and cgroup, environment."""
 
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from etude.machine import tree
+from etude.machine.snapshot.processor import cpu_info
+from etude.masking import MASKED, SECRET_VARIABLE, Mask
 
 Part = dict[str, Any]
 
@@ -39,3 +43,117 @@ def architecture(root: Path) -> str | None:
     """/proc/sys/kernel/arch exists since Linux 6.1; before that only the running machine can be asked."""
     recorded = tree.read_text(root, "proc/sys/kernel/arch")
     return recorded or (os.uname().machine if root == Path("/") else None)
+
+
+def memory(root: Path) -> Part:
+    """Sizes in bytes."""
+    sizes = tree.read_sizes(root, "proc/meminfo")
+    swap_total, swap_free = sizes.get("SwapTotal"), sizes.get("SwapFree")
+    return {
+        "total_bytes": sizes.get("MemTotal"),
+        "available_bytes": sizes.get("MemAvailable"),
+        "swap_total_bytes": swap_total,
+        "swap_used_bytes": None if swap_total is None or swap_free is None else swap_total - swap_free,
+        "swappiness": tree.read_int(root, "proc/sys/vm/swappiness"),
+        "free_bytes": sizes.get("MemFree"),
+        "cached_bytes": sizes.get("Cached"),
+        "dirty_bytes": sizes.get("Dirty"),
+        "swaps": swaps(root),
+        "page_bytes": os.sysconf("SC_PAGE_SIZE") if root == Path("/") else None,
+        "huge_page_bytes": sizes.get("Hugepagesize"),
+        "huge_pages": tree.read_chosen(root, "sys/kernel/mm/transparent_hugepage/enabled"),
+        "huge_pages_defrag": tree.read_chosen(root, "sys/kernel/mm/transparent_hugepage/defrag"),
+        "huge_pages_reserved": sizes.get("HugePages_Total"),
+        "same_page_merging": tree.read_int(root, "sys/kernel/mm/ksm/run"),
+        "compressed_swap": tree.read_text(root, "sys/module/zswap/parameters/enabled"),
+        "dirty_ratio": tree.read_int(root, "proc/sys/vm/dirty_ratio"),
+        "dirty_background_ratio": tree.read_int(root, "proc/sys/vm/dirty_background_ratio"),
+    }
+
+
+def swaps(root: Path) -> list[str]:
+    """Devices and files that are swapped to, with their priority."""
+    lines = [line.split() for line in tree.read_lines(root, "proc/swaps")[1:]]
+    return [f"{fields[0]} {fields[-1]}" for fields in lines if len(fields) >= 5]
+
+
+_USUAL = Mask()
+LONGEST = 500
+"""Characters of a value that are kept."""
+PERSONAL = re.compile(
+    r"^(?:USER|LOGNAME|USERNAME|MAIL|EMAIL|HOSTNAME|HOST|NAME|SUDO_.*|SSH_.*|GIT_(?:AUTHOR|COMMITTER)_.*|DEBEMAIL"
+    r"|DEBFULLNAME|DBUS_SESSION_BUS_ADDRESS|XAUTHORITY|SESSION_MANAGER|KRB5CCNAME|SLURMD?_.*|ETUDE_(?:JOB|NODE|RUN|SETTLED))$"
+)
+"""Whose it is, from where they came, which job of a scheduler, how long a boot took to settle: it changes no number."""
+RANDOM = re.compile(
+    r"(?<![\w./+-])(?=[\w+/=-]*\d)(?=[\w+/=-]*[a-z])(?=[\w+=-]*[A-Z])[A-Za-z0-9+=_-]{24,}(?![\w./])"
+)
+"""A long word of digits, small and capital letters, that is no path: what generators of keys make."""
+
+
+def variables(environment: Mapping[str, str]) -> Part:
+    """All variables, with secrets masked; and how many bytes they are, which shift the stack of what is started."""
+    shown = {name: value_shown(name, environment[name]) for name in sorted(environment)}
+    size = sum(len(name) + len(value) + 2 for name, value in environment.items())
+    return {"variables": {_plain(name): value for name, value in shown.items()}, "size_bytes": size}
+
+
+def value_shown(name: str, value: str) -> str:
+    """The value, or as much of it as may be published."""
+    if value and (SECRET_VARIABLE.search(name) or PERSONAL.match(name)):
+        return MASKED
+    return _plain(RANDOM.sub(MASKED, _USUAL.text(value)))[:LONGEST]
+
+
+def _plain(text: str) -> str:
+    """What is no UTF-8 could not be written as JSON."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+CONTAINERS = ("docker", "kubepods", "libpod", "lxc", "machine.slice", "garden", "actions_job")
+"""Words of a control group's path that only a container's has."""
+
+
+def virtualisation(root: Path) -> Part:
+    """What the processor and the firmware say of a hypervisor, and what speaks for a container."""
+    dmi = "sys/class/dmi/id"
+    flags = (cpu_info(root).get("flags") or "").split()
+    return {
+        "hypervisor_flag": ("hypervisor" in flags) if flags else None,
+        "hypervisor": tree.read_text(root, "sys/hypervisor/type"),
+        "vendor": tree.read_text(root, f"{dmi}/sys_vendor"),
+        "product": tree.read_text(root, f"{dmi}/product_name"),
+        "container": container(root),
+    }
+
+
+def container(root: Path) -> str | None:
+    """What kind of container this is, as its manager marks it; None where nothing speaks for one."""
+    if said := tree.read_text(root, "run/systemd/container", 64):
+        return said
+    for mark, kind in (("run/.containerenv", "podman"), (".dockerenv", "docker")):
+        if os.path.exists(os.path.join(root, mark)):
+            return kind
+    groups = tree.read_text(root, "proc/self/cgroup", 4096) or ""
+    return next((word for word in CONTAINERS if word in groups), None)
+
+
+def cgroup(root: Path) -> Part:
+    """Versions that are mounted, and what limits this process by its own group."""
+    lines = tree.read_lines(root, "proc/self/mounts")
+    kinds = {fields[2]: fields[1] for fields in (line.split() for line in lines) if len(fields) > 2}
+    own = next(
+        (line[3:] for line in tree.read_lines(root, "proc/self/cgroup") if line.startswith("0::")), None
+    )
+    group = kinds.get("cgroup2", "").lstrip("/") + (own or "").rstrip("/")
+    controllers = (
+        tree.read_text(root, f"{kinds['cgroup2'].lstrip('/')}/cgroup.controllers")
+        if "cgroup2" in kinds
+        else None
+    )
+    return {
+        "versions": [version for version, kind in ((1, "cgroup"), (2, "cgroup2")) if kind in kinds],
+        "controllers": controllers.split() if controllers else None,
+        "cpu_max": tree.read_text(root, f"{group}/cpu.max") if "cgroup2" in kinds else None,
+        "memory_max": tree.read_text(root, f"{group}/memory.max") if "cgroup2" in kinds else None,
+    }
