@@ -3,9 +3,9 @@
 python bench/workbench/peak_trouble.py [--searches N] [--seed N] [--cases NAME,…] [--processes N] [--unconfirmed]
     [--window S]
 
-A row a case: mean bench hours, the share of rates within 10 % of the peak, of intervals that hold it, of searches that
-say that the target is met, of those that say so and are wrong, and of those that have a finding; and of the searches
-that do not meet the target, the share that has one. Cases are servers
+A row a case: mean benchmarking hours, the share of rates within 10 % of the peak, of intervals that hold it, of
+searches that say that the target is met, of those that say so and are wrong, and of those that have a finding; and of
+the searches that do not meet the target, the share that has one. Cases are servers
 simulated request by request (`requests`, the default: of these *plain* has no trouble), troubled servers that are a
 curve and its noise (`troubled`), and such without trouble (`curves`). --unconfirmed makes no second trials: the hours
 of `curves` with it and without are what these cost. --window is for the first kind: 180 makes one window a trial, as

@@ -41,7 +41,7 @@ class Everything:
 
 
 def hours(found: Maps, mapper: str, surfaces: Sequence[str]) -> float:
-    """Mean bench hours of a map, summed over surfaces; NaN where one was not mapped."""
+    """Mean benchmarking hours of a map, summed over surfaces; NaN where one was not mapped."""
     if any((mapper, surface) not in found for surface in surfaces):
         return math.nan
     return sum(float(np.mean([each.hours for each in found[mapper, surface]])) for surface in surfaces)
@@ -80,7 +80,9 @@ def reached(every: Everything) -> list[Row]:
     if all((MLRSEARCH, name) in whole for name in surfaces):
         cost = hours(whole, OURS, surfaces) / hours(whole, MLRSEARCH, surfaces)
         limit = "≤ 0.333 ×"
-        rows.append(Row("bench hours, every cell", "MLRsearch, 5 %", f"{cost:.3f} ×", limit, cost <= 1 / 3))
+        rows.append(
+            Row("benchmarking hours, every cell", "MLRsearch, 5 %", f"{cost:.3f} ×", limit, cost <= 1 / 3)
+        )
     rows += [row for name in REFERENCE if (OURS, name) in whole for row in as_measured(whole, name)]
     rows += on_larger(every.affordable)
     return [*rows, decisions(whole)]
@@ -95,7 +97,7 @@ def mapped_whole(found: Maps, surfaces: Sequence[str]) -> list[Row]:
         said = f"{worst:.1f} % ({surface})"
         name = "every cell" if mapper == OURS else "with predicted cells"
         rows += [
-            Row(f"bench hours, {name}", PEER, f"{cost:.3f} ×", f"≤ {limit:.2f} ×", cost <= limit),
+            Row(f"benchmarking hours, {name}", PEER, f"{cost:.3f} ×", f"≤ {limit:.2f} ×", cost <= limit),
             Row(f"cells within 10 %, {name}, worst surface", "–", said, "≥ 95 %", worst >= 95),
         ]
     rows += [_coverage(found, [name], name) for name in surfaces]
@@ -130,7 +132,7 @@ def on_larger(found: Maps) -> list[Row]:
         maps = found[OURS, surface]
         cost = hours(found, OURS, [surface]) / hours(found, PEER, [surface])
         count = len(maps[0].errors)
-        name = f"{surface}: bench hours of {count} of {len(maps[0].every)} cells"
+        name = f"{surface}: benchmarking hours of {count} of {len(maps[0].every)} cells"
         rows.append(Row(name, f"{PEER}, the same cells", f"{cost:.3f} ×", "≤ 0.15 ×", cost <= 0.15))
         rows.append(Row(f"{surface}: all cells within 10 %", "–", f"{right(maps):.1f} %", "–", None))
         rows.append(

@@ -96,6 +96,17 @@ def test_no_layer_imports_one_above_it() -> None:
     assert upward({name: path.read_text("utf-8") for name, path in MODULES.items()}) == set(UPWARD)
 
 
+def test_the_command_line_makes_no_tables() -> None:
+    """They are made in `present`, from results."""
+    using = [
+        name
+        for name, path in MODULES.items()
+        if name.startswith("etude.cli.")
+        and "etude.present.table_layout" in imported(ast.parse(path.read_text("utf-8")), frozenset(MODULES))
+    ]
+    assert using == []
+
+
 def test_an_import_of_a_layer_above_is_found() -> None:
     sources = {
         "etude.stats.a": "def f():\n    from etude.results import b",

@@ -79,7 +79,7 @@ BARE = frozenset(
 OLD_WORDS = {
     r"\bsittings?\b": "session",
     r"\bset[- ]aside\b": "excluded",
-    r"\bbench time\b": "benchmarking time",
+    r"\bbench (time|hours)\b": "benchmarking time",
     r"\bMind:": "Note:",
     r"\bnoise floor\b": "A/A noise",
 }

@@ -159,14 +159,14 @@ def main_effects(effects: Sequence[Effect], response: str, title: str = "") -> F
 
 
 def cost_by_policy(hours: Mapping[str, Mapping[str, float]], title: str = "") -> Figure:
-    """Figure 8: bench hours of mapping, a bar for each policy beside each other, by workload; on a log axis.
+    """Figure 8: benchmarking hours of mapping, a bar for each policy beside each other, by workload; on a log axis.
 
     hours: by workload, then policy.
     """
     policies = list(dict.fromkeys(name for each in hours.values() for name in each))
     every = [value for each in hours.values() for value in each.values() if value > 0]
     if not every:
-        raise InputError("nothing to draw: no policy has bench hours")
+        raise InputError("nothing to draw: no policy has benchmarking hours")
     check_count(len(policies), "policies")
     bottom, top = _decade_below(min(every)), max(every) * 1.15
     width = 0.8 / len(policies)
@@ -189,14 +189,14 @@ def cost_by_policy(hours: Mapping[str, Mapping[str, float]], title: str = "") ->
 def cost_against(
     lines: Mapping[str, Sequence[tuple[float, float]]], x: str, title: str = "", *, scale: Scale = "linear"
 ) -> Figure:
-    """Figures 9 and 10: bench hours over a target (confidence, accuracy, width of the region), a line for each name.
+    """Figures 9 and 10: benchmarking hours over a target (confidence, accuracy, width of the region), a line a name.
 
     lines: by name, pairs of the target and hours; a target below 1 is a share and shown in percent.
     """
     check_count(len(lines), "lines")
     pairs = [pair for each in lines.values() for pair in each]
     if not pairs:
-        raise InputError("nothing to draw: no target has bench hours")
+        raise InputError("nothing to draw: no target has benchmarking hours")
     share = max(at for at, _ in pairs) <= 1
     factor = 100.0 if share else 1.0
     curves = tuple(
