@@ -53,22 +53,24 @@ FINER = 2.0
 
 
 def compare_tests(
-    subject: Subject, metric: str, judging: VerdictOptions
+    subject: Subject, metric: str, verdict_options: VerdictOptions
 ) -> tuple[list[Comparison], list[str]]:
-    """Every comparison that was asked for, by the experiment or `judging.reference`; and why some are not there."""
+    """Comparisons that were asked for, by the experiment or by `verdict_options.reference`; and why some are not there."""
     found: list[Comparison] = []
     without: list[str] = []
-    planned = list(_asked_for(subject, judging))
+    planned = list(_asked_for(subject, verdict_options))
     for base, other, paired in planned:
         try:
-            found += map(_not_beyond, _compare(subject, base, other, metric, paired, judging, len(planned)))
+            found += map(
+                _not_beyond, _compare(subject, base, other, metric, paired, verdict_options, len(planned))
+            )
         except ValueError as error:
             without.append(f"no {metric} of {other.test} against {base.test}: {error}")
     without += _lacking(subject, metric, planned)
     if metric == "elapsed" and subject.shell is None:  # whose CPU time cannot be taken off
-        found = [replace(c, quieter=_quieter(subject, c, judging.confidence)) for c in found]
-    if judging.full:
-        found = _with_secondary(subject, found, metric, judging)
+        found = [replace(c, quieter=_quieter(subject, c, verdict_options.confidence)) for c in found]
+    if verdict_options.full:
+        found = _with_secondary(subject, found, metric, verdict_options)
     return found, without
 
 
@@ -91,10 +93,10 @@ def _lacking(subject: Subject, metric: str, planned: Sequence[tuple[Series, Seri
     return [f"no {metric} of {', '.join(alone)}: no such metric"] if alone else []
 
 
-def _asked_for(subject: Subject, judging: VerdictOptions) -> Iterator[tuple[Series, Series, bool]]:
+def _asked_for(subject: Subject, verdict_options: VerdictOptions) -> Iterator[tuple[Series, Series, bool]]:
     """Reference, other, and whether they ran in common blocks."""
-    if judging.reference is not None:
-        base = subject.test(judging.reference)
+    if verdict_options.reference is not None:
+        base = subject.test(verdict_options.reference)
         grouped = next((group for group in subject.asked.groups if base.test in group), ())
         for other in subject.tests:
             if other is not base:
@@ -113,7 +115,7 @@ def _compare(
     other: Series,
     metric: str,
     paired: bool,
-    judging: VerdictOptions,
+    verdict_options: VerdictOptions,
     together: int,
 ) -> list[Comparison]:
     """The comparison, one of so many that are judged at once; none below two pairs, or two trials of either.
@@ -132,11 +134,11 @@ def _compare(
         pairs = pairs_of(base, other, metric)
         if pairs.base.size < 2:
             return []
-        return [_paired(subject, base, other, metric, unit, pairs, judging, together)]
+        return [_paired(subject, base, other, metric, unit, pairs, verdict_options, together)]
     values = samples(base, other, metric)
     if min(x.size for x in values) < 2:
         return []
-    return [_unpaired(base, other, metric, unit, values, judging, together)]
+    return [_unpaired(base, other, metric, unit, values, verdict_options, together)]
 
 
 def _unpaired(
@@ -145,16 +147,16 @@ def _unpaired(
     metric: str,
     unit: str,
     values: tuple[Floats, Floats],
-    judging: VerdictOptions,
+    verdict_options: VerdictOptions,
     together: int,
 ) -> Comparison:
-    typical = _unpaired_ratio(base, other, metric, judging.confidence).among(together)
-    means = _unpaired_means(base, other, metric, judging.confidence)
+    typical = _unpaired_ratio(base, other, metric, verdict_options.confidence).among(together)
+    means = _unpaired_means(base, other, metric, verdict_options.confidence)
     headline = means and means.among(together)
     mean, which = _fitting(base, metric, values[0])
-    level = of_many(judging.confidence, together)
+    level = of_many(verdict_options.confidence, together)
     difference = _or_none(lambda: welch(*map(effective_moments, reversed(values)), confidence=level))
-    margin = judging.same_within
+    margin = verdict_options.same_within
     return Comparison(
         base.test,
         other.test,
@@ -191,17 +193,17 @@ def _paired(
     metric: str,
     unit: str,
     pairs: Pairs,
-    judging: VerdictOptions,
+    verdict_options: VerdictOptions,
     together: int,
 ) -> Comparison:
     values = pairs.base, pairs.other
     asked = subject.asked
     factor = max(asked.ratio_factors[series.test] for series in (base, other))
     subtract = shell_cost(subject) if metric == "elapsed" else (0.0, 0.0)
-    typical = _paired_ratio(pairs, factor, judging.confidence, subtract).among(together)
-    headline = _paired_means(pairs, _kind(base, metric), factor, judging.confidence, subtract)
+    typical = _paired_ratio(pairs, factor, verdict_options.confidence, subtract).among(together)
+    headline = _paired_means(pairs, _kind(base, metric), factor, verdict_options.confidence, subtract)
     ratio = headline.among(together) if headline else typical
-    level = of_many(judging.confidence, together)
+    level = of_many(verdict_options.confidence, together)
     again = _against_itself(subject, base, metric)
     itself = _of_itself(again, _kind(base, metric))
     mean, which = _fitting(base, metric, values[0] - subtract[0])
@@ -209,7 +211,7 @@ def _paired(
     missed = wanted is not None and ratio.half_width >= wanted
     finer = wanted if missed and wanted is not None else _round_down(ratio.half_width / FINER)
     more = more_pairs(ratio, target=finer) if 0 < finer < math.inf else 0
-    margin = judging.same_within
+    margin = verdict_options.same_within
     return Comparison(
         base.test,
         other.test,
@@ -235,7 +237,7 @@ def _paired(
         else interval_of_mean(values[1] - values[0], factor=factor, confidence=level),
         shift=wilcoxon(values[1], values[0], confidence=level, ratio=True, dependent=True),
         equivalence=_or_none(lambda: equivalence_of(ratio, margin=margin)) if margin else None,
-        machines=_on_machines(pairs, _kind(base, metric), factor, judging.confidence, subtract),
+        machines=_on_machines(pairs, _kind(base, metric), factor, verdict_options.confidence, subtract),
         machines_p=ratios_differ(
             values[0] - subtract[0], values[1] - subtract[0], pairs.machines, kind=_kind(base, metric)
         )
@@ -359,12 +361,12 @@ def shell_cost(subject: Subject) -> tuple[float, float]:
 
 
 def _with_secondary(
-    subject: Subject, found: Sequence[Comparison], primary: str, judging: VerdictOptions
+    subject: Subject, found: Sequence[Comparison], primary: str, verdict_options: VerdictOptions
 ) -> list[Comparison]:
     """Each with the ratios of the other metrics that both tests have, adjusted over all of them at once."""
-    each = [list(_secondary(subject, c, primary, judging)) for c in found]
+    each = [list(_secondary(subject, c, primary, verdict_options)) for c in found]
     uncompared = [
-        _uncompared(subject, c, primary, known, judging) for c, known in zip(found, each, strict=True)
+        _uncompared(subject, c, primary, known, verdict_options) for c, known in zip(found, each, strict=True)
     ]
     adjusted = iter(benjamini_hochberg([s.ratio.p for secondary in each for s in secondary]))
     return [
@@ -377,12 +379,14 @@ def _with_secondary(
     ]
 
 
-def _secondary(subject: Subject, c: Comparison, primary: str, judging: VerdictOptions) -> Iterator[Secondary]:
+def _secondary(
+    subject: Subject, c: Comparison, primary: str, verdict_options: VerdictOptions
+) -> Iterator[Secondary]:
     base, other = subject.test(c.base), subject.test(c.other)
-    for metric in base.columns if judging.secondary is None else judging.secondary:
+    for metric in base.columns if verdict_options.secondary is None else verdict_options.secondary:
         if metric == primary or metric not in base.columns or metric not in other.columns:
             continue
-        ratio = _or_none(partial(_ratio_as, c, base, other, metric, judging.confidence))
+        ratio = _or_none(partial(_ratio_as, c, base, other, metric, verdict_options.confidence))
         if ratio is not None:  # else there are too few values, or some at zero
             again = _against_itself(subject, base, metric)
             itself = _or_none(partial(_of_itself, again, _kind(base, metric)))
@@ -391,12 +395,12 @@ def _secondary(subject: Subject, c: Comparison, primary: str, judging: VerdictOp
 
 
 def _uncompared(
-    subject: Subject, c: Comparison, primary: str, known: Sequence[Secondary], judging: VerdictOptions
+    subject: Subject, c: Comparison, primary: str, known: Sequence[Secondary], verdict_options: VerdictOptions
 ) -> Iterator[str]:
     """Metrics without a ratio, of which some value of either test is above 0."""
     base, other = subject.test(c.base), subject.test(c.other)
     without = {primary, *(s.metric for s in known)}
-    for metric in base.columns if judging.secondary is None else judging.secondary:
+    for metric in base.columns if verdict_options.secondary is None else verdict_options.secondary:
         if metric not in without and metric in base.columns and metric in other.columns:
             values = [series.sample(metric) for series in (base, other)]
             if all(x.size > 1 and float(x.max()) > 0.0 for x in values) and min(map(np.min, values)) <= 0.0:

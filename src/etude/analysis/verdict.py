@@ -127,7 +127,7 @@ class Verdict:
     """The same before what many tests share became one line: each about one test, or about the whole."""
     without: tuple[str, ...] = ()
     """Why comparisons that were asked for are not there."""
-    judging: VerdictOptions = field(default_factory=VerdictOptions)
+    verdict_options: VerdictOptions = field(default_factory=VerdictOptions)
     """By which it was judged."""
 
     @property
@@ -141,8 +141,12 @@ class Verdict:
         count = sum(test.has_interval(metric) for test in self.tests)
         if count < 2:
             return self.tests, 1
-        judging = replace(self.judging, confidence=of_many(self.judging.confidence, count))
-        judged = [_test_verdict(self.subject, s, (metric,), metric, judging) for s in self.subject.tests]
+        verdict_options = replace(
+            self.verdict_options, confidence=of_many(self.verdict_options.confidence, count)
+        )
+        judged = [
+            _test_verdict(self.subject, s, (metric,), metric, verdict_options) for s in self.subject.tests
+        ]
         return tuple(judged), count
 
     @property
@@ -157,7 +161,9 @@ class Verdict:
 
 
 def verdict(
-    source: Results | Subject, metrics: Sequence[str] | None = None, judging: VerdictOptions | None = None
+    source: Results | Subject,
+    metrics: Sequence[str] | None = None,
+    verdict_options: VerdictOptions | None = None,
 ) -> Verdict:
     """Judge an experiment, or what another program wrote.
 
@@ -167,15 +173,21 @@ def verdict(
     Raises:
         InputError: its plan cannot be read; UsageError: no such metric.
     """
-    judging = judging or VerdictOptions()
+    verdict_options = verdict_options or VerdictOptions()
     subject = (
-        source if isinstance(source, Subject) else subject_of(source, _read(source, metrics, judging.watched))
+        source
+        if isinstance(source, Subject)
+        else subject_of(source, _read(source, metrics, verdict_options.watched))
     )
     primary = metrics[0] if metrics else subject.asked.primary
     if subject.experiment is not None and primary not in subject.asked.judged:
         check_metric(subject.tests, primary)
-    tests = tuple(_test_verdict(subject, series, metrics, primary, judging) for series in subject.tests)
-    compared = [compare_tests(subject, metric, judging) for metric in judged_metrics(subject.asked, primary)]
+    tests = tuple(
+        _test_verdict(subject, series, metrics, primary, verdict_options) for series in subject.tests
+    )
+    compared = [
+        compare_tests(subject, metric, verdict_options) for metric in judged_metrics(subject.asked, primary)
+    ]
     printed = {(test.test, m.metric): m for test in tests for m in test.metrics}
     comparisons = [_with_printed_mean(c, printed) for found, _ in compared for c in found]
     without = [line for _, lines in compared for line in lines]
@@ -186,18 +198,25 @@ def verdict(
         *(warning("note", "", "", text, "") for text in (*subject.notes, *without)),
     ]
     for series, test in zip(subject.tests, tests, strict=True):
-        found += _warned(subject, series, test, primary, judging)
-        found += others_warnings(subject, series, judging.thresholds)
-    found = [each for each in found if each.kind not in judging.silent]
+        found += _warned(subject, series, test, primary, verdict_options)
+        found += others_warnings(subject, series, verdict_options.thresholds)
+    found = [each for each in found if each.kind not in verdict_options.silent]
     found += [
         each
-        for each in explain_outliers(subject, found, every_one=judging.every_outlier)
-        if each.kind not in judging.silent
+        for each in explain_outliers(subject, found, every_one=verdict_options.every_outlier)
+        if each.kind not in verdict_options.silent
     ]
     every = sorted(dict.fromkeys(found), key=lambda each: each.rank)
     told = ranked(found, len(tests))
     return Verdict(
-        subject, primary, tests, tuple(comparisons), tuple(told), tuple(every), tuple(without), judging
+        subject,
+        primary,
+        tests,
+        tuple(comparisons),
+        tuple(told),
+        tuple(every),
+        tuple(without),
+        verdict_options,
     )
 
 
@@ -224,12 +243,16 @@ def _read(results: Results, metrics: Sequence[str] | None, watched: Sequence[str
 
 
 def _test_verdict(
-    subject: Subject, series: Series, metrics: Sequence[str] | None, primary: str, judging: VerdictOptions
+    subject: Subject,
+    series: Series,
+    metrics: Sequence[str] | None,
+    primary: str,
+    verdict_options: VerdictOptions,
 ) -> TestVerdict:
     factor = subject.asked.factors[series.test]
     shell = shell_cost(subject)
     summaries = tuple(
-        metric_summary(series, metric, factor, shell if metric == "elapsed" else (0.0, 0.0), judging)
+        metric_summary(series, metric, factor, shell if metric == "elapsed" else (0.0, 0.0), verdict_options)
         for metric in (metrics or series.columns)
         if metric in series.columns
     )
@@ -269,7 +292,7 @@ def _more_trials(asked: StopRuleInfo, series: Series, metric: str, factor: float
 
 
 def metric_summary(
-    series: Series, metric: str, factor: float, shell: tuple[float, float], judging: VerdictOptions
+    series: Series, metric: str, factor: float, shell: tuple[float, float], verdict_options: VerdictOptions
 ) -> MetricSummary:
     """One metric of one test. `shell`: what is subtracted from each value, and its standard error."""
     column = column_of(series, metric)
@@ -285,10 +308,10 @@ def metric_summary(
     if cost and float(values.min()) <= cost:
         reason = f"not above the start of the shell that is subtracted: {WITHOUT_SHELL}"
         return MetricSummary(metric, column.unit, None, reason, cost, column.kind)
-    summary = describe(values - cost, kind, factor=factor, confidence=judging.confidence)
+    summary = describe(values - cost, kind, factor=factor, confidence=verdict_options.confidence)
     if error and summary.mean_interval:
         summary = _with_error(summary, error)
-    levels = _levels(series, column, values - cost, kind, judging.confidence)
+    levels = _levels(series, column, values - cost, kind, verdict_options.confidence)
     if levels is not None:
         levels = no_narrower(levels, summary.mean, summary.mean_interval)
         summary = replace(summary, mean=levels.mean, mean_interval=levels.interval)
@@ -324,7 +347,7 @@ def _with_error(summary: Summary, error: float) -> Summary:
 
 
 def _warned(
-    subject: Subject, series: Series, test: TestVerdict, primary: str, judging: VerdictOptions
+    subject: Subject, series: Series, test: TestVerdict, primary: str, verdict_options: VerdictOptions
 ) -> list[DataWarning]:
     found = test.metric(primary)
     summary = found.summary if found else None
@@ -338,11 +361,11 @@ def _warned(
     told += series_warnings(
         series,
         primary,
-        thresholds=judging.thresholds,
+        thresholds=verdict_options.thresholds,
         factor=subject.asked.factors[series.test],
         precision=None if refused or subject.asked.compares else subject.asked.precision,
         memory_bytes=subject.memory_bytes,
-        watched=(*judging.watched, *watched_in(experiment, series.test)),
+        watched=(*verdict_options.watched, *watched_in(experiment, series.test)),
     )
     if found is None or not found.corrected_s:
         return told

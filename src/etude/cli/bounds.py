@@ -108,7 +108,7 @@ def answer(
             across,
             few=few,
             without=without,
-            confidence=verdicts[-1].judging.confidence,
+            confidence=verdicts[-1].verdict_options.confidence,
             together=together,
         )
         given += [(bound, each) for each in found]

@@ -82,13 +82,13 @@ MAKERS: Mapping[str, Callable[[str, int, bool], Section]] = {"peak": _peak, "sur
 def run(options: argparse.Namespace) -> int:
     """Read, judge, write; says where the page is."""
     form = options.format or _by_name(options.output) or "html"
-    judging = VerdictOptions(
+    verdict_options = VerdictOptions(
         confidence=options.confidence,
         reference=options.reference,
         same_within=options.same_within,
         full=True,
     )
-    found = gather(options.files, judging, options.metric, options.between_sittings)
+    found = gather(options.files, verdict_options, options.metric, options.between_sittings)
     document = rendered(content_of(found, options.title, parts=parts_of(options.files)), form)
     target = options.output or ("-" if form != "html" else str(_beside(options.files[0])))
     if target == "-":

@@ -28,13 +28,13 @@ from etude.stats.predicate import Predicate
 
 def run(options: argparse.Namespace) -> int:
     """Show each file, compare the later ones with the first, answer what was asked."""
-    judging = _judging(options)
+    verdict_options = _verdict_options(options)
     bounds, predicate = read_bounds(options.fail_if), _predicate(options)
     sources = [source for path in options.files for source in _sources(path, options)]
     subjects = [source for source in sources if source is not None]
-    verdicts = [verdict(subject, _metrics(subject, options), judging) for subject in subjects]
-    across, without = _across(verdicts, options, judging)
-    display = StatsDisplay(options, judging)
+    verdicts = [verdict(subject, _metrics(subject, options), verdict_options) for subject in subjects]
+    across, without = _across(verdicts, options, verdict_options)
+    display = StatsDisplay(options, verdict_options)
     notes = unanswered_lines(verdicts, across, same_within=options.same_within, tests=options.test)
     if options.json:
         display.json(verdicts, across, _machines(subjects))
@@ -47,14 +47,14 @@ def run(options: argparse.Namespace) -> int:
         verdicts,
         across,
         undecided=options.undecided,
-        few=judging.thresholds.few,
+        few=verdict_options.thresholds.few,
         aside=options.json,
     )
     judged = _judge(subjects, predicate, options)
     return 1 if 1 in (code, judged) else code
 
 
-def _judging(options: argparse.Namespace) -> VerdictOptions:
+def _verdict_options(options: argparse.Namespace) -> VerdictOptions:
     for kind in options.no_warn:
         if kind not in KINDS:
             raise UsageError(
@@ -112,7 +112,7 @@ def _metrics(subject: Subject, options: argparse.Namespace) -> list[str] | None:
 
 
 def _across(
-    verdicts: Sequence[Verdict], options: argparse.Namespace, judging: VerdictOptions
+    verdicts: Sequence[Verdict], options: argparse.Namespace, verdict_options: VerdictOptions
 ) -> tuple[list[CrossSession], list[str]]:
     """The later files against the first, and why some are not compared."""
     if len(verdicts) < 2:
@@ -121,7 +121,7 @@ def _across(
         [verdict.subject for verdict in verdicts],
         verdicts[0].primary,
         between=options.between_sittings,
-        confidence=judging.confidence,
+        confidence=verdict_options.confidence,
     )
     return found, [f"Not compared: {reason}" for _, reason in without]
 

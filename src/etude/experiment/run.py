@@ -202,21 +202,21 @@ def _sit(
     check_plan(plan)
     decisions: list[Decision] = []
 
-    def work(desk: SessionContext) -> list[str]:
+    def work(context: SessionContext) -> list[str]:
         bench = Bench(
             plan,
-            desk.writer,
-            desk.ledger,
-            desk.sitting,
-            desk.watch,
-            desk.engine,
-            desk.make_engine,
+            context.writer,
+            context.ledger,
+            context.sitting,
+            context.watch,
+            context.engine,
+            context.make_engine,
             observe,
-            desk.kernel,
-            entries={test["name"]: test for test in desk.document["tests"]},
+            context.kernel,
+            entries={test["name"]: test for test in context.document["tests"]},
         )
-        if desk.resumed:
-            bench.tell("resumed", detail=desk.resumed_with())
+        if context.resumed:
+            bench.tell("resumed", detail=context.resumed_with())
         decisions.extend(loop.run_groups(bench))
         record.forget(path)
         return [decision.why for decision in decisions]

@@ -242,7 +242,7 @@ def run_session(
         there = there_of(engine)
         sitting = _sitting(document, engine, torn, kernel, there)
         ledger = Progress(measured, stretches(document["sittings"]))
-        desk = SessionContext(
+        context = SessionContext(
             path,
             document,
             writer,
@@ -258,25 +258,25 @@ def run_session(
         document["sittings"][-1]["ended"] = ended
         if there is None:
             _note_quiet(document, sitting.number)
-        desk.save()
+        context.save()
         asked = monitoring.from_document(document) if isinstance(engine, Engine) else None
         try:
             with monitoring.monitor_running(path, document["sittings"][-1], asked):
-                decisions = work(desk)
-            _finish(desk, "complete", decisions)
+                decisions = work(context)
+            _finish(context, "complete", decisions)
         except EtudeError as raised:
             error = _as_interrupt(raised, watch)
             if isinstance(error, Restarting):
-                desk.document["sittings"][-1]["restarts_into"] = error.entry
-                _finish(desk, str(error), [])
+                context.document["sittings"][-1]["restarts_into"] = error.entry
+                _finish(context, str(error), [])
                 raise
-            _finish(desk, str(error), [])
+            _finish(context, str(error), [])
             names = [test["name"] for test in document["tests"]]
             raise _told_where(
                 error, path, any(map(ledger.kept, names)), resuming(document, path)
             ) from raised.__cause__
         except BaseException as error:
-            _finish(desk, type(error).__name__, [])
+            _finish(context, type(error).__name__, [])
             raise
     return ledger
 
@@ -475,15 +475,15 @@ def _restarted_into(sittings: Sequence[Mapping[str, Any]]) -> str | None:
     return None if before.get("boot_id") == boot_id() else restarted_into(before)
 
 
-def _finish(desk: SessionContext, how: str, decisions: Sequence[str]) -> None:
-    desk.document["sittings"][-1] |= {"end": _now(), "how_ended": how, "decisions": list(decisions)}
-    desk.machine.end()
+def _finish(context: SessionContext, how: str, decisions: Sequence[str]) -> None:
+    context.document["sittings"][-1] |= {"end": _now(), "how_ended": how, "decisions": list(decisions)}
+    context.machine.end()
     try:
-        desk.writer.close()
+        context.writer.close()
     finally:
-        for test in desk.document["tests"]:
-            test["lines"] = desk.writer.lines(test["name"])
-        desk.save()
+        for test in context.document["tests"]:
+            test["lines"] = context.writer.lines(test["name"])
+        context.save()
 
 
 def _now() -> str:

@@ -51,7 +51,7 @@ def _read(path: str, origin: Run, confidence: float) -> Document:
     if isinstance(found, Summaries):
         primary = next((row.metric for row in found.rows if row.metric == "elapsed"), found.rows[0].metric)
         return Document(tuple(_of_summaries(found, run)), primary, notes=found.warnings)
-    judged = verdict(found, judging=VerdictOptions(confidence=confidence))
+    judged = verdict(found, verdict_options=VerdictOptions(confidence=confidence))
     points = tuple(
         point for number in range(len(found.tests)) for point in _points(judged, number, run, confidence)
     )

@@ -44,7 +44,7 @@ def bar(m: MetricSummary, kind: str) -> tuple[float, float] | None:
 
 
 def mean_lines(
-    series: Series, m: MetricSummary, which: Mean | None, trim: float | None, judging: VerdictOptions
+    series: Series, m: MetricSummary, which: Mean | None, trim: float | None, verdict_options: VerdictOptions
 ) -> Iterator[str]:
     """The mean that was insisted on, or the refusal, and the trimmed mean.
 
@@ -54,13 +54,13 @@ def mean_lines(
     values = series.sample(m.metric) - m.corrected_s
     if which is not None:
         try:
-            average(values, cast(Kind, m.kind), which=which, confidence=judging.confidence)
+            average(values, cast(Kind, m.kind), which=which, confidence=verdict_options.confidence)
         except MeanRefused as error:
             raise UsageError(f"--mean {which}: {m.metric}: {error}") from None
         except ValueError:
             pass  # its summary says why there is none
     if trim is not None:
-        found = trimmed_mean(values, trim, confidence=judging.confidence, dependent=True)
+        found = trimmed_mean(values, trim, confidence=verdict_options.confidence, dependent=True)
         limits = found.interval
         between = (
             f"{quantity(limits.low, m.unit, found.mean)} … {quantity(limits.high, m.unit, found.mean)}"
@@ -69,7 +69,7 @@ def mean_lines(
         )
         yield (
             f"{m.metric}: mean without {found.trimmed} of {values.size} at either end: "
-            f"{quantity(found.mean, m.unit)} ({level_text(judging.confidence)}: {between})"
+            f"{quantity(found.mean, m.unit)} ({level_text(verdict_options.confidence)}: {between})"
         )
 
 
@@ -93,10 +93,10 @@ def _share(c: Component) -> str:
 
 
 def percentile_lines(
-    series: Series, m: MetricSummary, shares: Sequence[float], judging: VerdictOptions
+    series: Series, m: MetricSummary, shares: Sequence[float], verdict_options: VerdictOptions
 ) -> Iterator[str]:
     """Percentiles with intervals, or why there are none."""
-    tail = tail_of(series, m.metric, shares, judging.confidence, subtract=m.corrected_s)
+    tail = tail_of(series, m.metric, shares, verdict_options.confidence, subtract=m.corrected_s)
     for percentile in tail.percentiles:
         name = f"p{100 * percentile.share:.6g} of {tail.count:,} {tail.of}"
         if percentile.value is None:
@@ -110,7 +110,7 @@ def percentile_lines(
                 quantity(v, tail.unit, percentile.value)
                 for v in (percentile.interval.low, percentile.interval.high)
             )
-            yield f"{m.metric}, {name}: {value} ({level_text(judging.confidence)}: {low} … {high})"
+            yield f"{m.metric}, {name}: {value} ({level_text(verdict_options.confidence)}: {low} … {high})"
 
 
 def further_lines(subject: Subject, c: Comparison, tests: Sequence[str]) -> Iterator[str]:

@@ -16,7 +16,7 @@ MOST_NAMED = 6
 
 
 def bar_lines(
-    name: str, series: Series, m: MetricSummary, judging: VerdictOptions, width: int
+    name: str, series: Series, m: MetricSummary, verdict_options: VerdictOptions, width: int
 ) -> tuple[str, str, str]:
     """What a sample's sparkline of that width shows, the sparkline, and the marks below it.
 
@@ -26,7 +26,7 @@ def bar_lines(
 
     values = series.sample(m.metric) - m.corrected_s
     trials = series.places(m.metric)
-    far = outlier_places(values, level=judging.thresholds.outliers).tolist()
+    far = outlier_places(values, level=verdict_options.thresholds.outliers).tolist()
     bars, marks, each = sparkline(values.tolist(), frozenset(far), width)
     like = m.summary.median or m.summary.mean or None if m.summary else None
     low, high = (quantity(float(end), m.unit, like) for end in (values.min(), values.max()))

@@ -60,9 +60,9 @@ MOST_BARS = 100
 class StatsDisplay:
     """Prints verdicts as the options say."""
 
-    def __init__(self, options: argparse.Namespace, judging: VerdictOptions) -> None:
+    def __init__(self, options: argparse.Namespace, verdict_options: VerdictOptions) -> None:
         self._options = options
-        self._judging = judging
+        self._verdict_options = verdict_options
         self._screen = Terminal()
 
     def json(
@@ -167,12 +167,12 @@ class StatsDisplay:
             if m.summary is None or (m.metric != verdict.primary and not self._options.metric):
                 continue
             yield from extra_statistics.mean_lines(
-                series, m, self._options.mean, self._options.trim, self._judging
+                series, m, self._options.mean, self._options.trim, self._verdict_options
             )
             yield from extra_statistics.level_lines(m)
             if self._options.percentiles:
                 yield from extra_statistics.percentile_lines(
-                    series, m, self._options.percentiles, self._judging
+                    series, m, self._options.percentiles, self._verdict_options
                 )
 
     def _grid(self, what: str, rows: Sequence[tuple[str, MetricSummary | None]]) -> None:
@@ -190,14 +190,14 @@ class StatsDisplay:
             if m is None or m.summary is None:
                 continue
             width = min(MOST_BARS, (self._screen.width or MOST_BARS) - 2)
-            told, bars, marks = bar_lines(name, series, m, self._judging, width)
+            told, bars, marks = bar_lines(name, series, m, self._verdict_options, width)
             self._screen.say(f"  {told}", "dim")
             for line in filter(None, (bars, marks)):
                 self._screen.say(f"  {line}")
         self._screen.say()
 
     def _headings(self) -> list[str]:
-        level = level_text(self._judging.confidence)
+        level = level_text(self._verdict_options.confidence)
         bars = {
             "interval": f"{level} of mean",
             "min-max": "min … max",

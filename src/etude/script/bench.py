@@ -58,7 +58,7 @@ class ScriptBench:
 
     def __init__(
         self,
-        desk: SessionContext,
+        context: SessionContext,
         program: Program,
         observe: Callable[[Event, Progress], None],
         *,
@@ -69,23 +69,23 @@ class ScriptBench:
     ) -> None:
         """`expected`: number of tests in the script, 0 if it is not known; `res`: also write Auto-pilot's format."""
         self.environment: Mapping[str, str] = os.environ
-        self._desk = desk
+        self._context = context
         self._program = program
         self._observe = observe
         self._expected = expected
         self._res = res
         self._counters = counters
-        self._root = desk.path.resolve()
+        self._root = context.path.resolve()
         self._entries: dict[str, dict[str, Any]] = {}
         self._res_files = ResFiles(self._root)
-        self._measuring = ExecProbes(desk.engine)
+        self._measuring = ExecProbes(context.engine)
         self._quiet: ScriptQuiet | None = None
         self._scopes: dict[str, Scope] = {}
         """What the last EXEC of the trial in flight saw, by test."""
         self._partial: set[str] = set()
         """Tests of which it was said that a METRIC has values of some workers only."""
-        self._remote = Remote(desk)
-        self._lines = Lines(desk, self._remote)
+        self._remote = Remote(context)
+        self._lines = Lines(context, self._remote)
         self._mask = Mask(masks)
         self._saved_at = -float("inf")
         self._survives = record.waits_for(self._root)
@@ -95,10 +95,10 @@ class ScriptBench:
 
     @property
     def stopped(self) -> bool:
-        return self._desk.watch.signal is not None
+        return self._context.watch.signal is not None
 
     def _tell(self, what: str, *tests: Running, detail: str = "") -> None:
-        self._observe(Event(what, tests, detail), self._desk.ledger)
+        self._observe(Event(what, tests, detail), self._context.ledger)
 
     def echo(self, text: str) -> None:
         self._tell("echo", detail=text)
@@ -112,25 +112,25 @@ class ScriptBench:
         """Make the test known to the results; where it has some already, go on from them."""
         number = f"test {len(self._entries) + 1}" + (f" of {self._expected}" if self._expected else "")
         self._tell("group", test, detail=number)
-        tests: list[dict[str, Any]] = self._desk.document["tests"]
+        tests: list[dict[str, Any]] = self._context.document["tests"]
         entry = next((t for t in tests if t["name"] == test.name), None)
         if entry is None:
             entry = self._entry(test, tests)
             tests.append(entry)
-            self._desk.writer.add(test.name, entry["directory"])
-            self._desk.ledger.begin(test.name)
+            self._context.writer.add(test.name, entry["directory"])
+            self._context.ledger.begin(test.name)
             if entry["res"]:
-                self._res_files.begin(entry["res"], self._desk.document["machine"]["before"])
-            self._desk.save()
+                self._res_files.begin(entry["res"], self._context.document["machine"]["before"])
+            self._context.save()
         elif entry["res"]:
-            there = self._desk.ledger.trials(test.name)
+            there = self._context.ledger.trials(test.name)
             self._res_files.complete(
                 entry["res"], [m for each in there for m in each.measurements if m.why != FIRST_RUN]
             )
         self._entries[test.name] = entry
 
     def trials(self, test: Running) -> Sequence[TrialOnDisk]:
-        trials = [trial.first for trial in self._desk.ledger.trials(test.name)]
+        trials = [trial.first for trial in self._context.ledger.trials(test.name)]
         return [TrialOnDisk(first.trial, first.block, first.why) for first in trials]
 
     def ended(self, test: Running) -> str:
@@ -151,12 +151,12 @@ class ScriptBench:
 
     def end_test(self, test: Running) -> None:
         entry = self._test_entry(test)
-        if not self._desk.ledger.trials(test.name) and not entry.get("failure"):
+        if not self._context.ledger.trials(test.name) and not entry.get("failure"):
             test.why = "no trial has executed an EXEC"
         entry |= {"purpose": test.purpose, "expect": test.expect, "cache": test.cache, "ended": test.why}
         entry["limited"] = bool(test.program) and test.why.startswith(stop.LIMITED)
-        self._desk.writer.sync()  # of a test that has ended no trial is made again
-        self._desk.save()
+        self._context.writer.sync()  # of a test that has ended no trial is made again
+        self._context.save()
         self._tell("ended", test, detail=test.why)
         drop_outputs(self._directory(test))
         self._res_files.end(entry["res"])
@@ -171,10 +171,10 @@ class ScriptBench:
         return self._entries[test.name]
 
     def spent_s(self, test: Running) -> float:
-        return self._desk.ledger.spent_s([test.name])
+        return self._context.ledger.spent_s([test.name])
 
     def check_rule(self, test: Running) -> None:
-        ledger = self._desk.ledger
+        ledger = self._context.ledger
         trial = next((trial for trial in ledger.trials(test.name) if trial.kept), None)
         metrics = {name: ledger.count(test.name, name) for name in trial.metrics()} if trial else {}
         stop.check_metrics(test.name, test.program, metrics, test.kept >= test.minimum)
@@ -188,7 +188,9 @@ class ScriptBench:
             return why
 
         self.check_rule(test)
-        enough, why = stop.ask(test.program, lambda metric: self._desk.ledger.sample(test.name, metric), run)
+        enough, why = stop.ask(
+            test.program, lambda metric: self._context.ledger.sample(test.name, metric), run
+        )
         self._tell("decision", test, detail=why)
         return enough, why
 
@@ -213,12 +215,12 @@ class ScriptBench:
         try:
             if not words:
                 quieting.off()
-            elif told := quieting.on(words, self._desk.document, self._desk.sitting.number):
+            elif told := quieting.on(words, self._context.document, self._context.sitting.number):
                 self.warn(told)
         except EtudeError as error:
             return f"QUIET failed: {error}"
         finally:
-            self._desk.save()
+            self._context.save()
         return None
 
     def _quieting(self) -> ScriptQuiet:
@@ -276,9 +278,9 @@ class ScriptBench:
             words, test.timeout_s, group_name(test.name), self._counters, self._variables(scope, "EXEC", test)
         )
         if not test.booted and not placed.hosts:  # a boot's caches are to stay as they are
-            again = self._desk.resumed and bool(self._desk.ledger.trials(test.name))
-            if self._desk.machine.note(words, shared.variables, again=again):
-                self._desk.save()  # so that a script that is killed can be resumed with these programs only
+            again = self._context.resumed and bool(self._context.ledger.trials(test.name))
+            if self._context.machine.note(words, shared.variables, again=again):
+                self._context.save()  # so that a script that is killed can be resumed with these programs only
         try:
             self._cool(test)
             offsets = self._remote.prepare(crew.hosts)
@@ -292,16 +294,16 @@ class ScriptBench:
 
         def run(launch: Launch) -> list[dict[str, Any]]:
             if not placed.hosts and not self._remote.measures:
-                return self._desk.engine.launch(launch)
+                return self._context.engine.launch(launch)
             nonlocal trial
             trial = self._remote.run(launches, offsets)
             return trial.rows
 
         probes = scope.variables.get("PROBES", "")
         here = launches.get(LOCAL) or crew.launch(LOCAL, shared)
-        self._desk.kernel.begin()
+        self._context.kernel.begin()
         rows, blocks, notes = self._measuring.launch(here, probes, test.name, test.trial, run)
-        said = self._desk.kernel.end()
+        said = self._context.kernel.end()
         accepted_rows(rows, placed.accepted)
         notes += crew.take(rows, self._remote)
         kept = keep_outputs(crew.outputs, test.trial)
@@ -334,7 +336,7 @@ class ScriptBench:
         """What a test works on stands in its entry, as its first EXEC finds it."""
         entry = self._test_entry(test)
         if "file_system" not in entry:
-            before = (self._desk.document["machine"]["before"] or {}).get("mounts") or {}
+            before = (self._context.document["machine"]["before"] or {}).get("mounts") or {}
             entry["file_system"] = file_system_under_test({**self.environment, **variables}, before)
 
     def _cool(self, test: Running) -> None:
@@ -343,7 +345,7 @@ class ScriptBench:
             return
         self._tell("hook", test, detail=f"CACHE {test.cache}")
         directory = Path(self._directory(test))
-        booted = test.booted and self._desk.sitting.restarted_into is not None
+        booted = test.booted and self._context.sitting.restarted_into is not None
         done = cool_trial(test.cache, test.data, directory, booted=booted, warms=test.set_aside)
         test.cooled = done.members()
         if done.wrong is not None:
@@ -372,12 +374,12 @@ class ScriptBench:
     # --- what is on disk ----------------------------------------------------------------------------
 
     def end_trial(self, test: Running) -> None:
-        desk = self._desk
+        context = self._context
         self._measure_aside(test, self._scopes.pop(test.name, Scope()))
         if test.rows:
             measurements = self._finished(test)
-            desk.writer.append(test.name, measurements)
-            desk.ledger.add(test.name, measurements)
+            context.writer.append(test.name, measurements)
+            context.ledger.add(test.name, measurements)
             self._append_res(test, measurements)
         if test.failed and not self.stopped:
             directory = self._test_entry(test)["directory"]
@@ -385,11 +387,11 @@ class ScriptBench:
                 directory, test.trial, test.failed_at, test.failed, test.rows
             )
         for worker, blocks in itertools.groupby(test.blocks, lambda block: block["worker"]):
-            desk.writer.blocks(test.name, test.trial, worker, map(_block, blocks))
+            context.writer.blocks(test.name, test.trial, worker, map(_block, blocks))
         self._tell("trial", test)
 
     def _finished(self, test: Running) -> list[Measurement]:
-        sitting = self._desk.sitting
+        sitting = self._context.sitting
         why = CANCELLED if test.failed and self.stopped else "failed" if test.failed else None
         if why is None and test.set_aside:
             why = FIRST_RUN
@@ -416,8 +418,8 @@ class ScriptBench:
         return f"{self._root}/{self._test_entry(test)['directory']}"
 
     def failed(self, reason: str, script: str, test: Running | None, scope: Scope) -> None:
-        self._desk.writer.sync()
-        self._desk.save()
+        self._context.writer.sync()
+        self._context.save()
         self._tell("failed", *([test] if test else []), detail=reason)
         if script:
             around = self._variables(scope, "FASTFAIL", test)
@@ -449,14 +451,14 @@ class ScriptBench:
                 self.warn(f"CHECKPOINT {path}: not for the next boot: {error}")
 
     def _keep(self, path: Path, state: State) -> None:
-        self._desk.writer.sync()
-        self._desk.save()
+        self._context.writer.sync()
+        self._context.save()
         self._save(path, state, exact=True)
 
     def needs_restart(self, test: Running) -> bool:
         runs, words = booted_as(test.boot) if test.boot else (True, "")
         if runs is None:  # only that it was asked for is known
-            runs = self._desk.sitting.restarted_into == test.boot
+            runs = self._context.sitting.restarted_into == test.boot
         if test.booted and not runs:
             raise MachineRefuses(f"BOOT {test.boot}: something else came up: {words}")
         return not test.booted and (test.cache in REBOOTS or not runs)
@@ -477,7 +479,7 @@ class ScriptBench:
     def save(self, state: State) -> None:
         self._saved_at = time.monotonic()
         if self._survives:  # what the state says is on disk has to be
-            self._desk.writer.sync()
+            self._context.writer.sync()
         self._save(self._root / STATE_FILE, state, exact=False)
 
     def stop_here(self, state: State) -> None:
@@ -492,8 +494,11 @@ class ScriptBench:
             state,
             exact,
             search_path(self.environment),
-            self._desk.sitting.boot_id,
-            {test["name"]: self._desk.ledger.kept(test["name"]) for test in self._desk.document["tests"]},
+            self._context.sitting.boot_id,
+            {
+                test["name"]: self._context.ledger.kept(test["name"])
+                for test in self._context.document["tests"]
+            },
         )
         checkpoint.save(path, saved, quick=not exact and not self._survives)
 

@@ -20,8 +20,8 @@ UNDOING = ("CLEANUP", "POSTCLEANUP")
 class Lines:
     """Runs them. What they start lives on until their test ends; that of SYSTEM until the script does."""
 
-    def __init__(self, desk: SessionContext, remote: Remote) -> None:
-        self._desk = desk
+    def __init__(self, context: SessionContext, remote: Remote) -> None:
+        self._context = context
         self._remote = remote
         self._keepers: dict[str, EngineLike] = {}
 
@@ -49,7 +49,7 @@ class Lines:
     def here(self, test: str, point: str, line: str, around: Mapping[str, str]) -> str | None:
         """Run a line on this machine; why it failed."""
         if test not in self._keepers:
-            self._keepers[test] = self._desk.make_engine()
+            self._keepers[test] = self._context.make_engine()
         ended = run_line(
             self._keepers[test], line, self._log(test), environment=around, undoes=point in UNDOING
         )
@@ -62,9 +62,9 @@ class Lines:
 
     def _log(self, test: str) -> Path:
         return (
-            self._desk.writer.path(test).parent / "hooks.log"
+            self._context.writer.path(test).parent / "hooks.log"
             if test
-            else self._desk.path.resolve() / "system.log"
+            else self._context.path.resolve() / "system.log"
         )
 
     def end_test(self, test: str) -> None:

@@ -39,8 +39,8 @@ class Trial:
 class Remote:
     """The hosts of a session; none before HOSTS."""
 
-    def __init__(self, desk: SessionContext) -> None:
-        self._desk = desk
+    def __init__(self, context: SessionContext) -> None:
+        self._context = context
         self._path = ""
         self._hosts: dict[str, Host] = {}
 
@@ -55,14 +55,14 @@ class Remote:
         entries = read_hosts(Path(path))
         self.close()
         self._path = path
-        self._hosts = {name: Host(entry, self._desk.watch) for name, entry in entries.items()}
+        self._hosts = {name: Host(entry, self._context.watch) for name, entry in entries.items()}
         with ThreadPoolExecutor(max(1, len(self._hosts))) as pool:
             begun = [pool.submit(host.connect) for host in self._hosts.values()]
         for connecting in begun:
             connecting.result()
         known = {name: _described(host) for name, host in self._hosts.items()}
-        self._desk.document["sittings"][-1]["hosts"] = known
-        self._desk.save()
+        self._context.document["sittings"][-1]["hosts"] = known
+        self._context.save()
 
     def __getitem__(self, name: str) -> Host:
         """A host, connected.
@@ -158,7 +158,7 @@ class Remote:
             trial.rows = [_lost_row(trial.why) for launch in launches.values() for _ in launch.workers]
             return trial
         before = {host.name: self._read(host, trial) for host in measured}
-        ended = run_together(parts, beside, self._desk.watch)
+        ended = run_together(parts, beside, self._context.watch)
         trial.why = trial.why or ended.why
         after = {host.name: self._read(host, trial) for host in measured if host.name not in ended.lost}
         for part in parts:
@@ -172,7 +172,7 @@ class Remote:
     def _engine(self, name: str) -> Engine:
         if name != LOCAL:
             return self._hosts[name].engine
-        engine = self._desk.engine
+        engine = self._context.engine
         assert isinstance(engine, Engine)
         return engine
 
@@ -189,7 +189,7 @@ class Remote:
         rows = part.rows
         if rows is None:
             rows = [_lost_row(why) for _ in part.launch.workers]
-        here = self._desk.sitting
+        here = self._context.sitting
         place: dict[str, Any] = {"host": here.host, "boot_id": here.boot_id}
         if part.name != LOCAL:
             place = {"host": part.name, "boot_id": self._hosts[part.name].boot_id}

@@ -225,9 +225,9 @@ def _sit(
 ) -> None:
     only_here("etude run")
 
-    def work(desk: SessionContext) -> list[str]:
+    def work(context: SessionContext) -> list[str]:
         bench = ScriptBench(
-            desk,
+            context,
             asked.program,
             observe,
             expected=expected,
@@ -235,8 +235,8 @@ def _sit(
             counters=asked.counters,
             masks=asked.masks,
         )
-        if desk.resumed:
-            observe(Event("resumed", (), desk.resumed_with()), desk.ledger)
+        if context.resumed:
+            observe(Event("resumed", (), context.resumed_with()), context.ledger)
         for note in notes:
             bench.warn(note)
         bench.safe_point(state)
@@ -248,12 +248,12 @@ def _sit(
                 Machine(asked.program, state, world).run()
         finally:
             bench.close()
-        signal = desk.watch.signal
+        signal = context.watch.signal
         if signal is not None:
             bench.stop_here(state)
             raise Interrupted(signal, f"ended by {signal_name(signal)}")
-        raise_failures(path, desk.document["tests"], desk.ledger.kept)
-        return [f"{test['name']}: {test.get('ended', '')}" for test in desk.document["tests"]]
+        raise_failures(path, context.document["tests"], context.ledger.kept)
+        return [f"{test['name']}: {test.get('ended', '')}" for test in context.document["tests"]]
 
     run_session(path, document, make_engine, work)
     _forget(path)

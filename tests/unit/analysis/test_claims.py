@@ -47,8 +47,8 @@ def pairs(directory: Path, slower: float, **options: Any) -> Results:
     return load_results(results_directory(directory, rows, plan=plan, **options))
 
 
-def compared(found: Results, **judging: Any) -> Comparison:
-    (c,) = verdict(found, judging=VerdictOptions(**judging)).comparisons
+def compared(found: Results, **verdict_options: Any) -> Comparison:
+    (c,) = verdict(found, verdict_options=VerdictOptions(**verdict_options)).comparisons
     return c
 
 

@@ -66,8 +66,12 @@ def test_others_are_named_by_what_they_used_in_the_included_trials(tmp_path: Pat
 
 def test_little_is_not_worth_a_word_and_no_probe_says_nothing(tmp_path: Path) -> None:
     path = measured(tmp_path, BLOCKS)
-    judging = VerdictOptions(thresholds=Thresholds.parse(["others=25%"]))
-    assert not [each for each in verdict(load_results(path), judging=judging).every if each.kind == "others"]
+    verdict_options = VerdictOptions(thresholds=Thresholds.parse(["others=25%"]))
+    assert not [
+        each
+        for each in verdict(load_results(path), verdict_options=verdict_options).every
+        if each.kind == "others"
+    ]
     (path / "a" / "blocks.jsonl").unlink()
     found = verdict(load_results(path))
     assert other_processes(found.subject, found.subject.tests[0]) is None

@@ -54,7 +54,9 @@ def compared(tmp_path: Path) -> Verdict:
 def test_sameness_is_judged_by_the_ratio_that_the_sentence_claims(tmp_path: Path) -> None:
     skewed = (-0.2, -0.1, 0.5, -0.15, -0.1, 0.6, -0.2)
     times = {"a": around(0.010, *STEPS), "b": around(0.010, *skewed)}
-    found = verdict(results(tmp_path / "r", times, trials=24), judging=VerdictOptions(same_within=0.02))
+    found = verdict(
+        results(tmp_path / "r", times, trials=24), verdict_options=VerdictOptions(same_within=0.02)
+    )
     (c,) = found.comparisons
     assert c.equivalence is not None
     assert c.typical is not None
@@ -645,7 +647,7 @@ def test_tests_of_different_machines_are_not_compared(tmp_path: Path) -> None:
 
     plan = a_plan(tmp_path / "plan", schedule="in-turn")
     results_directory(tmp_path / "r", {"a": of("n1", "a"), "b": of("n2", "b")}, plan=plan)
-    found = verdict(load_results(tmp_path / "r"), judging=VerdictOptions(reference="a"))
+    found = verdict(load_results(tmp_path / "r"), verdict_options=VerdictOptions(reference="a"))
     assert found.comparisons == ()
     (reason,) = [each.text for each in found.every if each.kind == "note"]
     assert re.search(r"\belapsed .*\bb\b.* a: .*\bn1\b.*\bn2\b", reason)
@@ -668,7 +670,7 @@ def test_only_the_test_that_ran_against_itself_has_noise_of_its_own(
 ) -> None:
     times = {"a": around(0.010, *STEPS), "b": around(0.020, *STEPS[::-1])}
     made = results(tmp_path, times, trials=12, again_every=1)
-    (c,) = verdict(made, judging=VerdictOptions(reference=reference)).comparisons
+    (c,) = verdict(made, verdict_options=VerdictOptions(reference=reference)).comparisons
     assert c.floor_pairs == pairs
     assert (c.floor is None) == (pairs == 0)
 
@@ -698,7 +700,7 @@ def test_a_metric_in_which_the_reference_differs_from_itself_is_not_judged(tmp_p
     made = {"a": rows("a", 0.0), "b": rows("b", 3e5), "a (again)": rows("a (again)", 2e5)}
     script = {"kind": "script", "primary": "elapsed"}
     place = results_directory(tmp_path / "r", made, tests=entries, plan=script)
-    (c,) = verdict(load_results(place), judging=VerdictOptions(full=True, reference="a")).comparisons
+    (c,) = verdict(load_results(place), verdict_options=VerdictOptions(full=True, reference="a")).comparisons
     assert c.floor_pairs == 12
     judged = {s.metric: s.unsteady for s in c.secondary}
     assert judged == {"tree_peak_memory": True, "user": False}

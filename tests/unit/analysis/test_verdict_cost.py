@@ -21,7 +21,7 @@ METRICS = ("user", "system", "minor_faults", "voluntary_switches", "peak_memory"
 EVERYTHING = VerdictOptions(full=True, every_outlier=True)
 
 
-def calls(path: Path, judging: VerdictOptions) -> int:
+def calls(path: Path, verdict_options: VerdictOptions) -> int:
     """How many calls reading and judging these results take."""
     count = 0
 
@@ -32,7 +32,7 @@ def calls(path: Path, judging: VerdictOptions) -> int:
     before = sys.getprofile()
     sys.setprofile(counting)
     try:
-        verdict(read_subject(str(path)), None, judging)  # type: ignore[arg-type]
+        verdict(read_subject(str(path)), None, verdict_options)  # type: ignore[arg-type]
     finally:
         sys.setprofile(before)
     return count

@@ -25,7 +25,8 @@ def judged(directory: Path, values: dict[str, list[float]]) -> Verdict:
     }
     plan = {"kind": "script", "primary": "v"}
     return verdict(
-        load_results(results_directory(directory, rows, plan=plan)), judging=VerdictOptions(reference="a")
+        load_results(results_directory(directory, rows, plan=plan)),
+        verdict_options=VerdictOptions(reference="a"),
     )
 
 

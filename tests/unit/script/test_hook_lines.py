@@ -26,8 +26,8 @@ def test_the_first_host_that_fails_ends_a_line_but_what_undoes_is_run_on_all(
     tmp_path: Path, point: str, asked: list[str]
 ) -> None:
     hosts = Hosts()
-    desk: Any = SimpleNamespace(path=tmp_path)
-    lines = Lines(desk, hosts)  # type: ignore[arg-type]
+    context: Any = SimpleNamespace(path=tmp_path)
+    lines = Lines(context, hosts)  # type: ignore[arg-type]
     failed = lines.run(point, "@a,b true", None, Scope(), {})
     assert failed is not None
     assert failed.startswith(f"{point} failed: ")

@@ -114,7 +114,7 @@ def _verdict(found: Gathered) -> tuple[str, ...]:
         told.append(f"The other {len(comparisons) - MOST_NAMED} stand in the table of comparisons.")
     told += details.across_lines(found.across)[:MOST_NAMED]
     told += [f"Not compared: {reason}." for reason in found.without]
-    unanswered = unanswered_lines(found.verdicts, found.across, same_within=found.judging.same_within)
+    unanswered = unanswered_lines(found.verdicts, found.across, same_within=found.verdict_options.same_within)
     told += [f"{line}." for line in unanswered]
     if told:
         return (*status, *told, *left)

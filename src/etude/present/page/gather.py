@@ -32,14 +32,14 @@ class Gathered:
     """Of each later result of ours: its label, and what differs from the first one's machine."""
     commands: Mapping[tuple[str, str], str]
     """By label and test, where they are known: what was run."""
-    judging: VerdictOptions
+    verdict_options: VerdictOptions
     mask: Mask = field(default_factory=Mask)
     """The secrets of all results, which must not stand in a page."""
 
 
 def gather(
     paths: Sequence[str],
-    judging: VerdictOptions | None = None,
+    verdict_options: VerdictOptions | None = None,
     metric: str | None = None,
     between_sittings: float | None = None,
 ) -> Gathered:
@@ -50,15 +50,15 @@ def gather(
     Raises:
         InputError: a path cannot be read; UsageError: no such metric or test.
     """
-    judging = judging or VerdictOptions(full=True)
+    verdict_options = verdict_options or VerdictOptions(full=True)
     subjects: list[Subject] = []
     summaries: list[Summaries] = []
     for path in paths:
-        found = read_subject(path, confidence=judging.confidence)
+        found = read_subject(path, confidence=verdict_options.confidence)
         (summaries if isinstance(found, Summaries) else subjects).append(found)  # type: ignore[arg-type]
     mask = mask_of_all((each.label, each.experiment or {}) for each in subjects)
-    verdicts = [_judge(subject, metric, judging) for subject in subjects]
-    across, without = _across(verdicts, judging, between_sittings)
+    verdicts = [_judge(subject, metric, verdict_options) for subject in subjects]
+    across, without = _across(verdicts, verdict_options, between_sittings)
     return Gathered(
         tuple(verdicts),
         tuple(across),
@@ -66,27 +66,27 @@ def gather(
         tuple(summaries),
         _machines(subjects),
         {key: command for subject in subjects for key, command in _commands(subject, mask)},
-        judging,
+        verdict_options,
         mask,
     )
 
 
-def _judge(subject: Subject, metric: str | None, judging: VerdictOptions) -> Verdict:
+def _judge(subject: Subject, metric: str | None, verdict_options: VerdictOptions) -> Verdict:
     """All metrics are summarised; `metric` is judged, where it is given."""
     if metric is None:
-        return verdict(subject, None, judging)
+        return verdict(subject, None, verdict_options)
     known = dict.fromkeys(name for series in subject.tests for name in series.columns)
-    return verdict(subject, list(dict.fromkeys((metric, *known))), judging)
+    return verdict(subject, list(dict.fromkeys((metric, *known))), verdict_options)
 
 
 def _across(
-    verdicts: Sequence[Verdict], judging: VerdictOptions, between: float | None
+    verdicts: Sequence[Verdict], verdict_options: VerdictOptions, between: float | None
 ) -> tuple[list[CrossSession], list[str]]:
     if len(verdicts) < 2:
         return [], []
     subjects = [verdict.subject for verdict in verdicts]
     found, without = compare_with_first(
-        subjects, verdicts[0].primary, between=between, confidence=judging.confidence
+        subjects, verdicts[0].primary, between=between, confidence=verdict_options.confidence
     )
     return found, [f"{label} is not compared with {subjects[0].label}: {reason}" for label, reason in without]
 

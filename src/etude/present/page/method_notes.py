@@ -10,7 +10,7 @@ from etude.units.formatting import level_text
 
 def explanations(found: Gathered) -> Iterator[tuple[str, str]]:
     """What a number is called, and how it came about; only of those that the report has."""
-    level = level_text(found.judging.confidence)
+    level = level_text(found.verdict_options.confidence)
     yield (
         "trial",
         "One execution of a test, from its preparation to its end. A trial is kept unless it failed, or was declared "

@@ -88,7 +88,7 @@ def _called(test: TestVerdict, metric: str) -> str:
 
 
 def _headings(found: Gathered) -> tuple[str, ...]:
-    level = level_text(found.judging.confidence)
+    level = level_text(found.verdict_options.confidence)
     ends = (f"{level} of mean", "median", f"{level} of median")
     return ("trials", "mean", *ends, "min", "max", "deviation")
 

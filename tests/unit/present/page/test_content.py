@@ -110,7 +110,7 @@ def test_tests_that_are_not_compared_show_no_difference(tmp_path: Path, golden: 
 
 def test_a_reference_makes_a_comparison_that_is_called_unpaired(tmp_path: Path, golden: Golden) -> None:
     directory = pages.plain(tmp_path / "r", compared=False)
-    found = gather([str(directory)], judging=VerdictOptions(reference="A", full=True))
+    found = gather([str(directory)], verdict_options=VerdictOptions(reference="A", full=True))
     (comparison,) = found.verdicts[0].comparisons
     assert (comparison.base, comparison.other, comparison.ratio.method) == ("A", "B", "unpaired")
     told = answers(found)
