@@ -87,12 +87,12 @@ def search(place: Path, task: Task, bench: Bench, width: float = WIDTH) -> Answe
 def _measurer(from_there: ModuleType, task: Task, bench: Bench) -> Any:
     class Measurer(from_there.AbstractMeasurer):  # type: ignore[name-defined, misc]
         def measure(self, intended_duration: float, intended_load: float) -> Any:
-            offer = TrialRequest(intended_load, intended_duration, "asked for by MLRsearch")
+            request = TrialRequest(intended_load, intended_duration, "asked for by MLRsearch")
             return from_there.MeasurementResult(
                 intended_duration=intended_duration,
                 intended_load=intended_load,
                 offered_count=COUNT,
-                loss_count=lost(task, bench.run(offer, lambda windows: False)),
+                loss_count=lost(task, bench.run(request, lambda windows: False)),
             )
 
     return Measurer()

@@ -227,8 +227,8 @@ class Counted:
         self.made: list[Trial] = []
         self._bench = bench
 
-    def run(self, offer: TrialRequest, enough: Callable[[Sequence[Window]], bool]) -> Trial:
-        self.made.append(self._bench.run(offer, enough))
+    def run(self, request: TrialRequest, enough: Callable[[Sequence[Window]], bool]) -> Trial:
+        self.made.append(self._bench.run(request, enough))
         return self.made[-1]
 
 
@@ -247,10 +247,10 @@ class Timed:
         return decision
 
     def enough(
-        self, task: Task, trials: Sequence[Trial], offer: TrialRequest, windows: Sequence[Window]
+        self, task: Task, trials: Sequence[Trial], request: TrialRequest, windows: Sequence[Window]
     ) -> bool:
         start = time.perf_counter()
-        decision = self._policy.enough(task, trials, offer, windows)
+        decision = self._policy.enough(task, trials, request, windows)
         self.took_s.append(time.perf_counter() - start)
         return decision
 

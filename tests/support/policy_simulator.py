@@ -69,27 +69,27 @@ class Server:
         self.marked = False
         self.made: list[Trial] = []
 
-    def run(self, offer: TrialRequest, enough: Enough) -> Trial:
-        if offer.load > self.most_made:
+    def run(self, request: TrialRequest, enough: Enough) -> Trial:
+        if request.load > self.most_made:
             note = "the load command ended with 1: no space left"
-            self.made.append(Trial(offer.load, offer.runlength_s, (), 5.0, "not-made", None, note))
+            self.made.append(Trial(request.load, request.runlength_s, (), 5.0, "not-made", None, note))
             return self.made[-1]
-        rho = offer.load / self.peak
+        rho = request.load / self.peak
         mean = LIMIT_S * self.curve(rho) * (self.mark if self.marked else 1.0)
         mean *= math.exp(0.02 * self.rng.standard_normal())
         windows: list[Window] = []
-        while len(windows) < round(offer.runlength_s / 10):
+        while len(windows) < round(request.runlength_s / 10):
             factor = self.rng.gamma(1 / self.noise**2) * self.noise**2
             if self.rng.random() < self.stall:
                 factor *= 15
-            count = max(round(10 * offer.load), 1)
+            count = max(round(10 * request.load), 1)
             windows.append(Window(10.0, count, count, 0, mean * factor))
             if enough(tuple(windows)):
                 break
-        limited = "generator" if offer.load > self.offers else None
-        ended = "whole" if len(windows) == round(offer.runlength_s / 10) else "early"
+        limited = "generator" if request.load > self.offers else None
+        ended = "whole" if len(windows) == round(request.runlength_s / 10) else "early"
         trial = Trial(
-            offer.load, offer.runlength_s, tuple(windows), 10.0 * len(windows) + 170, ended, limited
+            request.load, request.runlength_s, tuple(windows), 10.0 * len(windows) + 170, ended, limited
         )  # type: ignore[arg-type]
         self.marked = self.marked or rho > 1.05
         self.made.append(trial)

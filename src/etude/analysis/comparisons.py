@@ -55,7 +55,7 @@ FINER = 2.0
 def compare_tests(
     subject: Subject, metric: str, verdict_options: VerdictOptions
 ) -> tuple[list[Comparison], list[str]]:
-    """Comparisons that were asked for, by the experiment or by `verdict_options.reference`; and why some are not there."""
+    """Comparisons asked for, by the experiment or by `verdict_options.reference`; and why some are not there."""
     found: list[Comparison] = []
     without: list[str] = []
     planned = list(_asked_for(subject, verdict_options))

@@ -105,11 +105,11 @@ def calibrate(options: argparse.Namespace, source: Source) -> int:
     screen = Terminal(sys.stderr)
     with ending_by_signals(), open_store(directory_of(options, source), sought, options.command_line) as kept:
         with open_bench(options, source, kept) as bench:
-            for number, offer in enumerate(plan[len(kept.trials()) :], len(kept.trials()) + 1):
+            for number, request in enumerate(plan[len(kept.trials()) :], len(kept.trials()) + 1):
                 if not options.quiet:
-                    where = f"{task.load_text(offer.load)} for {duration(offer.runlength_s)}"
-                    screen.say(f"{number} of {len(plan)}: {where}: {offer.why}")
-                kept.keep(offer, bench.run(offer, lambda windows: False))
+                    where = f"{task.load_text(request.load)} for {duration(request.runlength_s)}"
+                    screen.say(f"{number} of {len(plan)}: {where}: {request.why}")
+                kept.keep(request, bench.run(request, lambda windows: False))
         found = calibrating.calibrate(task, peak, kept.trials())
         kept.answered(Answer(None, 0.0, float("inf"), task.confidence, False, "a calibration"))
     figures = calibration_figures(task, found)

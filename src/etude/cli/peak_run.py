@@ -60,12 +60,12 @@ class PeakDisplay:
                 f"resumed: {len(trials)} trials on disk, {duration(benchmarking_time_s(trials))} of benchmarking time"
             )
 
-    def begins(self, offer: TrialRequest) -> None:
+    def begins(self, request: TrialRequest) -> None:
         """A trial is about to start."""
         if self._screen.obeys:
-            self._draw(offer, f"{offer.why}; preparing")
+            self._draw(request, f"{request.why}; preparing")
 
-    def window(self, offer: TrialRequest, windows: Sequence[Window]) -> None:
+    def window(self, request: TrialRequest, windows: Sequence[Window]) -> None:
         """One more window is known."""
         now = self._clock()
         if self._screen.obeys and now - self._shown_at >= REDRAW_S:
@@ -73,9 +73,9 @@ class PeakDisplay:
             share = self._task.goal.reading(windows)
             ran = sum(window.duration_s for window in windows)
             read = "nothing yet" if share != share else f"{share_text(share)} of the limit"
-            self._draw(offer, f"{duration(ran)} of {duration(offer.runlength_s)}: {read}; {offer.why}")
+            self._draw(request, f"{duration(ran)} of {duration(request.runlength_s)}: {read}; {request.why}")
 
-    def made(self, offer: TrialRequest, trial: Trial) -> None:
+    def made(self, request: TrialRequest, trial: Trial) -> None:
         """A trial is over, and on disk."""
         self.close()
         if not self._trials:
@@ -112,8 +112,8 @@ class PeakDisplay:
         *first, last = shown
         self._screen.say("  ".join([*(f"{row[name]:>{shown[name]}}" for name in first), row[last]]), style)
 
-    def _draw(self, offer: TrialRequest, text: str) -> None:
-        self._screen.draw(f"{len(self._trials) + 1:>3}  {self._task.load_text(offer.load)}: {text}")
+    def _draw(self, request: TrialRequest, text: str) -> None:
+        self._screen.draw(f"{len(self._trials) + 1:>3}  {self._task.load_text(request.load)}: {text}")
 
 
 def search_peak(options: argparse.Namespace, source: Source) -> int:
@@ -151,9 +151,9 @@ def _answered(options: argparse.Namespace, source: Source, policy: Policy, kept:
         display = PeakDisplay(sys.stderr, kept.task, policy)
         display.resumed(before)
 
-        def made(offer: TrialRequest, trial: Trial) -> None:
-            kept.keep(offer, trial)
-            display.made(offer, trial)
+        def made(request: TrialRequest, trial: Trial) -> None:
+            kept.keep(request, trial)
+            display.made(request, trial)
 
         try:
             watched = ObservedBench(bench, display.begins, display.window)

@@ -17,7 +17,7 @@ class Bench(Protocol):
     """Makes trials. A failure of the system under test is part of the trial; what keeps the bench itself from working
     is an `InputError` or a `MachineRefuses` of etude.errors."""
 
-    def run(self, offer: TrialRequest, enough: Enough) -> Trial:
+    def run(self, request: TrialRequest, enough: Enough) -> Trial:
         """Offer a load, until its time is over or `enough` says so."""
         ...
 
@@ -30,15 +30,15 @@ class ObservedBench:
     begins: Callable[[TrialRequest], None]
     window: Callable[[TrialRequest, Sequence[Window]], None]
 
-    def run(self, offer: TrialRequest, enough: Enough) -> Trial:
+    def run(self, request: TrialRequest, enough: Enough) -> Trial:
         """As the bench below."""
 
         def asked(windows: Sequence[Window]) -> bool:
-            self.window(offer, windows)
+            self.window(request, windows)
             return enough(windows)
 
-        self.begins(offer)
-        return self.bench.run(offer, asked)
+        self.begins(request)
+        return self.bench.run(request, asked)
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,13 @@ class Paced:
     speed: float
     pause: Callable[[float], None]
 
-    def run(self, offer: TrialRequest, enough: Enough) -> Trial:
+    def run(self, request: TrialRequest, enough: Enough) -> Trial:
         """As the bench below."""
 
         def asked(windows: Sequence[Window]) -> bool:
             self.pause(windows[-1].duration_s / self.speed)
             return enough(windows)
 
-        trial = self.bench.run(offer, asked)
+        trial = self.bench.run(request, asked)
         self.pause(max(0.0, trial.cost_s - trial.ran_s) / self.speed)
         return trial

@@ -30,10 +30,10 @@ class DeadlinePolicy:
         return decision
 
     def enough(
-        self, task: Task, trials: Sequence[Trial], offer: TrialRequest, windows: Sequence[Window]
+        self, task: Task, trials: Sequence[Trial], request: TrialRequest, windows: Sequence[Window]
     ) -> bool:
         """As the policy, or because time is up."""
-        return self.left_s() <= 0 or self.policy.enough(task, trials, offer, windows)
+        return self.left_s() <= 0 or self.policy.enough(task, trials, request, windows)
 
     def best(self, task: Task, trials: Sequence[Trial], why: str) -> Answer:
         """As the policy."""

@@ -274,7 +274,7 @@ def _rehearsed(policy: Policy, place: Place, job: _Job) -> Outcome:
     server = place.server(job.curve, job.peak, job.seed, limit_s)
     made: list[Trial] = []
 
-    def keep(offer: TrialRequest, trial: Trial) -> None:
+    def keep(request: TrialRequest, trial: Trial) -> None:
         made.append(trial)
 
     answer = search(policy, job.task, server, made=keep)

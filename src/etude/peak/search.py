@@ -23,7 +23,7 @@ def search(
     task: Task,
     bench: Bench,
     before: Sequence[Trial] = (),
-    made: Callable[[TrialRequest, Trial], None] = lambda offer, trial: None,
+    made: Callable[[TrialRequest, Trial], None] = lambda request, trial: None,
 ) -> Answer:
     """Until the policy answers. `before`: trials that were made when it was begun; `made` is told of each new one, and
     has kept it when it returns."""

@@ -111,7 +111,7 @@ class SearchStore(Record):
         """All that were made, in the order in which they were."""
         return list(self._read)
 
-    def keep(self, offer: TrialRequest, trial: Trial) -> None:
+    def keep(self, request: TrialRequest, trial: Trial) -> None:
         """Put a trial on disk; when this returns it survives whatever ends Étude, and the machine.
 
         Raises:
@@ -122,7 +122,7 @@ class SearchStore(Record):
         path = self.place(name, {"load": f"{trial.load:.6g}"}) / "results.jsonl"
         line = to_line(self._measurement(name, number, trial))
         line["windows"] = window_lines(trial.windows)
-        line["peak"] = peak_member(offer, trial)
+        line["peak"] = peak_member(request, trial)
         append(path, line)
         self._read.append(trial)
         self._last = number

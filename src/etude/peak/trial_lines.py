@@ -27,7 +27,7 @@ OF_GENERATOR = ("generator_busy", "lateness_p99_s")
 OF_PART = ("busy", "lateness_p99_s", "began_s")
 
 
-def peak_member(offer: TrialRequest, trial: Trial) -> dict[str, Any]:
+def peak_member(request: TrialRequest, trial: Trial) -> dict[str, Any]:
     """What a trial of a search has beside the members of any measurement."""
     return {
         "load": finite(trial.load),
@@ -36,7 +36,7 @@ def peak_member(offer: TrialRequest, trial: Trial) -> dict[str, Any]:
         "ended": trial.ended,
         "limited": trial.limited,
         "note": trial.note,
-        "why": offer.why,
+        "why": request.why,
         **{name: finite(value) for name in OF_GENERATOR if (value := getattr(trial, name)) is not None},
         **({} if trial.machine is None else {"machine": machine_member(trial.machine)}),
         **({"generators": list(map(part_member, trial.generators))} if trial.generators else {}),

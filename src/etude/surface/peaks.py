@@ -117,7 +117,9 @@ class PeakRate:
         watched = self.punctual(policy(self.policy))
         with open_store(place, sought) as kept:
             with self.opened(asked) as bench:
-                telling = ObservedBench(bench, lambda offer: tell(f"load {offer.load:.6g}"), _telling(tell))
+                telling = ObservedBench(
+                    bench, lambda request: tell(f"load {request.load:.6g}"), _telling(tell)
+                )
                 answer = search(watched, sought.task, telling, kept.trials(), kept.keep)
             kept.answered(answer)
         trials = kept.trials()
@@ -135,8 +137,8 @@ class PeakRate:
 
 
 def _telling(tell: Tell) -> Callable[[TrialRequest, Sequence[Window]], None]:
-    def window(offer: TrialRequest, windows: Sequence[Window]) -> None:
-        tell(f"load {offer.load:.6g}, {sum(each.duration_s for each in windows):.0f} s")
+    def window(request: TrialRequest, windows: Sequence[Window]) -> None:
+        tell(f"load {request.load:.6g}, {sum(each.duration_s for each in windows):.0f} s")
 
     return window
 

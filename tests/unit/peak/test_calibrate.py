@@ -28,18 +28,18 @@ def never(windows):
 
 def made(rounds: int = 5, factors=FACTORS, **server) -> list[Trial]:
     bench = SimulatedServer(CURVES["mm1"], 1000, 1, **server)
-    return [bench.run(offer, never) for offer in plan(TASK, 1000, rounds=rounds, factors=factors)]
+    return [bench.run(request, never) for request in plan(TASK, 1000, rounds=rounds, factors=factors)]
 
 
 def test_a_plan_makes_five_long_trials_at_each_load_round_by_round():
     offers = plan(TASK, 1000)
-    loads = [offer.load for offer in offers]
+    loads = [request.load for request in offers]
     assert sorted(loads[:5]) == sorted(loads[20:]) == [300, 500, 700, 900, 1000]
     assert len(offers) == 25
-    assert {offer.runlength_s for offer in offers} == {300}
+    assert {request.runlength_s for request in offers} == {300}
     assert len({tuple(loads[at : at + 5]) for at in range(0, 25, 5)}) > 1
     assert plan(TASK, 1000) == offers
-    assert "90%" in next(offer.why for offer in offers if offer.load == 900)
+    assert "90%" in next(request.why for request in offers if request.load == 900)
 
 
 def test_a_plan_without_windows_makes_trials_of_each_length():
@@ -51,8 +51,8 @@ def test_a_plan_without_windows_makes_trials_of_each_length():
 
 def test_a_plan_keeps_to_loads_that_may_be_asked_for():
     task = replace(TASK, lowest=2, highest=9, whole=True)
-    assert {offer.load for offer in plan(task, 6)} == {2, 3, 4, 5, 6}
-    assert {offer.load for offer in plan(task, 3)} == {2, 3}
+    assert {request.load for request in plan(task, 6)} == {2, 3, 4, 5, 6}
+    assert {request.load for request in plan(task, 3)} == {2, 3}
 
 
 @pytest.mark.parametrize("peak", [1.0, 1e6, math.nan])
@@ -101,7 +101,7 @@ def test_shorter_trials_are_the_beginnings_of_the_long_ones():
 
 def test_trials_without_windows_are_spread_by_their_own_length():
     bench = SimulatedServer(CURVES["mm1"], 1000, 1, window_s=1000)
-    trials = [bench.run(offer, never) for offer in plan(TASK, 1000, windows=False)]
+    trials = [bench.run(request, never) for request in plan(TASK, 1000, windows=False)]
     assert {len(trial.windows) for trial in trials} == {1}
     for at in calibrate(TASK, 1000, trials).loads:
         assert [spread.runlength_s for spread in at.spreads] == [50, 100, 150, 300]
@@ -131,7 +131,7 @@ def test_a_calibration_says_how_little_five_trials_tell():
     counted = []
     for seed in range(60):
         bench = SimulatedServer(CURVES["mm1"], 1000, seed)
-        trials = [bench.run(offer, never) for offer in plan(TASK, 1000, factors=(1.0,))]
+        trials = [bench.run(request, never) for request in plan(TASK, 1000, factors=(1.0,))]
         need = calibrate(TASK, 1000, trials).loads[0].needs[-1]
         assert need.trials_low <= need.trials <= need.trials_high
         counted.append(need.trials_low <= trials_for(NOISE.cv(1.0, 300), 0.9, 0.95) <= need.trials_high)
@@ -143,7 +143,7 @@ def test_a_law_tells_the_variance_of_long_trials_at_least_as_well_as_they_do_the
     bench = SimulatedServer(CURVES["mm1"], 1000, 3)
     found = []
     for _ in range(60):
-        trials = [bench.run(offer, never) for offer in plan(TASK, 1000, factors=(0.3,))]
+        trials = [bench.run(request, never) for request in plan(TASK, 1000, factors=(0.3,))]
         at = calibrate(TASK, 1000, trials).loads[0]
         found.append((at.law.cv(300), at.spreads[-1].cv))
     off = np.std((np.array(found) / NOISE.cv(0.3, 300)) ** 2, axis=0)
@@ -231,12 +231,12 @@ def test_a_calibration_uses_any_bench():
     offers: list[TrialRequest] = []
 
     class Bench:
-        def run(self, offer, enough):
-            offers.append(offer)
-            return Trial(offer.load, 300, (Window(300, 9, 9, 0, 0.010 + 1e-4 * len(offers)),), 310)
+        def run(self, request, enough):
+            offers.append(request)
+            return Trial(request.load, 300, (Window(300, 9, 9, 0, 0.010 + 1e-4 * len(offers)),), 310)
 
     bench = Bench()
-    found = calibrate(TASK, 1000, [bench.run(offer, never) for offer in plan(TASK, 1000, rounds=2)])
+    found = calibrate(TASK, 1000, [bench.run(request, never) for request in plan(TASK, 1000, rounds=2)])
     assert len(offers) == 10
     assert found.fixed_cost_s == 10
     assert [spread.runlength_s for at in found.loads for spread in at.spreads] == [300] * 5

@@ -39,7 +39,7 @@ class Halving:
             )
         return TrialRequest(math.sqrt(fine * too_much) if fine else too_much / 2, task.runlength_s, "between")
 
-    def enough(self, task, trials, offer, windows):
+    def enough(self, task, trials, request, windows):
         return len(windows) >= 2 and not 0.5 < task.goal.reading(windows) < 2
 
     def best(self, task, trials, why):

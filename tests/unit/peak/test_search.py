@@ -20,7 +20,7 @@ class Endless:
         return TrialRequest(100.0, 10.0, "again")
 
     def enough(
-        self, task: Task, trials: Sequence[Trial], offer: TrialRequest, windows: Sequence[Window]
+        self, task: Task, trials: Sequence[Trial], request: TrialRequest, windows: Sequence[Window]
     ) -> bool:
         return True
 

@@ -93,13 +93,13 @@ class _Run:
     """Its seed is that of the trial and so many."""
 
 
-def _runs(commands: Commands, offer: TrialRequest) -> list[_Run]:
+def _runs(commands: Commands, request: TrialRequest) -> list[_Run]:
     """The runs of a trial, after a warm-up that is apart."""
     within_s = 0.0 if commands.warms_up_apart else commands.warmup_s
     if commands.pieces == 1:
-        return [_Run(offer.load, offer.runlength_s + within_s, within_s)]
-    warm_up = [_Run(offer.load, within_s, math.inf)] if within_s else []
-    pieces = [_Run(offer.load, offer.runlength_s / commands.pieces)] * commands.pieces
+        return [_Run(request.load, request.runlength_s + within_s, within_s)]
+    warm_up = [_Run(request.load, within_s, math.inf)] if within_s else []
+    pieces = [_Run(request.load, request.runlength_s / commands.pieces)] * commands.pieces
     return [replace(run, number=number) for number, run in enumerate([*warm_up, *pieces])]
 
 
@@ -165,29 +165,29 @@ class CommandBench:
                 if self._orphans is not None:
                     self._orphans.close()
 
-    def run(self, offer: TrialRequest, enough: Enough) -> Trial:
+    def run(self, request: TrialRequest, enough: Enough) -> Trial:
         """One trial. Raises CommandFailed where the system never gets ready, or the load command cannot work."""
         began = time.monotonic()
         if not self._up:
             self._start()
         self.made += 1
         killed_before = oom_kills(self.groups)
-        watched = self._offer(offer, enough)
+        watched = self._offer_load(request, enough)
         watched.oom_killed = oom_kills(self.groups) - killed_before
         # A system that does not recover is started anew for the next trial.
         state = "busy" if watched.lost else self._state()
         alive, watched.gone = state == "ready", state == "gone"
-        hopeless = offer.load <= self.task.lowest or not watched.failed
+        hopeless = request.load <= self.task.lowest or not watched.failed
         if watched.wrong and not watched.told and alive and not self.worked and hopeless:
             self._fail("load", f"{watched.wrong}; the system was ready all the time")
         self.worked = self.worked or bool(watched.told)
         if not alive or self.commands.fresh:
             self._end_system()
-        return self._trial(offer, watched, alive, time.monotonic() - began)
+        return self._trial(request, watched, alive, time.monotonic() - began)
 
-    def _trial(self, offer: TrialRequest, watched: Watched, alive: bool, cost_s: float) -> Trial:
+    def _trial(self, request: TrialRequest, watched: Watched, alive: bool, cost_s: float) -> Trial:
         windows = tuple(each.window for each in watched.told)
-        shares = self._shares(offer.load)
+        shares = self._shares(request.load)
         efforts = [self._effort(share, watched, index) for index, share in enumerate(shares)]
         parts = [
             self._part(share.host, effort, watched, index)
@@ -208,8 +208,8 @@ class CommandBench:
             if watched.wrong or watched.gone:
                 ended, whose = "died", None
         return Trial(
-            offer.load,
-            offer.runlength_s,
+            request.load,
+            request.runlength_s,
             windows,
             cost_s,
             ended,
@@ -256,12 +256,12 @@ class CommandBench:
             max((each.waited_s / each.window.duration_s for each in all_told), default=None),
         )
 
-    def _offer(self, offer: TrialRequest, enough: Enough) -> Watched:
+    def _offer_load(self, request: TrialRequest, enough: Enough) -> Watched:
         """Run the load command once, or in pieces, until the policy has seen enough."""
-        if self.commands.warms_up_apart and (warm_up := self._warm_up(offer)).wrong:
+        if self.commands.warms_up_apart and (warm_up := self._warm_up(request)).wrong:
             return warm_up
         watched, machine_before = Watched([]), counters()
-        for run in _runs(self.commands, offer):
+        for run in _runs(self.commands, request):
             if watched.enough(enough):
                 break
             self._run_load(run, enough, watched)
@@ -270,10 +270,10 @@ class CommandBench:
         watched.machine = state_between(machine_before, counters())
         return watched
 
-    def _warm_up(self, offer: TrialRequest) -> Watched:
+    def _warm_up(self, request: TrialRequest) -> Watched:
         """Offer a part of the load, of which nothing counts, and wait until the system has recovered from that."""
         commands, watched = self.commands, Watched([])
-        load = commands.warmup_load * offer.load
+        load = commands.warmup_load * request.load
         load = max(round(load), 1) if self.task.whole else load
         number = commands.pieces  # the trial's own runs have the seeds that they have without a warm-up
         self._run_load(_Run(load, commands.warmup_s, math.inf, number), lambda _: False, watched)

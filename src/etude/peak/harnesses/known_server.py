@@ -83,7 +83,7 @@ class KnownServer:
             raise MachineRefuses("etude-engine known-server answered nothing at a fifth of its capacity")
         return float(seen - (after["response_s"] - before["response_s"]) / served)
 
-    def run(self, offer: TrialRequest, enough: Enough) -> Trial:
+    def run(self, request: TrialRequest, enough: Enough) -> Trial:
         """Offer a load to the one server; see `Bench`.
 
         Raises:
@@ -92,20 +92,20 @@ class KnownServer:
         begun = time.monotonic()
         self.start()
         self._trials += 1
-        words = ["--rate", repr(offer.load), "--seconds", repr(offer.runlength_s)]
+        words = ["--rate", repr(request.load), "--seconds", repr(request.runlength_s)]
         words += ["--seed", str(self._seed * 1_000_003 + self._trials), "--warm-up", repr(self._warm_up_s)]
-        windows, own, end = self._loaded(words, offer.runlength_s, enough)
+        windows, own, end = self._loaded(words, request.runlength_s, enough)
         died = self._server is None or self._server.poll() is not None
         idle = not died and self._recovered()
         cost_s = time.monotonic() - begun
         if died:
             note = "the server ended by itself"
-            return Trial(offer.load, offer.runlength_s, windows, cost_s, "died", None, note)
+            return Trial(request.load, request.runlength_s, windows, cost_s, "died", None, note)
         ended = end["summary"]["ended"]
         note = _note(end, idle)
         return Trial(
-            offer.load,
-            offer.runlength_s,
+            request.load,
+            request.runlength_s,
             windows,
             cost_s,
             ended,

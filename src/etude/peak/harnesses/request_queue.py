@@ -93,37 +93,39 @@ class RequestQueue:
         self._fixed_cost_s, self._window_s = fixed_cost_s, window_s
         self._marked = 0
 
-    def run(self, offer: TrialRequest, enough: Enough) -> Trial:
+    def run(self, request: TrialRequest, enough: Enough) -> Trial:
         """Offer a load, until its time is over or `enough` says so."""
-        windows, warm_up_s = self._windows(offer)
+        windows, warm_up_s = self._windows(request)
         count = next((n for n in range(1, len(windows)) if enough(windows[:n])), len(windows))
         seen = windows[:count]
-        self._marked = self.trouble.marked if offer.load > OVERLOAD * self.peak else max(self._marked - 1, 0)
+        self._marked = (
+            self.trouble.marked if request.load > OVERLOAD * self.peak else max(self._marked - 1, 0)
+        )
         completed, due = sum(w.completed for w in seen), sum(w.offered for w in seen)
         return Trial(
-            offer.load,
-            offer.runlength_s,
+            request.load,
+            request.runlength_s,
             seen,
             self._fixed_cost_s + warm_up_s + sum(w.duration_s for w in seen),
             "whole" if count == len(windows) else "early",
             "server" if completed < BEHIND * due else None,
         )
 
-    def _windows(self, offer: TrialRequest) -> tuple[tuple[Window, ...], float]:
+    def _windows(self, request: TrialRequest) -> tuple[tuple[Window, ...], float]:
         """All that the trial would have, and what its declared warm-up takes, s. A window's answers are of the requests
         that were due in it."""
-        trouble, runlength_s = self.trouble, offer.runlength_s
+        trouble, runlength_s = self.trouble, request.runlength_s
         if not trouble.declared:
-            due, responses = self._responses(offer.load, runlength_s)
+            due, responses = self._responses(request.load, runlength_s)
             return self._told(due, responses, runlength_s), 0.0
         if trouble.warm_up_load == 1:
             from_s = trouble.warm_up_s
-            due, responses = self._responses(offer.load, from_s + runlength_s)
+            due, responses = self._responses(request.load, from_s + runlength_s)
             counts = due >= from_s
             return self._told(due[counts] - from_s, responses[counts], runlength_s), from_s
-        due, responses = self._responses(trouble.warm_up_load * offer.load, trouble.warm_up_s)
+        due, responses = self._responses(trouble.warm_up_load * request.load, trouble.warm_up_s)
         idle_s = float(max((due + responses).max(initial=0.0), trouble.warm_up_s))
-        due, responses = self._responses(offer.load, runlength_s, warm_s=idle_s)
+        due, responses = self._responses(request.load, runlength_s, warm_s=idle_s)
         return self._told(due, responses, runlength_s), idle_s
 
     def _responses(self, load: float, length_s: float, warm_s: float = 0.0) -> tuple[Floats, Floats]:

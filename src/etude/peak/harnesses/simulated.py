@@ -77,17 +77,19 @@ class SimulatedServer:
         self.spent_s += cost_s
         self._overloaded_at = None
 
-    def run(self, offer: TrialRequest, enough: Enough) -> Trial:
+    def run(self, request: TrialRequest, enough: Enough) -> Trial:
         """Offer a load, until its time is over or `enough` says so. Raises ValueError where there is nothing to run."""
-        if not (offer.load > 0 and offer.runlength_s > 0 and math.isfinite(offer.load * offer.runlength_s)):
-            raise ValueError(f"a load and a run length must be above 0: {offer}")
-        windows = self._windows(offer)
+        if not (
+            request.load > 0 and request.runlength_s > 0 and math.isfinite(request.load * request.runlength_s)
+        ):
+            raise ValueError(f"a load and a run length must be above 0: {request}")
+        windows = self._windows(request)
         count = next((n for n in range(1, len(windows)) if enough(windows[:n])), len(windows))
         seen = windows[:count]
         behind = sum(w.completed for w in seen) < BEHIND * sum(w.offered for w in seen)
         trial = Trial(
-            offer.load,
-            offer.runlength_s,
+            request.load,
+            request.runlength_s,
             seen,
             cost_s=sum(w.duration_s for w in seen) + self._fixed_cost_s,
             ended="whole" if count == len(windows) else "early",
@@ -96,11 +98,11 @@ class SimulatedServer:
         self._passes(trial)
         return trial
 
-    def _windows(self, offer: TrialRequest) -> tuple[Window, ...]:
+    def _windows(self, request: TrialRequest) -> tuple[Window, ...]:
         """All that the trial would have, drawn at once."""
         rng = np.random.default_rng(np.random.SeedSequence(self._seed, spawn_key=(self.trials,)))
-        rho = offer.load / self.peak_now
-        durations = self._durations(offer.runlength_s)
+        rho = request.load / self.peak_now
+        durations = self._durations(request.runlength_s)
         means = self._noise.draw(rng, rho, durations) * self.curve.response_s(rho) * self._stretch
         manners = self._manners
         if manners.slow_share:
@@ -109,7 +111,7 @@ class SimulatedServer:
         if manners.stalls is not None:
             means *= _stalled(rng, manners.stalls, durations) / manners.stalls.mean_factor
         means *= self._still_slow(durations)
-        offered = self._offered(offer.load, durations)
+        offered = self._offered(request.load, durations)
         completed, failed = self._completed(rho, offered)
         rows = zip(
             durations.tolist(),

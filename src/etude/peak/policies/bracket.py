@@ -61,12 +61,12 @@ class Bracket:
         )
 
     def enough(
-        self, task: Task, trials: Sequence[Trial], offer: TrialRequest, windows: Sequence[Window]
+        self, task: Task, trials: Sequence[Trial], request: TrialRequest, windows: Sequence[Window]
     ) -> bool:
         """When its side is clear."""
         if len(windows) < LEAST_WINDOWS:
             return False
-        now = of_windows(task.goal, offer.load, windows, len(trials))
+        now = of_windows(task.goal, request.load, windows, len(trials))
         return now is not None and abs(now.value) >= 1.1 * float(special.stdtrit(GUESS, CLEAR)) * math.sqrt(
             now.within
         )

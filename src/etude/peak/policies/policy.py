@@ -23,7 +23,7 @@ class Policy(Protocol):
         ...
 
     def enough(
-        self, task: Task, trials: Sequence[Trial], offer: TrialRequest, windows: Sequence[Window]
+        self, task: Task, trials: Sequence[Trial], request: TrialRequest, windows: Sequence[Window]
     ) -> bool:
         """Whether the trial that runs may end after these windows of it."""
         ...

@@ -128,22 +128,22 @@ class Posterior:
         return width_of(now) > NARROWER * width_of(then) or width_of(now) == math.inf
 
     def enough(
-        self, task: Task, trials: Sequence[Trial], offer: TrialRequest, windows: Sequence[Window]
+        self, task: Task, trials: Sequence[Trial], request: TrialRequest, windows: Sequence[Window]
     ) -> bool:
         """When the promise is met with these, or their side of the limit is clear and that is all one wants to know."""
         known = evidence_of(task, trials)
-        now = of_windows(task.goal, offer.load, windows, len(trials))
+        now = of_windows(task.goal, request.load, windows, len(trials))
         if len(windows) < LEAST_WINDOWS or now is None:
             return False
         if len(windows) < LOOK_WINDOWS and is_wild(task, windows):
             return False
-        before = recheck_of(known, offer.load)
+        before = recheck_of(known, request.load)
         if before is not None:
             told = comparable_trials(before, now)
         elif abs(now.value) >= CLEAR * math.sqrt(now.within):
             told = len(windows) >= self._least(known, now)
         else:
-            told = self._told(task, trials, offer, windows, now)
+            told = self._told(task, trials, request, windows, now)
         return told and loads_seen(task, known, now)
 
     def _least(self, known: Sequence[Evidence], now: Evidence) -> int:
@@ -161,7 +161,7 @@ class Posterior:
         self,
         task: Task,
         trials: Sequence[Trial],
-        offer: TrialRequest,
+        request: TrialRequest,
         windows: Sequence[Window],
         now: Evidence,
     ) -> bool:
@@ -169,7 +169,7 @@ class Posterior:
         known = usable_trials(evidence_of(task, trials))
         belief = posterior_of(task, known)
         if known and fits_not(task, belief, known) is not None:
-            return self._fallback.enough(task, trials, offer, windows)
+            return self._fallback.enough(task, trials, request, windows)
         now = replace(now, slow_share=known[0].slow_share if known else 0.0)
         if is_target_met(task, belief, known).met:  # a look: what it is to tell is its own side
             clear = now.value >= 2 * math.sqrt(now.within) and len(windows) >= LOOK_WINDOWS

@@ -63,7 +63,7 @@ class Stopping:
         return self._elsewhere(task, visits)
 
     def enough(
-        self, task: Task, trials: Sequence[Trial], offer: TrialRequest, windows: Sequence[Window]
+        self, task: Task, trials: Sequence[Trial], request: TrialRequest, windows: Sequence[Window]
     ) -> bool:
         """Never."""
         return False

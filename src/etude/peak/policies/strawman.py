@@ -45,7 +45,7 @@ class Strawman:
         return self._stepped(task, visits, here)
 
     def enough(
-        self, task: Task, trials: Sequence[Trial], offer: TrialRequest, windows: Sequence[Window]
+        self, task: Task, trials: Sequence[Trial], request: TrialRequest, windows: Sequence[Window]
     ) -> bool:
         """Never."""
         return False

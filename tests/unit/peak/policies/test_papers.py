@@ -51,7 +51,7 @@ def test_linear_steps_down_from_a_seed_that_is_too_much():
 def test_the_strawman_makes_ten_trials_of_five_minutes_at_each_load():
     bench = StandIn(queue(137.0))
     answer = search(Strawman(), task(), bench)
-    assert [(offer.load, offer.runlength_s) for offer in bench.offers] == [
+    assert [(request.load, request.runlength_s) for request in bench.offers] == [
         (load, 300.0) for load in (50, 70, 90, 110, 130, 150) for _ in range(10)
     ]
     assert (answer.rate, answer.low, answer.high, answer.kept) == (130, 130, 150, True)

@@ -279,18 +279,20 @@ def test_answers_rest_on_enough_calm_windows_to_show_a_stall_of_one_in_twenty() 
 
 
 def test_a_trial_of_few_windows_of_which_one_stalled_is_no_overload_yet() -> None:
-    policy, offer = Posterior(), TrialRequest(500.0, 180.0, "")
+    policy, request = Posterior(), TrialRequest(500.0, 180.0, "")
     before = [trial(50, [0.1] * 8), trial(200, [0.15] * 8)]
-    assert not policy.enough(task(), before, offer, trial(500, [0.5, 50.0]).windows)
-    assert policy.enough(task(), before, offer, trial(500, [40.0, 50.0]).windows)
+    assert not policy.enough(task(), before, request, trial(500, [0.5, 50.0]).windows)
+    assert policy.enough(task(), before, request, trial(500, [40.0, 50.0]).windows)
 
 
 def fewest(
     policy: Posterior, trials: list[Trial], load: float, readings: Callable[[int], list[float]]
 ) -> int:
     """Windows after which a trial with these readings may end; 18 where none may before."""
-    offer = TrialRequest(load, 180.0, "")
-    told = (n for n in range(1, 18) if policy.enough(task(), trials, offer, trial(load, readings(n)).windows))
+    request = TrialRequest(load, 180.0, "")
+    told = (
+        n for n in range(1, 18) if policy.enough(task(), trials, request, trial(load, readings(n)).windows)
+    )
     return next(told, 18)
 
 
@@ -332,11 +334,11 @@ def test_the_last_trial_goes_on_until_stalls_would_have_shown() -> None:
     calm = [calm_windows(evidence_of(task(), server.made[: n + 1])) for n in range(len(server.made))]
     place = next(n for n, windows in enumerate(calm) if windows >= SEEN)
     before, last = server.made[:place], server.made[place]
-    offer = TrialRequest(last.load, 180.0, "")
+    request = TrialRequest(last.load, 180.0, "")
     shorter = last.windows[:-1]
-    assert not Posterior().enough(task(), before, offer, shorter)
+    assert not Posterior().enough(task(), before, request, shorter)
     longer = replace(before[0], windows=before[0].windows * 2)
-    assert Posterior().enough(task(), [longer, *before[1:]], offer, shorter)
+    assert Posterior().enough(task(), [longer, *before[1:]], request, shorter)
 
 
 def test_a_peak_stands_where_a_stall_now_and_then_is_left_out_and_not_where_they_carry_the_mean() -> None:
@@ -409,8 +411,8 @@ def test_percentiles_are_searched_for_as_means_are() -> None:
     goal = Goal((Criterion("percentile", 0.040, 95), Criterion("errors", 0.01)))
 
     class Histograms(Server):
-        def run(self, offer, enough):  # type: ignore[no-untyped-def]
-            told = super().run(offer, lambda windows: enough([with_counts(each) for each in windows]))
+        def run(self, request, enough):  # type: ignore[no-untyped-def]
+            told = super().run(request, lambda windows: enough([with_counts(each) for each in windows]))
             self.made[-1] = replace(told, windows=tuple(with_counts(each) for each in told.windows))
             return self.made[-1]
 
@@ -424,11 +426,11 @@ def test_percentiles_are_searched_for_as_means_are() -> None:
 
 
 def test_a_trial_whose_side_is_clear_ends_early_and_one_near_the_limit_goes_on() -> None:
-    policy, offer = Posterior(), TrialRequest(500.0, 180.0, "")
+    policy, request = Posterior(), TrialRequest(500.0, 180.0, "")
     before = [trial(50, [0.1] * 2), trial(200, [0.15] * 6)]
-    assert policy.enough(task(), before, offer, trial(500, [40.0, 45.0]).windows)
-    assert not policy.enough(task(), before, offer, trial(500, [1.1, 0.9, 1.05, 0.97]).windows)
-    assert not policy.enough(task(), before, offer, trial(500, [40.0]).windows)
+    assert policy.enough(task(), before, request, trial(500, [40.0, 45.0]).windows)
+    assert not policy.enough(task(), before, request, trial(500, [1.1, 0.9, 1.05, 0.97]).windows)
+    assert not policy.enough(task(), before, request, trial(500, [40.0]).windows)
 
 
 def test_trials_that_tell_nothing_count_for_nothing() -> None:

@@ -46,8 +46,8 @@ def test_the_first_load_is_the_seed_else_the_lowest(policy):
 
 @of_algorithm_2
 def test_a_load_takes_two_trials_of_the_run_length(policy):
-    offer = policy().decide(task(runlength_s=90.0), trials((50, [0.2])))
-    assert (offer.load, offer.runlength_s) == (50, 90.0)
+    request = policy().decide(task(runlength_s=90.0), trials((50, [0.2])))
+    assert (request.load, request.runlength_s) == (50, 90.0)
 
 
 def test_without_overlap_the_next_load_is_tried():
@@ -55,9 +55,9 @@ def test_without_overlap_the_next_load_is_tried():
 
 
 def test_with_overlap_more_trials_are_made_at_the_load():
-    offer = to(400.0).decide(task(), trials((50, [0.8, 1.1])))
-    assert offer.load == 50
-    assert "0.95" in offer.why
+    request = to(400.0).decide(task(), trials((50, [0.8, 1.1])))
+    assert request.load == 50
+    assert "0.95" in request.why
     assert to(400.0).decide(task(), trials((50, [0.8, 1.1, 0.7, 0.75, 0.72, 0.74, 0.7, 0.71]))).load == 400
 
 
@@ -123,8 +123,8 @@ def test_a_server_that_dies_is_too_much(policy):
 
 
 class Dies:
-    def run(self, offer, enough):
-        return trial(offer.load, 1.0, windows=(), ended="died")
+    def run(self, request, enough):
+        return trial(request.load, 1.0, windows=(), ended="died")
 
 
 @each
@@ -149,7 +149,7 @@ def test_the_same_trials_give_the_same_decisions_to_a_policy_that_was_begun_anew
     made = []
     bench = StandIn(queue(180.0), noise(7, 0.1))
     kept = policy()
-    answer = search(kept, task(), bench, made=lambda offer, trial: made.append(trial))
+    answer = search(kept, task(), bench, made=lambda request, trial: made.append(trial))
     assert decisions(policy, task(), made) == [*bench.offers, answer]
     assert kept.decide(task(), made[:3]) == bench.offers[3]
 
@@ -181,5 +181,5 @@ def test_the_best_so_far_is_given_when_there_is_no_more_time(policy):
 
 @each
 def test_no_trial_is_ended_early(policy):
-    offer = policy().decide(task(), [])
-    assert not policy().enough(task(), [], offer, trial(50, 40.0).windows * 18)
+    request = policy().decide(task(), [])
+    assert not policy().enough(task(), [], request, trial(50, 40.0).windows * 18)

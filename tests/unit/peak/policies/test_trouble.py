@@ -40,9 +40,9 @@ def test_a_warm_up_that_nobody_declared_is_found() -> None:
 
 def test_a_trial_whose_warm_up_is_declared_has_none_of_its_backlog() -> None:
     """At 1.5 times the speed of the cold server: a warm-up at the whole load leaves a queue, one at half of it none."""
-    offer, peak = TrialRequest(270.0, 30.0, ""), 300.0
+    request, peak = TrialRequest(270.0, 30.0, ""), 300.0
     apart, within, warm = (
-        RequestQueue(TROUBLES[case], peak, 1).run(offer, lambda _: False)
+        RequestQueue(TROUBLES[case], peak, 1).run(request, lambda _: False)
         for case in ("warm-up-declared", "warm-up-whole", "plain")
     )
     assert [len(each.windows) for each in (apart, within, warm)] == [3, 3, 3]
@@ -116,9 +116,9 @@ def test_a_load_whose_requests_were_sent_late_is_tried_again_and_a_late_trial_le
     fine = [trial(300.0, [0.5] * 8)] * 2
     near, over, by_generator = trial(400.0, [0.9] * 8), trial(400.0, [1.4] * 8), late(400.0, [1.5] * 8)
     made = [*fine, near, over, by_generator]
-    offer = once_more(task(), evidence_of(task(), made), 380.0)
-    assert offer is not None
-    assert offer.load == 400.0
+    request = once_more(task(), evidence_of(task(), made), 380.0)
+    assert request is not None
+    assert request.load == 400.0
     assert [each.kind for each in findings(task(), made)] == ["generator-late"]
     assert findings(task(), [*made, over]) == ()
     # Where a trial that was in time disagrees, the late one says nothing of the server.
@@ -148,9 +148,9 @@ CLIFF = [
 def test_a_load_that_is_too_much_against_the_curve_below_it_takes_three_trials() -> None:
     known = evidence_of(task(), CLIFF)
     assert is_surprising(task(), usable_trials(known), 135.0)
-    offer = once_more(task(), known, 126.0)
-    assert offer is not None
-    assert offer.load == 135.0
+    request = once_more(task(), known, 126.0)
+    assert request is not None
+    assert request.load == 135.0
     assert once_more(task(), evidence_of(task(), [*CLIFF, CLIFF[-1]]), 126.0) is None
 
 
@@ -168,8 +168,8 @@ def test_a_load_that_is_too_much_is_not_tried_again_where_the_answer_stands_with
     made += [trial(380.0, [0.75] * 18), trial(380.0, [0.75] * 18), trial(460.0, [10.0] * 2)]
 
     def again(trials: list[Trial], rate: float) -> float | None:
-        offer = once_more(task(), evidence_of(task(), trials), rate)
-        return None if offer is None else offer.load
+        request = once_more(task(), evidence_of(task(), trials), rate)
+        return None if request is None else request.load
 
     assert 460.0 in [load for load, _ in unconfirmed_loads(evidence_of(task(), made))]
     assert again(made, 418.0) is None
@@ -181,8 +181,8 @@ def test_a_load_that_is_too_much_is_not_tried_again_where_the_answer_stands_with
 def test_a_second_trial_that_is_far_too_much_as_well_is_short() -> None:
     made = [trial(50.0, [0.07] * 8), trial(300.0, [0.4] * 18), trial(400.0, [20.0] * 2)]
     windows = trial(400.0, [20.0] * 2).windows
-    offer = TrialRequest(400.0, 180.0, "")
-    assert Posterior().enough(task(), made, offer, windows)
+    request = TrialRequest(400.0, 180.0, "")
+    assert Posterior().enough(task(), made, request, windows)
     assert not Posterior().enough(
         task(), made[:2], TrialRequest(300.0, 180.0, ""), trial(300.0, [0.4] * 2).windows
     )
@@ -218,9 +218,9 @@ def test_where_trials_disagree_a_load_that_is_too_much_takes_four_and_says_nothi
     made += [trial(430.0, [0.1] * 8), *[trial(480.0, [50.0] * 3)] * 3]
     known = evidence_of(task(), made)
     assert slow_share(known) == 1 / (2 + AGREED)
-    offer = once_more(task(), known, 440.0)
-    assert offer is not None
-    assert offer.load == 480.0
+    request = once_more(task(), known, 440.0)
+    assert request is not None
+    assert request.load == 480.0
     assert once_more(task(), evidence_of(task(), [*made, made[-1]]), 440.0) is None
 
 
@@ -233,9 +233,9 @@ def test_trials_that_were_slow_in_a_row_are_not_believed_because_they_agree() ->
         trial(237.0, [0.29] * 8),
         trial(263.0, [0.45] * 16),
     ]
-    offer = Posterior().decide(task(), made)
-    assert isinstance(offer, TrialRequest)
-    assert offer.load == 327.0
+    request = Posterior().decide(task(), made)
+    assert isinstance(request, TrialRequest)
+    assert request.load == 327.0
 
 
 def test_trials_that_disagree_at_two_loads_are_two_modes_with_a_rate_each() -> None:
