@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -62,13 +62,19 @@ class Results:
     def frame(self) -> polars.DataFrame:
         """One row a measurement; one column a member, a parameter and a metric (values only; units in `experiment`).
 
-        A parameter that is a size everywhere, such as `16KiB`, stands there in bytes, too: as `NAME_bytes`.
+        A parameter that is a size everywhere, such as `16KiB`, stands there in bytes, too: as `NAME_bytes`. A parameter
+        called like a member has the column `NAME (parameter)`, a metric called like either `NAME (metric)`.
         """
         import polars
 
         parameters = _parameters(self.experiment["tests"])
+        taken = MEMBERS.union(*parameters.values())
         return polars.DataFrame(
-            [_flat(m, parameters[name]) for name in self.measurements for m in self.measurements[name]],
+            [
+                _flat(m, parameters[name], taken)
+                for name in self.measurements
+                for m in self.measurements[name]
+            ],
             infer_schema_length=None,
         )
 
@@ -94,10 +100,13 @@ def _bytes(text: str) -> float | None:
     return value if base == "B" else None
 
 
-def _flat(m: Measurement, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    row = dict(parameters) | {name: getattr(m, name) for name in _PLAIN}
-    row["command"] = list(m.command)
-    return row | {name: None if value[0] is None else float(value[0]) for name, value in m.metrics.items()}
+def _flat(m: Measurement, parameters: Mapping[str, Any], taken: Collection[str]) -> dict[str, Any]:
+    """One row. `taken`: names of parameters of all rows, and of members."""
+    row = {f"{name} (parameter)" if name in MEMBERS else name: text for name, text in parameters.items()}
+    row |= {name: getattr(m, name) for name in _PLAIN} | {"command": list(m.command)}
+    for name, value in m.metrics.items():
+        row[f"{name} (metric)" if name in taken else name] = None if value[0] is None else float(value[0])
+    return row
 
 
 _NO_COLUMNS = (
@@ -117,3 +126,5 @@ _NO_COLUMNS = (
 
 
 _PLAIN = tuple(name for name in Measurement._fields if name not in _NO_COLUMNS)
+MEMBERS = frozenset((*_PLAIN, "command"))
+"""Members of a measurement that are columns."""

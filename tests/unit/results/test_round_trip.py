@@ -146,6 +146,22 @@ def test_a_frame_has_one_row_a_measurement_and_one_column_a_member_and_metric(tm
     assert {"trial", "block", "sitting", "kept", "exit_status"} <= set(frame.columns)
 
 
+def test_a_metric_or_parameter_called_like_a_member_has_a_column_of_its_own(tmp_path: Path) -> None:
+    """Fuzzing found a traceback of a metric called `command`."""
+    told = document(("a", "b"))
+    told["tests"][0]["parameters"] = {"trial": "first", "level": "9"}
+    replace_json(tmp_path / "experiment.json", told)
+    writer = ResultsWriter(tmp_path, {"a": "a", "b": "b"})
+    writer.append("a", [measurement("a", metrics={"elapsed": [1, "s"], "command": [2, "s"]})])
+    writer.append("b", [measurement("b", metrics={"elapsed": [0.5, "s"], "level": [3, "1"]})])
+    writer.close()
+    frame = load_results(tmp_path).frame()
+    assert frame["command"].to_list() == [["a"], ["b"]]
+    assert frame["command (metric)"].to_list() == [2.0, None]
+    assert (frame["level"].to_list(), frame["level (metric)"].to_list()) == (["9", None], [None, 3.0])
+    assert (frame["trial"].to_list(), frame["trial (parameter)"].to_list()) == ([1, 1], ["first", None])
+
+
 def test_the_frame_of_no_measurements_is_empty(tmp_path: Path) -> None:
     replace_json(tmp_path / "experiment.json", document())
     assert load_results(tmp_path).frame().height == 0
