@@ -7,7 +7,7 @@ from numpy.random import Generator
 from two_samples import percent
 
 from calibrate_tables import share, table
-from etude.stats.cross_session import NotSupported, between_sittings, compare_sittings, given_between
+from etude.stats.cross_session import NotSupported, between_sessions, compare_sessions, given_between
 from etude.stats.intervals import mean_interval
 from etude.stats.levels import split_variance
 from etude.stats.series import lognormal
@@ -52,8 +52,8 @@ def sittings(rng: Generator, replications: int) -> list[str]:
             for _ in range(few):
                 effects = lognormal(between)(rng, 1, stored + 2)[0]
                 *known, base, other = (e * np.exp(rng.normal(0.0, 0.03, 10)) for e in effects)
-                one = compare_sittings(base, other, between_sittings(known))
-                two = compare_sittings(base, other, given_between(100.0 * between))
+                one = compare_sessions(base, other, between_sessions(known))
+                two = compare_sessions(base, other, given_between(100.0 * between))
                 assert not isinstance(one, NotSupported)
                 assert not isinstance(two, NotSupported)
                 widened += not one.low <= 1.0 <= one.high

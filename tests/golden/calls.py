@@ -41,7 +41,7 @@ etude stats --same-within 2% --test {student,by-variance,permutation,bootstrap} 
 etude stats --threshold drift=50% --no-warn outliers --all-warnings bench/warned
 etude stats --predicate '$delta < 0.05 * $mean' {bench/plain,bench/warned}
 etude stats --fail-if 'elapsed > baseline * 1.05' {bench/plain,run/expected}
-etude stats --between-sittings 3% bench/plain bench/boots
+etude stats --between-sessions 3% bench/plain bench/boots
 etude stats bench/plain bench/resumed run/older-machine
 etude stats {peak/posterior,peak/older,surface/full,surface/predicted,io/buffers}
 etude stats readers/{hyperfine-1.json,hyperfine-2.json,perf-x.csv,fio.json,go.txt,time-v.txt,pyperf.json,asv.json}
@@ -57,7 +57,7 @@ REPORTS = """
 etude report --format {markdown,latex} bench/{plain,parameters,failed,windowed,warned,markup,resumed}
 etude report --format {markdown,latex} {run/expected,run/watched,run/interleaved,peak/posterior,surface/predicted}
 etude report -o page.html {run/expected,run/real,bench/parameters,peak/region,surface/predicted,run/watched}
-etude report -o page.html --title Copies --between-sittings 2% --same-within 2% bench/plain bench/boots
+etude report -o page.html --title Copies --between-sessions 2% --same-within 2% bench/plain bench/boots
 etude report --format markdown --metric user --reference b --confidence 99 bench/plain
 etude report --format markdown peak/posterior peak/bracket
 etude report --format markdown bundles/two.tar.gz readers/hyperfine-1.json

@@ -133,7 +133,7 @@ PAGE = """In one sitting, 3 s of bench time.
 ```
 a sitting
 ```
-`sitting` is a member, as in --between-sittings.
+`sitting` is a member, as in --between-sessions.
 """
 NAMES = """
 def told(): ...

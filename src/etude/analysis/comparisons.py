@@ -173,7 +173,7 @@ def _unpaired(
         more_s=0.0,
         contention=False,
         which=which,
-        sittings=_sittings(base, other),
+        sittings=_sessions(base, other),
         trials=min(x.size for x in values),
         most_trials=max(x.size for x in values),
         span_s=time_span_s((base, other)),
@@ -228,7 +228,7 @@ def _paired(
         more * _pair_s(base, other),
         asked.duet,
         which=which,
-        sittings=_sittings(base, other),
+        sittings=_sessions(base, other),
         trials=int(values[0].size),
         extended=_is_extended(subject),
         span_s=time_span_s((base, other)),
@@ -341,7 +341,7 @@ def _fitting(series: Series, metric: str, values: Floats) -> tuple[float, Mean]:
     return found.mean, found.which
 
 
-def _sittings(*tests: Series) -> int:
+def _sessions(*tests: Series) -> int:
     numbers = [series.sittings[series.kept] for series in tests if series.sittings is not None]
     return len(np.unique(np.concatenate(numbers))) if numbers else 1
 

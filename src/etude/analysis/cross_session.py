@@ -23,8 +23,8 @@ from etude.stats.cross_session import (
     NotSupported,
     Overall,
     SessionSpread,
-    between_sittings,
-    compare_sittings,
+    between_sessions,
+    compare_sessions,
     given_between,
     overall_ratio,
 )
@@ -221,12 +221,12 @@ def check_comparable(
                 f"{base.label}: {metric} of {old.test} is in {column.unit}, --metric {metric} in {unit}; "
                 "state the same unit"
             )
-        sessions = by_sitting(old, metric)
+        sessions = by_session(old, metric)
         if not sessions:
             raise NotComparable(f"{base.label}: test {old.test} has fewer than two values of {metric}")
         if between is not None or (several and len(sessions) >= 2):
             continue
-        found = between_sittings([*sessions, *_more_sittings(old, metric, _alike(base, old, stored))])
+        found = between_sessions([*sessions, *_more_sessions(old, metric, _alike(base, old, stored))])
         if isinstance(found, NotSupported):
             raise NotComparable(
                 f"{base.label}: {found.reason}, so {name} cannot be compared with it; "
@@ -243,7 +243,7 @@ def _instead(base: Subject, old: Series, command: Sequence[str]) -> str:
         both = (
             f"measure both at once: {shlex.join(['etude', 'bench', shlex.join(then), shlex.join(command)])}"
         )
-    return f"{both}; or state how far sessions lie apart, such as --between-sittings 3%"
+    return f"{both}; or state how far sessions lie apart, such as --between-sessions 3%"
 
 
 def _alike(base: Subject, old: Series, stored: Sequence[Subject]) -> list[Series]:
@@ -300,7 +300,7 @@ def _age(path: Path) -> float:
         return 0.0
 
 
-def by_sitting(series: Series, metric: str) -> list[Floats]:
+def by_session(series: Series, metric: str) -> list[Floats]:
     """The metric's sample in each session that has two values or more."""
     column = series.column(metric)
     if column is None:
@@ -321,7 +321,7 @@ def _ratio(
     stored: Sequence[Series],
     confidence: float,
 ) -> CrossSessionRatio | Ratio | NotSupported:
-    sides = [by_sitting(series, metric) for series in (old, new)]
+    sides = [by_session(series, metric) for series in (old, new)]
     kind = cast(Kind, old.columns[metric].kind)
     if min(map(len, sides)) >= 2:
         before, after = ([average(part, kind).mean for part in side] for side in sides)
@@ -330,19 +330,19 @@ def _ratio(
         return found or unpaired_ratio(before, after, confidence=confidence)
     between: SessionSpread | NotSupported | None = known
     if between is None:
-        between = between_sittings([*sides[0], *_more_sittings(old, metric, stored)])
+        between = between_sessions([*sides[0], *_more_sessions(old, metric, stored)])
     before_values, after_values = samples(old, new, metric)
-    return compare_sittings(before_values, after_values, between, kind=kind, confidence=confidence)
+    return compare_sessions(before_values, after_values, between, kind=kind, confidence=confidence)
 
 
-def _more_sittings(series: Series, metric: str, stored: Sequence[Series]) -> list[Floats]:
+def _more_sessions(series: Series, metric: str, stored: Sequence[Series]) -> list[Floats]:
     """Of the same test on the same machine."""
     machines = _machines(series)
     return [
         part
         for candidate in stored
         if _machines(candidate) == machines
-        for part in by_sitting(candidate, metric)
+        for part in by_session(candidate, metric)
         if bool(np.all(part > 0.0))
     ]
 

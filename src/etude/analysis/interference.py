@@ -180,7 +180,7 @@ def interference_of(
     count = series.trials.size
     monitored, unseen = np.zeros(count, dtype=np.bool_), np.zeros(count)
     for sitting, monitor in monitors.items():
-        places = _of_sitting(series, sitting, monitor)
+        places = _of_session(series, sitting, monitor)
         if not places.size:
             continue
         assert series.spans is not None
@@ -203,7 +203,7 @@ def others_rate(monitor: Monitor, everything: Iterable[Series], sitting: int) ->
     busy = _sum(monitor, [name for name in BUSY if name in monitor.columns])
     own = np.zeros(monitor.samples)
     for series in everything:
-        places = _of_sitting(series, sitting, monitor)
+        places = _of_session(series, sitting, monitor)
         if not places.size:
             continue
         assert series.spans is not None
@@ -222,7 +222,7 @@ def others_rate(monitor: Monitor, everything: Iterable[Series], sitting: int) ->
     return found
 
 
-def _of_sitting(series: Series, sitting: int, monitor: Monitor) -> Whole:
+def _of_session(series: Series, sitting: int, monitor: Monitor) -> Whole:
     """Where the trials of a session stand of which it is known when they ran."""
     if series.spans is None or not series.trials.size:
         return np.empty(0, dtype=np.int64)

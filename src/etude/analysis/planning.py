@@ -185,7 +185,7 @@ def _comparison(subject: Subject, tests: Sequence[Series], metric: str, wanted: 
         together,
         metric,
         pilot,
-        _sittings((base, other)),
+        _sessions((base, other)),
         cost,
         noise,
         asked,
@@ -300,7 +300,7 @@ def _mean(subject: Subject, series: Series, metric: str, wanted: PlanTargets, as
         1,
         metric,
         int(values.size),
-        _sittings((series,)),
+        _sessions((series,)),
         cost,
         None,
         asked,
@@ -367,7 +367,7 @@ def _shell(subject: Subject, metric: str) -> float:
     return shell_cost(subject)[0] if metric == "elapsed" else 0.0
 
 
-def _sittings(tests: Sequence[Series]) -> int:
+def _sessions(tests: Sequence[Series]) -> int:
     found = [np.unique(series.sittings[series.kept]).size for series in tests if series.sittings is not None]
     return max(found, default=1)
 

@@ -259,7 +259,7 @@ def levels_again(
 def _level(across: CrossSession, then: float, now: float) -> RepeatedLevel:
     found = across.found
     if isinstance(found, NotSupported):
-        more = f"{found.needed} more stored session{'' if found.needed == 1 else 's'} of it here, or --between-sittings"
+        more = f"{found.needed} more stored session{'' if found.needed == 1 else 's'} of it here, or --between-sessions"
         reason = f"not comparable: {found.reason}; it takes {more}"
         return RepeatedLevel(across.base, then, now, across.unit, None, None, None, reason)
     change = Change(found.ratio, found.low, found.high, found.p)
@@ -269,9 +269,9 @@ def _level(across: CrossSession, then: float, now: float) -> RepeatedLevel:
 def _known_from(found: CrossSessionRatio | Ratio) -> str:
     if isinstance(found, Ratio):
         return "both have several sessions"
-    if found.between.sittings is None:
+    if found.between.sessions is None:
         return "what lies between sessions is as stated"
-    return f"what lies between sessions is known from {found.between.sittings} of them"
+    return f"what lies between sessions is known from {found.between.sessions} of them"
 
 
 def _decided(level: RepeatedLevel, p: float) -> RepeatedLevel:

@@ -53,8 +53,8 @@ def _only(given: Path, found: Sequence[Path]) -> Path:
 
 def _again(given: Path, first: Path, options: argparse.Namespace) -> int:
     known = None
-    if options.between_sittings is not None:
-        known = _stated(100 * options.between_sittings, given_between)
+    if options.between_sessions is not None:
+        known = _stated(100 * options.between_sessions, given_between)
     then = verdict(load_results(first))
     document: Mapping[str, Any] = then.subject.experiment or {}
     _check_record(first, document, then)
@@ -71,7 +71,7 @@ def _again(given: Path, first: Path, options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> None:
-    if others := others_given(options, ("again", "output", "seed", "between_sittings", "json")):
+    if others := others_given(options, ("again", "output", "seed", "between_sessions", "json")):
         raise UsageError(f"--again takes what to do from the record: leave out {', '.join(others)}")
 
 
@@ -79,7 +79,7 @@ def _stated(percent: float, given_between: Any) -> Any:
     try:
         return given_between(percent)
     except ValueError as error:
-        raise UsageError(f"--between-sittings: {error}") from None
+        raise UsageError(f"--between-sessions: {error}") from None
 
 
 def _check_record(first: Path, document: Mapping[str, Any], then: Verdict) -> None:

@@ -29,7 +29,7 @@ def check_baseline(baseline: Subject, plan: Plan, options: argparse.Namespace, *
         {test.name: test.command for test in plan.tests},
         plan.primary,
         next((unit_kept(m.unit).base for m in options.metric if m.name == plan.primary), None),
-        between=options.between_sittings,
+        between=options.between_sessions,
         several=over_pool,
     )
     if not over_pool:

@@ -53,7 +53,7 @@ class ShownOutput:
 
 
 RESUMED = (
-    *("resume", "trials", "max_trials", "time", "precision", "baseline", "between_sittings", "fail_if"),
+    *("resume", "trials", "max_trials", "time", "precision", "baseline", "between_sessions", "fail_if"),
     *("undecided", "export", "json"),
 )
 """Options that an experiment may be resumed or extended with; all others are in its results directory."""

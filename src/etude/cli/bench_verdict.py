@@ -33,7 +33,7 @@ def show_verdict(
     bounded = (bound.metric for bound in bounds)
     metrics = None if options.json or exports else tuple(dict.fromkeys((primary, *BESIDE, *bounded)))
     found = verdict(results, metrics, VerdictOptions(every_outlier=options.json))
-    across, without = _across(baseline, found, options.between_sittings)
+    across, without = _across(baseline, found, options.between_sessions)
     left_out = write_exports(found, exports)
     show(
         found,
@@ -58,8 +58,8 @@ def show_verdict(
 def _beside_bounds(options: argparse.Namespace) -> list[tuple[str, str]]:
     """The options that say what the bounds compare with."""
     pairs = [] if options.baseline is None else [("--baseline", str(options.baseline))]
-    if options.between_sittings is not None:
-        pairs.append(("--between-sittings", f"{100 * options.between_sittings:.12g}%"))
+    if options.between_sessions is not None:
+        pairs.append(("--between-sessions", f"{100 * options.between_sessions:.12g}%"))
     return pairs
 
 

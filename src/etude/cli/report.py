@@ -88,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
         same_within=options.same_within,
         full=True,
     )
-    found = gather(options.files, verdict_options, options.metric, options.between_sittings)
+    found = gather(options.files, verdict_options, options.metric, options.between_sessions)
     document = rendered(content_of(found, options.title, parts=parts_of(options.files)), form)
     target = options.output or ("-" if form != "html" else str(_beside(options.files[0])))
     if target == "-":

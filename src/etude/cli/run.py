@@ -31,8 +31,8 @@ def run(options: argparse.Namespace) -> int:
         from etude.cli.again import repeat_experiment
 
         return repeat_experiment(options)
-    if options.between_sittings is not None:
-        raise UsageError("--between-sittings is for --again")
+    if options.between_sessions is not None:
+        raise UsageError("--between-sessions is for --again")
     if options.resume is not None:
         if others := verb_parsers.others_given(options, RESUMED):
             raise UsageError(

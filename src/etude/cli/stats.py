@@ -120,7 +120,7 @@ def _across(
     found, without = compare_with_first(
         [verdict.subject for verdict in verdicts],
         verdicts[0].primary,
-        between=options.between_sittings,
+        between=options.between_sessions,
         confidence=verdict_options.confidence,
     )
     return found, [f"Not compared: {reason}" for _, reason in without]

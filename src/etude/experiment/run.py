@@ -79,7 +79,9 @@ def run(
     with sole_writer(path):
         if holds_results(path):
             raise existing_results(path)
-        return _sit(plan, path, _new_document(plan, verb, command_line, monitor), observe, make_engine)
+        return _run_session(
+            plan, path, _new_document(plan, verb, command_line, monitor), observe, make_engine
+        )
 
 
 def resume(
@@ -114,7 +116,7 @@ def resume(
                 write_experiment(path, document)
                 return Outcome(load_results(path), decisions)
         with begun_directory(path, document) as there:
-            return _sit(plan, there, document, observe, make_engine)
+            return _run_session(plan, there, document, observe, make_engine)
 
 
 def _nothing_to_add(plan: Plan, path: Path, document: dict[str, Any]) -> tuple[Decision, ...] | None:
@@ -163,7 +165,7 @@ def extend(
         asks_anew(document, to_document(plan), digest(plan))
         document["tests"] += _entries(tests, [entry["directory"] for entry in document["tests"]])
         with begun_directory(path, document) as there:
-            return _sit(plan, there, document, observe, make_engine)
+            return _run_session(plan, there, document, observe, make_engine)
 
 
 def _new_document(
@@ -196,7 +198,7 @@ def _own_metric(pattern: MetricPattern) -> dict[str, str]:
     return {"unit": unit, "kind": kind_of(unit)}
 
 
-def _sit(
+def _run_session(
     plan: Plan, path: Path, document: dict[str, Any], observe: Observer, make_engine: EngineMaker | None
 ) -> Outcome:
     check_plan(plan)

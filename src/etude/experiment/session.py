@@ -240,7 +240,7 @@ def run_session(
         _kernel_log(engine) as kernel,
     ):
         there = there_of(engine)
-        sitting = _sitting(document, engine, torn, kernel, there)
+        sitting = _session(document, engine, torn, kernel, there)
         ledger = Progress(measured, stretches(document["sittings"]))
         context = SessionContext(
             path,
@@ -420,7 +420,7 @@ def _kernel_log(engine: EngineLike) -> Iterator[KernelLog]:
         log.close()
 
 
-def _sitting(
+def _session(
     document: dict[str, Any],
     engine: EngineLike,
     torn: Sequence[str],

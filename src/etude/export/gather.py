@@ -123,7 +123,7 @@ def _points(judged: Verdict, number: int, run: Run, confidence: float) -> Iterat
 
 def _never_made(judged: Verdict, test: str, run: Run) -> Point:
     """A test that was given up before its first trial: the primary metric, which is lost."""
-    hosts = [str(sitting["host"]) for sitting in _sittings(judged.subject)]
+    hosts = [str(sitting["host"]) for sitting in _sessions(judged.subject)]
     others = (m for other in judged.tests for m in other.metrics if m.metric == judged.primary)
     what = next(others, None) or metric_kind(judged.primary, "1")
     its_run = _run(judged.subject, hosts[0] if hosts else "", run)
@@ -132,19 +132,19 @@ def _never_made(judged: Verdict, test: str, run: Run) -> Point:
 
 def _hosts(subject: Subject, series: Series) -> list[str]:
     """Of each trial, by its session; "" where it is not known."""
-    named = {sitting["sitting"]: str(sitting["host"]) for sitting in _sittings(subject)}
+    named = {sitting["sitting"]: str(sitting["host"]) for sitting in _sessions(subject)}
     if series.sittings is None:
         return [next(iter(named.values()), "")] * series.trials.size
     return [named.get(int(sitting), "") for sitting in series.sittings]
 
 
-def _sittings(subject: Subject) -> Sequence[Mapping[str, Any]]:
+def _sessions(subject: Subject) -> Sequence[Mapping[str, Any]]:
     return (subject.experiment or {}).get("sittings") or ()
 
 
 def _run(subject: Subject, host: str, run: Run) -> Run:
     """The result on this machine: its snapshot is that of its first session, else the experiment's."""
-    sittings = [sitting for sitting in _sittings(subject) if sitting["host"] == host]
+    sittings = [sitting for sitting in _sessions(subject) if sitting["host"] == host]
     if not sittings:
         return run
     first = sittings[0]

@@ -16,7 +16,7 @@ import numpy as np
 from etude.history.metric_history import course_of, facts_that_differ, is_other_machine
 from etude.history.selection import Selection
 from etude.stats.compare import Ratio, ratio_of_fitting_means, unpaired_mean_ratio, unpaired_ratio
-from etude.stats.cross_session import FEWEST, CrossSessionRatio, NotSupported, SessionSpread, compare_sittings
+from etude.stats.cross_session import FEWEST, CrossSessionRatio, NotSupported, SessionSpread, compare_sessions
 from etude.stats.means import Kind, average
 from etude.store.entry import Entry
 
@@ -113,7 +113,7 @@ def _ratio(
     if min(sample.size for sample in samples) < 2:
         return NotSupported("a result of one trial has no spread", 1, 1, "measure each at least twice")
     between = _between(base[0], other[-1], stored, same)
-    return compare_sittings(samples[0], samples[1], between, kind=kind)
+    return compare_sessions(samples[0], samples[1], between, kind=kind)
 
 
 def _between(base: Entry, other: Entry, stored: Sequence[Entry], same: bool) -> SessionSpread | NotSupported:

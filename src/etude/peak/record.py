@@ -85,18 +85,20 @@ class Record:
             self.save()
         return self.directory / known
 
-    def sit(self) -> None:
+    def begin_session(self) -> None:
         """A new session begins, on this machine."""
         self._earlier = len(self.document["sittings"])
-        self._sitting(os.uname().nodename, boot_id(), snapshot.take() if self._earlier else None)
+        self._session(os.uname().nodename, boot_id(), snapshot.take() if self._earlier else None)
 
-    def sit_elsewhere(self) -> None:
+    def begin_session_elsewhere(self) -> None:
         """A new session begins, on other machines only: each has one of its own, from its first result on."""
         self._earlier = len(self.document["sittings"])
 
-    def sitting_on(self, host: str, boot: str, machine: Mapping[str, Any] | None) -> Document:
-        """The session of another machine, which begins if there was none since `sit_elsewhere`; `machine`: its
-        snapshot, None where it is not known."""
+    def session_on(self, host: str, boot: str, machine: Mapping[str, Any] | None) -> Document:
+        """The session of another machine, which begins if there was none since `begin_session_elsewhere`.
+
+        machine: its snapshot; None where it is not known.
+        """
         for sitting in self.document["sittings"][self._earlier :]:
             if (sitting["host"], sitting["boot_id"]) == (host, boot):
                 return dict(sitting)
@@ -104,9 +106,9 @@ class Record:
         if not self.document["sittings"]:
             self.document["machine"]["before"] = known or {}
             known = None
-        return self._sitting(host, boot, known)
+        return self._session(host, boot, known)
 
-    def _sitting(self, host: str, boot: str, machine: Document | None) -> Document:
+    def _session(self, host: str, boot: str, machine: Document | None) -> Document:
         sittings = self.document["sittings"]
         sitting = {
             "sitting": len(sittings) + 1,

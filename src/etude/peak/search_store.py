@@ -131,7 +131,7 @@ class SearchStore(Record):
     def begin_again(self) -> None:
         """A new session, at the end of which there may be another answer."""
         self._answer, self.document["answer"] = None, None
-        self.sit()
+        self.begin_session()
 
     def answered(self, answer: Answer) -> None:
         """Note the answer, and with it the end of this session."""

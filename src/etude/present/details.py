@@ -73,7 +73,7 @@ def _across_line(a: CrossSession, several: bool) -> str:
         needed = f"{counted(a.found.needed, 'more stored session')} of {a.base} on this machine"
         return (
             f"{a.other} ({a.other_label}) is not compared with {a.base} ({a.base_label}): {a.found.reason}. "
-            f"What helps: {a.found.remedy} (--between-sittings PCT), or {needed}."
+            f"What helps: {a.found.remedy} (--between-sessions PCT), or {needed}."
         )
     ratio, limits = f"{a.found.ratio:.4g}", span(a.found.low, a.found.high)
     head = text.takes_text(a.metric, a.other, ratio, f"the baseline {a.base}")
@@ -276,10 +276,10 @@ def _basis(found: CrossSessionRatio | Ratio) -> str:
     if isinstance(found, Ratio):
         return f"over {found.count} sessions or more of each"
     between = f"{percent(found.between.deviation)} between sessions"
-    if found.between.sittings is None:
+    if found.between.sessions is None:
         return f"each side taken as one session, widened by {between} as stated"
     return (
-        f"each side taken as one session, widened by {between} as seen in {found.between.sittings} sessions"
+        f"each side taken as one session, widened by {between} as seen in {found.between.sessions} sessions"
     )
 
 

@@ -30,7 +30,7 @@ _WITH_VALUE = frozenset(
             "min-time",
         ),
         *("output", "export", "export-json", "export-csv", "export-markdown", "baseline", "seed"),
-        *("between-sittings", "fail-if", "undecided"),
+        *("between-sessions", "fail-if", "undecided"),
     )
 ) | {"-r", "-m", "-M", "-o"}
 _ALONE = frozenset(("--json",))

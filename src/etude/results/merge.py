@@ -94,7 +94,7 @@ def _take(whole: _Whole, name: str, part: Path) -> None:
     if not whole.document:
         machine = dict(document.get("machine") or {})
         whole.document = {**document, "sittings": [], "metrics": {}, "quiet": [], "machine": machine}
-    sittings = _sittings(whole.document["sittings"], document, name)
+    sittings = _sessions(whole.document["sittings"], document, name)
     whole.document["metrics"] |= document.get("metrics") or {}
     whole.document["machine"]["after"] = (document.get("machine") or {}).get("after")
     whole.document["quiet"] += [
@@ -119,7 +119,7 @@ def _torn_block(document: Mapping[str, Any], measured: Mapping[str, Sequence[Mea
     return None if all(last in each for each in blocks) else last
 
 
-def _sittings(known: list[dict[str, Any]], document: Mapping[str, Any], part: str) -> dict[int, int]:
+def _sessions(known: list[dict[str, Any]], document: Mapping[str, Any], part: str) -> dict[int, int]:
     """Append a part's sessions, each with its snapshot; returns their new numbers."""
     numbers = {}
     for place, sitting in enumerate(document["sittings"]):

@@ -137,7 +137,9 @@ def run_script(
         if holds_results(path):
             raise existing_results(path)
         document = _new_document(asked, command_line, monitor)
-        _sit(asked, path, document, asked.state(), observe, make_engine, len(planned.tests) * planned.whole)
+        _run_session(
+            asked, path, document, asked.state(), observe, make_engine, len(planned.tests) * planned.whole
+        )
     return path
 
 
@@ -185,7 +187,7 @@ def resume_script(
                 after_boot(saved.state)
             lost = forget_lost_trials(saved, load_results(there))
             expected = len(planned.tests) * planned.whole
-            _sit(asked, there, document, saved.state, observe, make_engine, expected, lost)
+            _run_session(asked, there, document, saved.state, observe, make_engine, expected, lost)
     return path
 
 
@@ -213,7 +215,7 @@ def _new_document(
     return new_document(Path(program.path).stem, "run", command_line, plan, program.digest, [], {}, monitor)
 
 
-def _sit(
+def _run_session(
     asked: ScriptOptions,
     path: Path,
     document: dict[str, Any],

@@ -33,7 +33,7 @@ class SessionSpread:
     """Standard deviation of a session's level, relative (0.03: 3 %; of its logarithm, strictly)."""
     degrees: float
     """Of freedom; infinite where it was given and not estimated."""
-    sittings: int | None
+    sessions: int | None
     """How many it is known from; None where it was given."""
 
 
@@ -117,13 +117,13 @@ def overall_ratio(ratios: Sequence[Ratio | CrossSessionRatio]) -> Overall | None
     return Overall(ratio, low, high, p, len(known), confidence)
 
 
-def between_sittings(sittings: Sequence[ArrayLike]) -> SessionSpread | NotSupported:
+def between_sessions(sessions: Sequence[ArrayLike]) -> SessionSpread | NotSupported:
     """From stored sessions of one test on one machine: one sample of positive values each, at least three samples.
 
     The deviation of the sessions' mean logarithms; the share of it that is noise of their trials is not taken off,
     which is a little cautious, and never negative. Raises ValueError for values at or below zero, or an empty session.
     """
-    levels = [float(np.mean(_logs(x))) for x in sittings]
+    levels = [float(np.mean(_logs(x))) for x in sessions]
     if len(levels) < FEWEST:
         return _refused(len(levels))
     return SessionSpread(deviation_of(levels), len(levels) - 1.0, len(levels))
@@ -141,7 +141,7 @@ def given_between(percent: float) -> SessionSpread:
     return SessionSpread(math.sqrt(variance), math.inf, None)
 
 
-def compare_sittings(
+def compare_sessions(
     base: ArrayLike,
     other: ArrayLike,
     between: SessionSpread | NotSupported | None,

@@ -197,7 +197,7 @@ def ratios_differ(
 def stand_out(
     x: ArrayLike,
     machines: Sequence[str],
-    sittings: Sequence[int] | None = None,
+    sessions: Sequence[int] | None = None,
     *,
     level: float = 0.01,
     least: float = 0.01,
@@ -212,7 +212,7 @@ def stand_out(
     """
     logs = positive_logarithms(x)
     names = list(dict.fromkeys(machines))
-    parts = [_units(logs, machines, sittings, name) for name in names]
+    parts = [_units(logs, machines, sessions, name) for name in names]
     degrees = sum(part.size for part in parts) - len(parts)
     if len(names) < 2 or degrees < 1:
         return ()
@@ -231,13 +231,13 @@ def stand_out(
     return tuple(sorted(told, key=lambda each: -abs(math.log(each.ratio))))
 
 
-def _units(logs: Floats, machines: Sequence[str], sittings: Sequence[int] | None, name: str) -> Floats:
+def _units(logs: Floats, machines: Sequence[str], sessions: Sequence[int] | None, name: str) -> Floats:
     """What is repeated within a machine: its sessions' means if some machine has several, else its trials."""
     of = np.array([machine == name for machine in machines], dtype=np.bool_)
-    several = sittings is not None and len(set(zip(machines, sittings, strict=True))) > len(set(machines))
+    several = sessions is not None and len(set(zip(machines, sessions, strict=True))) > len(set(machines))
     if not several:
         return logs[of]
-    numbers = np.asarray(sittings)
+    numbers = np.asarray(sessions)
     return np.array([logs[of & (numbers == each)].mean() for each in np.unique(numbers[of])])
 
 

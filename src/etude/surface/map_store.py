@@ -178,7 +178,7 @@ class MapStore(Record):
             (start, start_ns), sitting = self._since, self.document["sittings"][-1]
         else:
             start, start_ns = attempt.start, attempt.start_ns
-            sitting = self.sitting_on(attempt.host, attempt.boot_id, attempt.machine)
+            sitting = self.session_on(attempt.host, attempt.boot_id, attempt.machine)
         value: list[Any] = [sample.value, self.charted.unit]
         if sample.value is None:
             value = [None, self.charted.unit, sample.why or sample.state]
@@ -237,7 +237,7 @@ def keeping_surface(
     """
     with only_file(directory) as path:
         kept = _opened(path, what, command_line)
-        kept.sit_elsewhere() if elsewhere else kept.sit()
+        kept.begin_session_elsewhere() if elsewhere else kept.begin_session()
         try:
             yield kept
         except BaseException as error:

@@ -260,8 +260,8 @@ def test_a_baseline_of_another_sitting_is_refused_or_marked(tmp_path: Path) -> N
     asked = ("bench", "--baseline", "old", "-n", "t", "--trials", "5", "sleep 0.002")
     called("bench", "-o", "old", "-n", "t", "--trials", "5", "sleep 0.001", cwd=tmp_path)
     refused = called(*asked, cwd=tmp_path, check=7)
-    assert "--between-sittings" in refused.stderr
-    marked = " ".join(called(*asked, "--between-sittings", "3%", cwd=tmp_path).stdout.split())
+    assert "--between-sessions" in refused.stderr
+    marked = " ".join(called(*asked, "--between-sessions", "3%", cwd=tmp_path).stdout.split())
     assert "not compared" not in marked
     assert "unpaired, drift" in marked
 

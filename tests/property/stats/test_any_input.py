@@ -102,8 +102,8 @@ TWO_SAMPLES = {
     "permutation": lambda a, b: permutation(a, b, resamples=19),
     "bootstrap_ratio": lambda a, b: bootstrap_ratio(a, b, resamples=19),
     "bootstrap_ratio, BCa": lambda a, b: bootstrap_ratio(a, b, resamples=19, method="BCa", of="mean"),
-    "compare_sittings": lambda a, b: cross_session.compare_sittings(
-        a, b, cross_session.between_sittings([a, b, a, b])
+    "compare_sittings": lambda a, b: cross_session.compare_sessions(
+        a, b, cross_session.between_sessions([a, b, a, b])
     ),
 }
 

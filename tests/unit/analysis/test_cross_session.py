@@ -10,7 +10,7 @@ import pytest
 
 from etude.analysis.cross_session import (
     CrossSession,
-    by_sitting,
+    by_session,
     compare_across,
     compare_with_first,
     overall,
@@ -112,7 +112,7 @@ def test_one_sitting_a_side_is_refused_with_what_is_needed(tmp_path: Path, golde
     assert isinstance(found.found, NotSupported)
     assert (found.found.have, found.found.needed) == (1, 2)
     line = line_of(found, tmp_path)
-    for part in ("(DIR/new)", "(DIR/old)", "2 more", "--between-sittings", found.found.remedy):
+    for part in ("(DIR/new)", "(DIR/old)", "2 more", "--between-sessions", found.found.remedy):
         assert part in line
     golden(line)
 
@@ -161,7 +161,7 @@ def test_stored_sittings_of_the_same_test_and_machine_tell_the_spread(tmp_path: 
     stored = [s for s in stored_beside(old) if s.label != new.label]
     found = compared(old, new, stored=stored).found
     assert isinstance(found, CrossSessionRatio)
-    assert found.between.sittings == 3
+    assert found.between.sessions == 3
     assert found.between.deviation == pytest.approx(0.02, rel=0.3)
 
 
@@ -179,7 +179,7 @@ def test_several_sittings_a_side_are_compared_by_their_levels(tmp_path: Path, go
     assert found.count == 3
     assert found.low > 1.3
     golden(line_of(across, tmp_path))
-    assert [len(part) for part in by_sitting(old.tests[0], "elapsed")] == [10, 10, 10]
+    assert [len(part) for part in by_session(old.tests[0], "elapsed")] == [10, 10, 10]
 
 
 def test_tests_belong_together_by_name_or_because_each_is_alone(tmp_path: Path) -> None:

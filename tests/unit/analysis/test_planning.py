@@ -151,7 +151,7 @@ def test_a_trial_costs_what_is_done_around_it_too(tmp_path: Path) -> None:
     assert plan.row.seconds == pytest.approx(2 * plan.row.trials * 2.5)
 
 
-def test_time_between_sittings_is_not_of_a_trial(tmp_path: Path) -> None:
+def test_time_between_sessions_is_not_of_a_trial(tmp_path: Path) -> None:
     starts = [0, 1, 2, 3, 100, 101, 102]
     rows = [
         measurement("a", i, 0.1, start_ns=1 + 10**9 * s, sitting=1 + (s >= 100), boot_id=str(s >= 100))
@@ -402,7 +402,7 @@ def test_of_a_command_line_only_the_rule_and_the_output_are_taken_away(words: li
 
 
 def test_a_gate_of_the_pilot_is_none_of_its_plan() -> None:
-    gate = ["--fail-if", "elapsed > baseline * 1.5", "--undecided=fail", "--between-sittings", "3%"]
+    gate = ["--fail-if", "elapsed > baseline * 1.5", "--undecided=fail", "--between-sessions", "3%"]
     assert plan_text.without_rule(["-i", *gate, "a", "b"]) == ["-i", "a", "b"]
 
 

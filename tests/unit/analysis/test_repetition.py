@@ -134,7 +134,7 @@ def test_a_repetition_judges_ratios_and_refuses_levels_without_other_sittings(tm
     assert found.outcome == "reproduced"
     assert [r.outcome for r in found.ratios] == ["reproduced"]
     assert [level.outcome for level in found.levels] == [None, None]
-    for part in ("2 more", "--between-sittings"):
+    for part in ("2 more", "--between-sessions"):
         assert part in found.levels[0].reason
 
 

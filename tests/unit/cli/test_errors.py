@@ -39,7 +39,7 @@ USAGE = [
     (["a", "--precision", "200%"], 2, "--precision 2: "),
     (["a", "--precision", "nan"], 2, "--precision: 'nan'"),
     (["a", "--precision", "5"], 2, "500 %"),
-    (["a", "--between-sittings", "-1"], 2, "--between-sittings: '-1'"),
+    (["a", "--between-sessions", "-1"], 2, "--between-sessions: '-1'"),
     (["a", "--time", "soon"], 2, "--time: 'soon'"),
     (["a", "--time", "0"], 2, "--time 0"),
     (["a", "--timeout", "0"], 2, "test 'a': a timeout"),

@@ -143,7 +143,7 @@ def test_exports_go_beside_the_results_or_where_they_are_told(etude: Etude) -> N
     assert json.loads(Path("r/summary.json").read_text())["format"] == "etude-verdict"
 
 
-def test_a_baseline_of_another_sitting_is_refused_unless_the_spread_between_sittings_is_known(
+def test_a_baseline_of_another_sitting_is_refused_unless_the_spread_between_sessions_is_known(
     etude: Etude, world: World, capsys: Captured, golden: Golden
 ) -> None:
     assert etude("bench", "a", "-o", "old", "--min-time", "0") == 0
@@ -153,10 +153,10 @@ def test_a_baseline_of_another_sitting_is_refused_unless_the_spread_between_sitt
     assert etude("bench", "a", "-o", "new", "--baseline", "old") == 7
     refused = capsys.readouterr().err
     assert refused.startswith("etude: old: ")
-    assert "--between-sittings" in refused
+    assert "--between-sessions" in refused
     assert (len(world.log), Path("new").exists()) == (before, False)
     newer = ["bench", "a", "-o", "newer", "--min-time", "0"]
-    assert etude(*newer, "--baseline", "old", "--between-sittings", "2%") == 0
+    assert etude(*newer, "--baseline", "old", "--between-sessions", "2%") == 0
     *others, last = capsys.readouterr().out.splitlines()
     (told,) = (line for line in others if line.startswith("a takes"))
     assert re.match(r"a takes (2|1\.99)\.?\d* × .*\(95 %: [\d.–]+; p [<=] [\d.]+; ", told)
@@ -171,7 +171,7 @@ def test_a_baseline_is_refused_where_the_metric_has_no_ratio_with_its_own(
 ) -> None:
     said = {"a": {"elapsed": 0.01, "stdout": "rate 5"}}
     world.times = said
-    rate = ["--primary", "rate", "--between-sittings", "2%", "-r", "3", "a", "--baseline", "old"]
+    rate = ["--primary", "rate", "--between-sessions", "2%", "-r", "3", "a", "--baseline", "old"]
     assert etude("bench", "-r", "3", "-o", "old", "a") == 0
     assert etude("bench", "--metric", r"rate:B/s=rate (\d)", *rate) == 7
     assert "test a has no rate" in capsys.readouterr().err
@@ -200,7 +200,7 @@ def test_two_equal_results_of_one_machine_do_not_differ(etude: Etude, world: Wor
     world.times = {"a": (each | {"stdout": "1"} for each in _spread(0.01))}
     assert etude("bench", "-r", "5", "-o", "old", "--metric", "n=.+", "a") == 0
     capsys.readouterr()
-    same = ["-r", "5", "--metric", "n=.+", "--baseline", "old", "--between-sittings", "2%", "--json"]
+    same = ["-r", "5", "--metric", "n=.+", "--baseline", "old", "--between-sessions", "2%", "--json"]
     assert etude("bench", *same, "a") == 0
     assert json.loads(capsys.readouterr().out)["machines"] == []
 
@@ -209,7 +209,7 @@ def test_differences_are_named_as_they_are_typed(etude: Etude, world: World, cap
     world.times = {"a": (each | {"stdout": "1"} for each in _spread(0.01))}
     assert etude("bench", "-r", "5", "-o", "old", "--metric", "n=.+", "-n", "t", "a 'x y'") == 0
     capsys.readouterr()
-    other = ["-r", "6", "--metric", "n=1", "--baseline", "old", "--between-sittings", "2%", "--json"]
+    other = ["-r", "6", "--metric", "n=1", "--baseline", "old", "--between-sessions", "2%", "--json"]
     assert etude("bench", *other, "-n", "t", "a") == 0
     (line,) = json.loads(capsys.readouterr().out)["machines"]
     assert "command line of t: a 'x y' → a" in line
@@ -221,7 +221,7 @@ def test_differences_are_named_as_they_are_typed(etude: Etude, world: World, cap
 def test_another_machine_than_the_baselines_is_noted_before_anything_runs(
     etude: Etude, world: World, capsys: Captured
 ) -> None:
-    words = ("bench", "-r", "3", "--between-sittings", "2%", "a", "--baseline", "old")
+    words = ("bench", "-r", "3", "--between-sessions", "2%", "a", "--baseline", "old")
     assert etude("bench", "-r", "3", "a", "-o", "old") == 0
     seen: list[str] = []
     world.before = lambda number, _: seen.append(capsys.readouterr().err)
@@ -266,7 +266,7 @@ def test_the_line_that_decides_a_bound_has_the_baseline_that_it_needs(
     world.times = {"a": around(0.01)}
     assert etude("bench", "a", "-r", "10", "-o", "old") == 0
     world.times = {"a": around(0.02)}
-    beside = ["--baseline", "old", "--between-sittings", "3%"]
+    beside = ["--baseline", "old", "--between-sessions", "3%"]
     gate = ["--fail-if", "elapsed > baseline * 1.5"]
     assert etude("bench", "a", "-r", "4", "-o", "new", *beside, *gate) == 0
     line = capsys.readouterr().out.splitlines()[-1].partition(": ")[2]
@@ -282,7 +282,7 @@ def test_a_bound_is_not_asked_of_what_the_baseline_compared(
     assert etude("bench", "a", "b", "-r", "10", "-o", "new") == 0
     capsys.readouterr()
     gate = ["--fail-if", "elapsed > baseline * 1.5"]
-    assert etude("stats", "old", "new", "--between-sittings", "3%", *gate) == 0
+    assert etude("stats", "old", "new", "--between-sessions", "3%", *gate) == 0
     assert len(re.findall(r"^elapsed > baseline \* 1.5\? ", capsys.readouterr().out, re.MULTILINE)) == 3
 
 

@@ -185,16 +185,16 @@ def test_an_option_that_nothing_answers_is_named(stats: Stats, option: str, caps
     compared = table("u.csv", {"test": ["a"] * 12 + ["b"] * 12, "elapsed": noisy(24)})
     assert "Note: --" not in stats(compared, option, "--reference", "a")
     old, new = script("old", a=1.0), script("new", a=1.1)
-    across = flat(stats(old, new, option, "--between-sittings", "3%"))
+    across = flat(stats(old, new, option, "--between-sessions", "3%"))
     assert f"Note: {option.partition('=')[0]}: " in across
 
 
 def test_of_several_later_results_each_sentence_names_its_own(stats: Stats) -> None:
     results = [script(name, a=level) for name, level in (("old", 1.0), ("new", 1.1), ("newer", 1.3))]
-    out = flat(stats(*results, "--between-sittings", "3%"))
+    out = flat(stats(*results, "--between-sessions", "3%"))
     assert "new: a " in out
     assert "newer: a takes" in out
-    assert "new: a takes" not in flat(stats(*results[:2], "--between-sittings", "3%"))
+    assert "new: a takes" not in flat(stats(*results[:2], "--between-sessions", "3%"))
 
 
 def test_tests_in_turn_are_compared_when_a_reference_is_named_and_p_is_adjusted(
@@ -220,13 +220,13 @@ def test_files_are_compared_only_as_far_as_sittings_are_known(stats: Stats, gold
     assert "refused" in lines[0]
     (refused,) = (line for line in lines if "is not compared" in line)
     assert refused.startswith("2 (2.csv) is not ")
-    assert "--between-sittings" in refused
-    lines = stats(*files, "--between-sittings", "3%").splitlines()
+    assert "--between-sessions" in refused
+    lines = stats(*files, "--between-sessions", "3%").splitlines()
     (told,) = (line for line in lines if " takes " in line)
     assert re.match(r"2 takes 1\.\d+ × .*\(95 %: ", told)
     assert "3.0 %" in told
     bound = "elapsed > baseline * 1.1"
-    answer = stats(*files, "--between-sittings", "3%", "--fail-if", bound, code=1).splitlines()[-1]
+    answer = stats(*files, "--between-sessions", "3%", "--fail-if", bound, code=1).splitlines()[-1]
     assert answer.startswith(f"{bound}? ")
     assert ": yes: " in answer
     err = stats(*files, "--fail-if", bound, code=2)
@@ -294,7 +294,7 @@ def test_json_is_strict_and_says_all(stats: Stats) -> None:
 
 def test_several_files_are_one_json_value_in_which_the_last_has_what_was_compared(stats: Stats) -> None:
     files = [table(f"{name}.csv", {"test": ["a"] * 9, "elapsed": noisy(9)}) for name in "xyz"]
-    found = json.loads(stats(*files, "--json", "--between-sittings", "3%"))
+    found = json.loads(stats(*files, "--json", "--between-sessions", "3%"))
     assert [document["results"] for document in found] == files
     assert [len(document["across"]) for document in found] == [0, 0, 2]
 
@@ -470,7 +470,7 @@ def test_the_mean_in_a_sentence_is_the_one_that_fits(stats: Stats) -> None:
     [
         (["--trim", "50%"], "--trim: 50%: "),
         (["--trim", "10"], "--trim: 10 "),
-        (["--between-sittings", "-1"], "--between-sittings: '-1': "),
+        (["--between-sessions", "-1"], "--between-sessions: '-1': "),
         (["--same-within", "0"], "--same-within: '0': "),
         (["--metric", "nope"], "metric 'nope': "),
     ],
@@ -502,3 +502,13 @@ def test_an_edited_machine_is_refused_or_harmless(member: dict[str, Any], code: 
     experiment.write_text(json.dumps(json.loads(experiment.read_text()) | member))
     assert main(["stats", "r"]) == code
     assert main(["report", "r", "-o", "page.html"]) == code
+
+
+def test_the_old_name_of_an_option_is_taken_with_a_note(capsys: Captured) -> None:
+    path = table("a.csv", {"test": ["a"] * 3, "elapsed (s)": [1.0, 1.1, 1.2]})
+    told = []
+    for option in ("--between-sessions", "--between-sittings"):
+        assert main(["stats", "--json", option, "3%", path]) == 0
+        told.append(capsys.readouterr())
+    assert told[0].out == told[1].out
+    assert (told[0].err, "--between-sessions" in told[1].err) == ("", True)

@@ -12,8 +12,8 @@ from scipy import stats
 from etude.stats.cross_session import (
     NotSupported,
     SessionSpread,
-    between_sittings,
-    compare_sittings,
+    between_sessions,
+    compare_sessions,
     given_between,
 )
 from etude.stats.intervals import Interval, mean_interval
@@ -164,28 +164,28 @@ def sitting(rng, level, n=12):
 @pytest.mark.parametrize("have", [0, 1, 2])
 def test_below_three_stored_sittings_the_comparison_is_refused_with_what_is_missing(have):
     rng = np.random.default_rng(7)
-    known = between_sittings([sitting(rng, 1.0) for _ in range(have)])
-    found = compare_sittings(sitting(rng, 1.0), sitting(rng, 1.1), known)
+    known = between_sessions([sitting(rng, 1.0) for _ in range(have)])
+    found = compare_sessions(sitting(rng, 1.0), sitting(rng, 1.1), known)
     assert isinstance(found, NotSupported)
     assert (found.have, found.needed) == (have, 3 - have)
     assert "interleaved" in found.remedy
 
 
 def test_without_a_word_on_sittings_the_comparison_is_refused():
-    found = compare_sittings([1.0, 1.1], [1.0, 1.1], None)
+    found = compare_sessions([1.0, 1.1], [1.0, 1.1], None)
     assert (found.needed, found.have) == (3, 0)
 
 
 def test_the_term_widens_the_interval_by_twice_its_variance():
     rng = np.random.default_rng(8)
     base, other = sitting(rng, 1.0), sitting(rng, 1.1)
-    found = compare_sittings(base, other, given_between(5.0))
+    found = compare_sessions(base, other, given_between(5.0))
     plain = welch(*(effective_moments(np.log(x)) for x in (other, base)))
     error = math.hypot(plain.standard_error, math.sqrt(2) * math.sqrt(math.log(1.0025)))
     assert math.log(found.high / found.ratio) == pytest.approx(1.96 * error, rel=0.01)
     assert math.log(found.ratio) == pytest.approx(plain.difference)
     assert found.p > plain.p
-    without = compare_sittings(base, other, SessionSpread(0.0, math.inf, None))
+    without = compare_sessions(base, other, SessionSpread(0.0, math.inf, None))
     assert (without.low, without.p) == (pytest.approx(math.exp(plain.low)), pytest.approx(plain.p))
     assert without.within_share == pytest.approx(1.0)
 
@@ -194,7 +194,7 @@ def test_the_term_widens_the_interval_by_twice_its_variance():
     ("kind", "ratio"), [("cost", 2.0), ("count", 2.0), ("rate", 1.5), ("ratio", math.sqrt(3.0))]
 )
 def test_the_ratio_is_that_of_the_means_that_fit_the_metric(kind, ratio):
-    found = compare_sittings([4.0, 4.0, 4.0, 4.0], [4.0, 12.0, 4.0, 12.0], given_between(3.0), kind=kind)
+    found = compare_sessions([4.0, 4.0, 4.0, 4.0], [4.0, 12.0, 4.0, 12.0], given_between(3.0), kind=kind)
     assert found.ratio == pytest.approx(ratio)
 
 
@@ -211,7 +211,7 @@ def test_identical_tests_of_two_sittings_differ_falsely_in_one_of_twenty_at_most
     for _ in range(600):
         levels = rng.lognormal(0.0, 0.05, stored + 2)
         *known, base, other = (sitting(rng, level) for level in levels)
-        found = compare_sittings(base, other, between_sittings(known))
+        found = compare_sessions(base, other, between_sessions(known))
         alarms.append(not found.low <= 1.0 <= found.high)
         naive.append(welch(base, other).p < 0.05)
     assert np.mean(alarms) < 0.05 + 4 * math.sqrt(0.05 * 0.95 / 600)
@@ -220,10 +220,10 @@ def test_identical_tests_of_two_sittings_differ_falsely_in_one_of_twenty_at_most
 
 def test_sittings_that_are_no_ratios_are_refused():
     for call, reason in (
-        (lambda: between_sittings([[1.0], [0.0], [1.0]]), "positive"),
-        (lambda: between_sittings([[1.0], [], [1.0]]), "without values"),
+        (lambda: between_sessions([[1.0], [0.0], [1.0]]), "positive"),
+        (lambda: between_sessions([[1.0], [], [1.0]]), "without values"),
         (lambda: given_between(-1.0), "0 % or more"),
-        (lambda: compare_sittings([1.0, 1.0], [2.0, 2.0], given_between(0.0)), "no spread"),
+        (lambda: compare_sessions([1.0, 1.0], [2.0, 2.0], given_between(0.0)), "no spread"),
     ):
         with pytest.raises(ValueError, match=reason):
             call()

@@ -120,7 +120,7 @@ def test_machines_that_are_alike_are_not_named():
     assert alarms <= 25  # 10 are expected, by Holm at most
 
 
-def test_what_changes_between_sittings_is_not_taken_for_the_machine():
+def test_what_changes_between_sessions_is_not_taken_for_the_machine():
     """Two machines of three sessions each: trials within a session are alike, sessions are not."""
     rng = np.random.default_rng(6)
     machines, sittings = ["a"] * 15 + ["b"] * 15, [n // 5 for n in range(30)]

@@ -160,7 +160,7 @@ def test_another_map_is_refused_also_where_the_first_cell_is_not_done(tmp_path: 
         pass
 
 
-def test_rules_may_change_between_sittings(tmp_path: Path) -> None:
+def test_rules_may_change_between_sessions(tmp_path: Path) -> None:
     mapped(tmp_path, Made(), Rules(count=2))
     response = Made()
     kept = mapped(tmp_path, response, Rules("in-order"))

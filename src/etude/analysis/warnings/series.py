@@ -85,7 +85,7 @@ def series_warnings(
     found += of_the_program
     memory = next((name for name in MEMORY if series.sample(name).size), None)
     if memory is not None:
-        found += leaks(_about(_longest_sitting(series), memory, thresholds))
+        found += leaks(_about(_longest_session(series), memory, thresholds))
     for name in dict.fromkeys(watched):
         found += [] if name == metric else _in_the_course(series, name, thresholds)
     if metric in series.columns:
@@ -107,7 +107,7 @@ def _in_the_course(series: Series, metric: str, thresholds: Thresholds) -> list[
         there = ", ".join(series.columns)
         text = f"no metric {metric} to be watched for a trend; there are {there}"
         return [warning("note", series.test, metric, text, "")]
-    longest = _longest_sitting(series)
+    longest = _longest_session(series)
     if not longest.sample(metric).size:
         return []
     about = _about(longest, metric, thresholds)
@@ -147,7 +147,7 @@ def _of_each_machine(
     return found
 
 
-def _longest_sitting(series: Series) -> Series:
+def _longest_session(series: Series) -> Series:
     """The series without all but its longest session: the machine may have been rebooted in between."""
     if (
         series.sittings is None

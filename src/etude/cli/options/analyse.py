@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 
 from etude.cli import parser as kinds
-from etude.cli.options.shared import add_undecided
+from etude.cli.options.shared import add_between_sessions, add_undecided
 
 STATS = """\
 Statistics of stored results, ours or another program's: summaries, comparisons, warnings, and answers for CI.
@@ -90,11 +90,10 @@ def _stats_shown(group: argparse._ArgumentGroup) -> None:
 def _stats_compared(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
     add("--reference", metavar="TEST", help="compare all other tests with this one")
-    add(
-        "--between-sittings",
-        type=kinds.share,
-        metavar="PERCENT",
-        help="how far sessions of one test lie apart on this machine (a standard deviation, such as 3%%): "
+    add_between_sessions(
+        group,
+        kinds.share,
+        "how far sessions of one test lie apart on this machine (a standard deviation, such as 3%%): "
         "results of different sessions are compared only where that is known",
     )
     add(
@@ -208,11 +207,10 @@ def report_options(parser: argparse.ArgumentParser) -> None:
         metavar="SHARE",
         help="also judge whether tests are the same within this margin, such as 2%%",
     )
-    add(
-        "--between-sittings",
-        type=kinds.share,
-        metavar="PERCENT",
-        help="how far sessions of one test lie apart on this machine, for comparing several results",
+    add_between_sessions(
+        parser,
+        kinds.share,
+        "how far sessions of one test lie apart on this machine, for comparing several results",
     )
     add(
         "--confidence",

@@ -7,7 +7,14 @@ from functools import partial
 
 from etude.cli import hyperfine
 from etude.cli import parser as kinds
-from etude.cli.options.shared import add_figures, add_pool, add_sweep_place, add_undecided, size_list
+from etude.cli.options.shared import (
+    add_between_sessions,
+    add_figures,
+    add_pool,
+    add_sweep_place,
+    add_undecided,
+    size_list,
+)
 from etude.results.model import CACHE_WAYS
 
 BENCH = """\
@@ -232,11 +239,10 @@ def _bench_after(group: argparse._ArgumentGroup) -> None:
         help="compare with stored results, too, as far as what changes between sessions is known; "
         "better: run base and head at once, as two commands",
     )
-    group.add_argument(
-        "--between-sittings",
-        type=kinds.share,
-        metavar="PERCENT",
-        help="how far sessions of one test lie apart on this machine (a standard deviation, such as 3%%)",
+    add_between_sessions(
+        group,
+        kinds.share,
+        "how far sessions of one test lie apart on this machine (a standard deviation, such as 3%%)",
     )
     group.add_argument(
         "--fail-if",
@@ -333,11 +339,10 @@ def run_options(parser: argparse.ArgumentParser) -> None:
         help="perf events: auto: where the machine has hardware ones (default)",
     )
     add("--seed", type=int, metavar="N", help="of the random order of INTERLEAVE (default: random, recorded)")
-    add(
-        "--between-sittings",
-        type=kinds.percent,
-        metavar="PERCENT",
-        help="with --again: how far sessions of one test lie apart, in percent (default: from three stored ones)",
+    add_between_sessions(
+        parser,
+        kinds.percent,
+        "with --again: how far sessions of one test lie apart, in percent (default: from three stored ones)",
     )
     add_pool(parser)
     kinds.add_monitor(add)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import re
+import sys
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
@@ -64,6 +65,35 @@ def add_like(group: argparse._ArgumentGroup) -> None:
         "--like",
         metavar="DIR",
         help="of --rehearse: trials cost and vary as those of this search or calibration did",
+    )
+
+
+class RenamedOption(argparse.Action):
+    """The old name of an option: taken for one release, with a note."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        """Store the value under the new name."""
+        print(f"Note: {option_string} is called --{self.dest.replace('_', '-')} now.", file=sys.stderr)
+        setattr(namespace, self.dest, values)
+
+
+def add_between_sessions(
+    group: argparse._ActionsContainer, convert: Callable[[str], float], help: str
+) -> None:
+    """Declare --between-sessions, which was called --between-sittings."""
+    group.add_argument("--between-sessions", type=convert, metavar="PERCENT", help=help)
+    group.add_argument(
+        "--between-sittings",
+        dest="between_sessions",
+        type=convert,
+        action=RenamedOption,
+        help=argparse.SUPPRESS,
     )
 
 

@@ -275,7 +275,7 @@ def _often(found: Gathered) -> Iterator[str]:
             yield where + line
         if verdict.comparisons:
             yield where + _design(verdict)
-        yield from _sittings(verdict, where)
+        yield from _sessions(verdict, where)
     for summary in found.summaries:
         yield from _stated(summary)
 
@@ -313,7 +313,7 @@ def _design(verdict: Verdict) -> str:
     return "The trials are not paired: they did not run side by side, and what drifted meanwhile is in the difference."
 
 
-def _sittings(verdict: Verdict, where: str) -> Iterator[str]:
+def _sessions(verdict: Verdict, where: str) -> Iterator[str]:
     sittings = (verdict.subject.experiment or {}).get("sittings") or ()
     if not sittings:
         yield f"{where}When, and in how many sessions, is not recorded."

@@ -41,11 +41,11 @@ def gather(
     paths: Sequence[str],
     verdict_options: VerdictOptions | None = None,
     metric: str | None = None,
-    between_sittings: float | None = None,
+    between_sessions: float | None = None,
 ) -> Gathered:
     """Read and judge results.
 
-    metric: judged instead of the primary one. between_sittings: how far sessions lie apart, a share, if it is known.
+    metric: judged instead of the primary one. between_sessions: how far sessions lie apart, a share, if it is known.
 
     Raises:
         InputError: a path cannot be read; UsageError: no such metric or test.
@@ -58,7 +58,7 @@ def gather(
         (summaries if isinstance(found, Summaries) else subjects).append(found)  # type: ignore[arg-type]
     mask = mask_of_all((each.label, each.experiment or {}) for each in subjects)
     verdicts = [_judge(subject, metric, verdict_options) for subject in subjects]
-    across, without = _across(verdicts, verdict_options, between_sittings)
+    across, without = _across(verdicts, verdict_options, between_sessions)
     return Gathered(
         tuple(verdicts),
         tuple(across),

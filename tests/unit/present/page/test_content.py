@@ -157,7 +157,7 @@ def test_purpose_expectation_and_result_stand_side_by_side(tmp_path: Path) -> No
 def test_later_results_are_compared_with_the_first_and_their_machines_too(tmp_path: Path) -> None:
     old = pages.plain(tmp_path / "old")
     new = pages.plain(tmp_path / "new", machine=pages.CHANGED)
-    found = gather([str(old), str(new)], between_sittings=0.03)
+    found = gather([str(old), str(new)], between_sessions=0.03)
     content = content_of(found)
     (table,) = content.differences
     assert [[cell.text for cell in row] for row in table.rows] == [
