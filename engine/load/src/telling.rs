@@ -250,8 +250,7 @@ mod tests {
             timeout_ns: 1,
             drain_ns: 1,
         };
-        let about =
-            crate::summary::About { target: "http", workload: None, file_set: None, roll: None };
+        let about = crate::summary::About { target: "http", workload: None, file_set: None, roll: None };
         let told = |windows: Vec<Box<Tally>>, drained: Option<(f64, Box<Tally>)>| -> Value {
             let (sender, receiver) = std::sync::mpsc::channel();
             for tally in windows {

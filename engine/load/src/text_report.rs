@@ -166,8 +166,7 @@ fn responses(whole: &Tally, width: Option<usize>) -> Vec<String> {
     let mut columns = vec![("mean", whole.all().mean_s())];
     columns.extend(QUANTILES.map(|(name, quantile)| (name, whole.quantile_s(quantile))));
     columns.push(("max", whole.slowest_s()));
-    let columns: Vec<_> =
-        columns.into_iter().map(|(name, s)| (name, s.map_or_else(none, time))).collect();
+    let columns: Vec<_> = columns.into_iter().map(|(name, s)| (name, s.map_or_else(none, time))).collect();
     let row = |cells: Vec<&str>| {
         cells.iter().map(|cell| format!("{cell:>TIME$}")).collect::<Vec<_>>().join(&" ".repeat(GAP))
     };
