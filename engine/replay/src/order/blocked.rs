@@ -5,12 +5,9 @@ use std::collections::HashMap;
 
 use etude_script::{Action, Called, Step};
 
-use super::locks::{Asked, Owner, What, is_about_locks};
+use super::locks::{Asked, Owner, REFUSED, What, is_about_locks};
 use super::pipes::{BROKEN, RESET};
 use super::{Order, Point};
-
-/// EWOULDBLOCK.
-pub const REFUSED: i64 = -11;
 
 /// What has not ended.
 pub struct Blocked<'a> {

@@ -3,8 +3,8 @@
 use etude_calls::{Kind, Moves};
 use etude_script::Called;
 
-use super::blocked::REFUSED;
 use super::edges::Edge;
+use super::locks::REFUSED;
 use super::pipes::{End as PipeEnd, Pipe};
 use super::sizes::Use;
 use super::{Order, Point};

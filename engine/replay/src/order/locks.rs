@@ -4,9 +4,11 @@
 use etude_calls::{LockOwner, Range, RangeKind, RangeLock};
 use etude_script::Called;
 
-use super::blocked::REFUSED;
 use super::edges::Edge;
 use super::{Order, Point, Slot};
+
+/// EWOULDBLOCK.
+pub const REFUSED: i64 = -11;
 
 /// All bytes.
 const WHOLE: (u64, u64) = (0, u64::MAX);
