@@ -8,11 +8,6 @@ use std::collections::BTreeSet;
 use libc::pid_t;
 
 use crate::capture::Capture;
-use crate::outcome::Orphans;
-use crate::{clock, sys, tree};
-
-/// Time between SIGTERM and SIGKILL, ns.
-const GRACE_NS: u64 = 2 * clock::SECOND;
 
 /// What is kept.
 #[derive(Default)]
@@ -36,26 +31,13 @@ impl Kept {
         self.pids.remove(&pid)
     }
 
-    /// Keeps all that lives now below the launcher.
-    pub fn keep(&mut self) {
-        let found = tree::descendants(self);
-        self.pids.extend(found);
+    /// Processes that are kept from now on.
+    pub fn add(&mut self, pids: Vec<pid_t>) {
+        self.pids.extend(pids);
     }
 
-    /// Ends all of it: SIGTERM, then SIGKILL. How many processes that were.
-    pub fn end(&mut self) -> usize {
-        let mut ignored = Orphans::default();
-        tree::reap(self, &mut ignored);
+    /// None of them is kept any more.
+    pub fn forget_all(&mut self) {
         self.pids.clear();
-        let found = tree::descendants(self);
-        if !found.is_empty() {
-            for &pid in &found {
-                sys::kill(pid, libc::SIGTERM);
-            }
-            tree::await_end(self, &mut ignored, clock::monotonic_ns() + GRACE_NS);
-        }
-        tree::end(self, &mut ignored);
-        self.captures.clear();
-        found.len()
     }
 }

@@ -8,9 +8,13 @@ use std::time::{Duration, Instant};
 
 use libc::{c_int, pid_t};
 
+use crate::clock;
 use crate::kept::Kept;
 use crate::outcome::Orphans;
 use crate::sys::{self, Wait};
+
+/// Time between SIGTERM and SIGKILL for processes that were kept, ns.
+const KEPT_GRACE_NS: u64 = 2 * clock::SECOND;
 
 /// How long killed processes may take to go before we say that they do not.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -82,9 +86,32 @@ pub(crate) fn end(kept: &mut Kept, orphans: &mut Orphans) -> bool {
 
 /// Waits until nothing but what is kept lives, at most until `deadline_ns` on the monotonic clock.
 pub(crate) fn await_end(kept: &mut Kept, orphans: &mut Orphans, deadline_ns: u64) {
-    while reap(kept, orphans) && crate::clock::monotonic_ns() < deadline_ns {
+    while reap(kept, orphans) && clock::monotonic_ns() < deadline_ns {
         std::thread::sleep(Duration::from_millis(2));
     }
+}
+
+/// Keeps all that lives now below the launcher.
+pub(crate) fn keep_descendants(kept: &mut Kept) {
+    let found = descendants(kept);
+    kept.add(found);
+}
+
+/// Ends all that is kept: SIGTERM, then SIGKILL. How many processes that were.
+pub(crate) fn end_kept(kept: &mut Kept) -> usize {
+    let mut ignored = Orphans::default();
+    reap(kept, &mut ignored);
+    kept.forget_all();
+    let found = descendants(kept);
+    if !found.is_empty() {
+        for &pid in &found {
+            sys::kill(pid, libc::SIGTERM);
+        }
+        await_end(kept, &mut ignored, clock::monotonic_ns() + KEPT_GRACE_NS);
+    }
+    end(kept, &mut ignored);
+    kept.captures.clear();
+    found.len()
 }
 
 /// The children of a process, of all its threads.

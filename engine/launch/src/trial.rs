@@ -92,7 +92,7 @@ impl Launcher {
         }
         if keep && grace_until_ns.is_none() {
             if tree::reap(&mut self.kept, &mut orphans) {
-                self.kept.keep();
+                tree::keep_descendants(&mut self.kept);
             }
         } else if !tree::end(&mut self.kept, &mut orphans) {
             notes.push(
@@ -113,7 +113,7 @@ impl Launcher {
 
     /// Ends what launches were told to keep: SIGTERM, 2 s later SIGKILL. How many processes that were.
     pub fn end_kept(&mut self) -> usize {
-        self.kept.end()
+        tree::end_kept(&mut self.kept)
     }
 
     /// Descriptors of streams that kept processes write to, to be polled while nothing runs.
