@@ -11,7 +11,6 @@ mod children;
 mod clock;
 mod command;
 mod compile;
-mod extents;
 mod maps;
 mod order;
 mod other_results;

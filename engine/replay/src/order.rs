@@ -14,6 +14,7 @@ mod blocked;
 mod data;
 mod descriptors;
 mod edges;
+mod extents;
 mod futexes;
 mod locks;
 mod names;
@@ -22,6 +23,7 @@ mod requests;
 mod sizes;
 #[cfg(test)]
 mod tests;
+mod waits;
 
 use std::collections::HashMap;
 
@@ -30,37 +32,13 @@ use etude_script::{Action, Called, Script};
 
 use self::blocked::{Blocked, Clocks};
 pub use self::edges::{Edge, Edges};
+use self::extents::Extents;
 use self::locks::Locks;
 use self::pipes::{End, Pipe};
 use self::requests::Asked;
 use self::sizes::Size;
-use crate::extents::Extents;
-
-/// A reason for a step to wait: a step of another thread, and why.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wait {
-    /// A step of another thread.
-    pub other: Point,
-    pub edge: Edge,
-    /// Not only for that step, but for the end of this process, whose last one it is.
-    pub end: Option<u32>,
-}
-
-/// A step of a thread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Point {
-    pub thread: u32,
-    /// Its place in the script.
-    pub step: usize,
-}
-
-/// By the step that waits.
-pub type Waits = HashMap<usize, Vec<Wait>>;
-
-/// The step, so to say, at which a process ends: behind all of its threads'.
-pub fn end_of(process: u32) -> usize {
-    usize::MAX - process as usize
-}
+use self::waits::Point;
+pub use self::waits::{Wait, Waits, end_of};
 
 /// Something that is made, used and ended: its users wait for its maker, and whoever makes it anew waits for all.
 #[derive(Debug, Default, Clone)]

@@ -5,9 +5,10 @@ use std::collections::HashMap;
 
 use etude_script::{Action, Called, Step};
 
+use super::Order;
 use super::locks::{Asked, Owner, REFUSED, What, is_about_locks};
 use super::pipes::{BROKEN, RESET};
-use super::{Order, Point};
+use super::waits::Point;
 
 /// What has not ended.
 pub struct Blocked<'a> {

@@ -3,11 +3,12 @@
 use etude_calls::{Kind, Moves};
 use etude_script::Called;
 
+use super::Order;
 use super::edges::Edge;
 use super::locks::REFUSED;
 use super::pipes::{End as PipeEnd, Pipe};
 use super::sizes::Use;
-use super::{Order, Point};
+use super::waits::Point;
 
 /// Where a call moves data to or from.
 #[derive(Clone, Copy)]

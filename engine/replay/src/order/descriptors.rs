@@ -7,7 +7,8 @@ use super::edges::Edge;
 use super::locks::Owner;
 use super::pipes::{End, Pipe};
 use super::sizes::Use;
-use super::{Content, Opened, Order, Point, Slot};
+use super::waits::Point;
+use super::{Content, Opened, Order, Slot};
 
 impl Order {
     /// Descriptors that a call uses, ends or moves.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::order::Point;
+use super::waits::Point;
 
 /// Who has written and read which bytes of a file last.
 #[derive(Debug, Default)]

@@ -3,8 +3,9 @@
 use etude_calls::Futex;
 use etude_script::Called;
 
+use super::Order;
 use super::edges::Edge;
-use super::{Order, Point};
+use super::waits::Point;
 
 impl Order {
     pub(super) fn futexes(&mut self, here: Point, process: u32, called: &Called) {

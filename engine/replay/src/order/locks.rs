@@ -5,7 +5,8 @@ use etude_calls::{LockOwner, Range, RangeKind, RangeLock};
 use etude_script::Called;
 
 use super::edges::Edge;
-use super::{Order, Point, Slot};
+use super::waits::Point;
+use super::{Order, Slot};
 
 /// EWOULDBLOCK.
 pub const REFUSED: i64 = -11;

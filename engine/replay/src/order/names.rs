@@ -3,9 +3,10 @@
 use etude_calls::{Call, Kind};
 use etude_script::Called;
 
+use super::Order;
 use super::descriptors::creates;
 use super::edges::Edge;
-use super::{Order, Point};
+use super::waits::Point;
 
 impl Order {
     /// Paths: whoever changes what stands at one waits for all that used it.

@@ -3,8 +3,9 @@
 
 use etude_script::Called;
 
+use super::Order;
 use super::edges::Edge;
-use super::{Order, Point};
+use super::waits::Point;
 
 /// EPIPE.
 pub const BROKEN: i64 = -32;

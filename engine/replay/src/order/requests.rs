@@ -3,8 +3,9 @@
 use etude_calls::{Moves, Role};
 use etude_script::Called;
 
+use super::Order;
 use super::edges::Edge;
-use super::{Order, Point};
+use super::waits::Point;
 
 /// A request that is under way.
 #[derive(Debug)]

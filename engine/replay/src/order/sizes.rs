@@ -4,7 +4,8 @@ use etude_calls::Kind;
 use etude_script::{Called, Needed, What};
 
 use super::edges::Edge;
-use super::{Content, Order, Point};
+use super::waits::Point;
+use super::{Content, Order};
 
 /// How long a file is, and who changed or asked that. Those that make it longer need no order among themselves.
 #[derive(Debug, Default)]
