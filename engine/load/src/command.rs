@@ -23,9 +23,9 @@ use crate::options::{Aim, Asked, Format, NfsAsked, Offer, Place, Populate, Workl
 use crate::plan::Plan;
 use crate::poller::raise_open_files;
 use crate::progress::Progress;
+use crate::report_line::Line;
 use crate::roll;
 use crate::summary::About;
-use crate::tally::Line;
 use crate::target::Target;
 use crate::telling;
 use crate::text_report;

@@ -12,9 +12,10 @@ use etude_clock::{monotonic_ns, own_cpu_ns};
 use etude_launch::sys;
 
 use crate::plan::{Plan, Wait};
+use crate::report_line::{Line, Own};
 use crate::schedule::Schedule;
 use crate::summary::{About, Summary};
-use crate::tally::{Line, Own, Tally};
+use crate::tally::Tally;
 use crate::target::{Ended, Failure, Target};
 use crate::under_way::UnderWay;
 use crate::wanted::wanted_ns;

@@ -3,7 +3,7 @@
 //!
 //! Read `target.rs` and `plan.rs` for what is asked and how, `driver.rs` for one run, `options.rs` for what can be asked for;
 //! `station.rs` for what the server is. `law.rs` and `schedule.rs` draw, `http.rs` reads what is on the wire, `tally.rs` and
-//! `summary.rs` say what happened, `telling.rs` as JSON and `text_report.rs` for people.
+//! `summary.rs` say what happened (`report_line.rs`: what is reported when), `telling.rs` as JSON and `text_report.rs` for people.
 
 mod argument;
 mod chosen;
@@ -22,6 +22,7 @@ mod options;
 mod plan;
 mod poller;
 mod progress;
+mod report_line;
 mod roll;
 mod schedule;
 mod stalls;

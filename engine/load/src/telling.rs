@@ -10,8 +10,9 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use serde::Serialize;
 
+use crate::report_line::{Line, Own};
 use crate::summary::Summary;
-use crate::tally::{Failures, Kind, Line, Own, Tally};
+use crate::tally::{Failures, Kind, Tally};
 
 /// The members of every workload's windows.
 #[derive(Serialize)]

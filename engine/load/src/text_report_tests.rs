@@ -45,7 +45,8 @@ fn written(answered: u64, screen: Screen, change: impl FnOnce(&mut Summary, &mut
     change(&mut summary, &mut tally);
     summary.add(&tally);
     let (sender, receiver) = channel();
-    let own = crate::tally::Own { cpu: 0.1, outstanding: 0, waiting: 0, waited_s: None, multiple: None };
+    let own =
+        crate::report_line::Own { cpu: 0.1, outstanding: 0, waiting: 0, waited_s: None, multiple: None };
     sender.send(Line::Window { duration_s: 2.0, tally: Box::new(tally), own }).unwrap();
     sender.send(Line::Summary { summary: Box::new(summary), drained: None }).unwrap();
     drop(sender);

@@ -16,8 +16,9 @@ use crate::files::state::{State, Step};
 use crate::files::turn::Thread;
 use crate::files::wait::Waiter;
 use crate::plan::{Plan, Wait};
+use crate::report_line::Line;
 use crate::summary::{About, Summary};
-use crate::tally::{Line, Tally};
+use crate::tally::Tally;
 
 /// How often the watcher looks while calls are made: with what counts as overstaying, lateness after a stall is 1 ms at most.
 const LOOK_NS: u64 = 700_000;

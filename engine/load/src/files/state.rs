@@ -14,8 +14,9 @@ use crate::files::job::{Job, claim};
 use crate::files::order::Order;
 use crate::files::turn::{Ahead, Thread, Turn};
 use crate::plan::{Load, Plan};
+use crate::report_line::Own;
 use crate::schedule::Schedule;
-use crate::tally::{Own, Tally};
+use crate::tally::Tally;
 use crate::target::Failure;
 use crate::window::Window;
 

@@ -12,8 +12,8 @@ use super::places::Places;
 use super::told::{Telling, Whole};
 use crate::command::Wrong;
 use crate::plan::Plan;
+use crate::report_line::Line;
 use crate::summary::RollAbout;
-use crate::tally::Line;
 use crate::window::Window;
 
 /// A pass's processes are made so long before it begins.

@@ -8,8 +8,9 @@ use etude_replay::{Played, Sums};
 use super::Piece;
 use crate::law::Process;
 use crate::plan::{Load, Plan, Wait};
+use crate::report_line::{Line, Own};
 use crate::summary::{About, RollAbout, Summary};
-use crate::tally::{Line, Own, Tally};
+use crate::tally::Tally;
 use crate::target::Failure;
 
 /// Sends lines of what is new.
