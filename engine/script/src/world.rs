@@ -19,8 +19,8 @@ use smallvec::SmallVec;
 pub use data::from_positions;
 pub use descriptors::{Description, End, Opened, Process};
 pub use effect::failed;
-pub use names::{Kept, Names, NodeId, ROOT};
-pub use paths::{is_target, key};
+pub use names::{Kept, Names, NodeId, ROOT, key};
+pub use paths::is_target;
 pub use requests::Requests;
 
 use crate::model::{Action, Script, Step};

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use super::paths::key;
 use crate::model::{Needed, What};
 
 pub type NodeId = u32;
@@ -220,4 +219,25 @@ impl Names {
 
 pub fn unknown_file() -> Kept {
     Kept::File { bytes: 0, allocated: 0, seen: false }
+}
+
+/// A path from the root without `.`, `..` and slashes that say nothing.
+pub fn key(path: &[u8]) -> Vec<u8> {
+    let mut key = Vec::with_capacity(path.len());
+    path.split(|byte| *byte == b'/').for_each(|part| append_component(&mut key, part));
+    key
+}
+
+/// Goes on from a path by one part of another.
+pub fn append_component(key: &mut Vec<u8>, part: &[u8]) {
+    match part {
+        b"" | b"." => {}
+        b".." => key.truncate(key.iter().rposition(|byte| *byte == b'/').unwrap_or(0)),
+        name => {
+            if !key.is_empty() {
+                key.push(b'/');
+            }
+            key.extend_from_slice(name);
+        }
+    }
 }

@@ -5,31 +5,11 @@ use std::sync::Arc;
 use etude_calls::{Call, Kind};
 
 use super::World;
-use super::names::Names;
+use super::names::{Names, append_component};
 use crate::model::Called;
 
 /// As the kernel: more links than this are a circle.
 const MOST_LINKS: usize = 40;
-
-/// A path from the root without `.`, `..` and slashes that say nothing.
-pub fn key(path: &[u8]) -> Vec<u8> {
-    let mut key = Vec::with_capacity(path.len());
-    path.split(|byte| *byte == b'/').for_each(|part| go(&mut key, part));
-    key
-}
-
-fn go(key: &mut Vec<u8>, part: &[u8]) {
-    match part {
-        b"" | b"." => {}
-        b".." => key.truncate(key.iter().rposition(|byte| *byte == b'/').unwrap_or(0)),
-        name => {
-            if !key.is_empty() {
-                key.push(b'/');
-            }
-            key.extend_from_slice(name);
-        }
-    }
-}
 
 /// Where a path leads from a directory: through links, and through one that is its last part if `follow`.
 pub fn resolve(names: &Names, base: &[u8], path: &[u8], follow: bool) -> Vec<u8> {
@@ -45,7 +25,7 @@ pub fn resolve(names: &Names, base: &[u8], path: &[u8], follow: bool) -> Vec<u8>
             texts.push((text.clone(), from + end + 1));
         }
         let above = at.len();
-        go(&mut at, &rest[..end]);
+        append_component(&mut at, &rest[..end]);
         let last = texts.iter().all(|(text, from)| text[*from..].is_empty());
         if (follow || !last || more)
             && links < MOST_LINKS
