@@ -3,9 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::parse::number;
 use crate::permutation::Permutation;
 use crate::random::{Purpose, Random};
-use crate::text::number;
 use crate::zipf::Zipf;
 
 /// How popular things are.

@@ -4,8 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::law::Law;
+use crate::parse::number;
 use crate::random::Random;
-use crate::text::number;
 
 /// No request is larger: 64 MiB.
 pub(crate) const MOST: u64 = 64 << 20;

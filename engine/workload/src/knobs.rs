@@ -9,7 +9,7 @@ use crate::choice::{DirectoryPopularity, Popularity, Spread};
 use crate::iosize::IoSize;
 use crate::law::{LARGEST, Law};
 use crate::mix::Mix;
-use crate::text::number;
+use crate::parse::number;
 
 /// One knob of the table.
 pub(crate) struct Knob {

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::parse::number;
 use crate::random::Random;
-use crate::text::number;
 
 /// How many bytes; at least 1 always.
 #[derive(Debug, Clone, PartialEq)]

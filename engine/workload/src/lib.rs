@@ -17,6 +17,7 @@ mod law;
 mod mix;
 #[cfg(test)]
 mod model_tests;
+mod parse;
 mod permutation;
 mod presets;
 mod random;

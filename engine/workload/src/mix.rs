@@ -4,8 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::kind::Kind;
+use crate::parse::{nearest, number};
 use crate::random::Random;
-use crate::text::{nearest, number};
 
 /// A weight for each kind, in the order of their index; they need not sum to anything.
 #[derive(Debug, Clone, PartialEq, Default)]
