@@ -7,7 +7,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use etude_calls::Call;
 #[cfg(target_arch = "x86_64")]
@@ -16,7 +15,6 @@ use etude_trace::{Clock as StoredClock, Header, Writer};
 
 use crate::PROCESSOR;
 use crate::queue::{self, Queue};
-use crate::rewrite::attach::Signals;
 use crate::rewrite::clock::{Calibration, Clock};
 #[cfg(target_arch = "x86_64")]
 use crate::rewrite::code::Known;
@@ -26,14 +24,12 @@ use crate::rewrite::hook::Entry;
 use crate::rewrite::queues::is_about_requests;
 use crate::rewrite::remote::Pid;
 use crate::rewrite::ring::Segment;
-use crate::rewrite::rings::Rings;
+use crate::rewrite::rings::{DRAIN_INTERVAL, Rings};
+use crate::rewrite::signals::Signals;
 use crate::rewrite::tracer::{Ending, Tracer};
 use crate::rewrite::way::{Technique, Way};
 use crate::sink::{self, Summary, text_arguments};
 use crate::urgent::Urgency;
-
-/// How often the rings are emptied: each holds 4096 calls.
-pub const EVERY: Duration = Duration::from_millis(1);
 
 /// What is to be recorded, and how.
 pub struct Recording {
@@ -88,7 +84,7 @@ pub fn record(recording: &Recording, file: File) -> io::Result<Outcome> {
             Urgency::of_this_thread(2).raise(); // before the writer
             while !over.load(Ordering::Relaxed) {
                 rings.lock().expect("no thread panics").drain(&segment);
-                std::thread::sleep(EVERY);
+                std::thread::sleep(DRAIN_INTERVAL);
             }
         }
     })?;

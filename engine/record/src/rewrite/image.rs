@@ -4,6 +4,7 @@ use std::io;
 
 use crate::rewrite::batch::{self, Batch, Place};
 use crate::rewrite::borrow::Remote;
+use crate::rewrite::breakpoints::{self, Breakpoints};
 use crate::rewrite::code::{Scanned, scanned};
 use crate::rewrite::filters::Suspended;
 use crate::rewrite::found::{LeftAsItIs, Patched};
@@ -15,7 +16,6 @@ use crate::rewrite::patch::is_code;
 use crate::rewrite::remote::{Memory, Pid, Status};
 use crate::rewrite::ring::{Raw, Segment};
 use crate::rewrite::setup::{self, Placed, map_code};
-use crate::rewrite::slow::{self, Slow};
 use crate::rewrite::stops::RESTARTS;
 use crate::rewrite::way::Way;
 use crate::rewrite::writing::{MSEAL, Piece, Writing, seal};
@@ -36,7 +36,7 @@ pub struct Image {
     hook: u64,
     code: std::sync::Arc<Code>,
     /// Places that stop their threads.
-    pub slow: Slow,
+    pub breakpoints: Breakpoints,
     /// Mappings that were seen to: low and high.
     done: Vec<(u64, u64)>,
 }
@@ -76,7 +76,7 @@ impl Image {
             place: Place { code: hook + worker as u64, segment: rings },
             hook,
             code: code.into(),
-            slow: Slow::default(),
+            breakpoints: Breakpoints::default(),
             done: vec![(hook, hook + size)],
         };
         let found = image.patch_new(&remote, segment, way, taken, first)?;
@@ -142,7 +142,7 @@ impl Image {
 
     /// What is mapped there now is other than what was seen.
     pub fn forget(&mut self, low: u64, high: u64) {
-        self.slow.forget(low, high);
+        self.breakpoints.forget(low, high);
         let apart = |&(from, to): &(u64, u64)| [(from, to.min(low)), (from.max(high), to)];
         self.done = self.done.iter().flat_map(apart).filter(|(from, to)| from < to).collect();
     }
@@ -264,11 +264,11 @@ impl Image {
         if places.is_empty() {
             return Ok(Vec::new());
         }
-        let size = slow::area(places.len());
+        let size = breakpoints::area(places.len());
         let at = map_code(remote, 0, size, 0)?;
         let _ = remote.call(MSEAL, [at, size, 0, 0, 0, 0]); // older kernels: as it was
         self.done.push((at, at + size));
-        let set = self.slow.set(remote, at, &places)?;
+        let set = self.breakpoints.set(remote, at, &places)?;
         Ok(set.into_iter().map(|call| call - mapping.low + mapping.offset).collect())
     }
 }

@@ -7,7 +7,7 @@ use crate::rewrite::clock::ticks;
 use crate::rewrite::filters::Suspended;
 use crate::rewrite::found::Patched;
 use crate::rewrite::hook::{LOOK, URING};
-pub use crate::rewrite::image::Image;
+use crate::rewrite::image::Image;
 use crate::rewrite::remote::{Memory, Pid, Status};
 use crate::rewrite::ring::Raw;
 use crate::rewrite::rings::Sink;

@@ -13,10 +13,11 @@ pub(crate) mod ring;
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 pub(crate) mod rings;
 
-pub(crate) mod attach;
+mod attach;
 mod family;
 pub(crate) mod queues;
 pub(crate) mod rights;
+pub(crate) mod signals;
 pub(crate) mod start;
 pub(crate) mod stops;
 pub(crate) mod tracer;
@@ -27,6 +28,8 @@ pub(crate) mod way;
 mod batch;
 #[cfg(target_arch = "x86_64")]
 mod borrow;
+#[cfg(target_arch = "x86_64")]
+mod breakpoints;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod code;
 #[cfg(target_arch = "x86_64")]

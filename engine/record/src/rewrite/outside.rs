@@ -6,11 +6,7 @@ use crate::rewrite::found::Patched;
 use crate::rewrite::remote::Pid;
 use crate::rewrite::ring::Raw;
 use crate::rewrite::rings::Sink;
-use crate::rewrite::tracer::Tracer;
-
-/// There is none.
-#[derive(Clone)]
-pub enum Image {}
+use crate::rewrite::tracer::{Image, Tracer};
 
 impl<S: Sink> Tracer<S> {
     pub fn make_ready(&mut self, _pid: Pid) -> io::Result<(Option<Image>, Vec<Patched>)> {

@@ -1,11 +1,16 @@
 //! Who writes to which ring, and where what is recorded goes.
 
+use std::time::Duration;
+
 use etude_trace::Meta;
 
 use crate::rewrite::found::Patched;
 use crate::rewrite::layout::{DATA, RINGS, SLOT};
 use crate::rewrite::remote::{Pid, read_text};
 use crate::rewrite::ring::{Raw, Segment};
+
+/// How often the rings are emptied: each holds 4096 calls.
+pub const DRAIN_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Where what is recorded goes.
 pub trait Sink: Send {

@@ -2,84 +2,35 @@
 //! instruction of ours, one for each place, so that wherever a thread is found it is known where it goes on: also a child
 //! that begins behind the call.
 
-use std::collections::BTreeMap;
 use std::io;
 
-use crate::rewrite::borrow::{Remote, set_registers};
+use crate::rewrite::borrow::set_registers;
+use crate::rewrite::breakpoints::{Breakpoints, SlotCall};
 use crate::rewrite::clock::ticks;
 use crate::rewrite::remote::{Pid, ptrace};
 use crate::rewrite::ring::Raw;
 use crate::rewrite::rings::Sink;
-use crate::rewrite::stops::{self, Begun};
+use crate::rewrite::stops;
 use crate::rewrite::tracer::Tracer;
 
-/// `syscall`, and the breakpoint behind it; the rest is never run.
-const SLOT: [u8; 8] = [0x0f, 0x05, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc];
 const BREAKPOINT: u64 = 1;
 const SYSCALL: u64 = 2;
 
-/// Of an address space: by the `syscall` of each place its slot, and the other way round.
-#[derive(Clone, Default)]
-pub struct Slow {
-    slots: BTreeMap<u64, u64>,
-    sites: BTreeMap<u64, u64>,
-}
-
-/// A call that is made in a slot.
-pub struct Made {
-    slot: u64,
-    rsp: u64,
-    pub begun: Begun,
-}
-
-impl Made {
-    pub fn is_of(&self, slot: u64, rsp: u64) -> bool {
-        self.slot == slot && self.rsp == rsp
-    }
-}
-
-/// Bytes that so many slots take.
-pub fn area(places: usize) -> u64 {
-    ((places * SLOT.len()) as u64).next_multiple_of(4096)
-}
-
-impl Slow {
-    /// Sets breakpoints; the slots begin at `at`. Those of the places that have one now.
-    ///
-    /// # Errors
-    /// The memory cannot be written.
-    pub fn set(&mut self, remote: &Remote, at: u64, places: &[u64]) -> io::Result<Vec<u64>> {
-        remote.memory.write(at, &SLOT.repeat(places.len()))?;
-        let mut set = Vec::new();
-        for (slot, place) in (at..).step_by(SLOT.len()).zip(places) {
-            if remote.memory.read(*place, 2)? != SLOT[..2] {
-                continue;
-            }
-            remote.memory.write(*place, &[0xcc])?;
-            self.slots.insert(*place, slot);
-            self.sites.insert(slot, *place);
-            set.push(*place);
-        }
-        Ok(set)
-    }
-
-    /// Other code is there now.
-    pub fn forget(&mut self, low: u64, high: u64) {
-        self.slots.retain(|place, _| !(low..high).contains(place));
-    }
-}
-
 impl<S: Sink> Tracer<S> {
-    fn slow(&self, tid: Pid) -> Option<&Slow> {
+    fn breakpoints(&self, tid: Pid) -> Option<&Breakpoints> {
         let group = self.threads.get(&tid)?.group;
-        self.processes.get(&group)?.image.as_ref().map(|image| &image.slow)
+        self.processes.get(&group)?.image.as_ref().map(|image| &image.breakpoints)
     }
 
     /// Whether it came to a breakpoint of ours: before a call, or behind it.
     pub fn at_breakpoint(&mut self, tid: Pid, mut regs: libc::user_regs_struct) -> io::Result<bool> {
-        let Some(slow) = self.slow(tid).filter(|slow| !slow.slots.is_empty()) else { return Ok(false) };
+        let Some(breakpoints) = self.breakpoints(tid).filter(|breakpoints| !breakpoints.slots.is_empty())
+        else {
+            return Ok(false);
+        };
         let at = regs.rip - BREAKPOINT;
-        let (slot, site) = (slow.slots.get(&at).copied(), slow.sites.get(&at.wrapping_sub(SYSCALL)).copied());
+        let (slot, site) =
+            (breakpoints.slots.get(&at).copied(), breakpoints.sites.get(&at.wrapping_sub(SYSCALL)).copied());
         if !by_breakpoint(tid)? {
             return Ok(false);
         }
@@ -104,7 +55,7 @@ impl<S: Sink> Tracer<S> {
         let told = begun.as_mut().map_or(Vec::new(), |begun| self.queues.begins(thread.group, begun));
         // Calls that a handler left by a jump are further down a stack that has been given up.
         thread.slow.retain(|made| made.rsp > regs.rsp);
-        thread.slow.extend(begun.map(|begun| Made { slot, rsp: regs.rsp, begun }));
+        thread.slow.extend(begun.map(|begun| SlotCall { slot, rsp: regs.rsp, begun }));
         self.tell(tid, told);
     }
 
@@ -122,7 +73,7 @@ impl<S: Sink> Tracer<S> {
     /// The call within which a stopped thread stands, if that is made in a slot.
     pub fn within_slot(&self, tid: Pid, regs: &libc::user_regs_struct, now: u64) -> Option<Raw> {
         let slot = regs.rip.wrapping_sub(SYSCALL);
-        self.slow(tid)?.sites.get(&slot)?;
+        self.breakpoints(tid)?.sites.get(&slot)?;
         let made = self.threads.get(&tid)?.slow.last().filter(|made| made.slot == slot)?;
         Some(stops::returned(tid, made.begun.clone(), regs.rax as i64, now).0)
     }

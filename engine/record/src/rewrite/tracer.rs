@@ -7,19 +7,24 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use etude_trace::Meta;
 
-use crate::record::EVERY;
-use crate::rewrite::attach::{Next, Signals};
 use crate::rewrite::clock::ticks;
-use crate::rewrite::inside::Image;
+#[cfg(target_arch = "x86_64")]
+use crate::rewrite::image::Image;
 use crate::rewrite::queues::Queues;
 use crate::rewrite::remote::{Pid, ptrace};
 use crate::rewrite::ring::{Raw, Segment};
-use crate::rewrite::rings::{Counters, Rings, Sink};
+use crate::rewrite::rings::{Counters, DRAIN_INTERVAL, Rings, Sink};
+use crate::rewrite::signals::{Next, Signals};
 use crate::rewrite::start::{ignore_interrupts, pass_on_endings, start};
 use crate::rewrite::stops::{self, Begun};
 use crate::rewrite::way::{Technique, Way};
 use crate::scheduler;
 use crate::urgent::Urgency;
+
+/// No code is changed on this processor.
+#[cfg(not(target_arch = "x86_64"))]
+#[derive(Clone)]
+pub enum Image {}
 
 pub struct Thread {
     pub group: Pid,
@@ -29,7 +34,7 @@ pub struct Thread {
     pub begun: Option<Begun>,
     /// Calls that it makes at places which stop it: more than one where a signal handler makes another.
     #[cfg(target_arch = "x86_64")]
-    pub slow: Vec<crate::rewrite::slow::Made>,
+    pub slow: Vec<crate::rewrite::breakpoints::SlotCall>,
     /// When it began to be recorded; None where that cannot be known.
     pub before: Option<Counters>,
     /// It may not read the clock, and is not recorded.
@@ -158,7 +163,7 @@ impl<S: Sink> Tracer<S> {
     /// Something has become of a thread.
     pub fn changed(&mut self, pid: Pid, status: i32) {
         while !self.rings().sink.room() {
-            std::thread::sleep(EVERY);
+            std::thread::sleep(DRAIN_INTERVAL);
         }
         self.see(pid);
         if !libc::WIFSTOPPED(status) {
