@@ -2,7 +2,7 @@
 
 use etude_workload::{FileSet, Stream, Workload};
 
-use crate::command::{Wrong, usage};
+use crate::exit::{Wrong, usage};
 use crate::options::{Source, WorkloadAsked};
 
 pub(crate) struct Chosen {

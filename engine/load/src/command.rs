@@ -3,18 +3,13 @@
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::net::TcpStream;
-use std::os::fd::OwnedFd;
-use std::sync::mpsc::{Sender, channel};
-use std::thread;
 use std::time::Duration;
 
 use etude_clock::SECOND;
-use etude_launch::sys;
 use etude_nfs::Export;
-use etude_terminal::{Escaping, Screen, say};
 
 use crate::chosen::Chosen;
-use crate::driver::Client;
+use crate::exit::{Wrong, answer, machine, signals, usage};
 use crate::files;
 use crate::http_target::Http;
 use crate::nfs::{self, NfsTarget, Prepared};
@@ -23,12 +18,9 @@ use crate::options::{Aim, Asked, Format, NfsAsked, Offer, Place, Populate, Workl
 use crate::plan::Plan;
 use crate::poller::raise_open_files;
 use crate::progress::Progress;
-use crate::report_line::Line;
 use crate::roll;
+use crate::run::run_client;
 use crate::summary::About;
-use crate::target::Target;
-use crate::telling;
-use crate::text_report;
 use crate::url::Url;
 
 const LOAD: &str = "\
@@ -88,24 +80,6 @@ exit status: 0; 2 usage; 3 a file is wrong; 5 nobody answers when it begins, or 
 /// Descriptors that are no connections.
 const OTHERS: usize = 16;
 
-/// A line for the user, and the exit status.
-pub(crate) type Wrong = (String, u8);
-
-/// `verb`: with the program's name.
-pub(crate) fn usage(verb: &str, error: &dyn std::fmt::Display) -> Wrong {
-    (format!("{error}; see {verb} --help"), 2)
-}
-
-pub(crate) fn answer(verb: &str, done: Result<(), Wrong>) -> u8 {
-    done.map_or_else(
-        |(line, code)| {
-            say(&format!("{verb}: {line}"));
-            code
-        },
-        |()| 0,
-    )
-}
-
 /// `etude load`; the exit status.
 pub fn load_main(arguments: impl Iterator<Item = OsString>) -> u8 {
     answer("etude load", load(arguments))
@@ -151,48 +125,13 @@ fn offer_http(url: &Url, plan: &Plan, format: Format) -> Result<(), Wrong> {
     let signals = signals()?;
     let mut target = Http::new(address, url.request()).map_err(machine)?;
     target.take(first).map_err(machine)?;
-    offer(plan, About { target: "http", workload: None, file_set: None, roll: None }, signals, target, format)
-}
-
-/// Runs a client to its end. `signals` were taken before the target began any thread: threads inherit what is blocked.
-pub(crate) fn offer(
-    plan: &Plan,
-    about: About,
-    signals: OwnedFd,
-    target: impl Target,
-    format: Format,
-) -> Result<(), Wrong> {
-    let kinds = target.kinds().to_vec();
-    told(kinds, plan, format, |lines| Client::new(plan, about, lines, signals, target).run().map_err(machine))
-}
-
-/// Runs a generator, and writes what it tells to standard output: by a thread of its own, which touches nothing that
-/// processes forked meanwhile would look for.
-pub(crate) fn told(
-    kinds: Vec<&'static str>,
-    plan: &Plan,
-    format: Format,
-    generate: impl FnOnce(&Sender<Line>) -> Result<(), Wrong>,
-) -> Result<(), Wrong> {
-    let (sender, receiver) = channel();
-    let planned_ns = plan.duration_ns;
-    let writer = thread::spawn(move || {
-        telling::make_way();
-        match format {
-            Format::Json => telling::write(&receiver, &kinds, Escaping(io::stdout())),
-            Format::Text => {
-                let screen = Screen::of(&io::stdout());
-                text_report::write(&receiver, kinds.len(), planned_ns, screen, io::stdout())
-            }
-        }
-    });
-    let done = generate(&sender);
-    drop(sender);
-    match writer.join() {
-        // Whoever reads no further has what he wants.
-        Ok(Err(error)) if error.kind() != io::ErrorKind::BrokenPipe => done.and(Err(machine(error))),
-        _ => done,
-    }
+    run_client(
+        plan,
+        About { target: "http", workload: None, file_set: None, roll: None },
+        signals,
+        target,
+        format,
+    )
 }
 
 fn offer_nfs(asked: &NfsAsked, workload: &WorkloadAsked, plan: &Plan, format: Format) -> Result<(), Wrong> {
@@ -200,7 +139,7 @@ fn offer_nfs(asked: &NfsAsked, workload: &WorkloadAsked, plan: &Plan, format: Fo
     let stream = chosen.stream(plan.seed);
     let about = About { target: "nfs", workload: Some(chosen.name()), file_set: None, roll: None };
     let prepared = prepare_nfs(asked, chosen, plan.timeout_ns)?;
-    offer(plan, about, signals()?, NfsTarget::new(prepared, stream), format)
+    run_client(plan, about, signals()?, NfsTarget::new(prepared, stream), format)
 }
 
 fn prepare_nfs(asked: &NfsAsked, chosen: Chosen, timeout_ns: u64) -> Result<Prepared, Wrong> {
@@ -229,13 +168,4 @@ fn populate(asked: &Populate) -> Result<(), Wrong> {
         Place::Nfs(place) => prepare_nfs(place, chosen, 10 * SECOND).map(drop),
         Place::Files(place) => files::populate_only(place, &chosen),
     }
-}
-
-/// A descriptor that becomes readable when somebody wants the end.
-pub(crate) fn signals() -> Result<OwnedFd, Wrong> {
-    sys::signalfd(&[libc::SIGTERM, libc::SIGINT]).map_err(machine)
-}
-
-pub(crate) fn machine(error: io::Error) -> Wrong {
-    (format!("the machine does not allow it: {error}"), 5)
 }

@@ -10,7 +10,7 @@ use lexopt::prelude::*;
 use serde_json::json;
 
 use crate::argument::{number, read, time, whole};
-use crate::command::{Wrong, answer, machine, signals, usage};
+use crate::exit::{Wrong, answer, machine, signals, usage};
 use crate::known::Server;
 use crate::law::{LAWS, Law, Services};
 use crate::poller::raise_open_files;

@@ -1,15 +1,17 @@
 //! Load: a driver that offers requests by a schedule and reports windows, targets that it asks, and a server whose capacity
 //! is known (docs/load.md).
 //!
-//! Read `target.rs` and `plan.rs` for what is asked and how, `driver.rs` for one run, `options.rs` for what can be asked for;
-//! `station.rs` for what the server is. `law.rs` and `schedule.rs` draw, `http.rs` reads what is on the wire, `tally.rs` and
-//! `summary.rs` say what happened (`report_line.rs`: what is reported when), `telling.rs` as JSON and `text_report.rs` for people.
+//! Read `target.rs` and `plan.rs` for what is asked and how, `driver.rs` and `run.rs` for one run, `options.rs` for what can
+//! be asked for; `station.rs` for what the server is. `law.rs` and `schedule.rs` draw, `http.rs` reads what is on the wire,
+//! `tally.rs` and `summary.rs` say what happened (`report_line.rs`: what is reported when), `telling.rs` as JSON and
+//! `text_report.rs` for people.
 
 mod argument;
 mod chosen;
 mod command;
 mod data;
 mod driver;
+mod exit;
 mod files;
 mod http;
 mod http_target;
@@ -24,6 +26,7 @@ mod poller;
 mod progress;
 mod report_line;
 mod roll;
+mod run;
 mod schedule;
 mod stalls;
 mod station;

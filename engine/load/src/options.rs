@@ -12,7 +12,6 @@ use crate::argument::{number, one_of, path, read, text, time, whole};
 use crate::law::Process;
 use crate::nfs_url::NfsUrl;
 use crate::plan::{Load, Plan, Wait};
-use crate::roll::{Pace, RollAsked};
 use crate::url::{self, Url};
 
 /// All that can be asked.
@@ -79,6 +78,26 @@ pub(crate) struct FilesAsked {
 pub(crate) enum Way {
     Calls,
     IoUring,
+}
+
+/// What is to be played, where, and how fast.
+#[derive(Debug, Clone)]
+pub(crate) struct RollAsked {
+    pub roll: PathBuf,
+    pub directory: PathBuf,
+    pub pace: Pace,
+    /// Directories of the roll outside of which calls are left out; empty: none are.
+    pub only: Vec<Vec<u8>>,
+    /// Each pass has copies of all files.
+    pub own: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Pace {
+    /// Requests per second.
+    Rate(f64),
+    /// 2: twice as fast as the original.
+    Multiple(f64),
 }
 
 #[derive(Debug, Clone)]

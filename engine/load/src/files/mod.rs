@@ -25,8 +25,8 @@ use std::path::PathBuf;
 use etude_workload::Kind;
 
 use crate::chosen::Chosen;
-use crate::command::{self, Wrong, machine, signals};
 use crate::data::Data;
+use crate::exit::{Wrong, machine, signals};
 use crate::files::call::Place;
 use crate::files::calls::Calls;
 use crate::files::handles::Handles;
@@ -35,6 +35,7 @@ use crate::files::ring::Ring;
 use crate::options::{FilesAsked, Format, Way};
 use crate::plan::Plan;
 use crate::poller::raise_open_files;
+use crate::run::{run_client, run_with_report};
 use crate::summary::About;
 
 /// Of files at once, where the process may have so many.
@@ -52,9 +53,9 @@ pub(crate) fn offer(asked: &FilesAsked, chosen: &Chosen, plan: &Plan, format: Fo
     let signals = signals()?;
     if asked.way == Way::IoUring {
         let ring = Ring::new(place, stream, plan.outstanding).map_err(|error| (refused(&error), 5))?;
-        return command::offer(plan, about, signals, ring, format);
+        return run_client(plan, about, signals, ring, format);
     }
-    command::told(Kind::ALL.map(Kind::name).to_vec(), plan, format, |lines| {
+    run_with_report(Kind::ALL.map(Kind::name).to_vec(), plan, format, |lines| {
         let calls = Calls::new(plan, about, lines, signals, place, stream);
         calls.and_then(Calls::run).map_err(machine)
     })

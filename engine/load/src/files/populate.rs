@@ -10,11 +10,9 @@ use std::path::{Path, PathBuf};
 use etude_workload::FileSet;
 
 use crate::data::{Data, MOST};
+use crate::exit::Wrong;
 use crate::files::space::{Need, Space};
 use crate::progress::Progress;
-
-/// A line for the user, and the exit status.
-type Wrong = (String, u8);
 
 /// Where the file set of that name and seed lies in the user's directory: all below it is ours, and nothing else is touched.
 pub(crate) fn root_of(directory: &Path, name: &str, seed: u64) -> PathBuf {

@@ -7,10 +7,10 @@ use etude_clock::{monotonic_ns, own_cpu_ns};
 use etude_launch::sys;
 use etude_replay::{Ended, Offered, Pass, Played, Refused};
 
-use super::Piece;
+use super::piece::Piece;
 use super::places::Places;
 use super::told::{Telling, Whole};
-use crate::command::Wrong;
+use crate::exit::Wrong;
 use crate::plan::Plan;
 use crate::report_line::Line;
 use crate::summary::RollAbout;

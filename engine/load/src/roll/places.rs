@@ -13,11 +13,12 @@ use std::path::{Path, PathBuf};
 use etude_clock::monotonic_ns;
 use etude_launch::sys;
 use etude_replay::{Changes, untouched};
-use etude_script::{Needed, Preparation, Refused, Shared, What, prepare_sharing, room_of};
+use etude_script::{Needed, Preparation, Refused, Shared, prepare_sharing, room_of};
 use etude_terminal::complain;
 
-use super::{Piece, RollAsked};
-use crate::command::Wrong;
+use super::piece::{Files, Piece};
+use crate::exit::Wrong;
+use crate::options::RollAsked;
 
 /// Says whose a directory is, and which roll's files are in it.
 const MARKER: &str = ".etude-load-roll";
@@ -38,29 +39,6 @@ pub(super) struct Places {
     /// Files of one place: its own, and those that all places have in common.
     pub own: Files,
     pub shared: Files,
-}
-
-/// Files, and their lengths together.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Files {
-    pub many: u64,
-    pub bytes: u64,
-}
-
-impl Files {
-    /// The files that a roll needs whose paths are `which`.
-    pub fn of(needed: &[Needed], which: impl Fn(&[u8]) -> bool) -> Files {
-        let mut files = Files::default();
-        for each in needed {
-            if let What::File { bytes, .. } = each.what
-                && which(&each.path)
-            {
-                files.many += 1;
-                files.bytes = files.bytes.saturating_add(bytes);
-            }
-        }
-        files
-    }
 }
 
 impl Places {

@@ -1,9 +1,10 @@
 use std::sync::Arc;
 
 use etude_replay::{Roll, Score, compile};
+use etude_script::What;
 
 use super::*;
-use crate::roll::Pace;
+use crate::options::Pace;
 
 /// Goes away with its end.
 struct Directory(PathBuf);

@@ -5,7 +5,7 @@ use std::sync::mpsc::Sender;
 
 use etude_replay::{Played, Sums};
 
-use super::Piece;
+use super::piece::Piece;
 use crate::law::Process;
 use crate::plan::{Load, Plan, Wait};
 use crate::report_line::{Line, Own};

@@ -1,0 +1,61 @@
+//! Runs a load generator to its end, and writes what it reports to standard output.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+
+use etude_terminal::{Escaping, Screen};
+
+use crate::driver::Client;
+use crate::exit::{Wrong, machine};
+use crate::options::Format;
+use crate::plan::Plan;
+use crate::report_line::Line;
+use crate::summary::About;
+use crate::target::Target;
+use crate::telling;
+use crate::text_report;
+
+/// Runs a client to its end. `signals` were taken before the target began any thread: threads inherit what is blocked.
+pub(crate) fn run_client(
+    plan: &Plan,
+    about: About,
+    signals: OwnedFd,
+    target: impl Target,
+    format: Format,
+) -> Result<(), Wrong> {
+    let kinds = target.kinds().to_vec();
+    run_with_report(kinds, plan, format, |lines| {
+        Client::new(plan, about, lines, signals, target).run().map_err(machine)
+    })
+}
+
+/// Runs a generator, and writes what it tells to standard output: by a thread of its own, which touches nothing that
+/// processes forked meanwhile would look for.
+pub(crate) fn run_with_report(
+    kinds: Vec<&'static str>,
+    plan: &Plan,
+    format: Format,
+    generate: impl FnOnce(&Sender<Line>) -> Result<(), Wrong>,
+) -> Result<(), Wrong> {
+    let (sender, receiver) = channel();
+    let planned_ns = plan.duration_ns;
+    let writer = thread::spawn(move || {
+        telling::make_way();
+        match format {
+            Format::Json => telling::write(&receiver, &kinds, Escaping(io::stdout())),
+            Format::Text => {
+                let screen = Screen::of(&io::stdout());
+                text_report::write(&receiver, kinds.len(), planned_ns, screen, io::stdout())
+            }
+        }
+    });
+    let done = generate(&sender);
+    drop(sender);
+    match writer.join() {
+        // Whoever reads no further has what he wants.
+        Ok(Err(error)) if error.kind() != io::ErrorKind::BrokenPipe => done.and(Err(machine(error))),
+        _ => done,
+    }
+}
