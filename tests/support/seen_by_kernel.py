@@ -22,7 +22,7 @@ import orjson
 
 from support.places import ROOT
 
-TABLE = ROOT / "engine" / "calls" / "src" / "table.rs"
+TABLE = ROOT / "engine" / "trace" / "calls" / "src" / "table.rs"
 STRING = 200
 """The most bytes that bpftrace 0.17 keeps of a text, its final zero byte among them."""
 PAGES = 16384

@@ -1,6 +1,6 @@
 """The URL of a server of HTTP, as `etude load --url` reads it.
 
-The engine reads the same (engine/load/src/url.rs); `tests/data/vectors/urls.jsonl` holds both to it.
+The engine reads the same (engine/load/load/src/url.rs); `tests/data/vectors/urls.jsonl` holds both to it.
 """
 
 from __future__ import annotations
