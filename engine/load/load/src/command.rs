@@ -8,10 +8,10 @@ use std::time::Duration;
 use etude_clock::SECOND;
 use etude_nfs::Export;
 
-use crate::chosen::Chosen;
 use crate::exit::{Wrong, answer, machine, signals, usage};
 use crate::files;
 use crate::http_target::Http;
+use crate::named_workload::Chosen;
 use crate::nfs::{self, NfsTarget, Prepared};
 use crate::nfs_url::NfsUrl;
 use crate::options::{Aim, Asked, Format, NfsAsked, Offer, Place, Populate, WorkloadAsked, options};

@@ -11,14 +11,14 @@ use std::sync::mpsc::Sender;
 use etude_clock::{monotonic_ns, own_cpu_ns};
 use etude_launch::sys;
 
+use crate::cpu_demand::wanted_ns;
+use crate::outstanding::UnderWay;
 use crate::plan::{Plan, Wait};
 use crate::report_line::{Line, Own};
 use crate::schedule::Schedule;
 use crate::summary::{About, Summary};
 use crate::tally::Tally;
 use crate::target::{Ended, Failure, Target};
-use crate::under_way::UnderWay;
-use crate::wanted::wanted_ns;
 use crate::window::Window;
 
 /// Before an instant a hybrid wait stops sleeping: more than a wake-up takes on an idle machine.

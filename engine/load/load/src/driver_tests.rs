@@ -7,8 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use super::*;
+use crate::distribution::Process;
 use crate::http_target::Http;
-use crate::law::Process;
 use crate::plan::Load;
 
 const MILLI: u64 = 1_000_000;

@@ -2,25 +2,28 @@
 //! is known (docs/load.md).
 //!
 //! Read `target.rs` and `plan.rs` for what is asked and how, `driver.rs` and `run.rs` for one run, `options.rs` for what can
-//! be asked for; `station.rs` for what the server is. `law.rs` and `schedule.rs` draw, `http.rs` reads what is on the wire,
-//! `tally.rs` and `summary.rs` say what happened (`report_line.rs`: what is reported when), `telling.rs` as JSON and
+//! be asked for; `mmc_queue.rs` for what the server is. `distribution.rs` and `schedule.rs` draw, `http.rs` reads what is on the wire,
+//! `tally.rs` and `summary.rs` say what happened (`report_line.rs`: what is reported when), `window_writer.rs` as JSON and
 //! `text_report.rs` for people.
 
-mod argument;
-mod chosen;
 mod command;
-mod data;
+mod cpu_demand;
+mod distribution;
 mod driver;
 mod exit;
 mod files;
 mod http;
 mod http_target;
-mod known;
-mod known_command;
-mod law;
+mod incompressible_data;
+mod known_server;
+mod known_server_command;
+mod mmc_queue;
+mod named_workload;
 mod nfs;
 mod nfs_url;
+mod option_values;
 mod options;
+mod outstanding;
 mod plan;
 mod poller;
 mod progress;
@@ -29,17 +32,14 @@ mod roll;
 mod run;
 mod schedule;
 mod stalls;
-mod station;
 mod summary;
 mod tally;
 mod target;
-mod telling;
 mod text_report;
-mod under_way;
 mod url;
-mod wanted;
 mod window;
+mod window_writer;
 mod wire;
 
 pub use command::load_main;
-pub use known_command::known_server_main;
+pub use known_server_command::known_server_main;

@@ -2,15 +2,15 @@
 //!
 //! Read `populate.rs` for what is done before the load, `target.rs` for one request from its draw to its answer.
 
-mod asking;
-mod look;
-mod make;
+mod create_missing;
+mod existing_files;
+mod object_order;
 mod objects;
+mod operation_calls;
 mod pool;
 mod populate;
+mod population_jobs;
 mod target;
-mod turns;
-mod work;
 
 pub(crate) use populate::{Prepared, Settings, prepare};
 pub(crate) use target::NfsTarget;

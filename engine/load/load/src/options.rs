@@ -8,9 +8,9 @@ use etude_clock::SECOND;
 use lexopt::Parser;
 use lexopt::prelude::*;
 
-use crate::argument::{number, one_of, path, read, text, time, whole};
-use crate::law::Process;
+use crate::distribution::Process;
 use crate::nfs_url::NfsUrl;
+use crate::option_values::{number, one_of, path, read, text, time, whole};
 use crate::plan::{Load, Plan, Wait};
 use crate::url::{self, Url};
 

@@ -1,6 +1,6 @@
 //! What is to be offered, and for how long.
 
-use crate::law::Process;
+use crate::distribution::Process;
 
 /// How requests come.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -14,8 +14,8 @@ use crate::plan::Plan;
 use crate::report_line::Line;
 use crate::summary::About;
 use crate::target::Target;
-use crate::telling;
 use crate::text_report;
+use crate::window_writer;
 
 /// Runs a client to its end. `signals` were taken before the target began any thread: threads inherit what is blocked.
 pub(crate) fn run_client(
@@ -42,9 +42,9 @@ pub(crate) fn run_with_report(
     let (sender, receiver) = channel();
     let planned_ns = plan.duration_ns;
     let writer = thread::spawn(move || {
-        telling::make_way();
+        window_writer::make_way();
         match format {
-            Format::Json => telling::write(&receiver, &kinds, Escaping(io::stdout())),
+            Format::Json => window_writer::write(&receiver, &kinds, Escaping(io::stdout())),
             Format::Text => {
                 let screen = Screen::of(&io::stdout());
                 text_report::write(&receiver, kinds.len(), planned_ns, screen, io::stdout())

@@ -7,7 +7,7 @@ use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand_distr::{Distribution, Exp1};
 
-use crate::law::Arrivals;
+use crate::distribution::Arrivals;
 use crate::plan::Load;
 
 /// Instants are of CLOCK_MONOTONIC, ns.

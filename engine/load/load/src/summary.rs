@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::law::Process;
+use crate::distribution::Process;
 use crate::plan::{Load, Plan, Wait};
 use crate::tally::{Failures, Tally};
 

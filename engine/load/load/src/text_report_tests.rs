@@ -1,7 +1,7 @@
 use std::sync::mpsc::channel;
 
 use super::*;
-use crate::law::Process;
+use crate::distribution::Process;
 use crate::plan::{Load, Plan, Wait};
 use crate::summary::{About, LeftOut, RollAbout, Summary};
 use crate::target::Failure;

@@ -6,8 +6,8 @@ use std::io;
 use serde::Serialize;
 
 use crate::Wrong;
-use crate::confined;
-use crate::course::{Bounds, Course, Step, Stopped};
+use crate::confinement;
+use crate::control_loop::{Bounds, Course, Step, Stopped};
 use crate::machine::{Machine, Real, events, memory};
 use crate::readings::Memory;
 
@@ -55,7 +55,7 @@ impl From<Memory> for Caches {
 pub fn chill(wish: &Wish) -> Result<Answer, Wrong> {
     let refused = |why: String| (why, 5);
     let before = memory().map_err(refused)?;
-    confined::check(before.total).map_err(refused)?;
+    confinement::check(before.total).map_err(refused)?;
     volunteer().map_err(|error| refused(format!("/proc/self/oom_score_adj: {error}")))?;
     let killed = events().map_err(refused)?.oom_kills;
     let bounds = Bounds { most: wish.most.unwrap_or(before.total), leave: wish.leave, time_ns: wish.time_ns };
@@ -110,7 +110,7 @@ fn run(bounds: &Bounds, machine: &mut dyn Machine) -> Result<Done, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::course::Reading;
+    use crate::control_loop::Reading;
     use proptest::prelude::*;
 
     const MIB: u64 = 1 << 20;

@@ -1,17 +1,17 @@
 //! What is cached: looking without disturbing it (docs/residency.md), and evicting it (docs/chill.md).
 //!
-//! Read `look.rs` for how a data set is looked at, `course.rs` for how far chilling goes and when it ends.
+//! Read `look.rs` for how a data set is looked at, `control_loop.rs` for how far chilling goes and when it ends.
 
-mod cached;
 mod chill;
 mod command;
-mod confined;
-mod course;
+mod confinement;
+mod control_loop;
 mod evict;
 mod held;
 mod listing;
 mod look;
 mod machine;
+mod open_if_cached;
 mod readings;
 mod resident;
 mod walk;

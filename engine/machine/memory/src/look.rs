@@ -14,8 +14,8 @@ use etude_clock::monotonic_ns;
 use serde::Serialize;
 
 use crate::Wrong;
-use crate::cached;
 use crate::listing::Listed;
+use crate::open_if_cached;
 use crate::resident::{How, bytes_of, has_pages, open_plainly, resident};
 use crate::watch::Watch;
 
@@ -67,7 +67,7 @@ pub fn look(
     watch: Option<&Watch>,
 ) -> Result<Seen, Wrong> {
     let began_ns = monotonic_ns();
-    let undisturbed = !manner.plainly && cached::is_possible();
+    let undisturbed = !manner.plainly && open_if_cached::is_possible();
     let mut seen = Seen {
         files: files.len() as u64,
         bytes: files.iter().map(|file| file.bytes).sum(),
@@ -101,7 +101,8 @@ pub fn look(
 
 impl Seen {
     fn count(&mut self, path: &Path, manner: Manner) -> io::Result<()> {
-        let opened = if self.undisturbed { cached::open_cached(path) } else { open_plainly(path).map(Some) };
+        let opened =
+            if self.undisturbed { open_if_cached::open_cached(path) } else { open_plainly(path).map(Some) };
         let file = match opened {
             Ok(Some(file)) => file,
             Ok(None) => return Ok(()),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use etude_clock::monotonic_ns;
 
-use crate::course::Reading;
+use crate::control_loop::Reading;
 use crate::held::Held;
 use crate::readings::{Events, Memory, stalled_ns};
 

@@ -13,8 +13,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use crate::Wrong;
-use crate::cached::open_cached;
 use crate::listing::Listed;
+use crate::open_if_cached::open_cached;
 use crate::resident::FLAGS;
 
 /// Marks on the files of a data set; they go with it.

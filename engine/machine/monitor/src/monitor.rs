@@ -135,7 +135,7 @@ impl Monitor {
         let boot_id = root.text("proc/sys/kernel/random/boot_id");
         let boot_id = boot_id.map(|text| crate::text::name(text.trim_ascii()));
         let head = Head {
-            start: &etude_launch::day::utc(realtime_ns() - since_start_ns),
+            start: &etude_launch::time_of_day::utc(realtime_ns() - since_start_ns),
             start_ns: self.start_ns,
             boot_id: boot_id.as_deref(),
             every_ns: wish.every_ns,

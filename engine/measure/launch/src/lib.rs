@@ -2,26 +2,26 @@
 //!
 //! Read `trial.rs` first: it is one launch from its start to its end.
 
-mod alone;
 mod barrier;
 mod capture;
 pub mod child;
-pub mod day;
 mod files;
 mod futex;
-pub mod inside;
-mod kept;
-mod live;
+pub mod inside_barrier;
+mod kept_processes;
+mod live_worker;
 mod outcome;
 mod prepare;
 pub mod resolve;
 mod shared;
+mod single_worker;
 pub mod spawn;
 pub mod sys;
-mod together;
+pub mod time_of_day;
 mod tree;
 mod trial;
 mod watch;
+mod workers;
 
 pub use etude_clock as clock;
 pub use outcome::{Orphans, Outcome, Status, Usage, WorkerOutcome};

@@ -11,7 +11,7 @@ use libc::{c_char, c_int};
 
 use crate::child::{Plan, Report, Stage};
 use crate::files::Streams;
-use crate::inside::{self, Inside};
+use crate::inside_barrier::{self, Inside};
 use crate::resolve;
 
 /// Highest number of a CPU that can be asked for.
@@ -30,7 +30,7 @@ pub struct Options {
     pub capture_bytes: usize,
     /// Whether processes that outlive the workers are left alone.
     pub keep_leftovers: bool,
-    /// Whether commands of the workers can meet at a barrier, see [`crate::inside`].
+    /// Whether commands of the workers can meet at a barrier, see [`crate::inside_barrier`].
     pub inside: bool,
     /// Whether the instant at which workers start is told by whoever asked for the launch.
     pub told: bool,
@@ -74,7 +74,7 @@ impl Prepared {
         let inside = inside.map_err(|error| format!("no barrier for the workers: {error}"));
         let ready = |(index, worker): (usize, &Worker)| {
             let inside = inside.as_ref().map_err(Clone::clone)?.as_ref();
-            let told = options.inside.then(|| inside::told(worker, index, inside));
+            let told = options.inside.then(|| inside_barrier::told(worker, index, inside));
             Ready::new(told.as_ref().unwrap_or(worker), common, &options)
         };
         let workers = workers.iter().enumerate().map(ready).collect();

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use libc::{c_int, pid_t};
 
 use crate::clock;
-use crate::kept::Kept;
+use crate::kept_processes::Kept;
 use crate::outcome::Orphans;
 use crate::sys::{self, Wait};
 

@@ -8,12 +8,12 @@ use etude_protocol::Worker;
 use libc::c_int;
 
 use crate::capture::CHUNK_BYTES;
-use crate::kept::Kept;
+use crate::kept_processes::Kept;
 use crate::outcome::{Orphans, Outcome, WorkerOutcome};
 use crate::prepare::{Common, Options, Prepared, Ready};
 use crate::spawn::Stack;
 use crate::watch::{Control, Watch};
-use crate::{alone, sys, together, tree};
+use crate::{single_worker, sys, tree, workers};
 
 /// More workers than this need more open files than some systems allow at first.
 const MANY_WORKERS: usize = 100;
@@ -67,12 +67,12 @@ impl Launcher {
         let mut watch = Watch::new(control, &mut self.kept, &mut self.buffer, &options, inside);
         let mut workers = match ready.as_mut_slice() {
             [one] if !options.told => {
-                vec![alone::run(one, options.inner, options.timeout_ns, &mut self.stack, &mut watch)]
+                vec![single_worker::run(one, options.inner, options.timeout_ns, &mut self.stack, &mut watch)]
             }
-            many => together::run(many, options.told, options.timeout_ns, &mut watch),
+            many => workers::run(many, options.told, options.timeout_ns, &mut watch),
         };
         let grace_until_ns = watch.grace_until_ns();
-        let late = watch.late_ns().map(together::late);
+        let late = watch.late_ns().map(workers::late);
         let mut outcome = self.settle(grace_until_ns, options.keep_leftovers);
         for (worker, ready) in workers.iter_mut().zip(&mut ready) {
             [worker.stdout, worker.stderr] = ready.captured(&mut self.buffer);

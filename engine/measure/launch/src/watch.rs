@@ -6,9 +6,9 @@ use crate::barrier::{common_start_ns, told_lead_ns};
 use crate::capture::CHUNK_BYTES;
 use crate::child::Report;
 use crate::files::Streams;
-use crate::inside::Inside;
-use crate::kept::Kept;
-use crate::live::Live;
+use crate::inside_barrier::Inside;
+use crate::kept_processes::Kept;
+use crate::live_worker::Live;
 use crate::prepare::Options;
 use crate::{clock, sys, tree};
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use etude_launch::{Status, Usage, day};
+use etude_launch::{Status, Usage, time_of_day};
 
 use crate::Request;
 
@@ -75,7 +75,7 @@ impl Measured {
 
     /// Time of day at the start, as rows have it.
     fn start(&self) -> String {
-        day::utc(self.start_ns.wrapping_add(self.day_offset_ns))
+        time_of_day::utc(self.start_ns.wrapping_add(self.day_offset_ns))
     }
 
     fn counts(&self) -> impl Iterator<Item = (&'static str, u64)> {

@@ -9,8 +9,8 @@ use std::path::PathBuf;
 
 pub use block::Measured;
 use command::Command;
-pub use etude_launch::inside::VARIABLE as BARRIER;
-use etude_launch::inside::{Member, NotPassed};
+pub use etude_launch::inside_barrier::VARIABLE as BARRIER;
+use etude_launch::inside_barrier::{Member, NotPassed};
 use etude_launch::resolve::Unrunnable;
 
 /// What is measured and where the result goes.

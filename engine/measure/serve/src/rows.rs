@@ -1,6 +1,6 @@
 //! From what a launch gave to the rows that are reported.
 
-use etude_launch::{Outcome, Status, Usage, WorkerOutcome, clock, day};
+use etude_launch::{Outcome, Status, Usage, WorkerOutcome, clock, time_of_day};
 use etude_protocol::{Accept, Metrics, Row, Value};
 
 use crate::meters::Reading;
@@ -38,7 +38,7 @@ fn row(index: usize, worker: WorkerOutcome, day_offset_ns: u64, floor_bytes: Res
     };
     Row {
         worker: index,
-        start: worker.start_ns.map(|start| day::utc(start.wrapping_add(day_offset_ns))),
+        start: worker.start_ns.map(|start| time_of_day::utc(start.wrapping_add(day_offset_ns))),
         start_ns: worker.start_ns,
         inner: worker.launches.max(1),
         exit_status,

@@ -13,9 +13,9 @@ use crate::ebpf::{self, Subject};
 use crate::output::Output;
 use crate::record::{Recording, Target, record, resolve};
 use crate::rewrite::clock::{Clock, counter_is_sound};
+use crate::rewrite::method::Technique;
 use crate::rewrite::remote::Pid;
 use crate::rewrite::rights;
-use crate::rewrite::way::Technique;
 use crate::sink::{Completeness, Summary};
 
 const HELP: &str = "\

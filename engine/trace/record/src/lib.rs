@@ -4,7 +4,7 @@
 //! hook into the new image and writes jumps to it over the program's own `syscall` instructions (`rewrite/image.rs`,
 //! `patch.rs`); the hook makes the call and writes a record into its thread's ring (`hook.rs`, `layout.rs`), which the
 //! launcher empties into the trace (`ring.rs`, `sink.rs`). The other way, by stops at each call, is that of every
-//! processor (`stops.rs`). Where root asks, bpftrace looks instead (`ebpf/`).
+//! processor (`ptrace_stops.rs`). Where root asks, bpftrace looks instead (`ebpf/`).
 
 mod command;
 mod ebpf;

@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use etude_trace::Meta;
 
 use crate::rewrite::clock::Origin;
-use crate::rewrite::found::Patched;
+use crate::rewrite::preparation::Patched;
 use crate::rewrite::remote::{Pid, read_whole};
 use crate::rewrite::ring::Raw;
 use crate::rewrite::rings::{Counters, Sink};

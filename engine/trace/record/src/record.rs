@@ -20,6 +20,7 @@ use crate::rewrite::clock::{Calibration, Clock};
 use crate::rewrite::code::Known;
 #[cfg(target_arch = "x86_64")]
 use crate::rewrite::hook::Entry;
+use crate::rewrite::method::{Technique, Way};
 #[cfg(target_arch = "x86_64")]
 use crate::rewrite::queues::is_about_requests;
 use crate::rewrite::remote::Pid;
@@ -27,7 +28,6 @@ use crate::rewrite::ring::Segment;
 use crate::rewrite::rings::{DRAIN_INTERVAL, Rings};
 use crate::rewrite::signals::Signals;
 use crate::rewrite::tracer::{Ending, Tracer};
-use crate::rewrite::way::{Technique, Way};
 use crate::sink::{self, Summary, text_arguments};
 use crate::urgent::Urgency;
 
@@ -119,11 +119,11 @@ pub fn record(recording: &Recording, file: File) -> io::Result<Outcome> {
 /// What recording adds to a call, ns, by the call's name; of stops it is not known.
 #[cfg(target_arch = "x86_64")]
 fn own_cost(recording: &Recording, segment: &Segment) -> io::Result<Vec<(&'static str, f64)>> {
-    use crate::rewrite::{cost, layout::RINGS};
+    use crate::rewrite::{hook_cost, layout::RINGS};
     if recording.technique == Technique::Ptrace {
         return Ok(Vec::new());
     }
-    let own = cost::measure(recording.clock, segment, RINGS - 1)?;
+    let own = hook_cost::measure(recording.clock, segment, RINGS - 1)?;
     Ok(vec![("*", own.plain_ns), ("openat", own.path_ns)])
 }
 

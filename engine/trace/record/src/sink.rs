@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 use crate::PROCESSOR;
 use crate::rewrite::clock::Calibration;
-use crate::rewrite::found::{LeftAsItIs, Patched};
+use crate::rewrite::preparation::{LeftAsItIs, Patched};
 use crate::rewrite::remote::Pid;
 use crate::rewrite::ring::Raw;
 use crate::rewrite::rings::Counters;

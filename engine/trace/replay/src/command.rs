@@ -22,9 +22,9 @@ use crate::place;
 use crate::player::{Manner, Timing};
 use crate::replay::{Refused, replay};
 use crate::report::Report;
+use crate::report_text::time;
 use crate::roll::Roll;
 use crate::shared::Shared;
-use crate::show::time;
 use crate::unplayed::Unplayed;
 use crate::windows::{self, Windows};
 
@@ -230,7 +230,7 @@ fn played(options: &Options, roll: Roll, path: &Path, directory: &Path) -> Resul
     let text = if options.json {
         serde_json::to_string_pretty(&report).map_err(|error| (error.to_string(), 5))? + "\n"
     } else {
-        Screen::of(&std::io::stdout()).wrapped(&crate::show::shown(&report, unfaithful.as_deref()), 2)
+        Screen::of(&std::io::stdout()).wrapped(&crate::report_text::shown(&report, unfaithful.as_deref()), 2)
     };
     // Whoever reads no further has what he wants.
     let _ = std::io::stdout().write_all(escaped(&text).as_bytes());

@@ -4,7 +4,7 @@
 //! (`replay.rs`) is a process that cannot leave its directory; in it each thread plays its calls (`player.rs`), by a clock
 //! of its own (`clock.rs`), with live descriptors, mappings and queues of requests for recorded ones (`perform.rs`,
 //! `table.rs`, `maps.rs`, `requests.rs`);
-//! what is measured stands in shared memory (`shared.rs`) and is told at the end (`report.rs`, `show.rs`), and while it plays (`windows.rs`).
+//! what is measured stands in shared memory (`shared.rs`) and is told at the end (`report.rs`, `report_text.rs`), and while it plays (`windows.rs`).
 
 pub mod capture;
 mod children;
@@ -21,11 +21,11 @@ mod place;
 mod player;
 mod replay;
 mod report;
+mod report_text;
 mod requests;
 mod roll;
-mod score;
+mod schedule;
 mod shared;
-mod show;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -39,8 +39,8 @@ pub use compile::{Compiled, compile, compile_with};
 pub use order::{Edge, Edges};
 pub use pass::{Answers, Ended, Offered, Pass, Played};
 pub use replay::Refused;
+pub use report_text::time as time_text;
 pub use roll::{Reading, Roll};
-pub use score::{Changes, Score};
+pub use schedule::{Changes, Score};
 pub use shared::Sums;
-pub use show::time as time_text;
 pub use unrolled::{only_below, untouched};

@@ -5,7 +5,7 @@ use etude_script::{Action, Script};
 use proptest::prelude::*;
 
 use super::*;
-use crate::score::{Changes, Score};
+use crate::schedule::{Changes, Score};
 use crate::tests::{O_RDWR_CREAT, Place, called, compiled, open, script};
 
 const MILLI: u64 = 1_000_000;

@@ -10,7 +10,7 @@ use etude_script::{PREPARED, planted_link};
 
 use crate::replay::Refused;
 use crate::roll::Roll;
-use crate::score::changes_files;
+use crate::schedule::changes_files;
 
 /// Text of the mark once a replay has changed files.
 const PLAYED: &[u8] = b"played\n";

@@ -12,7 +12,7 @@ use crate::clock::{cost_ns, now_ns, schedule, wait_until, without_slack};
 use crate::perform::{Made, Performer, is_done_later, is_same};
 use crate::requests::{Finished, Place};
 use crate::roll::{Mark, Marked, Reading, Roll};
-use crate::score::is_request;
+use crate::schedule::is_request;
 use crate::shared::{ERRORS, GONE, LINGERS, Lane, Owed, Shared, sleep_on, wake};
 
 /// When calls are made.

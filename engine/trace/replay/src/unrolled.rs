@@ -9,7 +9,7 @@ use etude_trace::{Event, Text, words};
 
 use crate::compile::compile;
 use crate::roll::{Mark, Marked, Reading, Roll};
-use crate::score::may_change;
+use crate::schedule::may_change;
 
 /// Hands over all steps, a call's with its event: those of one thread in their order, and none before what its thread
 /// waits for. Else by the original's schedule.

@@ -156,7 +156,7 @@ fn a_part_has_calls_on_files_below_and_what_they_need() {
     assert_eq!(part(&["usr"]).unwrap(), (4, owned(&["usr/c", "usr/lib/b"])));
     assert_eq!(part(&[".", "usr"]).unwrap().0, 7);
     // Time that was spent in what is left out goes by.
-    let length = |roll: &Roll| crate::score::Score::of(roll, 1.0).unwrap().length_ns;
+    let length = |roll: &Roll| crate::schedule::Score::of(roll, 1.0).unwrap().length_ns;
     assert_eq!(length(&only_below(&whole, &[b".".to_vec()]).unwrap()), length(&whole));
     let (line, code) = part(&[".", "home"]).unwrap_err();
     assert!(code == 2 && line.starts_with("home: ") && line.contains("., usr"), "{line}");

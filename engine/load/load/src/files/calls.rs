@@ -12,8 +12,8 @@ use etude_launch::sys;
 use etude_workload::Stream;
 
 use crate::files::call::{Caller, Place};
+use crate::files::leader_follower::Thread;
 use crate::files::state::{State, Step};
-use crate::files::turn::Thread;
 use crate::files::wait::Waiter;
 use crate::plan::{Plan, Wait};
 use crate::report_line::Line;

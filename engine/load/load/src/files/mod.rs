@@ -1,6 +1,6 @@
 //! Load on a mounted directory (docs/file-load.md).
 //!
-//! Read `call.rs` for what a request is in system calls, `turn.rs` for who makes it, `state.rs` and `calls.rs` for a run by
+//! Read `call.rs` for what a request is in system calls, `leader_follower.rs` for who makes it, `state.rs` and `calls.rs` for a run by
 //! threads, `ring.rs` for one by io_uring; `populate.rs` puts the files there.
 
 mod call;
@@ -8,6 +8,7 @@ mod calls;
 mod errno;
 mod handles;
 mod job;
+mod leader_follower;
 mod order;
 mod paths;
 mod populate;
@@ -15,7 +16,6 @@ mod quantile;
 mod ring;
 mod space;
 mod state;
-mod turn;
 mod wait;
 
 use std::fs::File;
@@ -24,14 +24,14 @@ use std::path::PathBuf;
 
 use etude_workload::Kind;
 
-use crate::chosen::Chosen;
-use crate::data::Data;
 use crate::exit::{Wrong, machine, signals};
 use crate::files::call::Place;
 use crate::files::calls::Calls;
 use crate::files::handles::Handles;
 use crate::files::paths::Paths;
 use crate::files::ring::Ring;
+use crate::incompressible_data::Data;
+use crate::named_workload::Chosen;
 use crate::options::{FilesAsked, Format, Way};
 use crate::plan::Plan;
 use crate::poller::raise_open_files;

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use etude_workload::FileSet;
 
-use crate::data::{Data, MOST};
 use crate::exit::Wrong;
 use crate::files::space::{Need, Space};
+use crate::incompressible_data::{Data, MOST};
 use crate::progress::Progress;
 
 /// Where the file set of that name and seed lies in the user's directory: all below it is ours, and nothing else is touched.

@@ -10,12 +10,12 @@ use etude_clock::{SECOND, monotonic_ns};
 use etude_workload::{Kind, Object, Operation, Stream};
 use io_uring::{IoUring, cqueue, opcode, squeue, types};
 
-use crate::data::MOST;
 use crate::files::call::{Caller, Place};
 use crate::files::errno;
 use crate::files::handles::Handle;
 use crate::files::job::{Job, claim};
 use crate::files::order::Order;
+use crate::incompressible_data::MOST;
 use crate::target::{Ended, Failure, Target, Ticket};
 
 /// Entries of the ring at most: more requests are under way than are handed over at once.

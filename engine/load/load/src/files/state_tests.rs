@@ -4,7 +4,7 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
 use super::*;
-use crate::law::Process;
+use crate::distribution::Process;
 use crate::plan::Wait;
 
 fn plan(load: Load, outstanding: usize) -> Plan {

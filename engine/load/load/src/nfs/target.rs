@@ -7,12 +7,12 @@ use etude_clock::monotonic_ns;
 use etude_nfs::{Failure as Wrong, Handle, answers};
 use etude_workload::{Kind, Object, Operation, Stream};
 
-use crate::data::Pieces;
-use crate::nfs::asking::{Asked, Found, Limits, ask, find, read, renamed};
+use crate::incompressible_data::Pieces;
+use crate::nfs::object_order::{Claim, Turns};
 use crate::nfs::objects::Objects;
+use crate::nfs::operation_calls::{Asked, Found, Limits, ask, find, read, renamed};
 use crate::nfs::pool::{Place, Pool};
 use crate::nfs::populate::Prepared;
-use crate::nfs::turns::{Claim, Turns};
 use crate::target::{Ended, Failure, Target, Ticket};
 
 /// Where a request stands.

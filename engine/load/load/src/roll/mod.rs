@@ -1,21 +1,21 @@
 //! A recorded program's I/O as a load: its roll is played again and again, on its own schedule at a multiple of its speed.
 //!
-//! `piece.rs` reads the roll, `places.rs` makes the directories in which it is played, `course.rs` starts one pass after the
+//! `scored_roll.rs` reads the roll, `places.rs` makes the directories in which it is played, `pass_sequence.rs` starts one pass after the
 //! other and tells of windows. What plays are processes of the replay (`etude_replay::Pass`): this one only counts.
 
-mod course;
-mod piece;
+mod pass_results;
+mod pass_sequence;
 mod places;
-mod told;
+mod scored_roll;
 
 use std::os::fd::OwnedFd;
 
 use etude_replay::Changes;
 use etude_terminal::complain;
 
-use self::course::Course;
-use self::piece::piece;
+use self::pass_sequence::Course;
 use self::places::Places;
+use self::scored_roll::piece;
 use crate::exit::Wrong;
 use crate::options::{Format, RollAsked};
 use crate::plan::Plan;
@@ -61,7 +61,7 @@ fn whole_passes(plan: &Plan, pass_ns: u64) -> Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::law::Process;
+    use crate::distribution::Process;
     use crate::plan::{Load, Wait};
 
     #[test]

@@ -16,7 +16,7 @@ use etude_replay::{Changes, untouched};
 use etude_script::{Needed, Preparation, Refused, Shared, prepare_sharing, room_of};
 use etude_terminal::complain;
 
-use super::piece::{Files, Piece};
+use super::scored_roll::{Files, Piece};
 use crate::exit::Wrong;
 use crate::options::RollAsked;
 

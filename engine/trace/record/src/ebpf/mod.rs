@@ -24,8 +24,8 @@ use crate::ebpf::store::Store;
 use crate::ebpf::tool::Tool;
 use crate::queue;
 use crate::record::Outcome;
+use crate::rewrite::exec_start::{Held, ignore_interrupts};
 use crate::rewrite::remote::Pid;
-use crate::rewrite::start::{Held, ignore_interrupts};
 
 /// How often is looked whether the program has ended.
 const EVERY: Duration = Duration::from_millis(50);

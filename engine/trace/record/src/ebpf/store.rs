@@ -11,9 +11,9 @@ use crate::ebpf::line::{Line, What};
 use crate::ebpf::order::{Order, Said, Texts};
 use crate::ebpf::script::STRING;
 use crate::queue::words;
+use crate::rewrite::ptrace_stops::RESTARTS;
 use crate::rewrite::remote::Pid;
 use crate::rewrite::rings::Counters;
-use crate::rewrite::stops::RESTARTS;
 use crate::sink::{Compared, Summary, cpu_s, named};
 
 /// Events of one thread that are written together.

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use etude_trace::{Meta, Open};
 
+use crate::rewrite::exec_start::FOLLOW;
 use crate::rewrite::remote::{Pid, ptrace, status_of};
 use crate::rewrite::rings::{Counters, Sink};
 use crate::rewrite::signals::{Next, Signals, poll};
-use crate::rewrite::start::FOLLOW;
 use crate::rewrite::tracer::Tracer;
 
 /// So long threads that have stopped wait for those that have not: one may be in a call that nothing interrupts.

@@ -5,8 +5,8 @@
 use std::arch::global_asm;
 use std::io;
 
-use crate::rewrite::borrow::Remote;
 use crate::rewrite::layout::{EXCHANGE, EXCHANGE_LENGTH};
+use crate::rewrite::remote_process::Remote;
 use crate::rewrite::ring::Segment;
 
 /// Bytes of an entry: what is to be done, six arguments, the result.

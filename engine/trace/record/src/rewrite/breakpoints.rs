@@ -1,11 +1,11 @@
 //! Breakpoints on system calls that no jump can take, and for each of them a slot: a `syscall` of ours, in which the call is
-//! made. `slow.rs` says what happens there.
+//! made. `breakpoint_sites.rs` says what happens there.
 
 use std::collections::BTreeMap;
 use std::io;
 
-use crate::rewrite::borrow::Remote;
-use crate::rewrite::stops::Begun;
+use crate::rewrite::ptrace_stops::Begun;
+use crate::rewrite::remote_process::Remote;
 
 /// `syscall`, and the breakpoint behind it; the rest is never run.
 const SLOT: [u8; 8] = [0x0f, 0x05, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc];

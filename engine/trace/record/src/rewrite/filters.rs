@@ -2,8 +2,8 @@
 
 use std::io;
 
+use crate::rewrite::exec_start::OPTIONS;
 use crate::rewrite::remote::{Pid, Status, ptrace};
-use crate::rewrite::start::OPTIONS;
 
 /// A stopped thread that no filter holds, as long as this lives.
 pub struct Suspended(Option<Pid>);

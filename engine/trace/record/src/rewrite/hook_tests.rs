@@ -5,8 +5,8 @@ use std::ffi::CString;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::rewrite::hook::{Clock, Entry};
+use crate::rewrite::in_process::{Native, call};
 use crate::rewrite::layout::{DATA, HEAD, HEADER, MARGIN, SLOT};
-use crate::rewrite::native::{Native, call};
 use crate::rewrite::ring::{Raw, Segment};
 
 const CLOCKS: [Clock; 2] = [Clock::Tsc, Clock::Vdso];

@@ -3,21 +3,21 @@
 use std::io;
 
 use crate::rewrite::batch::{self, Batch, Place};
-use crate::rewrite::borrow::Remote;
 use crate::rewrite::breakpoints::{self, Breakpoints};
 use crate::rewrite::code::{Scanned, scanned};
 use crate::rewrite::filters::Suspended;
-use crate::rewrite::found::{LeftAsItIs, Patched};
-use crate::rewrite::half::half_written;
 use crate::rewrite::hook::{Clock, Code, Entry};
+use crate::rewrite::in_flight_record::half_written;
 use crate::rewrite::layout::{EXCHANGE, RING};
 use crate::rewrite::maps::{Mapping, mappings};
+use crate::rewrite::method::Way;
 use crate::rewrite::patch::is_code;
+use crate::rewrite::preparation::{LeftAsItIs, Patched};
+use crate::rewrite::ptrace_stops::RESTARTS;
 use crate::rewrite::remote::{Memory, Pid, Status};
+use crate::rewrite::remote_process::Remote;
 use crate::rewrite::ring::{Raw, Segment};
 use crate::rewrite::setup::{self, Placed, map_code};
-use crate::rewrite::stops::RESTARTS;
-use crate::rewrite::way::Way;
 use crate::rewrite::writing::{MSEAL, Piece, Writing, seal};
 
 /// A call that has mapped code.

@@ -1,8 +1,8 @@
-//! In place of `inside.rs`, on processors whose programs are recorded by stops alone: nothing is done to their code.
+//! In place of `image_patching.rs`, on processors whose programs are recorded by stops alone: nothing is done to their code.
 
 use std::io;
 
-use crate::rewrite::found::Patched;
+use crate::rewrite::preparation::Patched;
 use crate::rewrite::remote::Pid;
 use crate::rewrite::ring::Raw;
 use crate::rewrite::rings::Sink;

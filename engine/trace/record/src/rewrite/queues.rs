@@ -7,9 +7,9 @@ use std::os::unix::fs::MetadataExt;
 
 use crate::requests::{Done, Found, Layout, Reads, SQPOLL, context, iocbs, reaped};
 use crate::rewrite::maps::{Mapping, mappings};
+use crate::rewrite::ptrace_stops::Begun;
 use crate::rewrite::remote::{Memory, Pid};
 use crate::rewrite::ring::Raw;
-use crate::rewrite::stops::Begun;
 
 /// The second is io_pgetevents, which the C library has no name for.
 const GETEVENTS: [i64; 2] = [libc::SYS_io_getevents, if cfg!(target_arch = "x86_64") { 333 } else { 292 }];

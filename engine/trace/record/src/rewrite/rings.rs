@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use etude_trace::Meta;
 
-use crate::rewrite::found::Patched;
 use crate::rewrite::layout::{DATA, RINGS, SLOT};
+use crate::rewrite::preparation::Patched;
 use crate::rewrite::remote::{Pid, read_text};
 use crate::rewrite::ring::{Raw, Segment};
 

@@ -1,15 +1,15 @@
 //! The hook's memory in a program that has just been executed: the rings, and room for code. Most programs map both by
 //! themselves, in one go, by code that is borrowed for it; where one may not open the rings, they are handed over
-//! (`share.rs`).
+//! (`descriptor_passing.rs`).
 
 use std::arch::global_asm;
 use std::io;
 
-use crate::rewrite::borrow::Remote;
+use crate::rewrite::descriptor_passing;
 use crate::rewrite::maps::{Mapping, mappings};
 use crate::rewrite::remote::{Memory, Pid};
+use crate::rewrite::remote_process::Remote;
 use crate::rewrite::ring::Segment;
-use crate::rewrite::share;
 
 // Opens the path at its end, maps it (rbx: the descriptor, rbp: where, r14: its length) and room for code (r12, r13).
 global_asm!(
@@ -133,7 +133,7 @@ fn is_valid(answer: u64) -> bool {
 
 /// The same with a descriptor of the rings that is sent to it.
 fn handed_over(remote: &Remote, segment: &Segment, size: u64) -> io::Result<Placed> {
-    let descriptor = share::hand_over(remote, segment)?;
+    let descriptor = descriptor_passing::hand_over(remote, segment)?;
     let both = (libc::PROT_READ | libc::PROT_WRITE) as u64;
     let length = Segment::LENGTH as u64;
     let shared = libc::MAP_SHARED as u64;

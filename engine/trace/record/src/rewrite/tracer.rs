@@ -8,16 +8,16 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use etude_trace::Meta;
 
 use crate::rewrite::clock::ticks;
+use crate::rewrite::exec_start::{ignore_interrupts, pass_on_endings, start};
 #[cfg(target_arch = "x86_64")]
 use crate::rewrite::image::Image;
+use crate::rewrite::method::{Technique, Way};
+use crate::rewrite::ptrace_stops::{self, Begun};
 use crate::rewrite::queues::Queues;
 use crate::rewrite::remote::{Pid, ptrace};
 use crate::rewrite::ring::{Raw, Segment};
 use crate::rewrite::rings::{Counters, DRAIN_INTERVAL, Rings, Sink};
 use crate::rewrite::signals::{Next, Signals};
-use crate::rewrite::start::{ignore_interrupts, pass_on_endings, start};
-use crate::rewrite::stops::{self, Begun};
-use crate::rewrite::way::{Technique, Way};
 use crate::scheduler;
 use crate::urgent::Urgency;
 
@@ -42,6 +42,7 @@ pub struct Thread {
     /// Since when it has stood still, in ticks; None where it runs, or that is of no interest.
     pub stopped: Option<u64>,
     /// When the last call ended at which we looked, in ticks; until it went on behind it we held it.
+    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code))]
     pub looked: Option<u64>,
 }
 
@@ -59,7 +60,7 @@ pub struct Early {
     pub parent: Pid,
 }
 
-/// One recording. Who belongs to it: `family.rs`; what is done to the code: `inside.rs`.
+/// One recording. Who belongs to it: `process_tree.rs`; what is done to the code: `image_patching.rs`.
 pub struct Tracer<S> {
     pub segment: Arc<Segment>,
     rings: Arc<Mutex<Rings<S>>>,
@@ -123,7 +124,7 @@ impl<S: Sink> Tracer<S> {
     pub fn run(mut self, argv: &[CString]) -> io::Result<Ending> {
         let recorded = |number: &u32| (self.way.texts)(*number).is_some();
         let stops = self.way.technique == Technique::Ptrace;
-        let filter = if stops { stops::filter((0..512).filter(recorded)) } else { Vec::new() };
+        let filter = if stops { ptrace_stops::filter((0..512).filter(recorded)) } else { Vec::new() };
         self.first = start(argv, &filter)?;
         ignore_interrupts();
         pass_on_endings(self.first);
@@ -231,7 +232,7 @@ impl<S: Sink> Tracer<S> {
             }
             _ if signal == libc::SIGTRAP && self.trapped(pid)? => {}
             _ if signal == libc::SIGTRAP | 0x80 => {
-                if stops::is_before(pid)? {
+                if ptrace_stops::is_before(pid)? {
                     self.entering(pid)?;
                 } else {
                     self.behind(pid)?;
@@ -254,7 +255,7 @@ impl<S: Sink> Tracer<S> {
 
     fn entering(&mut self, tid: Pid) -> io::Result<()> {
         let clock = self.way.clock;
-        let mut begun = stops::begun(tid, self.way.texts, || ticks(clock))?;
+        let mut begun = ptrace_stops::begun(tid, self.way.texts, || ticks(clock))?;
         let Some(thread) = self.threads.get_mut(&tid) else { return Ok(()) };
         let told = begun.as_mut().map_or(Vec::new(), |begun| self.queues.begins(thread.group, begun));
         thread.begun = begun;
@@ -267,7 +268,7 @@ impl<S: Sink> Tracer<S> {
         let Some(thread) = self.threads.get_mut(&tid) else { return Ok(()) };
         let Some(begun) = thread.begun.take() else { return Ok(()) };
         let (id, group, requests) = (thread.id, thread.group, begun.requests.clone());
-        let (call, again) = stops::ended(tid, begun, now)?;
+        let (call, again) = ptrace_stops::ended(tid, begun, now)?;
         if self.leaving && again {
             self.rings().sink.interrupted(id, &call); // by us: it is made again when we are gone
         } else {

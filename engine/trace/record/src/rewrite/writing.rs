@@ -7,10 +7,10 @@ use std::io;
 use etude_sites::Site;
 
 use crate::rewrite::batch::{Batch, Place, was_other};
-use crate::rewrite::borrow::Remote;
 use crate::rewrite::hook::{Code, Entry};
 use crate::rewrite::maps::{Mapping, mappings, room};
 use crate::rewrite::patch::{Patch, area, patch};
+use crate::rewrite::remote_process::Remote;
 use crate::rewrite::ring::Segment;
 use crate::rewrite::setup::map_code;
 

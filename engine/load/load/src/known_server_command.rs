@@ -9,13 +9,13 @@ use lexopt::Parser;
 use lexopt::prelude::*;
 use serde_json::json;
 
-use crate::argument::{number, read, time, whole};
+use crate::distribution::{LAWS, Law, Services};
 use crate::exit::{Wrong, answer, machine, signals, usage};
-use crate::known::Server;
-use crate::law::{LAWS, Law, Services};
+use crate::known_server::Server;
+use crate::mmc_queue::Station;
+use crate::option_values::{number, read, time, whole};
 use crate::poller::raise_open_files;
 use crate::stalls::Stalls;
-use crate::station::Station;
 
 const KNOWN: &str = "\
 An HTTP server whose service is a timed wait, so that what load it bears can be computed.

@@ -3,12 +3,12 @@
 use std::io;
 
 use crate::rewrite::clock::ticks;
+use crate::rewrite::exec_start::pass_on_no_more;
+use crate::rewrite::method::Technique;
 use crate::rewrite::remote::{Pid, ptrace, status_of};
 use crate::rewrite::rights;
 use crate::rewrite::rings::{Counters, Sink};
-use crate::rewrite::start::pass_on_no_more;
 use crate::rewrite::tracer::{Early, Process, Thread, Tracer};
-use crate::rewrite::way::Technique;
 
 impl<S: Sink> Tracer<S> {
     /// A process has become another program.

@@ -3,7 +3,7 @@
 use etude_nfs::{Call, Failure, Handle, answers};
 use etude_workload::{Kind, Object, Operation};
 
-use crate::data::Pieces;
+use crate::incompressible_data::Pieces;
 use crate::nfs::objects::Objects;
 use crate::nfs::pool::{Place, Pool};
 

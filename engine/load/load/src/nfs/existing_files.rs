@@ -7,7 +7,7 @@ use etude_workload::Object;
 
 use crate::nfs::objects::Objects;
 use crate::nfs::pool::{Place, Pool};
-use crate::nfs::work::Worker;
+use crate::nfs::population_jobs::Worker;
 
 /// Of one answer to READDIRPLUS.
 const PAGE_BYTES: u32 = 65536;

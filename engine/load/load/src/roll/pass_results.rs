@@ -5,8 +5,8 @@ use std::sync::mpsc::Sender;
 
 use etude_replay::{Played, Sums};
 
-use super::piece::Piece;
-use crate::law::Process;
+use super::scored_roll::Piece;
+use crate::distribution::Process;
 use crate::plan::{Load, Plan, Wait};
 use crate::report_line::{Line, Own};
 use crate::summary::{About, RollAbout, Summary};

@@ -1,7 +1,7 @@
 //! One worker: started at the cost of `posix_spawn`, once or `inner` times.
 
 use crate::clock;
-use crate::live::Live;
+use crate::live_worker::Live;
 use crate::outcome::{Status, WorkerOutcome};
 use crate::prepare::Ready;
 use crate::spawn::{self, Stack};

@@ -241,7 +241,7 @@ mod tests {
             Box::new(tally)
         };
         let plan = crate::plan::Plan {
-            load: crate::plan::Load::Open { rate: 1.0, process: crate::law::Process::Poisson },
+            load: crate::plan::Load::Open { rate: 1.0, process: crate::distribution::Process::Poisson },
             wait: crate::plan::Wait::Sleep,
             seed: 0,
             warm_up_ns: 0,

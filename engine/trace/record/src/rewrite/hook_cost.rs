@@ -4,7 +4,7 @@ use std::io;
 use std::time::Instant;
 
 use crate::rewrite::hook::{Clock, Entry};
-use crate::rewrite::native::{Native, call};
+use crate::rewrite::in_process::{Native, call};
 use crate::rewrite::ring::Segment;
 
 const CALLS: u32 = 200;

@@ -7,9 +7,9 @@ use etude_clock::{monotonic_ns, own_cpu_ns};
 use etude_launch::sys;
 use etude_replay::{Ended, Offered, Pass, Played, Refused};
 
-use super::piece::Piece;
+use super::pass_results::{Telling, Whole};
 use super::places::Places;
-use super::told::{Telling, Whole};
+use super::scored_roll::Piece;
 use crate::exit::Wrong;
 use crate::plan::Plan;
 use crate::report_line::Line;

@@ -5,10 +5,10 @@ use std::arch::asm;
 use std::ffi::CString;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::rewrite::half::half_written;
 use crate::rewrite::hook::{Clock, Entry};
+use crate::rewrite::in_flight_record::half_written;
+use crate::rewrite::in_process::{Native, call};
 use crate::rewrite::layout::{DATA, SLOT};
-use crate::rewrite::native::{Native, call};
 use crate::rewrite::ring::{Raw, Segment};
 
 /// Of the calls that a handler makes: they take two slots each.

@@ -140,5 +140,5 @@ impl Turn {
 }
 
 #[cfg(test)]
-#[path = "turn_tests.rs"]
+#[path = "leader_follower_tests.rs"]
 mod tests;

@@ -2,18 +2,18 @@
 
 use std::io;
 
-use crate::rewrite::borrow::{registers, set_registers};
 use crate::rewrite::clock::ticks;
 use crate::rewrite::filters::Suspended;
-use crate::rewrite::found::Patched;
 use crate::rewrite::hook::{LOOK, URING};
 use crate::rewrite::image::Image;
+use crate::rewrite::method::Technique;
+use crate::rewrite::preparation::Patched;
+use crate::rewrite::ptrace_stops::RESTARTS;
 use crate::rewrite::remote::{Memory, Pid, Status};
+use crate::rewrite::remote_process::{registers, set_registers};
 use crate::rewrite::ring::Raw;
 use crate::rewrite::rings::Sink;
-use crate::rewrite::stops::RESTARTS;
 use crate::rewrite::tracer::{Thread, Tracer};
-use crate::rewrite::way::Technique;
 
 impl<S: Sink> Tracer<S> {
     /// Puts the hook into a program that has just been executed.

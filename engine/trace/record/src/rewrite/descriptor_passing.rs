@@ -4,8 +4,8 @@ use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-use crate::rewrite::borrow::Remote;
 use crate::rewrite::remote::Pid;
+use crate::rewrite::remote_process::Remote;
 use crate::rewrite::ring::Segment;
 
 /// Bytes of a control message that holds one descriptor.

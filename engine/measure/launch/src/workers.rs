@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::barrier::{Barrier, common_start_ns, told_lead_ns};
 use crate::child;
-use crate::live::Live;
+use crate::live_worker::Live;
 use crate::outcome::WorkerOutcome;
 use crate::prepare::Ready;
 use crate::spawn;

@@ -13,11 +13,11 @@ use etude_launch::sys;
 use serde_json::json;
 use slotmap::{DefaultKey, Key, KeyData, SlotMap};
 
+use crate::distribution::Services;
 use crate::http::{self, Request};
-use crate::law::Services;
+use crate::mmc_queue::{Service, Station};
 use crate::poller::{Poller, Token};
 use crate::stalls::Stalls;
-use crate::station::{Service, Station};
 use crate::wire::{Filled, Wire};
 
 /// These are no keys of a connection: theirs have an odd upper half.

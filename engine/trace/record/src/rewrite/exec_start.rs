@@ -6,8 +6,8 @@ use std::io;
 use std::os::fd::FromRawFd;
 use std::sync::atomic::{AtomicI32, Ordering};
 
+use crate::rewrite::ptrace_stops;
 use crate::rewrite::remote::{Pid, ptrace};
-use crate::rewrite::stops;
 
 /// All that it starts is traced, too.
 pub const FOLLOW: i32 = libc::PTRACE_O_TRACEEXEC
@@ -112,7 +112,7 @@ impl Held {
                 for signal in [libc::SIGPIPE, libc::SIGXFSZ] {
                     libc::signal(signal, libc::SIG_DFL); // this program and Python ignore them; who starts us does not
                 }
-                if !filter.is_empty() && !stops::install(filter) {
+                if !filter.is_empty() && !ptrace_stops::install(filter) {
                     libc::_exit(126);
                 }
                 libc::execvp(words[0], words.as_ptr());

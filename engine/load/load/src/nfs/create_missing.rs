@@ -5,11 +5,11 @@ use std::collections::{HashMap, VecDeque};
 use etude_nfs::{Call, Failure, Handle, answers};
 use etude_workload::Object;
 
-use crate::data::Pieces;
-use crate::nfs::look::children;
+use crate::incompressible_data::Pieces;
+use crate::nfs::existing_files::children;
 use crate::nfs::objects::Objects;
 use crate::nfs::pool::{Place, Pool};
-use crate::nfs::work::Worker;
+use crate::nfs::population_jobs::Worker;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Job {

@@ -4,13 +4,13 @@
 
 use std::io;
 
-use crate::rewrite::borrow::set_registers;
 use crate::rewrite::breakpoints::{Breakpoints, SlotCall};
 use crate::rewrite::clock::ticks;
+use crate::rewrite::ptrace_stops;
 use crate::rewrite::remote::{Pid, ptrace};
+use crate::rewrite::remote_process::set_registers;
 use crate::rewrite::ring::Raw;
 use crate::rewrite::rings::Sink;
-use crate::rewrite::stops;
 use crate::rewrite::tracer::Tracer;
 
 const BREAKPOINT: u64 = 1;
@@ -50,7 +50,7 @@ impl<S: Sink> Tracer<S> {
     pub fn before_call(&mut self, tid: Pid, slot: u64, regs: &libc::user_regs_struct) {
         let arguments = [regs.rdi, regs.rsi, regs.rdx, regs.r10, regs.r8, regs.r9];
         let clock = self.way.clock;
-        let mut begun = stops::begins(tid, regs.rax, arguments, self.way.texts, || ticks(clock));
+        let mut begun = ptrace_stops::begins(tid, regs.rax, arguments, self.way.texts, || ticks(clock));
         let Some(thread) = self.threads.get_mut(&tid) else { return };
         let told = begun.as_mut().map_or(Vec::new(), |begun| self.queues.begins(thread.group, begun));
         // Calls that a handler left by a jump are further down a stack that has been given up.
@@ -65,7 +65,7 @@ impl<S: Sink> Tracer<S> {
         let Some(place) = thread.slow.iter().rposition(|made| made.is_of(slot, regs.rsp)) else { return };
         let made = thread.slow.split_off(place).swap_remove(0);
         let (group, requests) = (thread.group, made.begun.requests.clone());
-        let call = stops::returned(tid, made.begun, regs.rax as i64, now).0;
+        let call = ptrace_stops::returned(tid, made.begun, regs.rax as i64, now).0;
         let calls = self.queues.ended(group, tid, call, &requests);
         self.tell(tid, calls);
     }
@@ -75,7 +75,7 @@ impl<S: Sink> Tracer<S> {
         let slot = regs.rip.wrapping_sub(SYSCALL);
         self.breakpoints(tid)?.sites.get(&slot)?;
         let made = self.threads.get(&tid)?.slow.last().filter(|made| made.slot == slot)?;
-        Some(stops::returned(tid, made.begun.clone(), regs.rax as i64, now).0)
+        Some(ptrace_stops::returned(tid, made.begun.clone(), regs.rax as i64, now).0)
     }
 }
 
