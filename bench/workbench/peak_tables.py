@@ -49,7 +49,7 @@ def tables(found: Found, curves: Sequence[str], troubled: Sequence[str]) -> list
     parties = [name for name in PARTIES if any((name, curve) in found for curve in curves)]
     healthy = "servers with one peak rate"
     lines = [
-        *table(f"Bench hours of a search: {healthy}", found, parties, curves, hours, "sum", sum),
+        *table(f"Benchmarking hours of a search: {healthy}", found, parties, curves, hours, "sum", sum),
         *table(
             f"Within 10 % of the true peak rate, %: {healthy}", found, parties, curves, right, "worst", min
         ),

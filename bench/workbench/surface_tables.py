@@ -160,7 +160,7 @@ def tables(every: Everything) -> list[str]:
     surfaces = list(dict.fromkeys(surface for _, surface in whole))
     lines = []
     for title, of, digits in (
-        ("Bench hours of a map", lambda found: float(np.mean([each.hours for each in found])), 1),
+        ("Benchmarking hours of a map", lambda found: float(np.mean([each.hours for each in found])), 1),
         ("Cells within 10 % of the true peak, %", right, 1),
     ):
         lines += table(title, whole, surfaces, of, digits)
@@ -169,7 +169,7 @@ def tables(every: Everything) -> list[str]:
     lines += table("Predicted cells whose interval holds the true peak, %", ours, surfaces, covered, 1)
     larger = list(dict.fromkeys(surface for _, surface in every.affordable))
     lines += table(
-        "Bench hours of the cells that can be paid for",
+        "Benchmarking hours of the cells that can be paid for",
         every.affordable,
         larger,
         lambda found: float(np.mean([each.hours for each in found])),

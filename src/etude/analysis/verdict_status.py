@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from etude.analysis.cross_session import CrossSession
-from etude.analysis.status_text import NOT_CONVERGED, REFUSED, RESUMED, UNFINISHED, as_line, was_resumed
+from etude.analysis.status_words import NOT_CONVERGED, REFUSED, RESUMED, UNFINISHED, was_resumed
 from etude.analysis.verdict import TestVerdict, Verdict
 from etude.stats.cross_session import NotSupported
 
@@ -39,11 +39,6 @@ def status_of(
 def _is_refused(test: TestVerdict, metric: str) -> bool:
     found = test.metric(metric)
     return found is not None and found.within_shell
-
-
-def status_line(verdict: Verdict, across: Sequence[CrossSession] = (), without: Sequence[str] = ()) -> str:
-    """The same as a line; empty where all is as it should be."""
-    return as_line(status_of(verdict, across, without))
 
 
 def _of_sessions(verdict: Verdict) -> list[str]:

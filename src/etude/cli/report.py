@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from etude.analysis.status_text import as_line
 from etude.analysis.verdict_options import VerdictOptions
 from etude.cli.options.analyse import REPORT_FORMATS
 from etude.escaping import write_document
@@ -18,6 +17,7 @@ from etude.present.page.section import Section
 from etude.present.page.write import rendered, write
 from etude.present.peak_section import peak_part, peaks_part, searches_of
 from etude.present.search_status import of_map, of_search
+from etude.present.status_line import as_line
 from etude.present.surface_section import surface_part
 from etude.results.reader import read_experiment
 from etude.surface.map_store import MapStore

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from etude.analysis.cross_session import CrossSession, compare_with_first, machines_lines
 from etude.analysis.load_subject import read_subject
-from etude.analysis.not_compared import unanswered_lines
 from etude.analysis.predicate import judge_subjects, read_predicate
 from etude.analysis.subject import Subject, check_metric
 from etude.analysis.summaries import Summaries
@@ -19,6 +18,7 @@ from etude.analysis.verdict_options import VerdictOptions, usual_metrics
 from etude.analysis.warnings import KINDS, Thresholds
 from etude.cli.bounds import answer, read_bounds
 from etude.errors import UsageError
+from etude.present.not_compared_text import unanswered_lines
 from etude.present.stats_display import StatsDisplay, show_summaries
 from etude.present.terminal import Terminal
 from etude.results.bundle import open_bundle

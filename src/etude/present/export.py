@@ -16,10 +16,11 @@ from etude.analysis.cross_session import CrossSession, overall
 from etude.analysis.not_compared import not_compared
 from etude.analysis.subject import ended_in
 from etude.analysis.verdict import Verdict
-from etude.analysis.verdict_status import status_line, status_of
+from etude.analysis.verdict_status import status_of
 from etude.errors import cannot_write
 from etude.osutil.named import write_named
 from etude.present import text, verdict_text
+from etude.present.status_line import status_line
 from etude.results.delimited import text_cell
 from etude.stats.compare import Ratio
 from etude.stats.cross_session import NotSupported

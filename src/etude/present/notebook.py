@@ -7,8 +7,8 @@ from dataclasses import fields
 from html import escape
 
 from etude.analysis.verdict import TestVerdict, Verdict
-from etude.analysis.verdict_status import status_line
 from etude.present import text
+from etude.present.status_line import status_line
 from etude.present.verdict_text import answer_lines, verdict_lines
 from etude.units.formatting import counted, quantity
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from etude.analysis.status_text import as_line
 from etude.errors import MachineRefuses, UsageError
 from etude.figures.data import Figure
 from etude.figures.peak import Course, load_factors, time_at_loads
@@ -28,6 +27,7 @@ from etude.peak.window import joined_windows
 from etude.present.note_text import MOST
 from etude.present.peak_text import answer_lines, finding_lines, neighbours
 from etude.present.search_status import of_search
+from etude.present.status_line import as_line
 from etude.present.table_layout import Column
 from etude.present.terminal import Terminal
 from etude.present.verdict_display import say_note

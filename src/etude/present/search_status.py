@@ -1,10 +1,10 @@
-"""The words of the first line of a search and of a map (`analysis.status_text`)."""
+"""The words of the first line of a search and of a map (`analysis.status_words`)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from etude.analysis.status_text import (
+from etude.analysis.status_words import (
     FAILED_CELLS,
     NOT_CONVERGED,
     RESUMED,

@@ -6,10 +6,10 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from etude.analysis.not_compared import not_compared_lines
 from etude.analysis.verdict import Verdict
-from etude.analysis.verdict_status import status_line
 from etude.present.extension import limit_line, reaching_command
+from etude.present.not_compared_text import not_compared_lines
+from etude.present.status_line import status_line
 from etude.present.text import (
     FOLDED_ABOVE,
     missed_line,

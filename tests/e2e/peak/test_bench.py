@@ -39,7 +39,7 @@ def quick(record, *options):
     page = record.read_text(encoding="utf-8")
     assert "| NO |" not in page
     assert "decision of the" in page
-    hours = page.partition("## Bench hours of a search")[2].partition("\n## ")[0]
+    hours = page.partition("## Benchmarking hours of a search")[2].partition("\n## ")[0]
     found = re.findall(r"^\| (\S+) \|.* \| ([\d.]+) \|$", hours, re.MULTILINE)
     return {name: float(total) for name, total in found}
 

@@ -1,4 +1,4 @@
-"""For how long the recorder held a thread is in the trace; a script leaves it out (engine/trace/script/src/from_trace)."""
+"""For how long the recorder held a thread is in the trace; a script leaves it out (from_trace in the crate script)."""
 
 import pytest
 

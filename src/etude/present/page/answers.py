@@ -9,14 +9,14 @@ from typing import Any
 
 from etude.analysis.comparison import Comparison
 from etude.analysis.differences import Differences, first_line
-from etude.analysis.not_compared import not_compared_lines, unanswered_lines
 from etude.analysis.subject import ended_in
 from etude.analysis.summaries import Summaries
 from etude.analysis.verdict import TestVerdict, Verdict
-from etude.analysis.verdict_status import status_line
 from etude.present import details, text
 from etude.present.extension import lasted_s, reaching_command
+from etude.present.not_compared_text import not_compared_lines, unanswered_lines
 from etude.present.page.gather import Gathered
+from etude.present.status_line import status_line
 from etude.results.results import of_machine
 from etude.stats.cross_session import NotSupported
 from etude.units.formatting import counted, duration, percent, quantity, span

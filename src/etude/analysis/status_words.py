@@ -1,8 +1,8 @@
-"""The words of a first line: what a reader must know of a result before any number, of whatever verb it is."""
+"""The words of a first line, as data: what a reader must know of a result before any number, of whatever verb it is."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from etude.results.session_groups import stretches
@@ -13,12 +13,6 @@ FAILED_CELLS = "failed cells"
 REFUSED = "refused"
 UNFINISHED = "unfinished"
 RESUMED = "resumed"
-
-
-def as_line(words: Iterable[str]) -> str:
-    """`Not converged; resumed.`; empty where there are none."""
-    joined = "; ".join(words)
-    return joined and f"{joined.capitalize()}."
 
 
 def was_simulated(experiment: Mapping[str, Any]) -> bool:
