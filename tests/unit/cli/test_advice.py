@@ -74,7 +74,7 @@ def engine_messages(path: Path) -> Iterator[tuple[int, str]]:
 @cache
 def everything() -> list[tuple[str, str]]:
     """Every message of both languages with where it stands."""
-    engine = [path for path in ENGINE.glob("*/src/**/*.rs") if not path.stem.endswith("tests")]
+    engine = [path for path in ENGINE.glob("**/src/**/*.rs") if not path.stem.endswith("tests")]
     return [
         (f"{path.relative_to(ROOT)}:{line}", text)
         for paths, read in ((SOURCES.rglob("*.py"), messages), (engine, engine_messages))

@@ -35,3 +35,21 @@ pub(crate) struct Plan {
     pub timeout_ns: u64,
     pub drain_ns: u64,
 }
+
+#[cfg(test)]
+impl Plan {
+    /// One request a second, for a nanosecond; tests change what they are about.
+    pub fn of_tests() -> Plan {
+        Plan {
+            load: Load::Open { rate: 1.0, process: crate::distribution::Process::Poisson },
+            wait: Wait::Sleep,
+            seed: 0,
+            warm_up_ns: 0,
+            duration_ns: 1,
+            window_ns: 1,
+            outstanding: 1,
+            timeout_ns: 1,
+            drain_ns: 1,
+        }
+    }
+}

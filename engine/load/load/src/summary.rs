@@ -183,17 +183,7 @@ mod tests {
 
     #[test]
     fn a_generator_is_the_limit_where_it_has_no_time_left_or_is_most_of_the_response() {
-        let plan = Plan {
-            load: Load::Open { rate: 1.0, process: Process::Poisson },
-            wait: Wait::Sleep,
-            seed: 0,
-            warm_up_ns: 0,
-            duration_ns: 1,
-            window_ns: 1,
-            outstanding: 1,
-            timeout_ns: 1,
-            drain_ns: 1,
-        };
+        let plan = Plan::of_tests();
         let about = About { target: "http", workload: None, file_set: None, roll: None };
         let limited = |busy, waited, late_s, median_s| {
             let summary = Summary { busy, waited, ..Summary::new(&plan, about.clone()) };

@@ -240,17 +240,7 @@ mod tests {
             range.for_each(|ms| tally.answered(0, ms * 1_000_000));
             Box::new(tally)
         };
-        let plan = crate::plan::Plan {
-            load: crate::plan::Load::Open { rate: 1.0, process: crate::distribution::Process::Poisson },
-            wait: crate::plan::Wait::Sleep,
-            seed: 0,
-            warm_up_ns: 0,
-            duration_ns: 1,
-            window_ns: 1,
-            outstanding: 1,
-            timeout_ns: 1,
-            drain_ns: 1,
-        };
+        let plan = crate::plan::Plan::of_tests();
         let about = crate::summary::About { target: "http", workload: None, file_set: None, roll: None };
         let told = |windows: Vec<Box<Tally>>, drained: Option<(f64, Box<Tally>)>| -> Value {
             let (sender, receiver) = std::sync::mpsc::channel();
