@@ -22,6 +22,7 @@ from etude.cluster.pool.slurm import pool as slurm_pool
 from etude.cluster.pool.spec import open_pool, read_pool
 from etude.cluster.pool.timeline import timeline
 from etude.errors import MachineRefuses
+from etude.osutil.commands import Done
 from support.slurm_cluster import Cluster, needs_slurm, wait_until
 
 pytestmark = pytest.mark.beside
@@ -258,12 +259,10 @@ def test_a_job_whose_submission_was_not_answered_runs_once(
 ) -> None:
     real = commands._run
 
-    def loses_the_answer(words: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    def loses_the_answer(words: Sequence[str]) -> Done:
         done = real(words)
         if words[0] == "sbatch":
-            return subprocess.CompletedProcess(
-                words, 1, "", "sbatch: error: Socket timed out on send/recv operation"
-            )
+            return Done(1, b"", b"sbatch: error: Socket timed out on send/recv operation")
         return done
 
     monkeypatch.setattr(commands, "_run", loses_the_answer)
