@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import mmap
 import os
-import subprocess
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ import orjson
 
 from etude.errors import InputError, MachineRefuses
 from etude.limits import limit_reached
+from etude.osutil.commands import run_to_end
 from etude.program import engine_path
 
 Index = dict[str, Any]
@@ -19,9 +19,9 @@ Index = dict[str, Any]
 
 
 def engine_columns(
-    words: Sequence[str], magic: bytes, version: int, what: str, given: bytes | None = None
+    words: Sequence[str], magic: bytes, version: int, what: str, given: bytes = b""
 ) -> tuple[Index, mmap.mmap]:
-    """What `etude-engine WORDS` writes: the index of its columns, and all bytes. `given` is its input, `what` it reads.
+    """The columns that `etude-engine WORDS` writes: their index, and all bytes. `given` is its input, `what` it reads.
 
     Raises:
         InputError: the engine's own line on what is wrong with it.
@@ -30,18 +30,12 @@ def engine_columns(
     program = engine_path()
     out = os.memfd_create("etude-columns")
     try:
-        done = subprocess.run(
-            [program, *words],
-            input=given if given is not None else b"",
-            stdout=out,
-            stderr=subprocess.PIPE,
-            check=False,
-        )
-        said = done.stderr.decode("utf-8", "replace").strip()
-        if done.returncode == InputError.exit_code:
+        done = run_to_end([program, *words], given=given, into=out)
+        said = done.errors.decode("utf-8", "replace").strip()
+        if done.status == InputError.exit_code:
             raise InputError(said)
-        if done.returncode:
-            why = said.partition("\n")[0] or f"ended with {done.returncode}"
+        if done.status:
+            why = said.partition("\n")[0] or f"ended with {done.status}"
             raise MachineRefuses(f"{program}: cannot read {what}: {why}")
         buffer = mmap.mmap(out, 0, prot=mmap.PROT_READ)
     except OSError as error:

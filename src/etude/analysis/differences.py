@@ -341,7 +341,7 @@ _MEMBER = re.compile(r"plan\.tests\.(\d+)\.([^.]+)(?:\.(.+))?")
 
 
 def as_typed(what: str, plans: Sequence[Mapping[str, Any]]) -> str:
-    """What stands for a member of one of these plans on the command line; empty where nothing does."""
+    """The option that stands for a member of one of these plans; empty where none does."""
     found = _MEMBER.fullmatch(what)
     if not found:
         return _PLAN.get(what.removeprefix("plan."), "")

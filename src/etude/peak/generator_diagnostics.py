@@ -92,8 +92,11 @@ def _too_much(
 def sent_late(task: Task, trial: Trial) -> bool:
     """Whether the trial was too much, and lateness was a notable part of that: half of the limit, and of the middle
     response (etude load calls a generator limited by the same share)."""
-    late_s, whole = trial.lateness_p99_s, joined_windows(trial.windows)
-    if late_s is None or late_s <= LATE_S or not trial.of_server or not whole.completed:
+    late_s = trial.lateness_p99_s
+    if late_s is None or late_s <= LATE_S or not trial.of_server:
+        return False
+    whole = joined_windows(trial.windows)
+    if not whole.completed:
         return False
     over = [c for c in task.goal.criteria if c.of != "errors" and (c.reading(trial.windows) or 0) > 1]
     middle_s = whole.percentile_s(50) or whole.mean_s

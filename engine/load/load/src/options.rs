@@ -80,7 +80,7 @@ pub(crate) enum Way {
     IoUring,
 }
 
-/// What is to be played, where, and how fast.
+/// A roll to be played: its place, and its speed.
 #[derive(Debug, Clone)]
 pub(crate) struct RollAsked {
     pub roll: PathBuf,

@@ -1,4 +1,4 @@
-//! What a load generator reports while it runs, one line each: a window as it ends, and the summary at the end.
+//! The reports of a load generator, one line each: a window as it ends, and the summary at the end.
 
 use serde::Serialize;
 
@@ -14,7 +14,7 @@ pub(crate) enum Line {
 /// The generator's own figures.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct Own {
-    /// Of one CPU.
+    /// CPU time of the generator, as a share of one CPU.
     pub cpu: f64,
     /// Sent and not answered, at the end.
     pub outstanding: usize,
@@ -23,7 +23,7 @@ pub(crate) struct Own {
     /// For how long these and the outstanding had been due by then, summed; None where single ones are not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waited_s: Option<f64>,
-    /// Of a roll: how many times as fast as the original it is asked to be.
+    /// Speed that is asked of a roll, in speeds of its original.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub multiple: Option<f64>,
 }

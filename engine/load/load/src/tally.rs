@@ -167,7 +167,7 @@ impl Tally {
         (!self.lateness.is_empty()).then(|| self.lateness.value_at_quantile(0.99) as f64 / 1e9)
     }
 
-    /// Of all answers; None where so few came that it would be the slowest of them.
+    /// A quantile of all response times; None where so few came that it would be the slowest of them.
     pub fn quantile_s(&self, quantile: f64) -> Option<f64> {
         let latency = self.all().latency?;
         let known = latency.len() as f64 * (1.0 - quantile) >= 0.999;

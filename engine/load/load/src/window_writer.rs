@@ -47,7 +47,8 @@ struct ShownWindow<'a> {
     own: Own,
 }
 
-/// Of all answers, also of those that came while draining; None where so few came that it would be the slowest.
+/// Response times of all answers, those that came while draining among them; a quantile is None where so few came that it
+/// would be the slowest.
 #[derive(Serialize)]
 struct ShownResponse {
     mean_s: Option<f64>,

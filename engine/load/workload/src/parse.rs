@@ -1,4 +1,4 @@
-//! What parsers of knobs have in common: numbers, and the known name that is nearest to a wrong one.
+//! Helpers of the parsers of knobs: numbers, and the known name that is nearest to a wrong one.
 
 use std::str::FromStr;
 

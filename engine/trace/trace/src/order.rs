@@ -14,7 +14,7 @@ use crate::frame::Error;
 use crate::meta::{Footer, Header, Meta};
 use crate::reader::{Ending, Frame, Reader, chunks};
 
-/// What comes next.
+/// An item of a trace in the order of time.
 #[derive(Debug)]
 pub enum Ordered<'a> {
     /// First of all; and how many threads have events.

@@ -28,7 +28,7 @@ pub(super) struct Telling<'a> {
 pub(super) struct Whole {
     pub ended: &'static str,
     pub duration_ns: u64,
-    /// Of one CPU.
+    /// CPU time of the generator, as a share of one CPU.
     pub cpu: f64,
     pub cpu_ns: u64,
     pub drained_ns: u64,

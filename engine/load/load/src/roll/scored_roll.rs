@@ -17,7 +17,7 @@ pub(crate) struct Piece {
     pub name: String,
     pub roll: Arc<Roll>,
     pub score: Score,
-    /// Of the original, s.
+    /// Length of the original, s.
     pub run_s: f64,
     pub natural_rate: f64,
     pub multiple: f64,

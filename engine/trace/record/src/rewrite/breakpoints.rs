@@ -10,7 +10,7 @@ use crate::rewrite::remote_process::Remote;
 /// `syscall`, and the breakpoint behind it; the rest is never run.
 const SLOT: [u8; 8] = [0x0f, 0x05, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc];
 
-/// Of an address space: by the `syscall` of each place its slot, and the other way round.
+/// The slots of an address space by the `syscall` that each stands for, and the other way round.
 #[derive(Clone, Default)]
 pub struct Breakpoints {
     pub slots: BTreeMap<u64, u64>,

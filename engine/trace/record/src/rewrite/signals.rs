@@ -2,7 +2,7 @@
 
 use crate::rewrite::remote::Pid;
 
-/// What comes next.
+/// The next step of the tracer.
 pub enum Next {
     Changed(Pid, i32),
     /// The recording is to end.
@@ -56,7 +56,7 @@ fn ends(signal: libc::c_int) -> bool {
     signal > 0 && signal != libc::SIGCHLD
 }
 
-/// What has become of a thread, if anything has; None when nobody is left.
+/// The change of a thread's state, if there was one; None when nobody is left.
 pub fn poll() -> Option<Option<(Pid, i32)>> {
     let mut status = 0;
     // SAFETY: `status` is a valid place.

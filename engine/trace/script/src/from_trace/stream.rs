@@ -41,7 +41,7 @@ pub(crate) enum Life {
     },
 }
 
-/// What comes next.
+/// An item of the stream: the life of threads, or a call.
 pub(crate) enum Next<'a> {
     /// `busy`: threads that are in a call at that time.
     Life {
