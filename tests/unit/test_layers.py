@@ -98,13 +98,27 @@ def test_no_layer_imports_one_above_it() -> None:
 
 def test_the_command_line_makes_no_tables() -> None:
     """They are made in `present`, from results."""
+    makers = {"Table", "Column", "page_table", "number"}
     using = [
         name
         for name, path in MODULES.items()
         if name.startswith("etude.cli.")
-        and "etude.present.table_layout" in imported(ast.parse(path.read_text("utf-8")), frozenset(MODULES))
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ImportFrom)
+        and node.module == "etude.present.section"
+        and makers & {alias.name for alias in node.names}
     ]
     assert using == []
+
+
+def test_a_table_meets_a_screen_in_one_place() -> None:
+    known = frozenset(MODULES)
+    using = {
+        name.removeprefix("etude.present.")
+        for name, path in MODULES.items()
+        if "etude.present.table_layout" in imported(ast.parse(path.read_text("utf-8")), known)
+    }
+    assert using == {"terminal", "to_terminal", "progress.bench"}, "the last draws names while tests run"
 
 
 def test_an_import_of_a_layer_above_is_found() -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from etude.cli.io_sweep import show_sweeps
 from etude.errors import UsageError
 from etude.iolab.lab import study, write_text
 from etude.iolab.trial_rows import csv_text
-from etude.present.io_display import show
 from etude.results.reader import load_results
 
 
@@ -19,5 +19,5 @@ def run(options: argparse.Namespace) -> int:
     found = [study(load_results(path), options.figures, options.format) for path in options.results]
     if options.csv:
         write_text(Path(options.csv), csv_text([each.swept for each in found]))
-    show(found, json=options.json)
+    show_sweeps(found, as_json=options.json)
     return 0

@@ -7,7 +7,8 @@ import pytest
 from etude.errors import InputError
 from etude.figures.data import Field
 from etude.figures.surface_figures import figures_of
-from etude.present.surface_section import surface_part
+from etude.present.section import cell_text
+from etude.present.sections.surface import surface_section
 from support.made_surfaces import DISKS, FS, NFSDS, power, soft_minimum, surface
 
 
@@ -15,10 +16,10 @@ def test_every_cell_is_a_row_with_what_is_known_of_it() -> None:
     mapped = surface(
         (DISKS, NFSDS), soft_minimum, predicted=lambda n: n == 1, failed=[(1, 0)], bounded=[(0, 2)]
     )
-    part = surface_part(mapped, "surface-0", "Surface of r")
+    part = surface_section(mapped, "surface-0", "Surface of r")
     cells, effects = part.tables
     assert len(cells.rows) == 32
-    rows = {tuple(cell.text for cell in row[:2]): [cell.text for cell in row[2:]] for row in cells.rows}
+    rows = {tuple(map(cell_text, row[:2])): [cell_text(cell) for cell in row[2:]] for row in cells.rows}
     assert rows["1", "1"][:2] == ["measured", "nfsds"]
     assert rows["1", "1"][-2:] == ["9", "30 min"]
     assert rows["1", "2"][0] == "predicted"
@@ -26,18 +27,18 @@ def test_every_cell_is_a_row_with_what_is_known_of_it() -> None:
     assert rows["2", "1"][:3] == ["failed: it died", "–", "failed"]
     assert rows["1", "4"][0] == "bounded"
     assert rows["1", "4"][2].startswith("> ")
-    assert [row[0].text for row in effects.rows].count("nfsds") == 8
+    assert [row[0] for row in effects.rows].count("nfsds") == 8
     assert cells.key == "surface-0-cells"
     assert {each.heading for each in part.paragraphs} >= {"Optimum", "What limits", "Cost"}
 
 
 def test_without_costs_those_of_the_samples_are_shown() -> None:
-    (cells, _) = surface_part(surface((DISKS,), lambda d: d, costs=())).tables
-    assert [cell.text for cell in cells.rows[0]][-2:] == ["9", "30 min"]
+    (cells, _) = surface_section(surface((DISKS,), lambda d: d, costs=())).tables
+    assert [cell_text(cell) for cell in cells.rows[0]][-2:] == ["9", "30 min"]
 
 
 def test_findings_are_told() -> None:
-    part = surface_part(surface((DISKS,), lambda d: d, findings=("disks=2: stalling",)))
+    part = surface_section(surface((DISKS,), lambda d: d, findings=("disks=2: stalling",)))
     assert part.paragraphs[-1].lines == ("disks=2: stalling",)
 
 
@@ -72,6 +73,6 @@ def test_of_three_that_rise_the_two_with_the_largest_effects_are_the_axes() -> N
 
 def test_a_surface_of_which_nothing_is_known_has_no_figure() -> None:
     nothing = surface((DISKS,), lambda d: d, failed=[(n,) for n in range(4)])
-    assert surface_part(nothing).pictures == ()
+    assert surface_section(nothing).pictures == ()
     with pytest.raises(InputError):
         figures_of(nothing)

@@ -15,8 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.errors import MachineRefuses
-from etude.present.page import content_of, gather, html
-from etude.present.page.html import data_block, policy, to_html
+from etude.present import to_html as html
+from etude.present.page import content_of, gather
+from etude.present.to_html import data_block, policy, to_html
 from support import pages
 
 MOST_BYTES = 5_000_000

@@ -6,25 +6,24 @@ from pathlib import Path
 
 from etude.figures.data import Axis, Curve, Figure, Panel, Point
 from etude.present.page import content_of, gather
-from etude.present.page.html import to_html
-from etude.present.page.latex import to_latex
-from etude.present.page.markdown import to_markdown
-from etude.present.page.section import Paragraphs, Picture, Section
-from etude.present.page.tables import Table, number_cell, text_cell
+from etude.present.section import Paragraphs, Picture, Section, number, page_table
+from etude.present.to_html import to_html
+from etude.present.to_latex import to_latex
+from etude.present.to_markdown import to_markdown
 from support import pages
 
 FIGURE = Figure(Axis("x"), (Panel(Axis("y"), (Curve("a", (Point(1, 2), Point(2, 3))),)),))
 PART = Section(
     "peak-0",
     f"Peak {pages.SCRIPT}",
-    (Paragraphs("Answer", (f"It is 5/s {pages.IMAGE}.", "And more.")),),
-    (Picture(f'What it "shows" {pages.SCRIPT}', FIGURE),),
     (
-        Table(
+        Paragraphs("Answer", (f"It is 5/s {pages.IMAGE}.", "And more.")),
+        Picture(f'What it "shows" {pages.SCRIPT}', FIGURE),
+        page_table(
             "peak-0-trials",
             "Trials",
             ("load", "note"),
-            tuple((number_cell(str(n), n), text_cell(pages.SPECIALS)) for n in range(5)),
+            tuple((number(str(n), n), pages.SPECIALS) for n in range(5)),
             0,
         ),
     ),

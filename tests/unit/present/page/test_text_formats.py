@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from etude.present.page import content_of, gather, latex, markdown
+from etude.present import to_latex as latex
+from etude.present import to_markdown as markdown
+from etude.present.page import content_of, gather
 from etude.present.page.answers import QUESTIONS
 from support import pages
 
