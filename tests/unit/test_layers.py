@@ -33,7 +33,7 @@ LAYERS = (
     "probes store",
     "machine",
     "results",
-    "engine engine_columns",
+    "engine",
     "program toml_config trail",
     "masking osutil",
     "codec escaping limits stats",

@@ -13,9 +13,8 @@ from pathlib import Path
 
 from etude.cli.hyperfine import sweeps_of
 from etude.errors import UsageError
-from etude.experiment.shell_syntax import shell_syntax
 from etude.experiment.sweep import check_used, combinations, substitute
-from etude.experiment.test import Test, make_test
+from etude.experiment.test import Test, make_test, shell_syntax
 from etude.masking import Mask
 
 _NUMBER = re.compile(r"-?\d+(\.\d+)?[smhd]?")

@@ -6,8 +6,8 @@ import argparse
 import json
 from dataclasses import asdict
 
-from etude.machine.doctor import examine
-from etude.machine.finding import Finding
+from etude.machine.checks import examine
+from etude.machine.reading import Finding
 from etude.present.terminal import Terminal
 
 STYLES = {"noisy": "yellow", "unknown": "dim", "good": None}

@@ -13,9 +13,8 @@ from etude.cli.exports import SUMMARIES, Export
 from etude.errors import InputError, UsageError, cannot_write
 from etude.escaping import write_document
 from etude.export.document import Document, Run, lost_lines
-from etude.export.entries import document_of
 from etude.export.formats import export_to
-from etude.export.gather import gather
+from etude.export.gather import document_of, gather
 from etude.osutil.named import write_named
 from etude.present import export
 from etude.present.terminal import Terminal

@@ -12,11 +12,9 @@ from etude.errors import InputError, UsageError
 from etude.experiment.plan_defaults import make_plan
 from etude.experiment.run import run
 from etude.experiment.test import make_test
-from etude.history.backtest import LEAST, Backtest, Rate, backtest
-from etude.history.confirmation import borne_out
+from etude.history.backtest import LEAST, Backtest, Rate, backtest, borne_out, is_current, keep
 from etude.history.metric_history import Course
 from etude.history.rules import Alert, Rule, alerts_of, read_rules
-from etude.history.stored_backtests import is_current, keep
 from etude.present.history_text import change_line
 from etude.present.live_display import Display
 from etude.present.terminal import Terminal

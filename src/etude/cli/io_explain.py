@@ -6,8 +6,7 @@ import argparse
 from pathlib import Path
 
 from etude.errors import UsageError
-from etude.iolab.lab import study, write_text
-from etude.iolab.trial_rows import csv_text
+from etude.iolab.lab import csv_text, study, write_text
 from etude.present.io_display import show
 from etude.results.reader import load_results
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from etude.errors import UsageError
 from etude.figures.export import export
-from etude.figures.kinds import make, usual_kind
+from etude.figures.plot import make, usual_kind
 from etude.figures.plot_options import PlotOptions, Threshold, threshold
 from etude.figures.save import check_format, save
 from etude.figures.sources import Sample, read_samples

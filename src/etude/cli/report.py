@@ -20,8 +20,7 @@ from etude.present.search_status import of_map, of_search
 from etude.present.status_line import as_line
 from etude.present.surface_section import surface_part
 from etude.results.reader import read_experiment
-from etude.surface.map_store import MapStore
-from etude.surface.stored_map import mapped_of
+from etude.surface.map_store import MapStore, mapped_of
 
 
 def parts_of(paths: Sequence[str]) -> tuple[Section, ...]:

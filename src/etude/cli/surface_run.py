@@ -19,8 +19,7 @@ from etude.cli.options.shared import pool_of
 from etude.cli.peak_run import say_lost
 from etude.cli.surface_response import response_of, simulated_response
 from etude.cluster.pool.job import JobEnd
-from etude.cluster.pool.journal import FILE, Journal
-from etude.cluster.pool.journaled_pool import JournaledPool
+from etude.cluster.pool.journal import FILE, Journal, JournaledPool
 from etude.cluster.pool.pool_config import PoolSpec
 from etude.cluster.pool.spec import open_pool
 from etude.cluster.pool.timeline import timeline
@@ -34,7 +33,7 @@ from etude.present.surface_display import document, show
 from etude.present.terminal import Terminal
 from etude.surface.configuration_jobs import CellJobs
 from etude.surface.factors import Cell
-from etude.surface.map_store import Charted, MapStore, keeping_surface, resume_map
+from etude.surface.map_store import Charted, MapStore, keeping_surface, mapped_of, resume_map
 from etude.surface.metric import Metric
 from etude.surface.next_configuration import Rules, Visit, contradiction
 from etude.surface.peaks import PeakRate
@@ -43,7 +42,6 @@ from etude.surface.run_map import Display, Means, run_map
 from etude.surface.samples import Sample
 from etude.surface.spec import read_spec
 from etude.surface.spread import SpreadDisplay, run_map_over_pool
-from etude.surface.stored_map import mapped_of
 from etude.surface.surface_result import Estimate
 from etude.surface.surface_text import estimate_text
 from etude.units.formatting import counted, duration, percent

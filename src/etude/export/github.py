@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 
 from etude.export.document import Document, Exported, NotExported, Point, omit_point
-from etude.export.narrow_text import one_line
-from etude.export.one_run import require_one_run
+from etude.export.narrow_text import one_line, require_one_run
 from etude.units.formatting import counted
 
 

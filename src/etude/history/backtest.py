@@ -8,16 +8,20 @@ the size that the rule claims to see is put.
 from __future__ import annotations
 
 import hashlib
+import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from etude.errors import EDITED
 from etude.history.metric_history import Change, Course, Floats, course_of, days_of, is_worse
 from etude.history.rules import Rule
 from etude.stats.changes import FEWEST, stepped
+from etude.stats.compare import Ratio
 from etude.stats.intervals import Interval
 from etude.stats.samples import exponential
 from etude.store.entry import Entry
@@ -200,3 +204,72 @@ def _same(one: Change, other: Change) -> bool:
     return one.step.earliest - SLACK <= other.step.at <= one.step.latest + SLACK and (one.size > 0.0) == (
         other.size > 0.0
     )
+
+
+GROWTH = 1.5
+"""A history so many times as long as it was needs another backtest."""
+
+
+class Notes(Protocol):
+    """What of a store is needed."""
+
+    def remember(self, name: str, text: str) -> None: ...
+    def remembered(self, name: str) -> str | None: ...
+
+
+@dataclass(frozen=True)
+class StoredBacktest:
+    """What a backtest found, as it was stored."""
+
+    results: int
+    """Of the history then."""
+    false: Rate
+    missed: Rate
+
+
+def keep(notes: Notes, found: Backtest, course: Course) -> None:
+    """Store it, in place of an older one of the same rule and history."""
+    document = {
+        "results": found.results,
+        "history": digest_of(course.entries[: found.results]),
+        "false": [found.false.count, found.false.of],
+        "missed": [found.missed.count, found.missed.of],
+    }
+    notes.remember(_name(found.rule, course), json.dumps(document))
+
+
+def is_current(notes: Notes, rule: Rule, course: Course) -> StoredBacktest | str:
+    """The backtest that holds for this rule and history; or why there is none, in words."""
+    text = notes.remembered(_name(rule, course))
+    if text is None:
+        return "has no backtest on this history, or was changed since"
+    try:
+        return _current(json.loads(text), course)
+    except EDITED:
+        return "has a backtest that cannot be read"
+
+
+def _current(document: Mapping[str, Any], course: Course) -> StoredBacktest | str:
+    count = int(document["results"])
+    if digest_of(course.entries[:count]) != document["history"]:
+        return f"was tested on other results than the first {count} that are stored now"
+    if len(course.entries) > GROWTH * count:
+        return f"was tested on {count} results; there are {len(course.entries)} now"
+    return StoredBacktest(count, Rate(*document["false"]), Rate(*document["missed"]))
+
+
+def _name(rule: Rule, course: Course) -> str:
+    of = hashlib.sha256(repr((course.test, course.metric, course.unit, course.machine.name)).encode())
+    return f"backtest {rule.digest} {of.hexdigest()[:32]}"
+
+
+Word = Literal["confirmed", "refuted", "open"]
+
+
+def borne_out(change: Change, ratio: Ratio, rule: Rule) -> Word:
+    """*confirmed*: the ratio is surely on the step's side of 1, and may be as far from it as the rule asks. *refuted*:
+    it is surely not so far on that side. *open*: its interval cannot tell, and what was seen before stands."""
+    low, high = (ratio.low, ratio.high) if change.size > 0.0 else (2.0 - ratio.high, 2.0 - ratio.low)
+    if high - 1.0 < rule.at_least:
+        return "refuted"
+    return "confirmed" if low > 1.0 else "open"

@@ -11,7 +11,7 @@ import numpy as np
 from etude.analysis.subject import Subject
 from etude.errors import InputError
 from etude.figures.data import Figure, Line
-from etude.figures.kinds import make
+from etude.figures.plot import make
 from etude.figures.plot_options import PlotOptions, Threshold
 from etude.figures.sources import Sample
 from etude.iolab.landmarks import landmarks

@@ -8,7 +8,7 @@ from argparse import Namespace
 import pytest
 
 from etude.cli import doctor
-from etude.machine.finding import Finding
+from etude.machine.reading import Finding
 
 FINDINGS = [
     Finding("clock", "tsc", "good", "A slow clock is measured too.", "nothing"),

@@ -129,7 +129,7 @@ def add_sweep_place(parser: argparse.ArgumentParser) -> None:
 
 def size_list(text: str) -> tuple[int, ...]:
     """`16M`, `4K,64K` or `8..16M`."""
-    from etude.iolab.sizes import sizes  # with all of etude.io, and so NumPy
+    from etude.iolab.sweeps import sizes  # with all of etude.io, and so NumPy
 
     try:
         return sizes(text)
