@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from etude.surface.stored_map import mapped_of
 
 from etude.analysis.load_subject import read_subject
 from etude.analysis.subject import subject_of
@@ -36,7 +37,6 @@ from etude.script.parse import parse_script
 from etude.store.database import open_store
 from etude.surface.map_store import MapStore
 from etude.surface.spec import read_spec
-from etude.surface.stored_map import mapped_of
 from golden.plain import plain
 
 Read = Callable[[Path], Any]

@@ -169,7 +169,7 @@ def _run(verb: str, arguments: list[str]) -> int:
         trail.note("begin", f"Étude {__version__}: {' '.join(mask.words(options.command_line))}")
         code: int = verb_module(verb).run(options)
     except Restarting as error:
-        from etude.cli.restart_notice import restart_now
+        from etude.cli.machine.restart_notice import restart_now
 
         return restart_now(error.entry, lambda why: _complain(str(why), why.exit_code))
     except EtudeError as error:

@@ -7,7 +7,7 @@ from argparse import Namespace
 
 import pytest
 
-from etude.cli import doctor
+from etude.cli.machine import doctor
 from etude.machine.reading import Finding
 
 FINDINGS = [
@@ -27,7 +27,7 @@ class Screen(io.StringIO):
 
 def shown(monkeypatch: pytest.MonkeyPatch, *, tty: bool) -> list[str]:
     screen = Screen(tty)
-    monkeypatch.setattr("etude.cli.doctor.examine", lambda: FINDINGS)
+    monkeypatch.setattr("etude.cli.machine.doctor.examine", lambda: FINDINGS)
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("TERM", "dumb")
