@@ -8,7 +8,6 @@ from typing import TextIO
 
 from etude.present.section import (
     Block,
-    Column,
     Command,
     FilePath,
     Paragraphs,
@@ -17,7 +16,6 @@ from etude.present.section import (
     Sentence,
     Table,
 )
-from etude.present.table_layout import cells_of
 from etude.present.terminal import Terminal
 
 STYLES = {"plain": None, "strong": "bold", "aside": "dim", "warning": "yellow"}
@@ -49,16 +47,6 @@ def _show(block: Block, screen: Terminal) -> None:
             for line in block.lines:
                 screen.say(f"  {line}")
         case Table() if block.room != "page":
-            screen.table(_aligned(block), every=block.every)
+            screen.table(block.columns, every=block.every)
         case Paragraphs() | Table() | Picture():
             pass  # for a page; figures are drawn into files, which stand as a FilePath
-
-
-def _aligned(table: Table) -> list[Column]:
-    """The columns, those of words to the left: a screen sets all but the first to the right."""
-    columns = list(table.columns)
-    for place, column in enumerate(columns[1 : table.words], 1):
-        width = max(map(cells_of, (column.heading, *column.texts)))
-        heading, *cells = (text + " " * (width - cells_of(text)) for text in (column.heading, *column.texts))
-        columns[place] = Column(heading, cells, column.rank)
-    return columns

@@ -55,13 +55,6 @@ def test_blocks_stand_in_their_order_without_those_of_a_page() -> None:
     ]
 
 
-def test_columns_of_words_stand_to_the_left() -> None:
-    columns = (NAMES, Column("state", ["on", "a long one"]), Column("n", ["1", "22"]))
-    *_, one, two = filter(None, lines(Table(columns, words=2)))
-    assert one == " a      on            1"
-    assert two == " bb     a long one   22"
-
-
 def test_a_page_has_paragraphs_figures_and_tables_and_no_screen_has_its_tables() -> None:
     screen = Table((NAMES,), room="screen")
     section = Section("key", "Heading", (*BLOCKS, screen))

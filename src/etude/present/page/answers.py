@@ -17,6 +17,7 @@ from etude.present.sentences import comparison as text
 from etude.present.sentences import details
 from etude.present.sentences.comparison import with_full_stop
 from etude.present.sentences.extension import lasted_s, reaching_command
+from etude.present.sentences.notes import listed_names
 from etude.present.sentences.verdict import not_compared_lines, status_line, unanswered_lines
 from etude.results.results import of_machine
 from etude.stats.cross_session import NotSupported
@@ -168,10 +169,7 @@ def _comparisons(found: Gathered) -> list[tuple[str, Comparison]]:
 
 
 def _some(names: Sequence[str]) -> str:
-    shown = list(names[:MOST_NAMED])
-    more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
-    every = [*shown, *more]
-    return every[0] if len(every) == 1 else f"{', '.join(every[:-1])} and {every[-1]}"
+    return listed_names(names, MOST_NAMED)
 
 
 def _what(found: Gathered) -> Iterator[str]:

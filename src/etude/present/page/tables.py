@@ -6,16 +6,20 @@ from collections.abc import Iterator, Sequence
 
 from etude.analysis.comparison import Comparison
 from etude.analysis.summaries import SummaryRow
-from etude.analysis.verdict import MetricSummary, TestVerdict, Verdict
+from etude.analysis.verdict import TestVerdict, Verdict
 from etude.analysis.verdict_options import usual_metrics
 from etude.present.page.gather import Gathered
 from etude.present.section import Cell, Table, number, page_table
+from etude.present.sections.stats import summary_cells
 from etude.present.sentences import comparison as text
 from etude.present.sentences import details
+from etude.present.sentences.extra_statistics import bar
 from etude.present.sentences.verdict import joined_words
 from etude.stats.cross_session import NotSupported
-from etude.stats.intervals import Interval
-from etude.units.formatting import counted, level_text, percent, quantity, rounded, span
+from etude.units.formatting import counted, level_text, quantity, span
+
+FIGURES = ("n", "mean", "bar", "median", "of median", "min", "max", "deviation")
+"""Of a sample, in the order of a page."""
 
 
 def tests_table(found: Gathered) -> Table:
@@ -71,29 +75,9 @@ def _named(test: TestVerdict, verdict: Verdict, found: Gathered) -> str:
 def _figures(test: TestVerdict, metric: str) -> tuple[Cell, ...]:
     m = test.metric(metric)
     if m is None or m.summary is None:
-        return (number("0", 0), *(number("–", None) for _ in range(7)))
-    s, unit = m.summary, m.unit
-    like = s.median or s.mean or None
-    off = s.mean_interval.half_width if s.mean_interval else None
-    middle = s.median_interval.half_width if s.median_interval else None
-    relative = s.relative_deviation
-    return (
-        number(str(s.count), s.count),
-        number(rounded(s.mean, unit, off, like), s.mean),
-        _between(s.mean_interval, off, m, like),
-        number(rounded(s.median, unit, middle, like), s.median),
-        _between(s.median_interval, middle, m, like),
-        number(quantity(s.minimum, unit, like), s.minimum),
-        number(quantity(s.maximum, unit, like), s.maximum),
-        number("–" if relative is None else percent(relative), relative),
-    )
-
-
-def _between(ends: Interval | None, uncertainty: float | None, m: MetricSummary, like: float | None) -> Cell:
-    if ends is None:
-        return number("–", None)
-    low, high = (rounded(v, m.unit, uncertainty, like) for v in (ends.low, ends.high))
-    return number(f"{low.partition(' ')[0]} … {high}", ends.low)
+        return (number("0", 0), *[number("–", None)] * (len(FIGURES) - 1))
+    cells = summary_cells(m, bar(m, "interval"))
+    return tuple(cells[name] for name in FIGURES)
 
 
 def comparisons_table(found: Gathered) -> Table:

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from etude.analysis.differences import Difference, Differences
-from etude.machine.finding import Finding
 from etude.machine.quiet.apply_restore import Outcome
 from etude.machine.quiet.status import Row
-from etude.present.section import Block, Column, Sentence, Table, Weight
+from etude.machine.reading import Finding
+from etude.present.section import Block, Sentence, Weight
 
 WEIGHTS: dict[str, Weight] = {"noisy": "warning", "unknown": "aside", "good": "plain"}
 """Of each verdict of the doctor, the worst first."""
@@ -110,10 +110,13 @@ def rehearsal_blocks(rows: Sequence[Row]) -> Iterator[Block]:
                 yield Sentence(f"{row.name}: {_item(change.item)}: {change.was} -> {put}")
 
 
-def status_table(rows: Sequence[Row]) -> Table:
-    """A row an operation: how it is now, and how it is when quiet."""
-    cells = zip(*((row.name, row.now, row.quiet, row.told) for row in rows), strict=True)
-    return Table(tuple(map(Column, ("operation", "now", "quiet", "state"), cells)), words=4)
+def status_blocks(rows: Sequence[Row]) -> Iterator[Block]:
+    """A line an operation: how it is now, how it is when quiet, and its state, which may wrap."""
+    cells = [("operation", "now", "quiet", "state"), *((r.name, r.now, r.quiet, r.told) for r in rows)]
+    widths = [max(map(len, column)) for column in list(zip(*cells, strict=True))[:-1]]
+    for *first, state in cells:
+        padded = (f"{cell:<{width}}" for cell, width in zip(first, widths, strict=True))
+        yield Sentence("  ".join((*padded, state)))
 
 
 def outcome_document(outcome: Outcome) -> dict[str, Any]:

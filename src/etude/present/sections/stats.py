@@ -12,7 +12,7 @@ from etude.analysis.summaries import Summaries, SummaryRow
 from etude.analysis.verdict import MetricSummary, TestVerdict, Verdict
 from etude.analysis.verdict_options import VerdictOptions
 from etude.analysis.verdict_status import status_of
-from etude.present.section import Block, Column, Command, Sentence, Table
+from etude.present.section import Block, Column, Command, Number, Sentence, Table, number
 from etude.present.sections.bench import notes_blocks
 from etude.present.sentences import comparison as text
 from etude.present.sentences import details, extra_statistics
@@ -23,9 +23,9 @@ from etude.results.series import Series
 from etude.stats.percentiles import fewest_for_interval
 from etude.units.formatting import counted, level_text, percent, quantity, rounded
 
+FEWEST_FOR_QUARTILES = 4
 MANY = 8
 """More tests than this are shown a line each, unless all is asked for."""
-FEWEST_FOR_QUARTILES = 4
 COLUMNS = {
     "n": 1,
     "n_eff": 5,
@@ -73,10 +73,10 @@ class Statistics:
         machines: Sequence[str] = (),
     ) -> Iterator[Block]:
         """All of it in tables and words; last how the machines differ, and why some are not compared."""
-        for number, verdict in enumerate(verdicts, 1):
-            if number > 1:
+        for place, verdict in enumerate(verdicts):
+            if place:
                 yield Sentence()
-            of_all = (across, without) if number == 1 else ((), ())
+            of_all = (across, without) if not place else ((), ())
             yield from self._verdict(verdict, "; ".join(status_of(verdict, *of_all)))
         if across or without:
             yield Sentence()
@@ -101,15 +101,12 @@ class Statistics:
         if verdict.comparisons and len(verdict.tests) <= MANY:
             yield Sentence()
         for comparison in verdict.comparisons:
-            for line in text.comparison_lines(comparison, several=len(verdict.comparisons) > 1):
-                yield Sentence(line)
-            for line in details.detail_lines(comparison):
-                yield Sentence(f"  {line}")
-            for line in extra_statistics.further_lines(verdict.subject, comparison, self.options.test):
-                yield Sentence(f"  {line}")
+            several = len(verdict.comparisons) > 1
+            yield from map(Sentence, text.comparison_lines(comparison, several=several))
+            further = extra_statistics.further_lines(verdict.subject, comparison, self.options.test)
+            yield from (Sentence(f"  {line}") for line in (*details.detail_lines(comparison), *further))
             yield from self._narrower(verdict, comparison)
-        for line in not_compared_lines(verdict):
-            yield Sentence(line)
+        yield from map(Sentence, not_compared_lines(verdict))
         if (extension := reaching_command(verdict)) is not None:
             yield Command(extension.label, extension.command)
 
@@ -131,25 +128,20 @@ class Statistics:
         yield self._grid("metric", [(m.metric, m) for m in shown if m.summary is not None])
         if self.options.wide:
             yield from self._bars([(m.metric, verdict.subject.test(test.test), m) for m in shown])
-        for line in joined_lines([test], [m.metric for m in shown]):
-            yield Sentence(f"  {line}", "aside")
-        if test.spent is not None:
-            yield Sentence(f"  {details.time_line(test.spent)}", "aside")
-        cached = details.cache_line(verdict.subject.test(test.test))
-        if cached is not None:
-            yield Sentence(f"  {cached}", "aside")
-        disk = details.disk_line(verdict.subject.experiment, test.test)
-        if disk is not None:
-            yield Sentence(f"  {disk}", "aside")
-        for line in self._below(verdict, test):
-            yield Sentence(f"  {line}")
+        known = [
+            *joined_lines([test], [m.metric for m in shown]),
+            details.time_line(test.spent) if test.spent is not None else None,
+            details.cache_line(verdict.subject.test(test.test)),
+            details.disk_line(verdict.subject.experiment, test.test),
+        ]
+        yield from (Sentence(f"  {line}", "aside") for line in known if line is not None)
+        yield from (Sentence(f"  {line}") for line in self._below(verdict, test))
         hidden = len(verdict.subject.test(test.test).columns) - len(test.metrics)
         if hidden > 0 and not self.options.metric:
             yield Sentence(f"  {counted(hidden, 'more metric')}: --all", "aside")
-        for line in _without_value(test, self.options.all):
-            yield Sentence(f"  {line}", "aside")
-        precision = text.precision_line(test, verdict.asked)
-        if precision is not None:
+        missing = _without_value(test, self.options.all)
+        yield from (Sentence(f"  {line}", "aside") for line in missing)
+        if (precision := text.precision_line(test, verdict.asked)) is not None:
             yield Sentence(f"  {precision}")
 
     def _below(self, verdict: Verdict, test: TestVerdict) -> Iterator[str]:
@@ -200,35 +192,44 @@ class Statistics:
         return [names.get(column, column) for column in COLUMNS]
 
     def _cells(self, m: MetricSummary) -> list[str]:
-        s, unit = m.summary, m.unit
+        s = m.summary
         assert s is not None
-        like = s.median or s.mean or None
-        bar = extra_statistics.bar(m, self.options.error_bars)
-        off = s.mean_interval.half_width if s.mean_interval else None
-        off_median = s.median_interval.half_width if s.median_interval else None
-
-        def between(ends: Any, uncertainty: float | None) -> str:
-            if ends is None:
-                return "–"
-            low, high = (rounded(v, unit, uncertainty, like) for v in ends)
-            return f"{low.partition(' ')[0]} … {high}"
-
         mark = {"harmonic": " (h)", "geometric": " (g)", "proportion": " (share)"}.get(s.which, "")
-        relative = s.relative_deviation
-        of_median = s.median_interval and (s.median_interval.low, s.median_interval.high)
-        cells = {
-            "n": str(s.count),
-            "n_eff": f"{s.effective_count:.{int(s.effective_count < min(10, s.count))}f}",
-            "mean": rounded(s.mean, unit, off, like) + mark,
-            "bar": between(bar, off),
-            "median": rounded(s.median, unit, off_median, like),
-            "of median": between(of_median, off_median),
-            "quartiles": between(s.quartiles if s.count >= FEWEST_FOR_QUARTILES else None, off_median),
-            "min": quantity(s.minimum, unit, like),
-            "max": quantity(s.maximum, unit, like),
-            "deviation": "–" if relative is None else percent(relative),
-        }
-        return [cells[column] for column in COLUMNS]
+        found = summary_cells(m, extra_statistics.bar(m, self.options.error_bars))
+        cells = {column: cell.text for column, cell in found.items()}
+        return [cells[column] + (mark if column == "mean" else "") for column in COLUMNS]
+
+
+def summary_cells(m: MetricSummary, bar: tuple[float, float] | None) -> dict[str, Number]:
+    """What is known of a sample, by the names of columns. `bar`: the ends of its error bar, in the metric's unit."""
+    s, unit = m.summary, m.unit
+    assert s is not None
+    like = s.median or s.mean or None
+    off = s.mean_interval.half_width if s.mean_interval else None
+    off_median = s.median_interval.half_width if s.median_interval else None
+    relative = s.relative_deviation
+    middle = s.median_interval
+
+    def between(ends: tuple[float, float] | None, uncertainty: float | None) -> Number:
+        if ends is None:
+            return number("–", None)
+        low, high = (rounded(v, unit, uncertainty, like) for v in ends)
+        return number(f"{low.partition(' ')[0]} … {high}", ends[0])
+
+    return {
+        "n": number(str(s.count), s.count),
+        "n_eff": number(
+            f"{s.effective_count:.{int(s.effective_count < min(10, s.count))}f}", s.effective_count
+        ),
+        "mean": number(rounded(s.mean, unit, off, like), s.mean),
+        "bar": between(bar, off),
+        "median": number(rounded(s.median, unit, off_median, like), s.median),
+        "of median": between((middle.low, middle.high) if middle else None, off_median),
+        "quartiles": between(s.quartiles if s.count >= FEWEST_FOR_QUARTILES else None, off_median),
+        "min": number(quantity(s.minimum, unit, like), s.minimum),
+        "max": number(quantity(s.maximum, unit, like), s.maximum),
+        "deviation": number("–" if relative is None else percent(relative), relative),
+    }
 
 
 def summaries_blocks(found: Summaries, confidence: float, *, wide: bool = False) -> Iterator[Block]:

@@ -160,10 +160,8 @@ def effects_table(said: Summary, key: str = "effects") -> Table:
 
 
 def _row(mapped: SurfaceResult, cell: Cell, limit: Limit | None) -> tuple[TableCell, ...]:
-    each, sample = mapped.estimate(cell), mapped.last.get(cell)
-    made = [cost for cost in mapped.costs if cost.cell == cell]
-    cost_s = sum(c.cost_s for c in made) if made else sample.cost_s if sample else 0.0
-    trials = sum(c.trials for c in made) if made else sample.trials if sample else 0
+    each = mapped.estimate(cell)
+    cost_s, trials = _spent(mapped, cell)
     levels = [
         number(factor.text(level), magnitude(factor.levels[level])) if factor.numeric else factor.text(level)
         for factor, level in zip(mapped.space.factors, cell, strict=True)
@@ -178,6 +176,14 @@ def _row(mapped: SurfaceResult, cell: Cell, limit: Limit | None) -> tuple[TableC
         number(str(trials), trials),
         number(duration(cost_s) if cost_s else "–", cost_s),
     )
+
+
+def _spent(mapped: SurfaceResult, cell: Cell) -> tuple[float, int]:
+    """Benchmarking time in seconds, and trials, of a cell."""
+    made = [cost for cost in mapped.costs if cost.cell == cell]
+    if not made and (sample := mapped.last.get(cell)) is not None:
+        return sample.cost_s, sample.trials
+    return sum((cost.cost_s for cost in made), 0.0), sum(cost.trials for cost in made)
 
 
 def _caption(name: str, setting: str) -> str:
@@ -209,7 +215,7 @@ def surface_document(
 
 def _cell(mapped: SurfaceResult, cell: Cell) -> dict[str, Any]:
     each, sample = mapped.estimate(cell), mapped.last.get(cell)
-    made = [cost for cost in mapped.costs if cost.cell == cell]
+    cost_s, trials = _spent(mapped, cell)
     return {
         "factors": mapped.space.settings(cell),
         "state": each.state,
@@ -218,8 +224,8 @@ def _cell(mapped: SurfaceResult, cell: Cell) -> dict[str, Any]:
         "high": each.high if math.isfinite(each.high) else None,
         "kept": None if sample is None else sample.kept,
         "why": each.why,
-        "cost_s": sum(c.cost_s for c in made) if made else sample.cost_s if sample else 0.0,
-        "trials": sum(c.trials for c in made) if made else sample.trials if sample else 0,
+        "cost_s": cost_s,
+        "trials": trials,
     }
 
 

@@ -43,6 +43,16 @@ def some_names(names: Sequence[str]) -> str:
     return f"{', '.join(names[:NAMED])} and {len(names) - NAMED} more"
 
 
+def listed_names(names: Sequence[str], most: int, what: str = "") -> str:
+    """`a, b and c`, or `a, b and 2 more tests`: at most so many names, and how many more there are of `what`."""
+    more = len(names) - most
+    shown = [
+        *names[:most],
+        *([counted(more, f"more {what}") if what else f"{more} more"] if more > 0 else []),
+    ]
+    return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
+
+
 def _way(change: float) -> str:
     return f"{'rises' if change > 0 else 'falls'} by {size(change)}"
 

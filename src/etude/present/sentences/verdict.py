@@ -20,7 +20,8 @@ from etude.present.sentences.comparison import (
     test_line,
 )
 from etude.present.sentences.extension import limit_line, reaching_command
-from etude.units.formatting import counted, percent
+from etude.present.sentences.notes import listed_names
+from etude.units.formatting import percent
 
 if TYPE_CHECKING:
     from etude.analysis.comparison import Comparison
@@ -120,11 +121,12 @@ def not_compared_lines(verdict: Verdict) -> Iterator[str]:
     found = not_compared(verdict)
     if found is None:
         return
+    tests = listed_names(found.tests, NAMED, "test")
     if found.why == "too few pairs":
-        yield f"Not compared: {_some(found.tests)}: fewer than two complete pairs; make more trials."
+        yield f"Not compared: {tests}: fewer than two complete pairs; make more trials."
         return
     if found.why == "alone":
-        yield f"Not compared: {_some(found.tests)}: no other test of the same blocks has a trial that counts."
+        yield f"Not compared: {tests}: no other test of the same blocks has a trial that counts."
         return
     apart = "they ran one after the other, so what drifts on the machine is in any difference"
     how = (
@@ -132,7 +134,7 @@ def not_compared_lines(verdict: Verdict) -> Iterator[str]:
         if found.script
         else "etude bench A B pairs them"
     )
-    yield f"Not compared: {_some(found.tests)}: {apart}; {how}; --reference TEST of etude stats compares them unpaired."
+    yield f"Not compared: {tests}: {apart}; {how}; --reference TEST of etude stats compares them unpaired."
 
 
 def unanswered_lines(
@@ -150,12 +152,6 @@ def unanswered_lines(
     if options and not any(verdict.comparisons for verdict in verdicts):
         return [f"{named}: no tests are compared here; --reference TEST names what others are compared with"]
     return []
-
-
-def _some(names: tuple[str, ...]) -> str:
-    more = len(names) - NAMED
-    shown = [*names[:NAMED], *([counted(more, "more test")] if more > 0 else [])]
-    return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else shown[0]
 
 
 _JOINED = {"sum": "sum", "max": "largest", "min": "smallest", "mean": "mean"}
