@@ -386,7 +386,7 @@ class CommandBench:
         return False
 
     def _state(self) -> Literal["ready", "busy", "gone"]:
-        """"ready": the system accepts load again; "busy": its queues have not drained; "gone": it has ended."""
+        """ "ready": the system accepts load again; "busy": its queues have not drained; "gone": it has ended."""
         if not self._alive():
             return "gone"
         if not self._drained():
