@@ -1,7 +1,8 @@
 """httperf --rate: one window at the end, with a histogram of 1 ms classes if `-v -v` is given.
 
 httperf sends by the clock whatever the server does, so its duration shows if it sent in time; its response times are
-those of whole connections from their begin. It spins, so CPU utilisation says nothing. Source: output of httperf 0.9.0.
+those of whole connections from their begin. It spins, so CPU utilisation says nothing.
+Source: output of httperf 0.9.0.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """sysbench --rate: windows from the reports of `--report-checkpoints={checkpoints}`, one histogram at the end.
 
 A checkpoint covers the time since the previous one. Latencies include the wait in sysbench's own queue. Checkpoints
-report only means: with `--histogram` and no checkpoints there is one window at the end, with percentiles. Source:
-output of sysbench 1.0.20.
+report only means: with `--histogram` and no checkpoints there is one window at the end, with percentiles.
+Source: output of sysbench 1.0.20.
 """
 
 from __future__ import annotations
