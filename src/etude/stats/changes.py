@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri, stdtr
 
 from etude.stats.intervals import Interval, t_quantile
-from etude.stats.likely_steps import design_of, likely_steps, scale_of, spread_of, tamed, time_of
+from etude.stats.level_fits import design_of, scale_of, spread_of, tamed, time_of
+from etude.stats.likely_steps import likely_steps
 from etude.stats.means import BEND, huber_fit
 from etude.stats.samples import check_confidence, finite_sample
 

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from etude.stats.factors import next_look
 from etude.stats.intervals import DEPENDENCE_THRESHOLD
 from etude.stats.multiplicity import of_many
-from etude.stats.stopping import MeanPrecision, RatioPrecision, next_look
+from etude.stats.stopping import MeanPrecision, RatioPrecision
 
 Floats = NDArray[np.float64]
 

@@ -1,8 +1,8 @@
 """Stop rules: the end of a series of trials.
 
 A rule is called after each trial (each block if tests are compared) with all trials so far, and reads neither clock nor
-disk. Rules on precision are calibrated for the looks of `next_look`, or fewer. Reported intervals of their series must
-be widened by the rule's `factor`.
+disk. Rules on precision are calibrated for the looks of `factors.next_look`, or fewer. Reported intervals of their
+series must be widened by the rule's `factor`.
 """
 
 from __future__ import annotations
@@ -17,41 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from etude.stats.compare import Ratio, paired_mean_ratio, paired_ratio, ratio_of_fitting_means
+from etude.stats.factors import MEAN_FACTORS, RATIO_FACTORS, factor_for
 from etude.stats.machines import is_repeated, mean_over_machines, ratio_over_machines
 from etude.stats.means import Kind
 from etude.stats.samples import check_confidence, check_positive, finite_sample
-
-EACH_UP_TO = 100
-"""Trials up to which the rule looks after each; beyond, after each increase by 2 %."""
-
-Factors = tuple[tuple[int, float], ...]
-"""(smallest `minimum`, factor), the largest minimum first."""
-
-MEAN_FACTORS: Factors = ((10, 1.08), (5, 1.16), (3, 1.30), (2, 1.64))
-"""Factors of MeanPrecision, from its design study, checked by bench/calibrate.py."""
-
-RATIO_FACTORS: Factors = ((10, 1.12), (5, 1.16), (3, 1.31), (2, 1.65))
-"""Factors of RatioPrecision, found by bench/calibrate.py. Below ten pairs they hold only on steady machines."""
-
-
-def factor_for(minimum: int, factors: Factors) -> float:
-    """Factor of a rule that never stops before `minimum` trials (or pairs). Raises ValueError below two."""
-    for smallest, factor in factors:
-        if minimum >= smallest:
-            return factor
-    raise ValueError(f"a stop rule on precision needs a minimum of at least {factors[-1][0]}, not {minimum}")
-
-
-def next_look(count: int, minimum: int) -> int:
-    """Smallest number of trials (or pairs), from `count` on, at which a rule that begins at `minimum` looks.
-
-    Every one up to `EACH_UP_TO`, then each 2 % more: all looks at a long series together read it about 50 times,
-    whatever its length.
-    """
-    look = minimum
-    while look < count:
-        look += max(1, 2 * look // EACH_UP_TO)
-    return look
 
 
 @dataclass(frozen=True, eq=False)

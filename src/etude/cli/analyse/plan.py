@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _read(path: str) -> Subject:
-    """What there is to plan from."""
+    """The pilot results to plan from."""
     place = Path(path)
     if is_ours(place):
         return read_ours(place)

@@ -58,7 +58,7 @@ def _peak(path: str, number: int, several: bool) -> Section:
 
 
 def _peaks(paths: Sequence[str]) -> tuple[Section, ...]:
-    """Of several searches: what they found beside each other."""
+    """The section that compares several searches."""
     if len(paths) < 2:
         return ()
     return (peaks_part(searches_of(paths)),)
@@ -75,7 +75,7 @@ def _surface(path: str, number: int, several: bool) -> Section:
 
 
 MAKERS: Mapping[str, Callable[[str, int, bool], Section]] = {"peak": _peak, "surface": _surface}
-"""By the kind of a plan: path, number and whether there are several, to a part."""
+"""Maker of a section by the kind of a plan, from path, number, and True if there are several."""
 
 
 def run(options: argparse.Namespace) -> int:

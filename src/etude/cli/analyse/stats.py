@@ -127,7 +127,7 @@ def _across(
 
 
 def _machines(subjects: Sequence[Subject]) -> list[str]:
-    """Of the later files: what differs between their machines and the first one's."""
+    """Lines on how the machines of the later files differ from the first one's."""
     if len(subjects) < 2:
         return []
     return machines_lines(subjects)

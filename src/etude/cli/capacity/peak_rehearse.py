@@ -1,4 +1,4 @@
-"""Before a bench is booked: what a search will cost (`--rehearse`), and which run lengths it needs (`--calibrate`)."""
+"""Forecasts of a search: its cost (`--rehearse`), and the run lengths that it needs (`--calibrate`)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from etude.present.terminal import Terminal
 from etude.units.formatting import duration
 
 SEARCHES = 20
-"""On each curve, unless another number is asked for."""
+"""Default number of rehearsed searches on each curve."""
 
 
 def rehearse(options: argparse.Namespace, source: Source) -> int:
@@ -77,7 +77,8 @@ def place_of(options: argparse.Namespace, source: Source) -> Place:
 
 
 def _like(path: Path, fixed_cost_s: float | None) -> Place:
-    """As the trials of a stored search or calibration. Raises InputError: it is none, or ended without a rate."""
+    """A simulated place like that of a stored search or calibration. Raises InputError: it is none, or ended without a
+    rate."""
     kept = SearchStore(path)
     kept.check_whole("trials")
     answer = kept.answer

@@ -35,7 +35,7 @@ from etude.units.formatting import duration, level_text
 REDRAW_S = 0.2
 HEADING = ("no.", "load", "measured", "of limit", "ran", "bench", "peak in")
 WIDTHS = (3, 9, 9, 9, 11, 7, 16)
-"""With an interval of two numbers they fit into 80 columns."""
+"""Widths of columns: with an interval of two numbers they fit into 80 characters."""
 LEFT_OUT = ("ran", "bench", "measured", "no.")
 """Columns that a narrower terminal lacks: the first of them first."""
 
@@ -134,7 +134,7 @@ def search_peak(options: argparse.Namespace, source: Source) -> int:
 
 
 def directory_of(options: argparse.Namespace, source: Source) -> Path:
-    """Where results go: as -o says, else a new one."""
+    """The results directory: that of -o, else a new one."""
     return Path(options.output) if options.output is not None else new_directory(None, f"peak-{source.name}")
 
 

@@ -1,4 +1,4 @@
-"""Before a bench is booked: what a map will cost (`etude surface --rehearse`)."""
+"""Forecast of a map's cost (`etude surface --rehearse`)."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class SurfaceDisplay:
         self.tell("begins")
 
     def tell(self, text: str) -> None:
-        """How it stands."""
+        """Show the progress."""
         if self._screen.obeys and self._visit is not None:
             self._screen.draw(
                 f"{self._number():>5}  {self._kept.charted.space.name(self._visit.cell)}: {text}"

@@ -34,5 +34,5 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _told(finding: Finding) -> str:
-    """How the finding changes measurements, and the advice."""
+    """The finding's effect on measurements, and the advice."""
     return finding.meaning if finding.verdict == "good" else f"{finding.meaning} To do: {finding.advice}."

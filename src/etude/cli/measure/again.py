@@ -92,7 +92,7 @@ def _check_record(first: Path, document: Mapping[str, Any], then: Verdict) -> No
 
 
 def _notes(document: Mapping[str, Any], seed: int, new: bool) -> list[str]:
-    """What whoever reads the repetition must know of how it was made."""
+    """Notes for readers of the repetition on how it was made."""
     plan = document["plan"]
     before = plan.get("seed")
     order = f"a new one ({seed}; then {before})" if new else f"{seed} (then {before})"

@@ -18,8 +18,8 @@ from etude.results.units import unit_kept
 
 
 def check_baseline(baseline: Subject, plan: Plan, options: argparse.Namespace, *, over_pool: bool) -> None:
-    """Before anything is measured: whether the tests can be compared with the baseline's, and how this machine differs
-    from its own.
+    """Check, before anything is measured, that the tests can be compared with the baseline's, and show how this machine
+    differs.
 
     Raises:
         EtudeError: they cannot.

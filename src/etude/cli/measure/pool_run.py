@@ -61,7 +61,7 @@ def script(asked: ScriptOptions, spec: PoolSpec, options: argparse.Namespace, mo
 
 
 def is_over_pool(directory: Path) -> bool:
-    """Whether an experiment was begun over a pool."""
+    """True if an experiment was begun over a pool."""
     return stored_request(directory) is not None
 
 

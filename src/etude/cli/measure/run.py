@@ -140,7 +140,7 @@ def _show(path: Path, options: argparse.Namespace) -> int:
 
 
 def _told(found: Outline, script: str) -> list[str]:
-    """What would run, in words."""
+    """The outline of a script as lines."""
     more = "" if found.whole else ", and more: it does not seem to end"
     lines = [f"{script}: {counted(len(found.tests), 'test')}{more}"]
     for test in found.tests:
