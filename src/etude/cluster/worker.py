@@ -1,5 +1,5 @@
-"""The program of a job, `python -m etude.cluster.worker PLACE`: does what the directory PLACE describes, a part of an
-experiment or a cell of a surface."""
+"""The program of a job, `python -m etude.cluster.worker PLACE`: measures what the directory PLACE describes, a part of
+an experiment or a configuration of a surface."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from etude.errors import EtudeError, InputError
 from etude.escaping import escaped
 
 OF_A_JOB = ("SLURM", "SBATCH", "ETUDE_JOB")
-"""How variables begin by which a scheduler tells a job of itself."""
+"""Prefixes of variables that a scheduler sets for a job."""
 
 
 def _blocks(part: Part) -> None:
@@ -33,9 +33,9 @@ def _tests(part: Part) -> None:
 
 
 def _forget_job() -> None:
-    """What is measured sees the environment that it would see without a pool."""
+    """Remove the scheduler's variables: the measured command sees the same environment as without a pool."""
     for name in [name for name in os.environ if name.startswith(OF_A_JOB)]:
-        if name != "SLURM_CONF":  # says where Slurm is, and nothing of the job
+        if name != "SLURM_CONF":  # locates Slurm, independent of the job
             del os.environ[name]
 
 
@@ -46,12 +46,12 @@ def _search(part: Part) -> None:
 
 
 CELL = "cell.json"
-"""The file that describes a cell of a surface."""
+"""File that describes a configuration of a surface."""
 KINDS: Mapping[str, Callable[[Part], None]] = {"blocks": _blocks, "tests": _tests, "search": _search}
 
 
 def do(place: Path) -> int:
-    """Do the part; an error is left beside it, in one line. Returns the exit status."""
+    """Measure the part; an error is written beside it, in one line. Returns the exit status."""
     if not (place / TASK).exists() and (place / CELL).exists():
         from etude.surface.worker import measure_cell
 
@@ -76,7 +76,7 @@ def do(place: Path) -> int:
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    """The scheduler ends the job: what it has started is stopped first."""
+    """Raise KeyboardInterrupt when the scheduler ends the job, so that its processes are stopped first."""
     raise KeyboardInterrupt
 
 

@@ -1,7 +1,7 @@
-"""An experiment of `etude bench` over a pool: some blocks are a job, and the stop rule is asked on all that came back.
+"""An experiment of `etude bench` over a pool: a job measures some blocks; the stop rule judges all results together.
 
-A block stays on one machine, so ratios are formed within machines. What a lost job had measured whole is kept, and
-only what it lacks is measured elsewhere.
+A block stays on one machine, so ratios are formed within machines. Complete blocks of a lost job are included; only
+the missing ones are measured again on another node.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Floats = NDArray[np.float64]
 
 
 def decide(plan: Plan, results: Results, tests: Sequence[str]) -> Decision:
-    """The stop rule's word on tests that share blocks.
+    """The stop rule's decision on tests that share blocks.
 
     Raises:
         UsageError: it cannot judge the primary metric.
@@ -49,13 +49,13 @@ def decide(plan: Plan, results: Results, tests: Sequence[str]) -> Decision:
 
 
 def kept_blocks(results: Results, tests: Sequence[str]) -> int:
-    """Kept trials of the test that has the fewest."""
+    """Number of included trials of the test that has the fewest."""
     counts = [len({m.trial for m in results.measurements.get(test, ()) if m.kept}) for test in tests]
     return min(counts, default=0)
 
 
 def blocks_seen(plan: Plan, results: Results, tests: Sequence[str]) -> SamplesSoFar:
-    """All kept trials so far, a machine after the other.
+    """Samples of all included trials so far, machine by machine.
 
     Raises:
         ValueError: a value is missing.
@@ -81,7 +81,7 @@ def _samples(plan: Plan, ledger: Progress, tests: Sequence[str]) -> Sequence[Seq
 
 
 def _by_machine(results: Results, tests: Sequence[str]) -> dict[str, Progress]:
-    """What was measured on each, in the order in which they came."""
+    """Measurements by machine, in the order in which the machines first reported."""
     sittings = results.experiment["sittings"]
     host = {sitting["sitting"]: str(sitting.get("host")) for sitting in sittings}
     shell = [name for name in results.names("shell") if name not in tests]
@@ -98,7 +98,7 @@ def _by_machine(results: Results, tests: Sequence[str]) -> dict[str, Progress]:
 
 
 def _less_shell(plan: Plan, ledger: Progress, samples: Sequence[Sequence[float]]) -> list[Floats]:
-    """Without the mean start of that machine's shell, where one is used and the metric is a time."""
+    """Samples less the mean start time of that machine's shell, if a shell is used and the metric is a time."""
     starts: Sequence[float] = ()
     if plan.shell and plan.primary == "elapsed":
         starts = ledger.sample(shell_test(plan.shell).name, "elapsed")
@@ -108,7 +108,7 @@ def _less_shell(plan: Plan, ledger: Progress, samples: Sequence[Sequence[float]]
 
 KIND = "blocks"
 LEAST = 2
-"""Blocks of a job, where there are so many: of one alone the spread within its machine is not known."""
+"""Minimum blocks per job where enough are left: a single block does not show the spread within its machine."""
 
 
 class Blocks:
@@ -122,20 +122,20 @@ class Blocks:
         monitor: Monitoring | None = None,
         say: Say = lambda line: None,
     ) -> None:
-        """`document`: what was asked for, as experiment.json is to have it; its `pool` says of which pool."""
+        """`document`: the experiment's experiment.json; its `pool` holds the settings of the pool."""
         self._plan, self._jobs, self._document = plan, jobs, document
         self._monitor, self._say = monitor, say
         self._groups = groups(plan.schedule, plan.tests)
         self._step = max(LEAST, math.ceil(plan.rule.minimum / jobs.pool.width()))
         self._lost: dict[tuple[str, ...], int] = {}
-        """Of tests whose last job was lost: how many were in a row."""
+        """Consecutive lost jobs, by the tests of the job."""
         self._why = ""
 
     def run(self) -> tuple[Decision, ...]:
-        """Until the stop rule has enough of each group of tests; returns its last words.
+        """Submit jobs until the stop rule is met for each group of tests; returns its final decisions.
 
         Raises:
-            EtudeError: a job told of it, or the pool cannot do it; what was measured is merged, and no job is left.
+            EtudeError: a job reported it, or the pool failed; what was measured is merged, and no job is left running.
         """
         try:
             self._merge()
@@ -156,7 +156,7 @@ class Blocks:
         return decisions
 
     def _next(self) -> list[tuple[tuple[Test, ...], int]]:
-        """What is to be begun now: tests, and a number of blocks. Tests that lack as much share a job."""
+        """Jobs to submit now: tests and a number of blocks each. Tests that lack equally many blocks share a job."""
         results, begun = self._results(), self._jobs.over + list(self._jobs.parts)
         alike: dict[tuple[int, ...], list[Test]] = {}
         enough = True
@@ -172,7 +172,7 @@ class Blocks:
     def _lacking(
         self, group: Sequence[Test], results: Results, begun: Sequence[Part]
     ) -> tuple[int, ...] | None:
-        """The blocks of each job that is to be begun for tests that share blocks; None: there are enough."""
+        """Blocks of each job to submit for tests that share blocks; None if enough have been measured."""
         names, rule = names_of(group), self._plan.rule
         have = kept_blocks(results, names)
         coming = sum(_blocks_of(part, names) for part in self._jobs.parts)
@@ -195,7 +195,7 @@ class Blocks:
         return shares(int(room), free) if room > 0 else ()
 
     def _begin(self, tests: Sequence[Test], blocks: int) -> None:
-        """Hand in a job of its own."""
+        """Submit a job for these tests."""
         plan = self._plan
         number = random.Random(f"{plan.seed}:{len(self._jobs.over) + len(self._jobs.parts)}")
         part = replace(
@@ -236,12 +236,12 @@ class Blocks:
 
 
 def names_of(tests: Sequence[Test]) -> tuple[str, ...]:
-    """Their names."""
+    """Names of the tests."""
     return tuple(test.name for test in tests)
 
 
 def shares(blocks: int, jobs: int) -> tuple[int, ...]:
-    """Blocks dealt to at most so many jobs, as evenly as can be, at least `LEAST` each where there are so many."""
+    """Blocks divided among at most `jobs` jobs, as evenly as possible, at least `LEAST` each where there are enough."""
     count = max(min(jobs, blocks // LEAST), 1)
     return tuple(blocks // count + (place < blocks % count) for place in range(count))
 
@@ -251,10 +251,10 @@ def _blocks_of(part: Part, names: tuple[str, ...]) -> int:
 
 
 def measure(part: Part) -> None:
-    """On the node: measure the blocks of a part; gone on with where its controller died (etude=copied).
+    """Measure the blocks of a part, on its node; resumes a part whose controller died (etude=copied).
 
     Raises:
-        EtudeError: as `etude.experiment.run.run`.
+        EtudeError: same as `etude.experiment.run.run`.
     """
     task = part.task
     if part.measured:

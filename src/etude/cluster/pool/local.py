@@ -1,7 +1,7 @@
-"""This machine as a pool: one job at a time, and never two controllers' jobs at once.
+"""This machine as a pool: one job at a time, also with several controllers.
 
-Jobs are the same scripts as on a cluster, in processes of their own that outlive a controller which is killed: the
-next one adopts what still runs, and reads the end of what has ended.
+Jobs are the same scripts as on a cluster, in processes of their own that outlive a killed controller: the next one
+adopts what still runs, and reads the status files of what has ended.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from etude.osutil.files import lock_holder, named_process, try_lock
 
 LOOK_S, GRACE_S = 0.05, 10.0
 MARK = "ETUDE_JOB"
-"""In the environment of a job's processes: its id."""
+"""Environment variable of a job's processes: its id."""
 
 
 USERS_LOCK, ROOTS_LOCK = Path("/tmp/etude-machine.lock"), Path("/run/etude-machine.lock")
 PATIENCE_S = 24 * 3600.0
-"""For another Étude that measures on this machine."""
+"""Time to wait for another Étude that measures on this machine, s."""
 
 
 def lock_path() -> Path:
-    """The lock that all users of the machine share, whatever their TMPDIR; root's is where no one else can hold it."""
+    """The lock that all users of the machine share, whatever their TMPDIR; only root can hold root's lock."""
     return ROOTS_LOCK if os.geteuid() == 0 else USERS_LOCK
 
 
@@ -45,11 +45,11 @@ class _Started:
     submitted_s: float
     pid: int
     process: subprocess.Popen[bytes] | None
-    """None of a job that another controller started."""
+    """None if another controller started the job."""
 
 
 class LocalPool:
-    """See `Pool`. Jobs that ask for several nodes have this machine for all of them."""
+    """See `Pool`. A job of several nodes has this machine for all of them."""
 
     name = "local"
 
@@ -59,7 +59,7 @@ class LocalPool:
         say: Callable[[str], None] = lambda line: None,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        """`say` is told once each time that it has to wait for another controller."""
+        """`say` receives a line each time it starts to wait for another controller."""
         self._lock, self._say, self._pause = lock or lock_path(), say, pause
         self._others = () if lock else tuple({USERS_LOCK, ROOTS_LOCK} - {self._lock})
         self._until_s: float | None = None
@@ -67,11 +67,11 @@ class LocalPool:
         self._started: _Started | None = None
 
     def width(self, nodes: int = 1) -> int:
-        """One."""
+        """1: one job at a time."""
         return 1
 
     def submit(self, job: Job) -> str:
-        """It is started once those before it have ended. A place is one job, as in a pool by Slurm."""
+        """Queue the job; it starts after those before it. One directory is one job, as in a pool by Slurm."""
         before = staged_job(job.place)
         if before is not None:
             self.adopt(before.token, job)
@@ -83,7 +83,7 @@ class LocalPool:
         return record.token
 
     def adopt(self, id: str, job: Job) -> None:
-        """One that never began is run; one that runs is waited for."""
+        """Follow a job: run it if it never began, wait for it if it runs."""
         before = staged_job(job.place)
         if before is None:
             raise MachineRefuses(f"{job.place}: no job was submitted from here")
@@ -106,7 +106,7 @@ class LocalPool:
         return ()
 
     def running(self) -> frozenset[str]:
-        """One, or none."""
+        """The id of the running job, or none."""
         return frozenset((self._started.id,)) if self._started else frozenset()
 
     def cancel(self, id: str) -> None:
@@ -117,17 +117,17 @@ class LocalPool:
             self._started = None
 
     def clock_s(self) -> float:
-        """Since the epoch."""
+        """Seconds since the epoch."""
         return time.time()
 
     def close(self) -> None:
-        """What runs is ended."""
+        """End the running job."""
         self._waiting.clear()
         if self._started is not None:
             self.cancel(self._started.id)
 
     def _start_next(self) -> None:
-        """The first that waits, if the machine is free; one that has begun before is waited for instead."""
+        """Start the first waiting job if the machine is free; a job that has already begun is waited for instead."""
         if self._started is not None or not self._waiting:
             return
         for id, (job, submitted_s) in self._waiting.items():
@@ -161,10 +161,10 @@ class LocalPool:
         self._started = _Started(id, job, submitted_s, process.pid, process)
 
     def _locked(self) -> int | None:
-        """The machine's lock; None while another has it.
+        """The machine's lock; None while another process holds it.
 
         Raises:
-            MachineRefuses: another had it for too long, or it cannot be opened.
+            MachineRefuses: another process held it for too long, or it cannot be opened.
         """
         try:
             lock = _opened(self._lock)
@@ -173,7 +173,7 @@ class LocalPool:
         busy: Path | None = self._lock
         if try_lock(lock):
             busy = next((other for other in self._others if lock_holder(other) is not None), None)
-        # A user could hold the users' lock for ever: root does not wait for it.
+        # A user could hold the users' lock forever: root does not wait for it.
         if busy is not None and not (self._lock == ROOTS_LOCK and busy == USERS_LOCK):
             os.close(lock)
             self._wait_for(busy)
@@ -195,7 +195,7 @@ class LocalPool:
             )
 
     def _wait(self, started: _Started | None, seconds: float) -> None:
-        """Until it has ended, at most so long; of another controller's child that cannot be told."""
+        """Wait for the job to end, at most `seconds`; the end of another controller's child cannot be waited for."""
         if started is None or started.process is None:
             self._pause(seconds)
             return
@@ -209,7 +209,7 @@ class LocalPool:
         self._started = None
         written = end(started.job.place)
         began = written or read_begun(started.job.place)
-        # An earlier controller may have run it on another machine, which shares this directory.
+        # An earlier controller may have run it on another machine that shares this directory.
         where = (began.nodes,) if began is not None and began.nodes else (os.uname().nodename,)
         if written is not None:
             return by_itself(started.id, started.job, written, where, started.submitted_s)
@@ -239,14 +239,14 @@ def _opened(lock: Path) -> int:
 
 
 def _named(lock: Path) -> str:
-    """Who holds it, for a message."""
+    """The holder of the lock, for a message."""
     pid = lock_holder(lock)
     found = named_process(pid) if pid else None
     return f"another Étude ({found})" if found else "another Étude"
 
 
 def _without_end(code: int | None) -> tuple[How, str]:
-    """What a job that has not written its end ended by; `code` as Popen has it, None of another controller's child."""
+    """The end of a job that wrote none; `code` is `Popen.returncode`, None for another controller's child."""
     if code is None:
         return "node-lost", "it was ended with the machine, or by something on it, before it could say how"
     if code in REFUSALS:

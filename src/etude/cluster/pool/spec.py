@@ -1,4 +1,4 @@
-"""`--pool`: what it says (`local`, `slurm,partition=bench,time=30m`, a file), and the pool that it stands for."""
+"""`--pool`: parses its text (`local`, `slurm,partition=bench,time=30m`, a file), and opens that pool."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ Fail = Callable[[str | None, str], NoReturn]
 
 
 def read_pool(text: str) -> PoolSpec:
-    """The pool that `--pool` names: a word with its keys, or a file that has them in the table [pool].
+    """The settings of `--pool`: a word with its keys, or a file that has them in the table [pool].
 
     Raises:
-        UsageError: a word or key that is not known, a value that cannot be meant; InputError: the same in a file.
+        UsageError: an unknown word or key, an invalid value; InputError: the same in a file.
     """
     if text.endswith(".toml"):
         whole = document(Path(text))
@@ -57,11 +57,11 @@ def read_pool(text: str) -> PoolSpec:
 
 @contextmanager
 def open_pool(spec: PoolSpec, base: Path, say: Callable[[str], None] = lambda line: None) -> Iterator[Pool]:
-    """The pool, until the block ends. Results are below the directory `base`; `say` is told in one line what it waits
-    for. Raises MachineRefuses where it cannot be had."""
+    """The pool, until the block ends. Results are below the directory `base`; `say` receives a line while it waits.
+    Raises MachineRefuses if it cannot be opened."""
     pool: Pool = LocalPool(say=say) if spec.kind == "local" else SlurmPool(spec)
     if spec.etude == "copied":
-        pool = EngineOnlyPool(pool)  # whose results are written here
+        pool = EngineOnlyPool(pool)  # results are written here
     elif spec.results == "copied":
         pool = StagedPool(pool)
     try:

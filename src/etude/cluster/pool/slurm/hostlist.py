@@ -1,4 +1,4 @@
-"""Slurm's lists of nodes: `n[1-3,07],login` stands for n1, n2, n3, n07 and login (hostlist of Slurm's manual)."""
+"""Slurm's lists of nodes: `n[1-3,07],login` is n1, n2, n3, n07 and login (hostlist of Slurm's manual)."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator
 
 MOST = 65536
-"""Nodes that a list may stand for: Slurm's own bound."""
+"""Maximum nodes of a list: Slurm's own bound."""
 
 _PART = re.compile(r"[A-Za-z0-9._-]+|\[([0-9,-]+)\]")
 _RANGE = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?")
 
 
 def expand(text: str) -> tuple[str, ...] | None:
-    """The names, in order; empty of an empty list, None of what is no list."""
+    """The names, in order; an empty tuple for an empty list, None for an invalid one."""
     names: list[str] = []
     for word in re.split(r",(?![^\[]*\])", text) if text else ():
         found = _names(word)
@@ -49,5 +49,5 @@ def _ends(ranges: str) -> list[str] | None:
 
 
 def _numbers(first: int, last: int, width: int) -> Iterator[str]:
-    """As wide as the first is written: [07-10] is 07, 08, 09, 10."""
+    """Numbers padded to the width of the first: [07-10] is 07, 08, 09, 10."""
     return (str(number).zfill(width) for number in range(first, last + 1))

@@ -1,6 +1,6 @@
-"""A pool by Slurm: each job has nodes of its own, and is followed by one squeue for all of them.
+"""A pool by Slurm: each job has exclusive nodes; one squeue follows all jobs.
 
-A job's own `end.json` decides where it is there; Slurm's word where it is not.
+A job's own `end.json` decides how it ended; without one, Slurm's state does.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _WORDS = re.compile("[A-Za-z0-9_.:-]+(?:[&|][A-Za-z0-9_.:-]+)*")
 
 
 def arguments(job: Job, token: str, spec: PoolSpec, known: Collection[Node]) -> list[str]:
-    """Of sbatch. `token` is the name by which it is found again; `known` are all nodes of the partition.
+    """Arguments of sbatch. `token` is the name by which the job is found again; `known`: all nodes of the partition.
 
-    Nodes are exclusive, with all of their memory; those that the job avoids are left out as long as enough others are
-    as the pool's keys want them. A job never runs twice under one number: what Slurm would requeue is told as lost, and
-    submitted anew elsewhere.
+    Nodes are exclusive, with all of their memory; those that the job avoids are excluded as long as enough others fit
+    the pool's settings. A job never runs twice under one id: one that Slurm would requeue is reported as lost, and
+    submitted again on other nodes.
     """
     words = [
         f"--job-name={token}",
@@ -49,14 +49,14 @@ def arguments(job: Job, token: str, spec: PoolSpec, known: Collection[Node]) -> 
     names = {node.name for node in known}
     without = set(expand(spec.exclude) or ())
     if spec.nodelist:
-        # --nodelist of sbatch asks for all of these nodes; here it means none but these.
+        # --nodelist of sbatch requests all of these nodes; here it means only these.
         without |= names - set(expand(spec.nodelist) or ())
     if len({node.name for node in known if fits(node, spec)} - job.avoid) >= job.nodes:
         without |= job.avoid
     if job.only is not None:
         words.append(f"--nodelist={job.only}")
         without.discard(job.only)
-    # A name that Slurm does not know, of a node that was taken out of it, would refuse the whole job.
+    # Slurm refuses a job that names a node which is no longer configured.
     without &= names
     if without:
         words.append(f"--exclude={','.join(sorted(without))}")
@@ -64,8 +64,8 @@ def arguments(job: Job, token: str, spec: PoolSpec, known: Collection[Node]) -> 
 
 
 def fits(node: Node, spec: PoolSpec) -> bool:
-    """Whether jobs of this pool may come to that node. Of constraints `a&b` and `a|b` are looked at; any other is
-    Slurm's to judge, and counts as met."""
+    """True if jobs of this pool may run on that node. Only constraints `a&b` and `a|b` are checked; any other
+    counts as met, and Slurm judges it."""
     if spec.nodelist and node.name not in (expand(spec.nodelist) or ()):
         return False
     if node.name in (expand(spec.exclude) or ()):
@@ -79,11 +79,11 @@ def fits(node: Node, spec: PoolSpec) -> bool:
 
 
 OPEN_S, ANSWER_S = 20.0, 300.0
-"""How long Slurm may be silent when a pool is opened, and while jobs are under way."""
+"""Time that Slurm may be silent when a pool is opened, and while jobs are under way, s."""
 SHARED_S = 15.0
-"""By when a file that was written on a node is seen here: NFS remembers for a few seconds that there was none."""
+"""Time until a file that was written on a node is visible here, s: NFS caches its absence for a few seconds."""
 LOOK_S, LONGEST_LOOK_S, QUEUE_S = 0.1, 10.0, 1.0
-"""Files are looked at with growing pauses, 2 % of the time without an end; Slurm is asked once a second at most."""
+"""Files are polled with growing pauses, 2 % of the time since the last end; Slurm is asked at most once a second."""
 
 
 @dataclass
@@ -107,13 +107,13 @@ class SlurmPool:
         clock: Callable[[], float] = time.time,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Raises MachineRefuses where Slurm does not answer, or has no such partition or nodes."""
+        """Raises MachineRefuses: Slurm does not answer, or has no such partition or nodes."""
         self._spec, self._clock, self._pause = spec, clock, pause
         self._slurm = slurm or Slurm()
         self._followed: dict[str, _Followed] = {}
         self._asked_s, self._event_s = -math.inf, clock()
         self._silent: tuple[float, Unanswered] | None = None
-        """Since when Slurm has not answered, and what it said last."""
+        """Start of Slurm's silence and its last error; None while it answers."""
         try:
             known = self._slurm.nodes(spec.partition, OPEN_S)
         except Unanswered as error:
@@ -133,13 +133,13 @@ class SlurmPool:
             )
 
     def width(self, nodes: int = 1) -> int:
-        """By what sinfo says now; busy nodes count, since they will be free."""
+        """Nodes that sinfo reports as usable, divided by `nodes`; busy nodes count, since they will be free."""
         known = self._slurm.nodes(self._spec.partition, ANSWER_S)
         usable = len({node.name for node in known if node.usable and fits(node, self._spec)})
         return max(min(usable, self._spec.nodes_at_once or usable) // nodes, 1)
 
     def submit(self, job: Job) -> str:
-        """A place is one job: one that was submitted from it before, by whomever, is followed and not made again."""
+        """Submit a job; one that was submitted from the same directory before is followed instead."""
         before = staged_job(job.place)
         if before is not None:
             found = before.id or self._slurm.named(before.token, ANSWER_S)
@@ -162,12 +162,12 @@ class SlurmPool:
         return id
 
     def adopt(self, id: str, job: Job) -> None:
-        """By its id alone; when it was submitted stands in its place."""
+        """Follow the job by its id; the time of submission comes from its directory."""
         before = staged_job(job.place)
         self._follow(id, job, before.submitted_s if before else self._clock())
 
     def ended(self, timeout_s: float | None = None) -> Sequence[JobEnd]:
-        """See `Pool`. Raises MachineRefuses where Slurm is silent for too long; jobs go on and can be adopted."""
+        """See `Pool`. Raises MachineRefuses if Slurm is silent for too long; jobs continue and can be adopted."""
         until = None if timeout_s is None else self._clock() + timeout_s
         while self._followed:
             found = self._look()
@@ -183,20 +183,20 @@ class SlurmPool:
         return ()
 
     def running(self) -> frozenset[str]:
-        """As of the last look."""
+        """Ids of the running jobs, as of the last poll."""
         return frozenset(id for id, each in self._followed.items() if each.state in states.RUNNING)
 
     def cancel(self, id: str) -> None:
-        """By scancel: processes on the nodes have KillWait to end."""
+        """Cancel with scancel: processes on the nodes have KillWait to end."""
         self._followed.pop(id, None)
         self._slurm.cancel(id, ANSWER_S)
 
     def clock_s(self) -> float:
-        """Since the epoch."""
+        """Seconds since the epoch."""
         return self._clock()
 
     def close(self) -> None:
-        """Jobs go on."""
+        """Does nothing: jobs continue."""
         self._followed.clear()
 
     def _follow(self, id: str, job: Job, submitted_s: float) -> None:
@@ -204,7 +204,7 @@ class SlurmPool:
         self._event_s = self._clock()
 
     def _submitted_again(self, words: Sequence[str], token: str, lost: Unanswered) -> str:
-        """The answer was lost, and perhaps not the job: it is looked for by its name before it is made again."""
+        """Submit again after a lost answer; the job is looked up by its name first."""
         waited, pause = 0.0, 1.0
         while waited < ANSWER_S:
             self._pause(pause)
@@ -216,10 +216,10 @@ class SlurmPool:
         raise is_unanswered(lost, ANSWER_S)
 
     def _look(self) -> list[JobEnd]:
-        """What has ended since the last look."""
+        """Jobs that have ended since the last poll."""
         ends = [self._done(id) for id in tuple(self._followed)]
         now = self._clock()
-        # Where files tell of ends all the time, Slurm is asked now and then all the same: some never write theirs.
+        # Slurm is also asked while files report ends: some jobs never write theirs.
         every_s = LONGEST_LOOK_S if any(ends) else max(QUEUE_S, 0.02 * (now - self._event_s))
         if now - self._asked_s >= min(every_s, LONGEST_LOOK_S):
             ends += self._asked(now)
@@ -229,8 +229,8 @@ class SlurmPool:
         return found
 
     def _done(self, id: str) -> JobEnd | None:
-        """A job that says that it succeeded, or that its node could not run it. A failure may be Slurm's doing: that
-        is told by its own word."""
+        """The end of a job that succeeded, or that its node could not run. A failure may be Slurm's doing: then its
+        state decides."""
         written = end(self._followed[id].job.place)
         return None if written is None or written.how == "failed" else self._by_itself(id, written)
 
@@ -247,7 +247,7 @@ class SlurmPool:
         busy = any(seen[id].state in states.RUNNING for id in self._followed if id in seen)
         ends: list[JobEnd | None] = []
         for id in tuple(self._followed):
-            with suppress(Unanswered):  # what is asked further of one job is asked again at the next look
+            with suppress(Unanswered):  # further questions on one job are repeated at the next poll
                 ends.append(self._judged(id, seen.get(id), now, busy))
         return ends
 
@@ -288,7 +288,7 @@ class SlurmPool:
         return self._by_slurm(id, seen, "held", f"{why} ({seen.reason}); it was withdrawn")
 
     def _forgotten(self, id: str, now: float) -> JobEnd | None:
-        """Slurm knows nothing of it any more."""
+        """The end of a job that Slurm has forgotten."""
         followed = self._followed[id]
         written = end(followed.job.place)
         if written is not None:
