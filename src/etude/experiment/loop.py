@@ -1,4 +1,4 @@
-"""The trial loop: blocks of trials until the stop rule says enough. Every step leaves its results on disk."""
+"""The trial loop: blocks of trials until the stop rule is met. Every step leaves its results on disk."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ if TYPE_CHECKING:
     from etude.stats.stopping import Decision, SamplesSoFar
 
 GIVE_UP = 2
-"""After this many times the most trials allowed, a metric that some trials lack will not be known."""
+"""Blocks, as a multiple of the maximum trials, after which a metric that some trials lack is given up."""
 INNER_TRIAL_S = 0.05
-"""`--inner auto`: a trial lasts at least this long, thousands of times what one reading of the clock or one wake-up
-costs, as hbench:OS sizes its loops."""
+"""Minimum duration of a trial with `--inner auto`, s: thousands of times the cost of one clock reading or one wake-up,
+as hbench:OS sizes its loops."""
 TOGETHER_S = 0.5
-"""Trials are made together for so long: nothing is seen of them before they end."""
+"""Maximum duration of a batch of trials within the engine, s: their results are not visible before its end."""
 EARLY_AGAIN = 5
-"""A/A pairs that are made early: from so many on their noise is known (`stats.compare.FEWEST_FOR_NOISE_FLOOR`)."""
+"""Number of early A/A pairs: enough to know the A/A noise (`stats.compare.FEWEST_FOR_NOISE_FLOOR`)."""
 
 
 def shell_test(shell: str) -> Test:
-    """The empty shell, whose start is subtracted from commands that need one."""
+    """The empty shell, whose start time is subtracted from commands that need a shell."""
     return Test(f"{shell} -c :", (*shell_words(shell), "-c", ":"), role="shell")
 
 
 def twins(plan: Plan) -> tuple[Test, ...]:
-    """The reference under another name, for running it against itself; a duet needs both sides of that pair."""
+    """The baseline under another name, for A/A pairs; a duet needs both sides of that pair."""
     if not (plan.compares and plan.again_every):
         return ()
     names = ("again", "again, beside") if plan.schedule == DUET else ("again",)
@@ -57,14 +57,14 @@ def added_tests(plan: Plan) -> tuple[Test, ...]:
 
 
 def run_groups(bench: Bench) -> list[Decision]:
-    """Run every group of tests to its stop rule's end.
+    """Run every group of tests until its stop rule ends.
 
     Returns:
-        The rule's last word on each group.
+        The rule's final decision on each group.
 
     Raises:
         Interrupted: a signal came; clean-up has run and what was measured is on disk.
-        CommandFailed, MachineRefuses, UsageError: as in trial.py; likewise.
+        CommandFailed, MachineRefuses, UsageError: same as in trial.py; likewise.
     """
     return [_run_group(bench, group) for group in groups(bench.plan.schedule, bench.plan.tests)]
 
@@ -72,7 +72,7 @@ def run_groups(bench: Bench) -> list[Decision]:
 def _run_group(bench: Bench, tests: tuple[Test, ...]) -> Decision:
     _heed(bench)
     bench.tell("group", *tests, done=bench.plan.rule.minimum)
-    with ExitStack() as undo:  # each clean-up runs, whichever other fails
+    with ExitStack() as undo:  # each clean-up runs, even if another fails
         for test in tests:
             undo.callback(end_hooks, bench, test)
             run_hook(bench, test, "setup")
@@ -87,7 +87,7 @@ def _run_group(bench: Bench, tests: tuple[Test, ...]) -> Decision:
 
 
 def stop_decision(plan: Plan, ledger: Progress, tests: tuple[Test, ...]) -> Decision | None:
-    """The stop rule's last word on tests that share blocks; None where trials are still to be made.
+    """The stop rule's final decision on tests that share blocks; None if more trials are needed.
 
     Raises:
         UsageError: it cannot judge the primary metric.
@@ -103,7 +103,7 @@ def stop_decision(plan: Plan, ledger: Progress, tests: tuple[Test, ...]) -> Deci
 
 
 def _misses_a_trial(plan: Plan, ledger: Progress, tests: tuple[Test, ...], blocks: int) -> bool:
-    """Whether one of so many blocks is not whole."""
+    """True if one of the first `blocks` blocks is incomplete."""
     return not all(
         ledger.has(test.name, block)
         for block in range(1, blocks + 1)
@@ -113,9 +113,9 @@ def _misses_a_trial(plan: Plan, ledger: Progress, tests: tuple[Test, ...], block
 
 
 def _set_aside(bench: Bench, tests: tuple[Test, ...]) -> None:
-    """The warm-up runs of each test in this session: recorded, their output captured, excluded."""
+    """Make the warm-up runs of each test in this session: recorded, output captured, excluded."""
     if any(test.cool in REBOOTS and bench.ledger.trials(test.name) for test in tests):
-        return  # in the session before: here it would fill the caches that the boot has left empty
+        return  # done in the session before: here it would fill the caches that the boot has left empty
     shell = [shell_test(bench.plan.shell)] if bench.plan.shell else []
     order = block_order([*tests, *shell], 0, bench.plan.seed)
     for number in range(bench.plan.warmup):
@@ -132,7 +132,7 @@ def _set_aside(bench: Bench, tests: tuple[Test, ...]) -> None:
 
 
 def _check_primary(bench: Bench, test: Test) -> None:
-    """Refuse a primary metric that the first run does not have: no rule could ever see enough of it.
+    """Refuse a primary metric that the first run does not have: no rule could ever be met.
 
     Raises:
         UsageError: there is none of that name; MachineRefuses: it cannot be measured here.
@@ -150,7 +150,7 @@ def _check_primary(bench: Bench, test: Test) -> None:
 
 
 def _inner(bench: Bench, test: Test) -> int:
-    """Launches per trial: as asked, as in earlier sessions, or enough for the clock."""
+    """Launches per trial: configured, or the same as in earlier sessions, or enough for the clock's resolution."""
     if test.inner != "auto":
         return int(test.inner)
     kept = [trial for trial in bench.ledger.trials(test.name) if trial.kept]
@@ -163,7 +163,7 @@ def _inner(bench: Bench, test: Test) -> int:
 
 
 def _run_blocks(bench: Bench, tests: tuple[Test, ...]) -> Decision:
-    """Block after block until the stop rule, asked at its looks and at its limits, has enough."""
+    """Run blocks until the stop rule is met; it is evaluated at its looks and at its limits."""
     plan, ledger, rule, names = bench.plan, bench.ledger, bench.plan.rule, [test.name for test in tests]
     within_engine = _can_repeat(bench, tests)
     look = rule.next_look(_fewest(plan, ledger, names))
@@ -186,25 +186,25 @@ def _run_blocks(bench: Bench, tests: tuple[Test, ...]) -> Decision:
 
 
 def _is_due(plan: Plan, ledger: Progress, names: Sequence[str], blocks: int, look: int) -> bool:
-    """Whether the stop rule is to be asked after so many blocks: at its look, and where a limit is reached."""
+    """True if the stop rule is to be evaluated after this many blocks: at its look, or if a limit is reached."""
     count, rule = _fewest(plan, ledger, names), plan.rule
     ends = blocks >= rule.minimum and rule.ends(count, ledger.spent_s(names))
     return count >= look or ends or _is_lacking(plan, ledger, names, blocks)
 
 
 def _is_lacking(plan: Plan, ledger: Progress, names: Sequence[str], blocks: int) -> bool:
-    """Whether so few of so many trials have the primary metric that it will not be known."""
+    """True if too few of the trials have the primary metric, so that no more are made."""
     return _fewest(plan, ledger, names) < plan.rule.maximum <= blocks / GIVE_UP
 
 
 def _can_repeat(bench: Bench, tests: tuple[Test, ...]) -> bool:
-    """Whether trials can follow one another within the engine: of one test, here, with nothing in between."""
+    """True if trials can run back to back within the engine: one local test, nothing to do in between."""
     here = there_of(bench.engine) is None
     return here and len(tests) == 1 and not bench.plan.shell and needs_nothing_between(bench.plan, tests[0])
 
 
 def _run_block(bench: Bench, tests: tuple[Test, ...], block: int) -> None:
-    """Make those trials of a block that are missing."""
+    """Make the missing trials of a block."""
     for order, members in enumerate(_block(bench.plan, tests, block)):
         if not all(bench.ledger.has(test.name, block) for test in members):
             run_trial(bench, members, TrialPosition(block, order))
@@ -212,12 +212,12 @@ def _run_block(bench: Bench, tests: tuple[Test, ...], block: int) -> None:
 
 
 def _fewest(plan: Plan, ledger: Progress, names: Sequence[str]) -> int:
-    """Kept trials with the primary metric, of the test that has the fewest."""
+    """Number of included trials with the primary metric, of the test that has the fewest."""
     return min(ledger.count(name, plan.primary) for name in names)
 
 
 def _block(plan: Plan, tests: tuple[Test, ...], block: int) -> list[tuple[Test, ...]]:
-    """The trials of one block in their order; each is one test's, or for a duet all parties' at once."""
+    """The trials of one block in order; each is one test's, or for a duet those of all parties at once."""
     pair = twins(plan) if _runs_again(plan, block) else ()
     shell = (shell_test(plan.shell),) if plan.shell else ()
     if plan.schedule == DUET:
@@ -226,7 +226,7 @@ def _block(plan: Plan, tests: tuple[Test, ...], block: int) -> list[tuple[Test, 
 
 
 def _runs_again(plan: Plan, block: int) -> bool:
-    """Every `again_every` blocks; twice as often until there are as many A/A pairs as their noise is known from."""
+    """True every `again_every` blocks; twice as often until there are enough A/A pairs to know the A/A noise."""
     if not plan.again_every:
         return False
     early = max(1, plan.again_every // 2)
@@ -238,7 +238,7 @@ def _decide(plan: Plan, ledger: Progress, tests: tuple[Test, ...]) -> Decision:
 
 
 def judged_metrics(plan: Plan, seen: Callable[[], SamplesSoFar]) -> Decision:
-    """What the stop rule says of what was seen.
+    """The stop rule's decision on these samples.
 
     Raises:
         UsageError: it cannot judge the primary metric: values are missing, or have no ratio.
@@ -270,7 +270,7 @@ def _seen(plan: Plan, ledger: Progress, tests: tuple[Test, ...]) -> SamplesSoFar
 
 
 def _shell_cost(plan: Plan, ledger: Progress) -> float:
-    """Mean start of the empty shell in seconds; 0 where none is used or the metric is not a time."""
+    """Mean start time of the empty shell in seconds; 0 if none is used or the metric is not a time."""
     if not plan.shell or plan.primary != "elapsed":
         return 0.0
     starts = ledger.sample(shell_test(plan.shell).name, "elapsed")
@@ -278,10 +278,10 @@ def _shell_cost(plan: Plan, ledger: Progress) -> float:
 
 
 def _heed(bench: Bench) -> None:
-    """Stop here when a signal has come.
+    """Raise if a signal has come.
 
     Raises:
-        Interrupted: it has.
+        Interrupted: a signal has come.
     """
     if bench.watch.signal is not None:
         raise Interrupted(bench.watch.signal, f"ended by {signal_name(bench.watch.signal)}")

@@ -1,4 +1,4 @@
-"""Running a plan from its directory's creation to its last line; going on with one, or with more tests."""
+"""Runs a plan into a new directory; resumes an experiment, or adds tests to it."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ Observer = Callable[[Event, Progress], None]
 
 @dataclass(frozen=True)
 class Outcome:
-    """The results of an experiment and the stop rule's last word on each group of tests."""
+    """The results of an experiment and the stop rule's final decision on each group of tests."""
 
     results: Results
     decisions: tuple[Decision, ...]
 
 
 def silent(event: Event, ledger: Progress) -> None:
-    """An observer that says nothing."""
+    """An observer that does nothing."""
 
 
 def run(
@@ -65,12 +65,12 @@ def run(
     verb: str = "run",
     monitor: Monitoring | None = USUAL,
 ) -> Outcome:
-    """Run a plan into a new results directory (default `etude-results/NAME-UTCTIME`), with the monitor beside it.
+    """Run a plan into a new results directory (default `etude-results/NAME-UTCTIME`), with the monitor.
 
-    make_engine: where the engine is; here, unless the environment names a node (`etude.experiment.remote_engine`).
+    make_engine: factory of the engine; here, unless the environment names a node (`etude.experiment.remote_engine`).
 
     Raises:
-        EtudeError: as the classes of etude.errors say; what was measured is on disk.
+        EtudeError: see the classes of etude.errors; what was measured is on disk.
     """
     if any(test.cool in REBOOTS for test in plan.tests):
         restart.check(None)
@@ -90,17 +90,17 @@ def resume(
     observe: Observer = silent,
     make_engine: EngineMaker | None = None,
 ) -> Outcome:
-    """Resume an experiment that was interrupted, in a new session and in the directory in which it was begun; one that
-    is complete gets one only where `limits` ask for trials that it lacks.
+    """Resume an interrupted experiment, in a new session and in the directory in which it was started; a complete one
+    is resumed only if `limits` require more trials.
 
     Raises:
-        EtudeError: as `run`; InputError where there is nothing that can be resumed, or a program is another than
-            before; UsageError for limits that do not fit its stop rule, or are used up.
+        EtudeError: same as `run`; InputError: nothing can be resumed, or a program has changed; UsageError: limits
+            that do not fit its stop rule, or are used up.
     """
     path = Path(directory)
     read_trusted_experiment(path)
     with sole_writer(path):
-        document = read_experiment(path)  # as whoever wrote here last left it
+        document = read_experiment(path)  # as the last writer left it
         if document.get("pool"):
             raise InputError(f"{path}: was begun over a pool; resume with: etude bench --resume {path}")
         before = plan_to_resume(document, str(path / "experiment.json"))
@@ -119,7 +119,7 @@ def resume(
 
 
 def _nothing_to_add(plan: Plan, path: Path, document: dict[str, Any]) -> tuple[Decision, ...] | None:
-    """The stop rule's words on a complete experiment that meets new limits as it is; None where trials are missing.
+    """The stop rule's decisions on a complete experiment that meets new limits unchanged; None if trials are missing.
 
     Raises:
         UsageError: it misses its target, and these limits allow no more.
@@ -136,7 +136,7 @@ def _nothing_to_add(plan: Plan, path: Path, document: dict[str, Any]) -> tuple[D
 
 
 def _note_limits(plan: Plan, document: dict[str, Any]) -> None:
-    """Let the document hold the plan with its new limits, beside those that its sessions had."""
+    """Store the plan with its new limits in the document, and the limits of its earlier sessions."""
     before = {"sitting": len(document["sittings"]), "rule": document["plan"]["rule"]}
     earlier = document.setdefault("earlier_rules", [])
     if before["sitting"] not in [each["sitting"] for each in earlier]:
@@ -151,10 +151,10 @@ def extend(
     observe: Observer = silent,
     make_engine: EngineMaker | None = None,
 ) -> Outcome:
-    """Give a complete experiment more tests, and run what they lack in a new session; the stop rule stays.
+    """Add tests to a complete experiment, and run their missing trials in a new session; the stop rule is unchanged.
 
     Raises:
-        EtudeError: as `run`; UsageError for a name that is taken.
+        EtudeError: same as `run`; UsageError: a name is taken.
     """
     path = Path(directory)
     with sole_writer(path):
@@ -176,7 +176,7 @@ def _new_document(
 
 
 def _entries(tests: Sequence[Test], taken: Sequence[str]) -> list[dict[str, Any]]:
-    """What experiment.json says of tests, each with a directory of its own."""
+    """Entries of tests in experiment.json, each with a directory of its own."""
     found: list[dict[str, Any]] = []
     for test in tests:
         name = directory_name(test.name, [*taken, *(entry["directory"] for entry in found)])

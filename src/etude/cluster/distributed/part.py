@@ -25,8 +25,7 @@ TOLD = {each.__name__: each for each in (UsageError, InputError, CommandFailed, 
 
 @dataclass(frozen=True)
 class Part:
-    """One part. `task` has its `kind`, which selects the program on the node (cluster/worker.py), and its parameters.
-    """
+    """One part. `task` has its `kind`, the key of its program on the node (cluster/worker.py), and its parameters."""
 
     place: Path
     task: Mapping[str, Any]

@@ -63,7 +63,7 @@ def is_stuck(reason: str) -> bool:
 
 
 def end_of_state(seen: SlurmJob) -> tuple[How, str] | None:
-    """How a job has ended by Slurm's account, and why; None while it waits or runs."""
+    """End of a job by Slurm's account, and the reason; None while it waits or runs."""
     if seen.state in WAITING or seen.state in RUNNING:
         return None
     if seen.state in _ENDS:
