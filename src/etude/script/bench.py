@@ -1,4 +1,4 @@
-"""The real world of a script: what its lines do is done here, and what they measured is put on disk."""
+"""The real world of a script: runs its lines, and writes the measurements to disk."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ if TYPE_CHECKING:
     from etude.script.quiet import ScriptQuiet
 
 SAFE_EVERY_S = 1.0
-"""The state is kept at most this often between trials; a trial that is on disk is never run again anyway."""
+"""Minimum interval between saves of the state, s; a trial that is on disk is never run again anyway."""
 
 
 class ScriptBench:
-    """One session of a script. Its methods are those of `World`."""
+    """One session of a script. It implements `World`."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class ScriptBench:
         counters: str = "auto",
         masks: Sequence[str] = (),
     ) -> None:
-        """`expected`: number of tests in the script, 0 if it is not known; `res`: also write Auto-pilot's format."""
+        """`expected`: number of tests in the script, 0 if unknown; `res`: also write Auto-pilot's format."""
         self.environment: Mapping[str, str] = os.environ
         self._context = context
         self._program = program
@@ -81,9 +81,9 @@ class ScriptBench:
         self._measuring = ExecProbes(context.engine)
         self._quiet: ScriptQuiet | None = None
         self._scopes: dict[str, Scope] = {}
-        """What the last EXEC of the trial in flight saw, by test."""
+        """Scope of the last EXEC of the trial in flight, by test."""
         self._partial: set[str] = set()
-        """Tests of which it was said that a METRIC has values of some workers only."""
+        """Tests with a warning that a METRIC has values of some workers only."""
         self._remote = Remote(context)
         self._lines = Lines(context, self._remote)
         self._mask = Mask(masks)
@@ -91,7 +91,7 @@ class ScriptBench:
         self._survives = record.waits_for(self._root)
         """It goes on at the next boot, however this one ends."""
 
-    # --- what is told -------------------------------------------------------------------------------
+    # --- messages -----------------------------------------------------------------------------------
 
     @property
     def stopped(self) -> bool:
@@ -109,7 +109,7 @@ class ScriptBench:
     # --- tests --------------------------------------------------------------------------------------
 
     def begin_test(self, test: Running) -> None:
-        """Make the test known to the results; where it has some already, go on from them."""
+        """Add the test to the results, or resume from its earlier trials."""
         number = f"test {len(self._entries) + 1}" + (f" of {self._expected}" if self._expected else "")
         self._tell("group", test, detail=number)
         tests: list[dict[str, Any]] = self._context.document["tests"]
@@ -155,7 +155,7 @@ class ScriptBench:
             test.why = "no trial has executed an EXEC"
         entry |= {"purpose": test.purpose, "expect": test.expect, "cache": test.cache, "ended": test.why}
         entry["limited"] = bool(test.program) and test.why.startswith(stop.LIMITED)
-        self._context.writer.sync()  # of a test that has ended no trial is made again
+        self._context.writer.sync()  # trials of an ended test are never made again
         self._context.save()
         self._tell("ended", test, detail=test.why)
         drop_outputs(self._directory(test))
@@ -194,7 +194,7 @@ class ScriptBench:
         self._tell("decision", test, detail=why)
         return enough, why
 
-    # --- what is run --------------------------------------------------------------------------------
+    # --- commands -----------------------------------------------------------------------------------
 
     def hosts(self, path: str) -> None:
         self._tell("hook", detail=f"HOSTS {path}")
@@ -243,7 +243,8 @@ class ScriptBench:
         return reason
 
     def _measure_aside(self, test: Running, scope: Scope) -> None:
-        """Run the commands of METRIC … FROM CLEANUP: once a trial, behind its last EXEC and before what cleans up."""
+        """Run the commands of METRIC … FROM CLEANUP: once per trial, after its last EXEC and before
+        the clean-up lines."""
         metrics = test.rows[0]["metrics"] if test.rows and not test.failed and not self.stopped else None
         for name, its_unit, regex, join, command in (m for m in test.metrics if len(m) > OF_OUTPUT):
             if metrics is None or name in metrics:
@@ -263,7 +264,7 @@ class ScriptBench:
                 self.warn(f"test {test.name!r}: {found.note}")
 
     def _note_disk(self, test: Running, block: Block) -> None:
-        """The state that a disk was last brought into stands with the test, too."""
+        """Record the last preparation of a disk in the test's entry too."""
         if block.name in DISK_BLOCKS:
             entry = self._test_entry(test)
             entry["disk"] = {**entry.get("disk", {}), block.name: {"trial": test.trial, **members_of(block)}}
@@ -277,10 +278,10 @@ class ScriptBench:
         shared = Shared(
             words, test.timeout_s, group_name(test.name), self._counters, self._variables(scope, "EXEC", test)
         )
-        if not test.booted and not placed.hosts:  # a boot's caches are to stay as they are
+        if not test.booted and not placed.hosts:  # keep the caches as the boot left them
             again = self._context.resumed and bool(self._context.ledger.trials(test.name))
             if self._context.machine.note(words, shared.variables, again=again):
-                self._context.save()  # so that a script that is killed can be resumed with these programs only
+                self._context.save()  # so that a killed script is resumed with the same programs only
         try:
             self._cool(test)
             offsets = self._remote.prepare(crew.hosts)
@@ -333,14 +334,14 @@ class ScriptBench:
         return crew.launch(host, replace(shared, variables=variables), there.facts.directory)
 
     def _note_file_system(self, test: Running, variables: Mapping[str, str]) -> None:
-        """What a test works on stands in its entry, as its first EXEC finds it."""
+        """Record the file system that a test works on in its entry, at its first EXEC."""
         entry = self._test_entry(test)
         if "file_system" not in entry:
             before = (self._context.document["machine"]["before"] or {}).get("mounts") or {}
             entry["file_system"] = file_system_under_test({**self.environment, **variables}, before)
 
     def _cool(self, test: Running) -> None:
-        """Before the first EXEC of a trial."""
+        """Prepare the caches before the first EXEC of a trial."""
         if test.cache == "none" or test.cooled:
             return
         self._tell("hook", test, detail=f"CACHE {test.cache}")
@@ -429,7 +430,7 @@ class ScriptBench:
                 self.warn(problem)
 
     def close(self) -> None:
-        """End what hooks have started and left, and put a quiet machine back as it was."""
+        """End the processes that hooks have left, and restore a quiet machine."""
         self._lines.close()
         if self._quiet is not None:
             try:
@@ -447,7 +448,7 @@ class ScriptBench:
             try:
                 record.register(["run", os.path.abspath(path)], path, self._root)
                 self._survives = True
-            except MachineRefuses as error:  # another's turn: this one can still be gone on with by hand
+            except MachineRefuses as error:  # another experiment waits: this one can still be resumed by hand
                 self.warn(f"CHECKPOINT {path}: not for the next boot: {error}")
 
     def _keep(self, path: Path, state: State) -> None:
@@ -457,7 +458,7 @@ class ScriptBench:
 
     def needs_restart(self, test: Running) -> bool:
         runs, words = booted_as(test.boot) if test.boot else (True, "")
-        if runs is None:  # only that it was asked for is known
+        if runs is None:  # all that is known is that it was requested
             runs = self._context.sitting.restarted_into == test.boot
         if test.booted and not runs:
             raise MachineRefuses(f"BOOT {test.boot}: something else came up: {words}")
@@ -478,12 +479,12 @@ class ScriptBench:
 
     def save(self, state: State) -> None:
         self._saved_at = time.monotonic()
-        if self._survives:  # what the state says is on disk has to be
+        if self._survives:  # the state must not be ahead of the results on disk
             self._context.writer.sync()
         self._save(self._root / STATE_FILE, state, exact=False)
 
     def stop_here(self, state: State) -> None:
-        """Keep the state of an interrupted script."""
+        """Store the state of an interrupted script."""
         self._save(self._root / STATE_FILE, state, exact=False)
 
     def _save(self, path: Path, state: State, *, exact: bool) -> None:

@@ -1,6 +1,6 @@
 """A script over a pool: each test, or the tests of one INTERLEAVE, is a job; lines outside of tests run in each.
 
-A test that lost its node is begun anew on another: half a test of one machine is not gone on with on another.
+A test that lost its node is started over on another: trials of two machines are never mixed in one test.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ Group = tuple[str, ...]
 
 
 def groups_of(found: Outline, script: str) -> list[Group]:
-    """The tests of each job, in the order in which they stand.
+    """The tests of each job, in the order of the script.
 
     Raises:
-        UsageError: the script does what no job may, or cannot be dealt out.
+        UsageError: the script does what a job may not, or cannot be divided.
     """
     for directive, line in found.lines:
         if directive in ("CHECKPOINT", "REBOOT"):
@@ -57,17 +57,17 @@ class Tests:
         monitor: Monitoring | None = None,
         directories: Sequence[str] = (),
     ) -> None:
-        """`document`: what was asked for, as experiment.json is to have it; its `pool` says of which pool."""
+        """`document`: the experiment's experiment.json; its `pool` holds the settings of the pool."""
         self._asked, self._groups, self._jobs, self._document = asked, groups, jobs, document
         self._monitor, self._directories = monitor, directories
         self._failed: list[str] = []
 
     def run(self) -> None:
-        """Until each test has been run.
+        """Run each test.
 
         Raises:
-            CommandFailed: some failed, which the others did not wait for; EtudeError: the pool cannot do it, or a job
-                told of it; what was measured is merged, and no job is left.
+            CommandFailed: some tests failed, without stopping the others; EtudeError: the pool failed, or a job
+            reported an error; what was measured is merged, and no job is left running.
         """
         try:
             self._failed = [str(error) for part in self._done() if (error := part.error()) is not None]
@@ -117,7 +117,7 @@ class Tests:
                 self._failed.append(str(error))
 
     def _done(self) -> list[Part]:
-        """Parts that came to an end of their own; of those that lost their node nothing is taken."""
+        """Parts that ended by themselves; parts that lost their node are excluded."""
         ended = {each.job.place.name: each.ended for each in self._jobs.journal.jobs}
         return [
             part
@@ -138,10 +138,10 @@ class Tests:
 
 
 def measure(part: Part) -> None:
-    """On the node: run the tests of a part.
+    """Run the tests of a part, on its node.
 
     Raises:
-        EtudeError: as `etude.script.run.run_script`; InputError: the script is another than it was.
+        EtudeError: same as `etude.script.run.run_script`; InputError: the script has changed.
     """
     task = part.task
     asked = read_script(
