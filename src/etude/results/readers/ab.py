@@ -1,4 +1,4 @@
-"""ApacheBench (ab): the report that it prints, and its files of single requests (`-g`) and of percentiles (`-e`)."""
+"""ApacheBench (ab): its report, and its files of single requests (`-g`) and of percentiles (`-e`)."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def read(path: Path) -> Table:
 
 
 def _requests(rows: Rows, lines: list[str]) -> None:
-    """ab sorts requests by their time, so that they would seem to become slower: dealt out within each second."""
+    """Single requests, shuffled within each second: ab sorts them by time, which would look like a trend."""
     found = []
     for line in lines:
         fields = line.split("\t")
