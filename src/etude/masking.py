@@ -18,12 +18,12 @@ _QUOTED = r""""(?:\\.|[^"\\\n])*"|'[^'\n]*'"""
 SECRETS = (
     # In a URL, up to the last @: a password may contain others.
     r"://([^/\s\"'<>]+)@",
-    # user:password@host without a scheme. image:tag@sha256:… is none.
+    # user:password@host without a scheme. image:tag@sha256:… is not one.
     r"(?:^|[^\w./:@-])([\w.+-]+:[^\s\"'@/\\]+)@(?:[0-9A-Za-rt-z_\[]|s(?:$|[^h]|h(?:$|[^a]|a(?:$|\D))))",
     r"\bgh[pousr]_\w{20,}|\bgithub_pat_\w{20,}|\bglpat-[\w-]{15,}|\bsk-[\w-]{16,}|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"
     r"|\bxox[abeoprs]-[\w-]{10,}|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*|\bAIza[\w-]{30,}|\bnpm_\w{20,}|\bpypi-[\w-]{20,}"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*|(?i:\b(?:bearer|basic)\s+)[\w.~+/=-]{8,}",
-    # password=… anywhere, and the word behind an option of such a name.
+    # password=… anywhere, and the word after an option with such a name.
     rf"{_NAMES}=({_QUOTED}|[^\s;&,]+)",
     rf"(?:^|\s)--?[\w-]*{_NAMES}\s+({_QUOTED}|[^\s;&,-][^\s;&,]*)",
 )

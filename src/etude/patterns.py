@@ -76,7 +76,7 @@ def compile_pattern(text: str, *, ignore_case: bool = False, multiline: bool = F
     r"""A pattern. `multiline`: `^` and `$` match at lines. Python's `\Z` is read as RE2's `\z`.
 
     Raises:
-        PatternError: what of it is invalid or not supported.
+        PatternError: the invalid or unsupported part.
     """
     import re2
 

@@ -35,7 +35,7 @@ def known_probes() -> list[str]:
 def _known() -> dict[str, list[EntryPoint]]:
     from importlib.metadata import (
         entry_points,
-    )  # reads every package's metadata: only when a probe is asked for
+    )  # reads every package's metadata: only if a probe is requested
 
     known: dict[str, list[EntryPoint]] = {}
     for point in entry_points(group=GROUP):

@@ -89,7 +89,7 @@ class ScriptBench:
         self._mask = Mask(masks)
         self._saved_at = -float("inf")
         self._survives = record.waits_for(self._root)
-        """It goes on at the next boot, however this one ends."""
+        """True if it resumes at the next boot, however this one ends."""
 
     # --- messages -----------------------------------------------------------------------------------
 

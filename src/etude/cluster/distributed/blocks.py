@@ -166,7 +166,7 @@ class Blocks:
             if shares:
                 alike.setdefault(shares, []).extend(group)
         if enough:
-            self._jobs.cancel(waiting_only=True)  # those that run are waited for: what is measured counts
+            self._jobs.cancel(waiting_only=True)  # running jobs are awaited: their results count
         return [(tuple(tests), blocks) for shares, tests in alike.items() for blocks in shares]
 
     def _lacking(

@@ -49,7 +49,7 @@ REPORT = Report(
             rf"{theirs}:\s+{_FIVE}": tuple((f"{ours}_{figure}", _MS) for figure in _FIGURES)
             for theirs, ours in _TIMES.items()
         },
-        rf"Total:\s+{NUMBER}\s+[0-9]+\s+{NUMBER}\s+[0-9]+\s+{NUMBER}": (  # the mean stands above with more digits
+        rf"Total:\s+{NUMBER}\s+[0-9]+\s+{NUMBER}\s+[0-9]+\s+{NUMBER}": (  # the mean is printed above with more digits
             ("latency_minimum", _MS),
             ("latency_deviation", _MS),
             ("latency_maximum", _MS),

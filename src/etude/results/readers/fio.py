@@ -55,7 +55,7 @@ def read_log(path: Path) -> Table:
     """One row per line. Reads, writes and trims are tests of their own; the number in the file's name is the worker.
 
     Raises:
-        InputError: the name does not tell the kind of values.
+        InputError: the name does not indicate the kind of values.
     """
     match = _NAME.fullmatch(path.name)
     if match is None:
@@ -169,7 +169,7 @@ def _named(
 def _direction(part: Mapping[str, Any]) -> Iterator[tuple[str, Quantity]]:
     yield from _named(part, _OF_DIRECTION)
     for theirs, ours in _LATENCIES.items():
-        # In nanoseconds from fio 3 on, in microseconds before, and the name says which.
+        # Nanoseconds from fio 3 on, microseconds before; the name has the unit.
         for key, unit in ((f"{theirs}_ns", NANOSECOND), (theirs, MICROSECOND)):
             latency = members(part.get(key))
             if latency.get("N", 1) == 0 or not number(latency.get("max")):

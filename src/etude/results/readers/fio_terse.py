@@ -92,7 +92,7 @@ def _direction(part: list[str]) -> dict[str, Quantity]:
             found |= {f"{name}_{f}": _time(t) for f, t in zip(_FIGURES, texts, strict=True)}
     for text in part[12 : 12 + _PERCENTILES]:
         percent, _, time = text.partition("%=")
-        if number_in(percent):  # 0 stands for none
+        if number_in(percent):  # 0 means none
             found[f"completion_p{percent.rstrip('0').rstrip('.')}"] = _time(time)
     return found
 
