@@ -14,7 +14,7 @@ from etude.cluster.distributed.part import TASK, Part, read_part
 from etude.errors import EtudeError, InputError
 from etude.escaping import escaped
 
-OF_A_JOB = ("SLURM", "SBATCH", "ETUDE_JOB")
+JOB_VARIABLE_PREFIXES = ("SLURM", "SBATCH", "ETUDE_JOB")
 """Prefixes of variables that a scheduler sets for a job."""
 
 
@@ -34,7 +34,7 @@ def _tests(part: Part) -> None:
 
 def _forget_job() -> None:
     """Remove the scheduler's variables: the measured command sees the same environment as without a pool."""
-    for name in [name for name in os.environ if name.startswith(OF_A_JOB)]:
+    for name in [name for name in os.environ if name.startswith(JOB_VARIABLE_PREFIXES)]:
         if name != "SLURM_CONF":  # locates Slurm, independent of the job
             del os.environ[name]
 
@@ -50,7 +50,7 @@ CELL = "cell.json"
 KINDS: Mapping[str, Callable[[Part], None]] = {"blocks": _blocks, "tests": _tests, "search": _search}
 
 
-def do(place: Path) -> int:
+def run_part(place: Path) -> int:
     """Measure the part; an error is written beside it, in one line. Returns the exit status."""
     if not (place / TASK).exists() and (place / CELL).exists():
         from etude.surface.worker import measure_cell
@@ -69,7 +69,7 @@ def do(place: Path) -> int:
     except KeyboardInterrupt:
         return 128 + signal.SIGTERM
     except EtudeError as error:
-        part.tell(error)
+        part.report_error(error)
         print(escaped(f"etude: {error}"), file=sys.stderr)
         return error.exit_code
     return 0
@@ -82,4 +82,4 @@ def _end(number: int, frame: FrameType | None) -> None:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, _end)
-    sys.exit(do(Path(sys.argv[1])))
+    sys.exit(run_part(Path(sys.argv[1])))

@@ -170,7 +170,7 @@ def _of_archive(stream: _Metered, into: Path | None) -> Iterator[ArchiveMember]:
     left_bytes = MOST_BYTES if into is None else min(MOST_BYTES, shutil.disk_usage(into).free)
     with _said_as_unreadable(), tarfile.open(fileobj=cast(IO[bytes], stream), mode="r|") as tar:
         for number, info in enumerate(tar, 1):
-            tar.members.clear()  # it would store everything that it has read
+            tar.members.clear()  # type: ignore[attr-defined]  # it would store everything that it has read
             stream.begin_member(max(info.size, 0))
             left_bytes -= max(info.size, 0)
             if number > MOST_MEMBERS:

@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from etude.cluster.distributed.jobs import Jobs, begin_again
+from etude.cluster.distributed.jobs import Jobs, should_retry
 from etude.cluster.distributed.part import Part
 from etude.cluster.pool.job import JobEnd
 from etude.errors import CommandFailed, EtudeError, InputError, UsageError
@@ -111,7 +111,7 @@ class Tests:
     def _heed(self, over: Sequence[tuple[Part, JobEnd]]) -> None:
         for part, ended in over:
             try:
-                if begin_again(part, ended):
+                if should_retry(part, ended):
                     self._begin(tuple(part.task["only"]), part.attempt + 1)
             except CommandFailed as error:
                 self._failed.append(str(error))
@@ -121,7 +121,7 @@ class Tests:
         ended = {each.job.place.name: each.ended for each in self._jobs.journal.jobs}
         return [
             part
-            for part in self._jobs.over
+            for part in self._jobs.ended_parts
             if part.measured
             and (
                 ((end := ended.get(part.name)) is not None and end.how == "done")

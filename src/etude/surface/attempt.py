@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from etude.cluster.pool.job import ELSEWHERE
+from etude.cluster.pool.job import RETRYABLE
 
 INTERRUPTED = "interrupted"
 """It was ended from here, and another machine does not go on with it."""
-LOST = frozenset((*ELSEWHERE, INTERRUPTED))
+LOST = frozenset((*RETRYABLE, INTERRUPTED))
 """Ends that say nothing of the cell."""
 
 

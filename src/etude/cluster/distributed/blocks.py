@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from etude.cluster.distributed.jobs import Jobs, Say, begin_again
+from etude.cluster.distributed.jobs import Jobs, Say, should_retry
 from etude.cluster.distributed.part import Part
 from etude.cluster.pool.job import JobEnd
 from etude.errors import EtudeError
@@ -45,16 +45,16 @@ def decide(plan: Plan, results: Results, tests: Sequence[str]) -> Decision:
     Raises:
         UsageError: it cannot judge the primary metric.
     """
-    return judged_metrics(plan, lambda: blocks_seen(plan, results, tests))
+    return judged_metrics(plan, lambda: collect_samples(plan, results, tests))
 
 
-def kept_blocks(results: Results, tests: Sequence[str]) -> int:
+def included_blocks(results: Results, tests: Sequence[str]) -> int:
     """Number of included trials of the test that has the fewest."""
     counts = [len({m.trial for m in results.measurements.get(test, ()) if m.kept}) for test in tests]
     return min(counts, default=0)
 
 
-def blocks_seen(plan: Plan, results: Results, tests: Sequence[str]) -> SamplesSoFar:
+def collect_samples(plan: Plan, results: Results, tests: Sequence[str]) -> SamplesSoFar:
     """Samples of all included trials so far, machine by machine.
 
     Raises:
@@ -107,7 +107,7 @@ def _less_shell(plan: Plan, ledger: Progress, samples: Sequence[Sequence[float]]
 
 
 KIND = "blocks"
-LEAST = 2
+MIN_BLOCKS = 2
 """Minimum blocks per job where enough are left: a single block does not show the spread within its machine."""
 
 
@@ -126,7 +126,7 @@ class Blocks:
         self._plan, self._jobs, self._document = plan, jobs, document
         self._monitor, self._say = monitor, say
         self._groups = groups(plan.schedule, plan.tests)
-        self._step = max(LEAST, math.ceil(plan.rule.minimum / jobs.pool.width()))
+        self._step = max(MIN_BLOCKS, math.ceil(plan.rule.minimum / jobs.pool.width()))
         self._lost: dict[tuple[str, ...], int] = {}
         """Consecutive lost jobs, by the tests of the job."""
         self._why = ""
@@ -157,24 +157,24 @@ class Blocks:
 
     def _next(self) -> list[tuple[tuple[Test, ...], int]]:
         """Jobs to submit now: tests and a number of blocks each. Tests that lack equally many blocks share a job."""
-        results, begun = self._results(), self._jobs.over + list(self._jobs.parts)
+        results, begun = self._results(), self._jobs.ended_parts + list(self._jobs.parts)
         alike: dict[tuple[int, ...], list[Test]] = {}
         enough = True
         for group in self._groups:
-            shares = self._lacking(group, results, begun)
-            enough = enough and shares is None
-            if shares:
-                alike.setdefault(shares, []).extend(group)
+            split_blocks = self._lacking(group, results, begun)
+            enough = enough and split_blocks is None
+            if split_blocks:
+                alike.setdefault(split_blocks, []).extend(group)
         if enough:
             self._jobs.cancel(waiting_only=True)  # running jobs are awaited: their results count
-        return [(tuple(tests), blocks) for shares, tests in alike.items() for blocks in shares]
+        return [(tuple(tests), blocks) for split_blocks, tests in alike.items() for blocks in split_blocks]
 
     def _lacking(
         self, group: Sequence[Test], results: Results, begun: Sequence[Part]
     ) -> tuple[int, ...] | None:
         """Blocks of each job to submit for tests that share blocks; None if enough have been measured."""
         names, rule = names_of(group), self._plan.rule
-        have = kept_blocks(results, names)
+        have = included_blocks(results, names)
         coming = sum(_blocks_of(part, names) for part in self._jobs.parts)
         given_up = sum(_blocks_of(part, names) for part in begun) >= (GIVE_UP + 1) * rule.maximum
         if have >= rule.minimum:
@@ -188,16 +188,16 @@ class Blocks:
             return None
         free = self._jobs.free()
         if have + coming < rule.minimum:
-            return shares(rule.minimum - have - coming, max(free, 1))
+            return split_blocks(rule.minimum - have - coming, max(free, 1))
         if have < rule.minimum:
             return ()
         room = min(free * self._step, max(rule.maximum - have - coming, 0))
-        return shares(int(room), free) if room > 0 else ()
+        return split_blocks(int(room), free) if room > 0 else ()
 
     def _begin(self, tests: Sequence[Test], blocks: int) -> None:
         """Submit a job for these tests."""
         plan = self._plan
-        number = random.Random(f"{plan.seed}:{len(self._jobs.over) + len(self._jobs.parts)}")
+        number = random.Random(f"{plan.seed}:{len(self._jobs.ended_parts) + len(self._jobs.parts)}")
         part = replace(
             plan,
             tests=tuple(tests),
@@ -221,13 +221,13 @@ class Blocks:
     def _heed(self, over: Sequence[tuple[Part, JobEnd]]) -> None:
         for part, ended in over:
             names = tuple(part.task["tests"])
-            if begin_again(part, ended):
+            if should_retry(part, ended):
                 self._lost[names] = part.attempt
             else:
                 self._lost.pop(names, None)
 
     def _merge(self, members: Mapping[str, Any] | None = None) -> None:
-        parts = {part.name: part.results for part in self._jobs.over if part.measured}
+        parts = {part.name: part.results for part in self._jobs.ended_parts if part.measured}
         pool = {**self._document["pool"], **(members or {})}
         merge_results(parts, self._jobs.directory, {**self._document, "pool": pool})
 
@@ -240,9 +240,9 @@ def names_of(tests: Sequence[Test]) -> tuple[str, ...]:
     return tuple(test.name for test in tests)
 
 
-def shares(blocks: int, jobs: int) -> tuple[int, ...]:
-    """Blocks divided among at most `jobs` jobs, as evenly as possible, at least `LEAST` each where there are enough."""
-    count = max(min(jobs, blocks // LEAST), 1)
+def split_blocks(blocks: int, jobs: int) -> tuple[int, ...]:
+    """Blocks divided among at most `jobs` jobs, as evenly as possible, at least `MIN_BLOCKS` each if enough."""
+    count = max(min(jobs, blocks // MIN_BLOCKS), 1)
     return tuple(blocks // count + (place < blocks % count) for place in range(count))
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from etude.cluster.distributed.part import Part, job_of, new_part, parts_of, read_part
-from etude.cluster.pool.job import ELSEWHERE, TRIES, UNFIT, JobEnd, Pool
+from etude.cluster.pool.job import MAX_ATTEMPTS, NODE_UNSUITABLE, RETRYABLE, JobEnd, Pool
 from etude.cluster.pool.job_status import OUTPUT
 from etude.cluster.pool.journal import Journal, JournaledPool
-from etude.cluster.pool.slurm.commands import Unanswered
+from etude.cluster.pool.slurm.commands import SlurmUnreachable
 from etude.errors import MachineRefuses
 
 Say = Callable[[str], None]
@@ -37,7 +37,7 @@ class Jobs:
         self.pool, self.journal = pool, Journal(self.directory)
         self._followed = JournaledPool(pool, self.journal)
         self._python, self._say = python, say
-        self._under = {str(each.id): read_part(each.job.place) for each in self._followed.take_up()}
+        self._under = {str(each.id): read_part(each.job.place) for each in self._followed.recover()}
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -45,7 +45,7 @@ class Jobs:
         return tuple(self._under.values())
 
     @property
-    def over(self) -> list[Part]:
+    def ended_parts(self) -> list[Part]:
         """Parts whose jobs have ended, in the order of submission."""
         under = {part.name for part in self.parts}
         return [part for part in parts_of(self.directory) if part.name not in under]
@@ -62,7 +62,7 @@ class Jobs:
 
     def _avoided(self, part: Part) -> frozenset[str]:
         """First nodes of jobs that those nodes could not run; a later attempt also avoids nodes that were lost."""
-        ends = UNFIT if part.attempt == 1 else UNFIT | {"node-lost"}
+        ends = NODE_UNSUITABLE if part.attempt == 1 else NODE_UNSUITABLE | {"node-lost"}
         ended = [each.ended for each in self.journal.jobs if each.ended is not None]
         return frozenset(node for each in ended if each.how in ends for node in each.nodes[:1])
 
@@ -84,7 +84,7 @@ class Jobs:
 
     def give_up(self, error: BaseException) -> None:
         """Cancel all jobs because of this error, unless the scheduler does not answer: then they continue."""
-        if not isinstance(error, Unanswered):
+        if not isinstance(error, SlurmUnreachable):
             self.cancel()
 
     def cancel(self, *, waiting_only: bool = False) -> None:
@@ -95,7 +95,7 @@ class Jobs:
             self._followed.cancel(id, "ended from here")
 
 
-def begin_again(part: Part, ended: JobEnd) -> bool:
+def should_retry(part: Part, ended: JobEnd) -> bool:
     """True if the job's end is no fault of the part, so that it should be repeated on another node.
 
     Raises:
@@ -110,11 +110,12 @@ def begin_again(part: Part, ended: JobEnd) -> bool:
                 "(results=copied), and is there space left?"
             )
         return False
-    if ended.how in ELSEWHERE:
-        if part.attempt < TRIES:
+    if ended.how in RETRYABLE:
+        if part.attempt < MAX_ATTEMPTS:
             return True
         raise MachineRefuses(
-            f"{where}: {ended.how}: {ended.why or 'no more is known'}; this was attempt {part.attempt} of {TRIES}"
+            f"{where}: {ended.how}: {ended.why or 'no more is known'}; "
+            f"this was attempt {part.attempt} of {MAX_ATTEMPTS}"
         )
     told = part.error() if ended.how == "failed" else None
     if told is not None:

@@ -19,7 +19,7 @@ from etude.errors import EDITED, CommandFailed, EtudeError, InputError, MachineR
 from etude.results.writer import mode_of, replace_json, write_error
 
 PARTS, TASK, RESULTS, ERROR = ".pool", "part.json", "results", "error.json"
-TOLD = {each.__name__: each for each in (UsageError, InputError, CommandFailed, MachineRefuses)}
+ERROR_CLASSES = {each.__name__: each for each in (UsageError, InputError, CommandFailed, MachineRefuses)}
 """Error classes that a job reports by name; any other name becomes MachineRefuses."""
 
 
@@ -54,11 +54,11 @@ class Part:
         """The error that its job reported; None if it reported none."""
         try:
             told = json.loads((self.place / ERROR).read_bytes())
-            return TOLD.get(str(told["kind"]), MachineRefuses)(str(told["text"]))
+            return ERROR_CLASSES.get(str(told["kind"]), MachineRefuses)(str(told["text"]))
         except (OSError, *EDITED):
             return None
 
-    def tell(self, error: EtudeError) -> None:
+    def report_error(self, error: EtudeError) -> None:
         """Write the error for the controller."""
         replace_json(self.place / ERROR, {"kind": type(error).__name__, "text": str(error)})
 

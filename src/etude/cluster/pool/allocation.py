@@ -10,7 +10,7 @@ from pathlib import Path
 
 from etude.machine.remote.slurm import slurm, srun
 
-MARK = "ETUDE_SYSTEM_PLACE"
+PLACE_VARIABLE = "ETUDE_SYSTEM_PLACE"
 """Environment variable of all processes that `Node.line` starts: their directory."""
 
 _HOLD = '/bin/sh -c "$1"; status=$?; [ "$status" -eq 0 ] && exec sleep infinity; exit "$status"'
@@ -25,7 +25,7 @@ found=$(left "$1"); [ -z "$found" ] || kill -KILL $found 2>/dev/null
 exit 0
 """
 
-Ask = Callable[[Sequence[str]], str]
+RunCommand = Callable[[Sequence[str]], str]
 """Runs a command of Slurm; returns its standard output."""
 
 
@@ -43,17 +43,17 @@ class Node:
 
         hold: keep processes that it leaves running if it ends with 0; the line then runs until it is ended itself.
         """
-        marked = ["env", "-u", "ETUDE_PEAK_PLACE", f"{MARK}={place}", "/bin/sh", "-c"]
+        marked = ["env", "-u", "ETUDE_PEAK_PLACE", f"{PLACE_VARIABLE}={place}", "/bin/sh", "-c"]
         words = [*marked, _HOLD, "sh", command] if hold else [*marked, command]
         return "exec " + shlex.join([*srun(self.job, self.name), f"--chdir={place}", *words])
 
     def sweep(self, place: Path, grace_s: float) -> str:
         """A command line that ends all remaining processes that lines for `place` have started on the node."""
-        words = ["/bin/sh", "-c", _SWEEP, "sh", f"{MARK}={place}", str(round(grace_s * 10))]
+        words = ["/bin/sh", "-c", _SWEEP, "sh", f"{PLACE_VARIABLE}={place}", str(round(grace_s * 10))]
         return "exec " + shlex.join([*srun(self.job, self.name), "--chdir=/", *words])
 
 
-def other_node(environment: Mapping[str, str] | None = None, ask: Ask | None = None) -> Node | None:
+def other_node(environment: Mapping[str, str] | None = None, ask: RunCommand | None = None) -> Node | None:
     """The second node of the allocation that this process runs in; None if there is no second one.
 
     Raises:

@@ -39,7 +39,7 @@ done
 """
 """Keeps its node while an engine runs there and for ten minutes more, so that a new controller can adopt the job."""
 
-Ask = Callable[[Sequence[str]], str]
+RunCommand = Callable[[Sequence[str]], str]
 
 
 @dataclass
@@ -58,7 +58,7 @@ class _Held:
 class EngineOnlyPool:
     """A pool (job.py) on top of an inner pool, which provides the nodes."""
 
-    def __init__(self, nodes: Pool, ask: Ask = slurm) -> None:
+    def __init__(self, nodes: Pool, ask: RunCommand = slurm) -> None:
         self._nodes, self._ask = nodes, ask
         self._held: dict[str, _Held] = {}
 

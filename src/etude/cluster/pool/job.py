@@ -28,11 +28,11 @@ under it. *preempted*: the scheduler took its nodes away. *out-of-time*: its tim
 it, and nothing was measured.
 """
 
-UNFIT: frozenset[How] = frozenset(("no-etude", "no-space", "other-architecture"))
+NODE_UNSUITABLE: frozenset[How] = frozenset(("no-etude", "no-space", "other-architecture"))
 """Ends because a node cannot run jobs of this kind."""
-ELSEWHERE: frozenset[How] = UNFIT | {"node-lost", "preempted"}
+RETRYABLE: frozenset[How] = NODE_UNSUITABLE | {"node-lost", "preempted"}
 """Ends that are no fault of the job: it is repeated, on other nodes."""
-TRIES = 3
+MAX_ATTEMPTS = 3
 """Maximum attempts for a job whose node was lost."""
 
 

@@ -15,7 +15,7 @@ from etude.errors import InputError
 
 BEGUN, END, OUTPUT, SCRIPT, RECORD = "begun.json", "end.json", "output", "job.sh", "job.json"
 
-STOPPED = 143
+SIGTERM_STATUS = 143
 """Exit status of a job whose shell got SIGTERM; the scheduler knows the reason."""
 
 REFUSALS: dict[int | None, tuple[How, str]] = {
@@ -47,18 +47,20 @@ class JobStatus:
     """The scheduler's id; empty without one."""
 
 
-def read_begun(place: Path) -> JobStatus | None:
+def read_start(place: Path) -> JobStatus | None:
     """Status that the job wrote at its start; None if it has not started."""
     return _read(place / BEGUN)
 
 
-def end(place: Path) -> JobStatus | None:
+def read_end(place: Path) -> JobStatus | None:
     """Status that the job wrote at its end; None if it has not ended by itself."""
     found = _read(place / END)
     return found if found is not None and found.how is not None and found.ended_s is not None else None
 
 
-def by_itself(id: str, job: Job, written: JobStatus, nodes: tuple[str, ...], submitted_s: float) -> JobEnd:
+def end_from_status(
+    id: str, job: Job, written: JobStatus, nodes: tuple[str, ...], submitted_s: float
+) -> JobEnd:
     """The end of a job by its own status file."""
     how, why = written.how or "failed", written.why
     if how == "failed":
@@ -82,12 +84,12 @@ def last_line(place: Path) -> str:
 
 def _read(path: Path) -> JobStatus | None:
     try:
-        return read_end(path.read_text(encoding="utf-8", errors="replace"))
+        return parse_status(path.read_text(encoding="utf-8", errors="replace"))
     except OSError:
         return None
 
 
-def read_end(text: str) -> JobStatus | None:
+def parse_status(text: str) -> JobStatus | None:
     """Status read from the text of such a file; None if it cannot be read (a disk that was full)."""
     try:
         return decoded(JobStatus, parsed(text, END), END)

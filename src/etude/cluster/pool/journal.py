@@ -137,7 +137,7 @@ class JournaledPool:
         self.pool, self.journal = pool, journal
         self.under_way: dict[str, Submitted] = {}
 
-    def take_up(self) -> tuple[Submitted, ...]:
+    def recover(self) -> tuple[Submitted, ...]:
         """Follow all jobs that an earlier controller left under way. Raises MachineRefuses."""
         for each in self.journal.unfinished():
             if each.id is not None:

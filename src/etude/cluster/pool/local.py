@@ -17,14 +17,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from etude.cluster.pool.job import How, Job, JobEnd
-from etude.cluster.pool.job_status import REFUSALS, SCRIPT, STOPPED, by_itself, end, read_begun
+from etude.cluster.pool.job_status import (
+    REFUSALS,
+    SCRIPT,
+    SIGTERM_STATUS,
+    end_from_status,
+    read_end,
+    read_start,
+)
 from etude.cluster.pool.shell import Checks
 from etude.cluster.pool.staging import StagedJob, stage_job, staged_job
 from etude.errors import MachineRefuses
 from etude.osutil.files import lock_holder, named_process, try_lock
 
 LOOK_S, GRACE_S = 0.05, 10.0
-MARK = "ETUDE_JOB"
+JOB_VARIABLE = "ETUDE_JOB"
 """Environment variable of a job's processes: its id."""
 
 
@@ -131,8 +138,8 @@ class LocalPool:
         if self._started is not None or not self._waiting:
             return
         for id, (job, submitted_s) in self._waiting.items():
-            written = read_begun(job.place)
-            if end(job.place) is not None or written is not None:
+            written = read_start(job.place)
+            if read_end(job.place) is not None or written is not None:
                 pid = written.pid if written is not None and written.pid is not None else 0
                 self._started = _Started(id, job, submitted_s, pid, None)
                 del self._waiting[id]
@@ -142,7 +149,7 @@ class LocalPool:
         if lock is None:
             return
         if (
-            read_begun(job.place) is not None
+            read_start(job.place) is not None
         ):  # an earlier controller's, which began while the lock was waited for
             os.close(lock)
             return
@@ -151,7 +158,7 @@ class LocalPool:
         try:
             process = subprocess.Popen(
                 ["/bin/sh", str(job.place / SCRIPT)],
-                env={**os.environ, MARK: id},
+                env={**os.environ, JOB_VARIABLE: id},
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
                 pass_fds=(lock,),
@@ -207,12 +214,12 @@ class LocalPool:
         if started is None or _lives(started):
             return None
         self._started = None
-        written = end(started.job.place)
-        began = written or read_begun(started.job.place)
+        written = read_end(started.job.place)
+        began = written or read_start(started.job.place)
         # An earlier controller may have run it on another machine that shares this directory.
         where = (began.nodes,) if began is not None and began.nodes else (os.uname().nodename,)
         if written is not None:
-            return by_itself(started.id, started.job, written, where, started.submitted_s)
+            return end_from_status(started.id, started.job, written, where, started.submitted_s)
         how, why = _without_end(started.process.returncode if started.process is not None else None)
         began_s = began.began_s if began else None
         return JobEnd(started.id, how, None, where, why, started.submitted_s, began_s, time.time())
@@ -251,7 +258,7 @@ def _without_end(code: int | None) -> tuple[How, str]:
         return "node-lost", "it was ended with the machine, or by something on it, before it could say how"
     if code in REFUSALS:
         return REFUSALS[code]
-    if code == STOPPED:
+    if code == SIGTERM_STATUS:
         return "cancelled", "a signal ended it"
     return "failed", f"signal {-code} ended it" if code < 0 else "its end could not be written"
 
@@ -263,4 +270,4 @@ def _lives(started: _Started) -> bool:
         environment = Path(f"/proc/{started.pid}/environ").read_bytes()
     except OSError:
         return False
-    return f"{MARK}={started.id}".encode() in environment.split(b"\0")
+    return f"{JOB_VARIABLE}={started.id}".encode() in environment.split(b"\0")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Kind = Literal["local", "slurm"]
-Way = Literal["shared", "copied"]
+FileAccess = Literal["shared", "copied"]
 
 PATIENCE_S = 600.0
 
@@ -34,9 +34,9 @@ class PoolSpec:
     """Nodes not to use."""
     patience_s: float = PATIENCE_S
     """Time that all jobs may wait for something other than their turn before they count as held, s."""
-    etude: Way = "shared"
+    etude: FileAccess = "shared"
     """*shared*: this Étude is on the nodes, at its path. *copied*: only its engine is copied there."""
-    results: Way = "shared"
+    results: FileAccess = "shared"
     """*shared*: the results directory is on the nodes, at its path. *copied*: results are copied from the nodes."""
     python: str = sys.executable
     """Path of a Python on the nodes that has this Étude."""

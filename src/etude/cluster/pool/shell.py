@@ -11,11 +11,11 @@ import shlex
 from dataclasses import dataclass
 
 from etude.cluster.pool.job import Job
-from etude.cluster.pool.job_status import BEGUN, END, OUTPUT, STOPPED
+from etude.cluster.pool.job_status import BEGUN, END, OUTPUT, SIGTERM_STATUS
 from etude.errors import UsageError
 from etude.version import __version__
 
-LEAST_SPACE_KIB = 65536
+MIN_SPACE_KIB = 65536
 """Minimum free space for results on a node, KiB."""
 
 _NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")
@@ -29,7 +29,7 @@ class Checks:
     """Path of a Python with this very version of Étude; None: not needed."""
     version: str = f"etude {__version__}"
     machine: str = platform.machine()
-    space_kib: int = LEAST_SPACE_KIB
+    space_kib: int = MIN_SPACE_KIB
     is_shared: bool = True
     """True if the job's directory is on the node; else it is created there, on a local disk."""
 
@@ -52,7 +52,7 @@ def script(job: Job, token: str, checks: Checks) -> str:
         begun=BEGUN,
         end=END,
         output=OUTPUT,
-        stopped=STOPPED,
+        stopped=SIGTERM_STATUS,
         token=token,
     )
 

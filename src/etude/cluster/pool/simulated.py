@@ -61,7 +61,7 @@ class SimulatedPool:
         self._dead: set[str] = set()
         self._waiting: dict[str, _Submitted] = {}
         self._running: dict[str, _Submitted] = {}
-        self._told: list[JobEnd] = []
+        self._ended_jobs: list[JobEnd] = []
         self._numbers = itertools.count(1)
         self._turns = itertools.count()
         self._events: list[tuple[float, int, int, str]] = []
@@ -85,13 +85,17 @@ class SimulatedPool:
 
     def adopt(self, id: str, job: Job) -> None:
         """See `Pool.adopt`; the job must be of this pool. Raises MachineRefuses for another."""
-        if id not in self._waiting and id not in self._running and all(each.id != id for each in self._told):
+        if (
+            id not in self._waiting
+            and id not in self._running
+            and all(each.id != id for each in self._ended_jobs)
+        ):
             raise MachineRefuses(f"job {id} ({job.name}): this pool has no such job: submit it again")
 
     def ended(self, timeout_s: float | None = None) -> Sequence[JobEnd]:
         """See `Pool.ended`; virtual time jumps to the next event."""
         last_s = math.inf if timeout_s is None else self._now_s + timeout_s
-        while not self._told and (self._waiting or self._running):
+        while not self._ended_jobs and (self._waiting or self._running):
             if not self._events:
                 self._hold()
             elif self._events[0][0] > last_s:
@@ -99,8 +103,8 @@ class SimulatedPool:
                 break
             else:
                 self._happens()
-        told, self._told = self._told, []
-        return told
+        ended, self._ended_jobs = self._ended_jobs, []
+        return ended
 
     def running(self) -> frozenset[str]:
         """See `Pool.running`."""
@@ -111,7 +115,7 @@ class SimulatedPool:
         self._waiting.pop(id, None)
         if id in self._running:
             self._release(self._running.pop(id))
-        self._told = [each for each in self._told if each.id != id]
+        self._ended_jobs = [each for each in self._ended_jobs if each.id != id]
         self._begin()
 
     def clock_s(self) -> float:
@@ -144,7 +148,7 @@ class SimulatedPool:
         for each in [each for each in self._running.values() if node in each.nodes]:
             del self._running[each.id]
             self._release(each)
-            self._tell(each, "node-lost", None, f"{node} died")
+            self._report(each, "node-lost", None, f"{node} died")
 
     def _end(self, id: str) -> None:
         each = self._running.pop(id, None)
@@ -152,17 +156,17 @@ class SimulatedPool:
             return  # its node died before, or it was cancelled
         self._release(each)
         self._finish(each.job, each.nodes[0])
-        self._tell(each, "done", 0, "")
+        self._report(each, "done", 0, "")
 
     def _hold(self) -> None:
         """End all waiting jobs as held: no event will free their nodes."""
         for each in self._waiting.values():
-            self._tell(each, "held", None, "no node is left that it could run on")
+            self._report(each, "held", None, "no node is left that it could run on")
         self._waiting.clear()
 
-    def _tell(self, each: _Submitted, how: How, code: int | None, why: str) -> None:
+    def _report(self, each: _Submitted, how: How, code: int | None, why: str) -> None:
         times = (each.submitted_s, each.started_s, self._now_s)
-        self._told.append(JobEnd(each.id, how, code, each.nodes, why, *times))
+        self._ended_jobs.append(JobEnd(each.id, how, code, each.nodes, why, *times))
 
     def _release(self, each: _Submitted) -> None:
         for node in each.nodes:

@@ -12,7 +12,7 @@ from typing import NoReturn, get_args
 from etude.cluster.pool.engine_only_pool import EngineOnlyPool
 from etude.cluster.pool.job import Pool
 from etude.cluster.pool.local import LocalPool
-from etude.cluster.pool.pool_config import Kind, PoolSpec, Way
+from etude.cluster.pool.pool_config import FileAccess, Kind, PoolSpec
 from etude.cluster.pool.slurm.hostlist import expand
 from etude.cluster.pool.slurm.pool import SlurmPool
 from etude.cluster.pool.staged_pool import StagedPool
@@ -100,8 +100,8 @@ def _value(key: str, value: object, fail: Fail) -> tuple[str, object]:
         fail(key, f"{key} is {value!r}: expected {such}")
     if key in TIMES:
         return TIMES[key], _seconds(key, value, fail)
-    if key in WAYS and value not in get_args(Way):
-        fail(key, f"{key} is {value!r}: expected {' or '.join(get_args(Way))}")
+    if key in WAYS and value not in get_args(FileAccess):
+        fail(key, f"{key} is {value!r}: expected {' or '.join(get_args(FileAccess))}")
     if key in NODES and expand(value) is None:
         fail(key, f"{key} is {value!r}: expected names of nodes, as n1,n[3-5]")
     return key, value

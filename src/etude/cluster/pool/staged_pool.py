@@ -28,14 +28,14 @@ LOOK_S = 2.0
 """Interval between polls of Slurm for ended commands, s: one for all jobs."""
 WITHIN_S = 600.0
 """Timeout for copying a job's files, either way, s."""
-ENDED = "etude-ended-"
+ENDED_PREFIX = "etude-ended-"
 """Prefix of the comment of a job whose command has ended; its exit status follows."""
-OURS = (BEGUN, END, RECORD, SCRIPT)
+POOL_FILES = (BEGUN, END, RECORD, SCRIPT)
 """Files of the inner pool, which has its own on either side; never copied."""
 _END = bytes(1024)
 """End of every archive."""
-TRIES = 5
-GIVEN, CODE = ":given", ":code"
+MAX_COPY_ATTEMPTS = 5
+COPIED_MARK, STATUS_FILE = ":given", ":code"
 """Files of ours in a job's directory. No directory of a test has a colon in its name."""
 SHARED = "shared"
 _JOB = """\
@@ -49,8 +49,8 @@ while [ -e {place}/{code} ]; do sleep 2; done
 exit $code
 """
 
-Ask = Callable[[Sequence[str]], str]
-Carry = Callable[[Sequence[str], bytes], bytes]
+RunCommand = Callable[[Sequence[str]], str]
+RunWithInput = Callable[[Sequence[str], bytes], bytes]
 """Runs a command with that standard input; returns its output."""
 
 
@@ -71,8 +71,8 @@ class _Away:
 class StagedPool:
     """A pool (job.py) on top of an inner pool."""
 
-    def __init__(self, nodes: Pool, ask: Ask = slurm, carry: Carry | None = None) -> None:
-        self._nodes, self._ask, self._carry = nodes, ask, carry or carried_files
+    def __init__(self, nodes: Pool, ask: RunCommand = slurm, carry: RunWithInput | None = None) -> None:
+        self._nodes, self._ask, self._carry = nodes, ask, carry or run_with_input
         self._away: dict[str, _Away] = {}
         self.name = nodes.name
 
@@ -141,13 +141,13 @@ class StagedPool:
             try:
                 if not away.node:
                     self._give(id, away, node)
-                if comment.startswith(ENDED):
-                    found.append(self._fetch(id, away, comment.removeprefix(ENDED)))
+                if comment.startswith(ENDED_PREFIX):
+                    found.append(self._fetch(id, away, comment.removeprefix(ENDED_PREFIX)))
             except _Shared:
                 raise
             except MachineRefuses:  # the inner pool reports lost nodes
                 away.tries += 1
-                if away.tries >= TRIES:
+                if away.tries >= MAX_COPY_ATTEMPTS:
                     raise
         return found
 
@@ -156,7 +156,7 @@ class StagedPool:
         place = shlex.quote(str(away.job.place))
         away.node = node
         try:
-            given = f"[ -e {GIVEN} ] || {{ tar -x && touch {GIVEN}; }}"
+            given = f"[ -e {COPIED_MARK} ] || {{ tar -x && touch {COPIED_MARK}; }}"
             # A file that only this side writes is visible on the node: it is this very directory, so remove nothing.
             line = f"cd {place} && if [ -e {RECORD} ]; then cat >/dev/null; echo {SHARED}; else {given}; fi"
             shared = self._on(id, away, line, pack_files(away.job)).strip() == SHARED.encode()
@@ -202,7 +202,7 @@ def pack_files(job: Job) -> bytes:
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w") as files:
         for path in sorted(job.place.iterdir()) if job.place.is_dir() else ():
-            if path.name not in OURS:
+            if path.name not in POOL_FILES:
                 files.add(path, path.name)
     return archive.getvalue()
 
@@ -214,7 +214,7 @@ def unpack(data: bytes, job: Job) -> None:
     try:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
             for member in archive:
-                if member.name.removeprefix("./") not in (*OURS, GIVEN, CODE):
+                if member.name.removeprefix("./") not in (*POOL_FILES, COPIED_MARK, STATUS_FILE):
                     archive.extract(member, job.place, filter="data")
     except tarfile.TarError as error:
         raise MachineRefuses(f"{job.name}: its results did not come whole: {error}") from None
@@ -222,7 +222,7 @@ def unpack(data: bytes, job: Job) -> None:
         raise write_error(job.place, error) from error
 
 
-def carried_files(words: Sequence[str], data: bytes) -> bytes:
+def run_with_input(words: Sequence[str], data: bytes) -> bytes:
     """Output of a command of Slurm that reads `data`. Raises MachineRefuses: it fails, or times out."""
     try:
         done = run_to_end(tool_words(words), given=data, patience_s=WITHIN_S)
@@ -243,8 +243,8 @@ def _there(job: Job) -> Job:
         place=shlex.quote(str(job.place)),
         directory=shlex.quote(str(job.directory)),
         command=shlex.join(job.command),
-        given=GIVEN,
-        code=CODE,
-        ended=ENDED,
+        given=COPIED_MARK,
+        code=STATUS_FILE,
+        ended=ENDED_PREFIX,
     )
     return replace(job, command=("/bin/sh", "-c", text))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from etude import codec
 from etude.cluster.pool.job import Job
-from etude.cluster.pool.job_status import BEGUN, END, RECORD, SCRIPT, read_begun
+from etude.cluster.pool.job_status import BEGUN, END, RECORD, SCRIPT, read_start
 from etude.cluster.pool.shell import Checks, script
 from etude.codec import read
 from etude.errors import InputError
@@ -35,7 +35,7 @@ def staged_job(place: Path) -> StagedJob | None:
         found = read(place / RECORD, StagedJob)
     except InputError:
         return None
-    written = read_begun(place) if found.id is None else None
+    written = read_start(place) if found.id is None else None
     return replace(found, id=(written.id if written else found.id) or None)
 
 

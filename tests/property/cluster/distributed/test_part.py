@@ -68,7 +68,7 @@ def test_an_error_is_told_by_its_class_and_text(
 
 def test_a_kind_that_is_not_known_is_told_to_the_controller(tmp_path: Path) -> None:
     part = new_part(tmp_path, {"kind": "dance"})
-    assert worker.do(part.place) == InputError.exit_code
+    assert worker.run_part(part.place) == InputError.exit_code
     told = part.error()
     assert isinstance(told, InputError)
     assert "dance" in str(told)

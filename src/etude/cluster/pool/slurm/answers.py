@@ -86,7 +86,7 @@ def nodes(text: str) -> tuple[Node, ...]:
     return tuple(found)
 
 
-def accounted_jobs(text: str) -> SlurmJob | None:
+def accounted_job(text: str) -> SlurmJob | None:
     """Last row of `sacct -n -P -X -o ACCOUNTING_FORMAT`: the last run of a job that was requeued."""
     last = None
     for id, state, code, started, ended, nodes_of in _rows(text, 6):

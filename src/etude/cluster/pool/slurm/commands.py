@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from etude.cluster.pool.slurm.answers import ACCOUNTING_FORMAT, NODE_FORMAT, QUEUE_FORMAT, Node, SlurmJob
-from etude.cluster.pool.slurm.answers import accounted_jobs as read_accounted
+from etude.cluster.pool.slurm.answers import accounted_job as read_accounted
 from etude.cluster.pool.slurm.answers import job as read_job
 from etude.cluster.pool.slurm.answers import nodes as read_nodes
 from etude.cluster.pool.slurm.answers import queue as read_queue
@@ -34,7 +34,7 @@ _PASSES = re.compile(
 Run = Callable[[Sequence[str]], Done]
 
 
-class Unanswered(MachineRefuses):
+class SlurmUnreachable(MachineRefuses):
     """Slurm does not answer now, but may soon. `last`: the last message of its command."""
 
     def __init__(self, text: str, last: str = "") -> None:
@@ -42,9 +42,9 @@ class Unanswered(MachineRefuses):
         self.last = last or text
 
 
-def is_unanswered(error: Unanswered, seconds: float) -> Unanswered:
+def unreachable_error(error: SlurmUnreachable, seconds: float) -> SlurmUnreachable:
     """The error for a Slurm that has not answered for `seconds`."""
-    return Unanswered(
+    return SlurmUnreachable(
         f"Slurm has not answered for {seconds:g} s: {error}; jobs under way go on: wait until it answers "
         "again (scontrol ping)",
         error.last,
@@ -68,7 +68,7 @@ class Slurm:
         answer = self.ask(["sbatch", "--parsable", *words])
         id = answer.strip().split("\n")[-1].split(";")[0]
         if not id.isdigit():
-            raise Unanswered(f"sbatch said {answer.strip()[:200]!r} in place of a job's number")
+            raise SlurmUnreachable(f"sbatch said {answer.strip()[:200]!r} in place of a job's number")
         return id
 
     def queue(self) -> dict[str, SlurmJob]:
@@ -76,7 +76,7 @@ class Slurm:
         words = ["squeue", "-h", "-t", "all", "-u", str(os.getuid()), "-o", QUEUE_FORMAT]
         return read_queue(self.ask(words))
 
-    def named(self, name: str, patience_s: float) -> str | None:
+    def find_job(self, name: str, patience_s: float) -> str | None:
         """The id of the job that was submitted under that name; the last of several."""
         words = ["squeue", "-h", "-t", "all", f"--name={name}", "-o", QUEUE_FORMAT]
         found = read_queue(self.ask(words, patience_s)).values()
@@ -87,12 +87,12 @@ class Slurm:
         """The job as Slurm reports it; None once Slurm has forgotten it."""
         try:
             return read_job(self.ask(["scontrol", "-o", "show", "job", id]))
-        except Unanswered:
+        except SlurmUnreachable:
             raise
         except MachineRefuses:
             return None
 
-    def accounted(self, id: str) -> SlurmJob | None:
+    def accounted_job(self, id: str) -> SlurmJob | None:
         """The job from the accounting database (slurmdbd); None without accounting."""
         try:
             words = ["sacct", "-n", "-P", "-X", "-j", id, "-o", ACCOUNTING_FORMAT]
@@ -104,7 +104,7 @@ class Slurm:
         """Cancel a job; no error if it has ended or is forgotten."""
         try:
             self.ask(["scancel", "--quiet", id], patience_s)
-        except Unanswered:
+        except SlurmUnreachable:
             raise
         except MachineRefuses:
             return
@@ -119,9 +119,9 @@ class Slurm:
         while True:
             try:
                 return self._once(words)
-            except Unanswered as error:
+            except SlurmUnreachable as error:
                 if waited >= patience_s:
-                    raise is_unanswered(error, patience_s) if patience_s else error from None
+                    raise unreachable_error(error, patience_s) if patience_s else error from None
             self._pause(pause)
             waited, pause = waited + pause, min(2 * pause, LONGEST_PAUSE_S)
 
@@ -133,12 +133,12 @@ class Slurm:
                 f"{words[0]}: not found: a pool by Slurm needs its commands here (Debian: slurm-client)"
             ) from None
         except subprocess.TimeoutExpired:
-            raise Unanswered(f"{words[0]}: no answer in {ANSWER_S:g} s") from None
+            raise SlurmUnreachable(f"{words[0]}: no answer in {ANSWER_S:g} s") from None
         if done.status == 0:
             return done.text
         said = " ".join((done.errors or done.output).decode("utf-8", "replace").split())[:300] or done.why
         if _PASSES.search(said):
-            raise Unanswered(f"{words[0]}: {said}")
+            raise SlurmUnreachable(f"{words[0]}: {said}")
         raise MachineRefuses(f"{words[0]}: {said}")
 
 

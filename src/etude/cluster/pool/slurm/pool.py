@@ -14,12 +14,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from etude.cluster.pool.job import How, Job, JobEnd
-from etude.cluster.pool.job_status import SCRIPT, JobStatus, by_itself, end, read_begun
+from etude.cluster.pool.job_status import SCRIPT, JobStatus, end_from_status, read_end, read_start
 from etude.cluster.pool.pool_config import PoolSpec
 from etude.cluster.pool.shell import Checks
 from etude.cluster.pool.slurm import states
 from etude.cluster.pool.slurm.answers import Node, SlurmJob
-from etude.cluster.pool.slurm.commands import Slurm, Unanswered, is_unanswered
+from etude.cluster.pool.slurm.commands import Slurm, SlurmUnreachable, unreachable_error
 from etude.cluster.pool.slurm.hostlist import expand
 from etude.cluster.pool.staging import StagedJob, note, stage_job, staged_job
 from etude.errors import MachineRefuses
@@ -112,11 +112,11 @@ class SlurmPool:
         self._slurm = slurm or Slurm()
         self._followed: dict[str, _Followed] = {}
         self._asked_s, self._event_s = -math.inf, clock()
-        self._silent: tuple[float, Unanswered] | None = None
+        self._silent: tuple[float, SlurmUnreachable] | None = None
         """Start of Slurm's silence and its last error; None while it answers."""
         try:
             known = self._slurm.nodes(spec.partition, OPEN_S)
-        except Unanswered as error:
+        except SlurmUnreachable as error:
             raise MachineRefuses(
                 f"Slurm does not answer: {error.last}; see that slurmctld runs (scontrol ping) and SLURM_CONF "
                 "names its file"
@@ -142,7 +142,7 @@ class SlurmPool:
         """Submit a job; one that was submitted from the same directory before is followed instead."""
         before = staged_job(job.place)
         if before is not None:
-            found = before.id or self._slurm.named(before.token, ANSWER_S)
+            found = before.id or self._slurm.find_job(before.token, ANSWER_S)
             if found is not None:
                 self._follow(found, job, before.submitted_s)
                 return found
@@ -153,7 +153,7 @@ class SlurmPool:
         words = arguments(job, now.token, self._spec, self._known)
         try:
             id = self._slurm.submit(words)
-        except Unanswered as lost:
+        except SlurmUnreachable as lost:
             id = self._submitted_again(words, now.token, lost)
         except MachineRefuses as error:
             raise MachineRefuses(f"{job.name}: Slurm refuses the job: {error}") from None
@@ -203,17 +203,17 @@ class SlurmPool:
         self._followed[id] = _Followed(job, submitted_s)
         self._event_s = self._clock()
 
-    def _submitted_again(self, words: Sequence[str], token: str, lost: Unanswered) -> str:
+    def _submitted_again(self, words: Sequence[str], token: str, lost: SlurmUnreachable) -> str:
         """Submit again after a lost answer; the job is looked up by its name first."""
         waited, pause = 0.0, 1.0
         while waited < ANSWER_S:
             self._pause(pause)
             waited, pause = waited + pause, min(2 * pause, 30.0)
             try:
-                return self._slurm.named(token, 0.0) or self._slurm.submit(words)
-            except Unanswered as error:
+                return self._slurm.find_job(token, 0.0) or self._slurm.submit(words)
+            except SlurmUnreachable as error:
                 lost = error
-        raise is_unanswered(lost, ANSWER_S)
+        raise unreachable_error(lost, ANSWER_S)
 
     def _look(self) -> list[JobEnd]:
         """Jobs that have ended since the last poll."""
@@ -225,13 +225,13 @@ class SlurmPool:
             ends += self._asked(now)
         found = [each for each in ends if each is not None]
         if not found and self._silent is not None and now - self._silent[0] > ANSWER_S:
-            raise is_unanswered(self._silent[1], ANSWER_S)
+            raise unreachable_error(self._silent[1], ANSWER_S)
         return found
 
     def _done(self, id: str) -> JobEnd | None:
         """The end of a job that succeeded, or that its node could not run. A failure may be Slurm's doing: then its
         state decides."""
-        written = end(self._followed[id].job.place)
+        written = read_end(self._followed[id].job.place)
         return None if written is None or written.how == "failed" else self._by_itself(id, written)
 
     def _asked(self, now: float) -> list[JobEnd | None]:
@@ -240,14 +240,14 @@ class SlurmPool:
         self._asked_s = now
         try:
             seen = self._slurm.queue()
-        except Unanswered as error:
+        except SlurmUnreachable as error:
             self._silent = (now if self._silent is None else self._silent[0], error)
             return []
         self._silent = None
         busy = any(seen[id].state in states.RUNNING for id in self._followed if id in seen)
         ends: list[JobEnd | None] = []
         for id in tuple(self._followed):
-            with suppress(Unanswered):  # further questions on one job are repeated at the next poll
+            with suppress(SlurmUnreachable):  # further questions on one job are repeated at the next poll
                 ends.append(self._judged(id, seen.get(id), now, busy))
         return ends
 
@@ -262,7 +262,7 @@ class SlurmPool:
         if how is None:
             return None
         if seen.state in ("COMPLETED", "FAILED"):
-            written = end(followed.job.place)
+            written = read_end(followed.job.place)
             if written is not None:
                 return self._by_itself(id, written)
             if not self._waited_for_files(followed, now):
@@ -275,7 +275,7 @@ class SlurmPool:
 
     def _waiting(self, id: str, seen: SlurmJob, now: float, busy: bool) -> JobEnd | None:
         followed = self._followed[id]
-        why = states.is_held(seen.reason)
+        why = states.held_reason(seen.reason)
         if why is None:
             if busy or not states.is_stuck(seen.reason):
                 followed.stuck_since = None
@@ -290,12 +290,12 @@ class SlurmPool:
     def _forgotten(self, id: str, now: float) -> JobEnd | None:
         """The end of a job that Slurm has forgotten."""
         followed = self._followed[id]
-        written = end(followed.job.place)
+        written = read_end(followed.job.place)
         if written is not None:
             return self._by_itself(id, written)
         if not self._waited_for_files(followed, now):
             return None
-        seen = self._slurm.accounted(id)
+        seen = self._slurm.accounted_job(id)
         how = states.end_of_state(seen) if seen is not None else None
         if seen is not None and how is not None:
             return self._by_slurm(id, seen, *how)
@@ -309,11 +309,11 @@ class SlurmPool:
     def _by_itself(self, id: str, written: JobStatus) -> JobEnd:
         followed = self._followed.pop(id)
         nodes = expand(written.nodes) or (written.nodes,)
-        return by_itself(id, followed.job, written, nodes, followed.submitted_s)
+        return end_from_status(id, followed.job, written, nodes, followed.submitted_s)
 
     def _by_slurm(self, id: str, seen: SlurmJob, how: How, why: str) -> JobEnd:
         followed = self._followed.pop(id)
-        written = read_begun(followed.job.place)
+        written = read_start(followed.job.place)
         nodes = (expand(written.nodes) or () if written else ()) or seen.nodes
         started = written.began_s if written else seen.started_s if nodes else None
         now = self._clock()

@@ -45,7 +45,7 @@ _PATIENT = ("ReqNodeNotAvail", "PartitionDown", "PartitionInactive", "Reservatio
 _LIMITS = ("Assoc", "QOS", "MaxMemPerLimit")
 
 
-def is_held(reason: str) -> str | None:
+def held_reason(reason: str) -> str | None:
     """Reason why a waiting job needs a person; None if it waits for its turn or for something temporary."""
     name = reason.replace(" ", "") if reason.startswith("JobHeld") else reason
     for known, words in _FOR_A_PERSON.items():
