@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from etude import trail
 from etude.engine import Launch, Repeated
-from etude.experiment.kernel_log import KernelLog, Silence
+from etude.experiment.kernel_log import KernelLog, NoKernelLog
 from etude.experiment.plan import Plan
 from etude.experiment.progress import Progress
 from etude.results.writer import ResultsWriter
@@ -44,7 +44,7 @@ class Session:
     """Boot loader entry that the previous session restarted the machine into; None if this is no such boot."""
 
 
-class Named(Protocol):
+class NamedTest(Protocol):
     """A test, as observers see it."""
 
     @property
@@ -56,7 +56,7 @@ class Event:
     """A progress report for an observer: `what` happens to which tests; `detail` is text."""
 
     what: str  # group, set-aside, trial, progress, hook, decision, resumed; of scripts: echo, warning, failed
-    tests: tuple[Named, ...]
+    tests: tuple[NamedTest, ...]
     detail: str = ""
     done: int = 0
     """Trials within the engine so far (progress); minimum number of included trials of each test (group)."""
@@ -70,13 +70,13 @@ class Bench:
 
     plan: Plan
     writer: ResultsWriter
-    ledger: Progress
-    sitting: Session
+    progress: Progress
+    session: Session
     watch: SignalWatch
     engine: EngineLike
     make_engine: Callable[[], EngineLike]
     observe: Callable[[Event, Progress], None]
-    kernel: KernelLog = field(default_factory=Silence)
+    kernel: KernelLog = field(default_factory=NoKernelLog)
     """Source of kernel messages during trials."""
     measured: bool = False
     """True once something ran in this session: caches are no longer as the boot left them."""
@@ -87,12 +87,12 @@ class Bench:
     keepers: dict[str, EngineLike] = field(default_factory=dict)
     """Engine of each test that runs its hooks and keeps alive what they start."""
 
-    def tell(self, what: str, *tests: Named, detail: str = "", done: int = 0) -> None:
+    def notify(self, what: str, *tests: NamedTest, detail: str = "", done: int = 0) -> None:
         """Report an event to the observer and the log, except for progress within a trial."""
         if what != "progress":
             names = ", ".join(test.name for test in tests)
             trail.note("bench", " ".join(filter(None, (what, names, detail))))
-        self.observe(Event(what, tests, detail, done, self.plan.primary), self.ledger)
+        self.observe(Event(what, tests, detail, done, self.plan.primary), self.progress)
 
 
 WATCHED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

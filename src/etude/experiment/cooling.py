@@ -37,7 +37,7 @@ def cool_trial(way: str, paths: Sequence[str], directory: Path, *, booted: bool,
     return cool(way, data_set(paths, directory), booted=booted)
 
 
-def note_data(way: str, paths: Sequence[str], directory: Path) -> None:
+def list_data_set(way: str, paths: Sequence[str], directory: Path) -> None:
     """List the data set before a restart: listing it afterwards would warm the caches."""
     data = data_set(paths, directory)
     if way in REBOOTS and data is not None:
@@ -56,7 +56,7 @@ def restart_machine(entry: str, words: Sequence[str], state: Path, results: Path
     raise Restarting(entry)
 
 
-def settled_cache() -> Mapping[str, Any] | None:
+def settle_record() -> Mapping[str, Any] | None:
     """Record of the wait before this session, from `etude boot-resume`; None if it did not start the session."""
     with suppress(ValueError):
         found = json.loads(os.environ.get(SETTLED_VARIABLE, "null"))

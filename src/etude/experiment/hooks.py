@@ -26,7 +26,7 @@ def run_hook(bench: Bench, test: Test, point: str) -> None:
     if line is None:
         return
     undoes = point in ("conclude", "cleanup")
-    bench.tell("hook", test, detail=point)
+    bench.notify("hook", test, detail=point)
     environment = dict(test.environment) | {"ETUDE_TEST": test.name, "ETUDE_POINT": point}
     shown = bench.plan.mask.text(line)
     ended = run_line(

@@ -85,7 +85,7 @@ class KernelLog:
 
     def end(self) -> dict[str, Any]:
         """End of a trial: members for its first row, empty if nothing happened."""
-        found = members_of(self._drain())
+        found = row_members(self._drain())
         if self._counters and (rise := self._throttle_count() - self._throttled) > 0:
             found["throttled"] = rise
         return found
@@ -163,7 +163,7 @@ class KernelLog:
         return total
 
 
-class Silence(KernelLog):
+class NoKernelLog(KernelLog):
     """An empty log, for a simulated machine."""
 
     def __init__(self) -> None:
@@ -171,7 +171,7 @@ class Silence(KernelLog):
         super().__init__(os.devnull, "")
 
 
-def members_of(messages: Sequence[Message]) -> dict[str, Any]:
+def row_members(messages: Sequence[Message]) -> dict[str, Any]:
     """Members of a row for these messages: the most severe, in order, and the number of others."""
     if not messages:
         return {}
@@ -185,7 +185,7 @@ def members_of(messages: Sequence[Message]) -> dict[str, Any]:
     return found
 
 
-def by_trial(rows: Sequence[Measurement], messages: Sequence[Message]) -> dict[int, list[Message]]:
+def messages_by_trial(rows: Sequence[Measurement], messages: Sequence[Message]) -> dict[int, list[Message]]:
     """Messages of trials within the engine, by the number of the trial.
 
     A message belongs to the last trial that had started when it was read, or to none if that had ended. A message

@@ -35,7 +35,7 @@ class Monitoring:
     top: int = 5
 
 
-USUAL = Monitoring()
+DEFAULT_MONITORING = Monitoring()
 
 
 def to_document(asked: Monitoring | None) -> dict[str, Any] | None:
@@ -49,7 +49,7 @@ def from_document(document: Mapping[str, Any]) -> Monitoring | None:
     try:
         return None if asked is None else Monitoring(float(asked["every_s"]), int(asked["top"]))
     except (TypeError, KeyError, ValueError):
-        return USUAL
+        return DEFAULT_MONITORING
 
 
 @contextmanager
@@ -85,12 +85,12 @@ class _Running:
         """End the monitor; returns why it had failed, if it had."""
         os.close(self.input)
         try:
-            status = _waited(self.pid)
+            status = _exit_status(self.pid)
             if status is None:
                 return f"it did not end within {PATIENCE_S:g} s, and was killed"
             if status == 0:
                 return None
-            words = _said(self.output).decode("utf-8", "replace").splitlines()
+            words = _read_output(self.output).decode("utf-8", "replace").splitlines()
             said = [line for line in words if line != "monitoring"]
             return said[0] if said else _ending(status)
         finally:
@@ -138,7 +138,7 @@ def _start(file: Path, asked: Monitoring) -> tuple[_Running | None, str | None]:
     return _Running(pid, our_input, our_output), None
 
 
-def _waited(pid: int) -> int | None:
+def _exit_status(pid: int) -> int | None:
     """Exit status as from `os.waitpid`; None if it had to be killed."""
     until = time.monotonic() + PATIENCE_S
     with suppress(ChildProcessError):  # somebody else waited for it
@@ -154,7 +154,7 @@ def _waited(pid: int) -> int | None:
     return 0
 
 
-def _said(output: int) -> bytes:
+def _read_output(output: int) -> bytes:
     try:
         return os.read(output, 4096)
     except BlockingIOError:

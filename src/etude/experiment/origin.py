@@ -24,7 +24,7 @@ CONTENT = ("bytes", "sha256", "build_id")
 
 
 @contextmanager
-def begun_directory(path: Path, document: Part) -> Iterator[Path]:
+def original_directory(path: Path, document: Part) -> Iterator[Path]:
     """Makes the directory in which an experiment was started the working directory within the block.
 
     path: its results directory; yields its path from there.
@@ -32,7 +32,7 @@ def begun_directory(path: Path, document: Part) -> Iterator[Path]:
     Raises:
         InputError: that directory is gone, or cannot be entered.
     """
-    before, begun = _here(), _begun(document)
+    before, begun = _here(), _original_directory(document)
     if begun is None or begun == before:
         yield path
         return
@@ -107,7 +107,7 @@ def _same(then: Part, now: Part) -> bool:
     return all(then[name] == now[name] for name in ("file", *CONTENT) if name in then)
 
 
-def _begun(document: Part) -> str | None:
+def _original_directory(document: Part) -> str | None:
     """Working directory of the first session; None if unknown, or on another machine."""
     place = of_machine(document, "directory", "path")
     return place if isinstance(place, str) and not _is_elsewhere(document) else None

@@ -59,7 +59,7 @@ def printed_metric(name: str, unit: str, pattern: str, text: str, join: str = ""
     `join`: how the values of several workers are joined, if not the default (`etude.results.trial_join.JOINS`).
     """
     known = unit_kept(unit)
-    found, why = _placed(pattern, text) if _is_place(pattern) else _matched(pattern, text)
+    found, why = _by_path(pattern, text) if _is_place(pattern) else _by_pattern(pattern, text)
     if why:
         return OutputMetric(name, [None, known.base, why, *([join] if join else [])])
     different = dict.fromkeys(found)
@@ -93,7 +93,7 @@ def _is_place(pattern: str) -> bool:
     return pattern.startswith(("$.", '$["', "$['"))
 
 
-def _matched(regex: str, text: str) -> tuple[Sequence[float], str]:
+def _by_pattern(regex: str, text: str) -> tuple[Sequence[float], str]:
     """Numbers of all matches; or the reason why there is none, of the first match."""
     values, first = [], None
     try:
@@ -117,7 +117,7 @@ def _number_in(text: str) -> float:
     return math.nan if value is None else value
 
 
-def _placed(place: str, text: str) -> tuple[Sequence[float], str]:
+def _by_path(place: str, text: str) -> tuple[Sequence[float], str]:
     """Numbers at that path in all objects that have it; or the reason why there is none, of the first."""
     values: list[float] = []
     any_object = False

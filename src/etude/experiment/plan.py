@@ -215,7 +215,7 @@ def plan_to_resume(document: Mapping[str, Any], source: str) -> Plan:
     return plan
 
 
-def resuming(document: Mapping[str, Any], directory: str | os.PathLike[str]) -> str:
+def resume_command(document: Mapping[str, Any], directory: str | os.PathLike[str]) -> str:
     """The command that resumes an experiment, by the verb that made it."""
     kind, verb = document["plan"].get("kind"), str(document.get("verb"))
     if kind not in (None, "script"):
@@ -231,7 +231,7 @@ def check_resumes(
     if document["plan"].get("kind") != kind:
         what = "a script" if kind else "etude bench"
         raise InputError(
-            f"{directory}: holds no results of {what}; go on with: {resuming(document, directory)}"
+            f"{directory}: holds no results of {what}; go on with: {resume_command(document, directory)}"
         )
 
 

@@ -129,12 +129,12 @@ def engine_maker() -> Callable[[Interrupts], EngineLike]:
     return NodeSession(job, node)
 
 
-def there_of(engine: EngineLike) -> NodeSession | None:
+def node_session_of(engine: EngineLike) -> NodeSession | None:
     """The node that an engine is on; None if it is here."""
     return engine.there if isinstance(engine, NodeEngine) else None
 
 
-def only_here(what: str) -> None:
+def require_local_engine(what: str) -> None:
     """Refuse measurements that need more than an engine on a node. Raises UsageError."""
     if os.environ.get(VARIABLE):
         raise UsageError(
@@ -146,9 +146,9 @@ def only_here(what: str) -> None:
 def check_plan(plan: Plan) -> None:
     """Refuse a plan that needs more on the node than the engine. Raises UsageError."""
     if any(test.cool != "none" for test in plan.tests):
-        only_here("--cool")
+        require_local_engine("--cool")
     if any(test.stdin is not None for test in plan.tests):
-        only_here("--input")
+        require_local_engine("--input")
 
 
 def _sent(worker: Worker) -> Worker:

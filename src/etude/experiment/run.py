@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, Any
 from etude.errors import InputError, UsageError
 from etude.experiment import loop
 from etude.experiment.bench import Bench, Event
-from etude.experiment.monitoring import USUAL, Monitoring
+from etude.experiment.monitoring import DEFAULT_MONITORING, Monitoring
 from etude.experiment.new_limits import NewLimits, extended_rule
-from etude.experiment.origin import begun_directory
+from etude.experiment.origin import original_directory
 from etude.experiment.plan import Plan, digest, groups, plan_to_resume, to_document
 from etude.experiment.progress import Progress
 from etude.experiment.remote_engine import check_plan, engine_maker
 from etude.experiment.session import (
     EngineMaker,
     SessionContext,
-    asks_anew,
     existing_results,
     holds_results,
     is_complete,
-    ledger_of,
     new_directory,
     new_document,
+    progress_of,
+    replace_plan,
     run_session,
 )
 from etude.experiment.test import MetricPattern, Test
@@ -51,7 +51,7 @@ class Outcome:
     decisions: tuple[Decision, ...]
 
 
-def silent(event: Event, ledger: Progress) -> None:
+def ignore_events(event: Event, progress: Progress) -> None:
     """An observer that does nothing."""
 
 
@@ -59,11 +59,11 @@ def run(
     plan: Plan,
     directory: str | os.PathLike[str] | None = None,
     *,
-    observe: Observer = silent,
+    observe: Observer = ignore_events,
     make_engine: EngineMaker | None = None,
     command_line: Sequence[str] = (),
     verb: str = "run",
-    monitor: Monitoring | None = USUAL,
+    monitor: Monitoring | None = DEFAULT_MONITORING,
 ) -> Outcome:
     """Run a plan into a new results directory (default `etude-results/NAME-UTCTIME`), with the monitor.
 
@@ -87,7 +87,7 @@ def resume(
     directory: str | os.PathLike[str],
     limits: NewLimits | None = None,
     *,
-    observe: Observer = silent,
+    observe: Observer = ignore_events,
     make_engine: EngineMaker | None = None,
 ) -> Outcome:
     """Resume an interrupted experiment, in a new session and in the directory in which it was started; a complete one
@@ -114,7 +114,7 @@ def resume(
             if decisions is not None:
                 write_experiment(path, document)
                 return Outcome(load_results(path), decisions)
-        with begun_directory(path, document) as there:
+        with original_directory(path, document) as there:
             return _run_session(plan, there, document, observe, make_engine)
 
 
@@ -124,8 +124,8 @@ def _nothing_to_add(plan: Plan, path: Path, document: dict[str, Any]) -> tuple[D
     Raises:
         UsageError: it misses its target, and these limits allow no more.
     """
-    ledger = ledger_of(path, document)
-    decisions = [loop.stop_decision(plan, ledger, group) for group in groups(plan.schedule, plan.tests)]
+    progress = progress_of(path, document)
+    decisions = [loop.stop_decision(plan, progress, group) for group in groups(plan.schedule, plan.tests)]
     found = tuple(each for each in decisions if each is not None)
     if len(found) < len(decisions):
         return None
@@ -141,14 +141,14 @@ def _note_limits(plan: Plan, document: dict[str, Any]) -> None:
     earlier = document.setdefault("earlier_rules", [])
     if before["sitting"] not in [each["sitting"] for each in earlier]:
         earlier.append(before)
-    asks_anew(document, to_document(plan), digest(plan))
+    replace_plan(document, to_document(plan), digest(plan))
 
 
 def extend(
     directory: str | os.PathLike[str],
     tests: Sequence[Test],
     *,
-    observe: Observer = silent,
+    observe: Observer = ignore_events,
     make_engine: EngineMaker | None = None,
 ) -> Outcome:
     """Add tests to a complete experiment, and run their missing trials in a new session; the stop rule is unchanged.
@@ -161,9 +161,9 @@ def extend(
         document = read_trusted_experiment(path)
         plan = plan_to_resume(document, str(path / "experiment.json"))
         plan = replace(plan, tests=(*plan.tests, *tests))
-        asks_anew(document, to_document(plan), digest(plan))
+        replace_plan(document, to_document(plan), digest(plan))
         document["tests"] += _entries(tests, [entry["directory"] for entry in document["tests"]])
-        with begun_directory(path, document) as there:
+        with original_directory(path, document) as there:
             return _run_session(plan, there, document, observe, make_engine)
 
 
@@ -207,8 +207,8 @@ def _run_session(
         bench = Bench(
             plan,
             context.writer,
-            context.ledger,
-            context.sitting,
+            context.progress,
+            context.session,
             context.watch,
             context.engine,
             context.make_engine,
@@ -217,10 +217,10 @@ def _run_session(
             entries={test["name"]: test for test in context.document["tests"]},
         )
         if context.resumed:
-            bench.tell("resumed", detail=context.resumed_with())
+            bench.notify("resumed", detail=context.resumed_with())
         decisions.extend(loop.run_groups(bench))
         record.forget(path)
         return [decision.why for decision in decisions]
 
-    ledger = run_session(path, document, make_engine or engine_maker(), work)
-    return Outcome(Results(path, read_experiment(path), ledger.measurements(), ()), tuple(decisions))
+    progress = run_session(path, document, make_engine or engine_maker(), work)
+    return Outcome(Results(path, read_experiment(path), progress.measurements(), ()), tuple(decisions))

@@ -18,13 +18,13 @@ from etude.engine import Engine
 from etude.errors import EtudeError, InputError, Interrupted, MachineRefuses, Restarting
 from etude.experiment import monitoring
 from etude.experiment.bench import EngineLike, Session, SignalWatch
-from etude.experiment.cooling import settled_cache
-from etude.experiment.kernel_log import KernelLog, Silence
+from etude.experiment.cooling import settle_record
+from etude.experiment.kernel_log import KernelLog, NoKernelLog
 from etude.experiment.monitoring import Monitoring
 from etude.experiment.origin import check_programs, check_same
-from etude.experiment.plan import resuming
+from etude.experiment.plan import resume_command
 from etude.experiment.progress import Progress
-from etude.experiment.remote_engine import NodeSession, there_of
+from etude.experiment.remote_engine import NodeSession, node_session_of
 from etude.machine import leftovers, snapshot
 from etude.machine.boot.record import boot_id
 from etude.machine.cool import remounts
@@ -76,7 +76,7 @@ def end_leftovers(path: Path, sessions: Sequence[Mapping[str, Any]]) -> list[str
     Raises:
         MachineRefuses: one does not end, or belongs to another user.
     """
-    dead = {pid for session in sessions if (pid := _dead(session)) is not None}
+    dead = {pid for session in sessions if (pid := _ended_etude(session)) is not None}
 
     def members() -> list[int]:
         found = {*leftovers.marked_processes(VARIABLE, _value(path)), *leftovers.in_groups_of(dead)}
@@ -95,7 +95,7 @@ def end_leftovers(path: Path, sessions: Sequence[Mapping[str, Any]]) -> list[str
     return list(found.values())
 
 
-def _dead(session: Mapping[str, Any]) -> int | None:
+def _ended_etude(session: Mapping[str, Any]) -> int | None:
     """Process id of a session's Étude, if it ran in this boot and its cgroups cannot belong to anybody else by now."""
     pid = session.get("pid")
     if not isinstance(pid, int) or session.get("boot_id") != boot_id():
@@ -165,7 +165,7 @@ class MachineRecord:
         return found if isinstance(found, dict) else None
 
 
-_ELSEWHERE = "the kernel's messages of a node with a copied engine are not read"
+_NODE_KERNEL_LOG = "the kernel's messages of a node with a copied engine are not read"
 EngineMaker = Callable[[SignalWatch], EngineLike]
 
 
@@ -176,8 +176,8 @@ class SessionContext:
     path: Path
     document: dict[str, Any]
     writer: ResultsWriter
-    ledger: Progress
-    sitting: Session
+    progress: Progress
+    session: Session
     watch: SignalWatch
     engine: EngineLike
     make_engine: Callable[[], EngineLike]
@@ -189,11 +189,11 @@ class SessionContext:
     @property
     def resumed(self) -> bool:
         """True if there were earlier sessions."""
-        return self.sitting.number > 1
+        return self.session.number > 1
 
     def resumed_with(self) -> str:
         """First line of output of a resumed session."""
-        measured = sum(len(rows) for rows in self.ledger.measurements().values())
+        measured = sum(len(rows) for rows in self.progress.measurements().values())
         ended = f"; ended what a killed run had left: {', '.join(self.ended)}" if self.ended else ""
         return f"{measured} measurements on disk{ended}"
 
@@ -238,15 +238,15 @@ def run_session(
         _engine(make_engine, watch) as engine,
         _kernel_log(engine) as kernel,
     ):
-        there = there_of(engine)
-        sitting = _session(document, engine, torn, kernel, there)
-        ledger = Progress(measured, stretches(document["sittings"]))
+        there = node_session_of(engine)
+        session = _session(document, engine, torn, kernel, there)
+        progress = Progress(measured, stretches(document["sittings"]))
         context = SessionContext(
             path,
             document,
             writer,
-            ledger,
-            sitting,
+            progress,
+            session,
             watch,
             engine,
             lambda: make_engine(watch),
@@ -256,7 +256,7 @@ def run_session(
         )
         document["sittings"][-1]["ended"] = ended
         if there is None:
-            _note_quiet(document, sitting.number)
+            _note_quiet(document, session.number)
         context.save()
         asked = monitoring.from_document(document) if isinstance(engine, Engine) else None
         try:
@@ -271,16 +271,16 @@ def run_session(
                 raise
             _finish(context, str(error), [])
             names = [test["name"] for test in document["tests"]]
-            raise _told_where(
-                error, path, any(map(ledger.kept, names)), resuming(document, path)
+            raise _with_location(
+                error, path, any(map(progress.kept, names)), resume_command(document, path)
             ) from raised.__cause__
         except BaseException as error:
             _finish(context, type(error).__name__, [])
             raise
-    return ledger
+    return progress
 
 
-def ledger_of(path: Path, document: Mapping[str, Any]) -> Progress:
+def progress_of(path: Path, document: Mapping[str, Any]) -> Progress:
     """The measurements of all sessions of an experiment.
 
     Raises:
@@ -375,7 +375,7 @@ def new_document(
     }
 
 
-def asks_anew(
+def replace_plan(
     document: dict[str, Any], plan: Mapping[str, Any], digest: str, name: str | None = None
 ) -> None:
     """Replace the plan of an experiment; `began_as` identifies it as the same experiment."""
@@ -391,7 +391,7 @@ def _as_interrupt(error: EtudeError, watch: SignalWatch) -> EtudeError:
     return Interrupted(watch.signal, f"ended by {signal_name(watch.signal)}; then: {error}")
 
 
-def _told_where(error: EtudeError, path: Path, measured: bool, go_on: str) -> EtudeError:
+def _with_location(error: EtudeError, path: Path, measured: bool, go_on: str) -> EtudeError:
     """The error with the path of the results, and for an interrupt the command that resumes."""
     if isinstance(error, Interrupted):
         error.args = (f"{error}; what was measured is in {path}; go on with: {go_on}",)
@@ -412,7 +412,7 @@ def _engine(make_engine: EngineMaker, watch: SignalWatch) -> Iterator[EngineLike
 
 @contextmanager
 def _kernel_log(engine: EngineLike) -> Iterator[KernelLog]:
-    log = KernelLog() if isinstance(engine, Engine) else Silence()
+    log = KernelLog() if isinstance(engine, Engine) else NoKernelLog()
     try:
         yield log
     finally:
@@ -428,29 +428,29 @@ def _session(
 ) -> Session:
     into = _restarted_into(document["sittings"])
     host, boot = (os.uname().nodename, boot_id()) if there is None else (there.node, there.boot_id)
-    sitting = Session(len(document["sittings"]) + 1, host, boot, into)
-    if there is not None and sitting.number == 1:
+    session = Session(len(document["sittings"]) + 1, host, boot, into)
+    if there is not None and session.number == 1:
         document["machine"]["before"] = there.snapshot()
     document["versions"]["engine"] = engine.hello["engine"]
     document["machine"].setdefault("tlb", list(engine.hello.get("tlb", ())))
     document["sittings"].append(
         {
-            "sitting": sitting.number,
-            "boot_id": sitting.boot_id,
-            "host": sitting.host,
+            "sitting": session.number,
+            "boot_id": session.boot_id,
+            "host": session.host,
             "start": _now(),
             "end": None,
             "how_ended": None,
             "torn": list(torn),
             "pid": os.getpid(),
-            "machine": None if sitting.number == 1 else _snapshot_again(document, into, there),
-            "kernel_log": kernel.reason if there is None else _ELSEWHERE,
-            "settled": settled_cache() if there is None else None,
+            "machine": None if session.number == 1 else _snapshot_again(document, into, there),
+            "kernel_log": kernel.reason if there is None else _NODE_KERNEL_LOG,
+            "settled": settle_record() if there is None else None,
         }
     )
     if there is not None:
         document["sittings"][-1]["copied"] = {"job": there.job, "node": there.node}
-    return sitting
+    return session
 
 
 def _note_quiet(document: dict[str, Any], sitting: int) -> None:

@@ -13,9 +13,9 @@ from typing import Any
 from etude.engine import Launch, Repeat, Worker
 from etude.errors import CommandFailed, MachineRefuses, UsageError
 from etude.experiment.bench import Bench
-from etude.experiment.cooling import cool_trial, note_data, restart_machine
+from etude.experiment.cooling import cool_trial, list_data_set, restart_machine
 from etude.experiment.hooks import run_hook
-from etude.experiment.kernel_log import by_trial, members_of
+from etude.experiment.kernel_log import messages_by_trial, row_members
 from etude.experiment.output_metric import (
     METRIC_BYTES,
     OutputMetric,
@@ -99,7 +99,7 @@ def run_trial(bench: Bench, members: Sequence[Test], slot: TrialPosition) -> Non
             run_hook(bench, test, "prepare")
             if bench.watch.count:  # an interrupted prepare did not prepare
                 return
-        cache = _cooled(bench, members, slot)
+        cache = _prepare_caches(bench, members, slot)
         bench.kernel.begin()
         killed_before = _oom_kills(members)
         rows = bench.engine.launch(_launch(bench, members, slot))
@@ -126,7 +126,7 @@ def _restart_first(bench: Bench, test: Test, slot: TrialPosition) -> None:
     if test.cool in REBOOTS and slot.set_aside is None and bench.measured:
         directory = bench.writer.path(test.name).parent
         results = directory.parent
-        note_data(test.cool, test.data, directory)
+        list_data_set(test.cool, test.data, directory)
         restart_machine("", ["bench", "--resume", str(results)], results / "experiment.json", results)
 
 
@@ -134,7 +134,7 @@ def _oom_kills(members: Sequence[Test]) -> int:
     return oom_kills({group for test in members for group in test.groups})
 
 
-def _cooled(bench: Bench, members: Sequence[Test], slot: TrialPosition) -> dict[str, Any] | None:
+def _prepare_caches(bench: Bench, members: Sequence[Test], slot: TrialPosition) -> dict[str, Any] | None:
     """Bring the caches into the state that the tests require; returns the member for the rows.
 
     Raises:
@@ -146,9 +146,9 @@ def _cooled(bench: Bench, members: Sequence[Test], slot: TrialPosition) -> dict[
     directory = bench.writer.path(test.name).parent
     if slot.set_aside is not None:
         return Cooled(test.cool, None, f"not done in a {slot.set_aside}").members()
-    bench.tell("hook", test, detail=f"cool {test.cool}")
+    bench.notify("hook", test, detail=f"cool {test.cool}")
     done = cool_trial(
-        test.cool, test.data, directory, booted=bench.sitting.restarted_into is not None, warms=False
+        test.cool, test.data, directory, booted=bench.session.restarted_into is not None, warms=False
     )
     return done.members()
 
@@ -163,25 +163,25 @@ def repeat_trials(bench: Bench, test: Test, first_block: int, count: int, within
     """
     path = bench.writer.path(test.name)
     head = _place(bench, test, order=0) | {"cache": None}
-    first = bench.ledger.next_trial(test.name)
-    before, offset = bench.ledger.kept(test.name), path.stat().st_size
+    first = bench.progress.next_trial(test.name)
+    before, offset = bench.progress.kept(test.name), path.stat().st_size
     launch = _launch(bench, [test], TrialPosition(first_block))
     repeat = Repeat(count, str(path), first, first_block, head, within_s)
     with bench.kernel.following() as messages:
         ended = bench.engine.repeat(
             replace(launch, repeat=repeat),
-            lambda done: bench.tell("progress", test, done=before + done),
+            lambda done: bench.notify("progress", test, done=before + done),
         )
     rows, _ = read_measurements(path, offset, check=False)
-    if messages and (said := by_trial(rows, messages)):
+    if messages and (said := messages_by_trial(rows, messages)):
         rows = tuple(
-            m._replace(**members_of(said[m.trial])) if m.trial in said and m.worker == 0 else m for m in rows
+            m._replace(**row_members(said[m.trial])) if m.trial in said and m.worker == 0 else m for m in rows
         )
         bench.writer.write_again(test.name, offset, rows)
     for m in rows:
         _log(bench, test, m)
-    bench.ledger.add(test.name, rows)
-    bench.tell("trial", test)
+    bench.progress.add(test.name, rows)
+    bench.notify("trial", test)
     if ended.stopped == "failed":
         _judge(bench, test, [row for row in rows if row.trial == rows[-1].trial])
     elif ended.stopped not in (None, "cancelled"):
@@ -264,7 +264,7 @@ def _without_shared(metrics: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _place(bench: Bench, test: Test, order: int) -> dict[str, Any]:
-    sitting = bench.sitting
+    sitting = bench.session
     return {
         "test": test.name,
         "order": order,
@@ -284,14 +284,15 @@ def _measurements(
     killed: int,
 ) -> tuple[Measurement, ...]:
     place = _place(bench, test, slot.order) | {"cache": cache}
-    place |= {"trial": bench.ledger.next_trial(test.name), "block": slot.block}
+    place |= {"trial": bench.progress.next_trial(test.name), "block": slot.block}
     plain = [from_line(row | place | {"kept": True, "why": None}) for row in rows]
     why = _why_not_kept(bench, plain) or slot.set_aside or (OOM_KILLED if killed else None)
     if killed:
         note = f"the OOM killer ended {killed} process{'' if killed == 1 else 'es'} in the command's cgroup"
         rows = [row | {"notes": [*(row.get("notes") or ()), note]} for row in rows]
     return tuple(
-        from_line(_with_printed(bench, test, row) | place | {"kept": why is None, "why": why}) for row in rows
+        from_line(_with_output_metrics(bench, test, row) | place | {"kept": why is None, "why": why})
+        for row in rows
     )
 
 
@@ -313,16 +314,16 @@ def _why_not_kept(bench: Bench, measurements: Sequence[Measurement]) -> str | No
     return None
 
 
-def _with_printed(bench: Bench, test: Test, row: Mapping[str, Any]) -> dict[str, Any]:
+def _with_output_metrics(bench: Bench, test: Test, row: Mapping[str, Any]) -> dict[str, Any]:
     """The row with the metrics that the program printed itself."""
-    found = _printed(test, row)
+    found = _output_metrics(test, row)
     note_matches(bench.entries.get(test.name, {}), found)
     notes = [*(row.get("notes") or ()), *(each.note for each in found if each.note)]
     metrics = {**row["metrics"], **{each.name: each.value for each in found}}
     return {**row, "metrics": metrics, **({"notes": notes} if notes else {})}
 
 
-def _printed(test: Test, row: Mapping[str, Any]) -> list[OutputMetric]:
+def _output_metrics(test: Test, row: Mapping[str, Any]) -> list[OutputMetric]:
     text = printed_text(row.get("stdout"), row.get("stderr"))
     return [printed_metric(p.name, p.unit, p.regex, text, p.join) for p in test.metrics]
 
@@ -339,8 +340,8 @@ def _write(bench: Bench, test: Test, measurements: tuple[Measurement, ...]) -> N
         shortened.append(m._replace(**changes))
     bench.writer.append(test.name, shortened)
     bench.measured = True
-    bench.ledger.add(test.name, measurements)
-    bench.tell("trial", test)
+    bench.progress.add(test.name, measurements)
+    bench.notify("trial", test)
 
 
 def _log(bench: Bench, test: Test, m: Measurement) -> None:
@@ -360,10 +361,10 @@ def _ending(test: Test, m: Measurement) -> str:
     return f"not started: {m.error.partition(';')[0]}; {advice(test.command, test.directory)}"
 
 
-def _never_whole(bench: Bench, test: Test) -> bool:
+def _lost_to_oom_killer(bench: Bench, test: Test) -> bool:
     """True if several trials of the test lost a process to the OOM killer, and none is included."""
-    lost = sum(trial.first.why == OOM_KILLED for trial in bench.ledger.trials(test.name))
-    return lost >= MOST_OOM_KILLED and not bench.ledger.kept(test.name)
+    lost = sum(trial.first.why == OOM_KILLED for trial in bench.progress.trials(test.name))
+    return lost >= MOST_OOM_KILLED and not bench.progress.kept(test.name)
 
 
 def _judge(bench: Bench, test: Test, measurements: Sequence[Measurement]) -> None:
@@ -372,7 +373,7 @@ def _judge(bench: Bench, test: Test, measurements: Sequence[Measurement]) -> Non
     Raises:
         CommandFailed: it failed; UsageError: the pattern.
     """
-    if measurements[0].why == OOM_KILLED and _never_whole(bench, test):
+    if measurements[0].why == OOM_KILLED and _lost_to_oom_killer(bench, test):
         note = (measurements[0].notes or ("",))[-1]
         raise CommandFailed(f"{test.name}: trial {measurements[0].trial}: {note}, as in all trials so far")
     by_itself_first = sorted(measurements, key=lambda m: m.cancelled_only)  # it ended the others

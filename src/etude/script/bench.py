@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from etude.engine import Launch
 from etude.errors import CommandFailed, EtudeError, MachineRefuses
 from etude.experiment.bench import Event
-from etude.experiment.cooling import cool_trial, note_data, restart_machine
+from etude.experiment.cooling import cool_trial, list_data_set, restart_machine
 from etude.experiment.output_metric import OutputMetric, note_matches, printed_metric
 from etude.experiment.progress import Progress
 from etude.experiment.session import SessionContext
@@ -97,40 +97,40 @@ class ScriptBench:
     def stopped(self) -> bool:
         return self._context.watch.signal is not None
 
-    def _tell(self, what: str, *tests: Running, detail: str = "") -> None:
-        self._observe(Event(what, tests, detail), self._context.ledger)
+    def _notify(self, what: str, *tests: Running, detail: str = "") -> None:
+        self._observe(Event(what, tests, detail), self._context.progress)
 
     def echo(self, text: str) -> None:
-        self._tell("echo", detail=text)
+        self._notify("echo", detail=text)
 
     def warn(self, text: str) -> None:
-        self._tell("warning", detail=text)
+        self._notify("warning", detail=text)
 
     # --- tests --------------------------------------------------------------------------------------
 
     def begin_test(self, test: Running) -> None:
         """Add the test to the results, or resume from its earlier trials."""
         number = f"test {len(self._entries) + 1}" + (f" of {self._expected}" if self._expected else "")
-        self._tell("group", test, detail=number)
+        self._notify("group", test, detail=number)
         tests: list[dict[str, Any]] = self._context.document["tests"]
         entry = next((t for t in tests if t["name"] == test.name), None)
         if entry is None:
             entry = self._entry(test, tests)
             tests.append(entry)
             self._context.writer.add(test.name, entry["directory"])
-            self._context.ledger.begin(test.name)
+            self._context.progress.begin(test.name)
             if entry["res"]:
                 self._res_files.begin(entry["res"], self._context.document["machine"]["before"])
             self._context.save()
         elif entry["res"]:
-            there = self._context.ledger.trials(test.name)
+            there = self._context.progress.trials(test.name)
             self._res_files.complete(
                 entry["res"], [m for each in there for m in each.measurements if m.why != FIRST_RUN]
             )
         self._entries[test.name] = entry
 
     def trials(self, test: Running) -> Sequence[TrialOnDisk]:
-        trials = [trial.first for trial in self._context.ledger.trials(test.name)]
+        trials = [trial.first for trial in self._context.progress.trials(test.name)]
         return [TrialOnDisk(first.trial, first.block, first.why) for first in trials]
 
     def ended(self, test: Running) -> str:
@@ -151,13 +151,13 @@ class ScriptBench:
 
     def end_test(self, test: Running) -> None:
         entry = self._test_entry(test)
-        if not self._context.ledger.trials(test.name) and not entry.get("failure"):
+        if not self._context.progress.trials(test.name) and not entry.get("failure"):
             test.why = "no trial has executed an EXEC"
         entry |= {"purpose": test.purpose, "expect": test.expect, "cache": test.cache, "ended": test.why}
         entry["limited"] = bool(test.program) and test.why.startswith(stop.LIMITED)
         self._context.writer.sync()  # trials of an ended test are never made again
         self._context.save()
-        self._tell("ended", test, detail=test.why)
+        self._notify("ended", test, detail=test.why)
         drop_outputs(self._directory(test))
         self._res_files.end(entry["res"])
         self._lines.end_test(test.name)
@@ -171,12 +171,12 @@ class ScriptBench:
         return self._entries[test.name]
 
     def spent_s(self, test: Running) -> float:
-        return self._context.ledger.spent_s([test.name])
+        return self._context.progress.spent_s([test.name])
 
     def check_rule(self, test: Running) -> None:
-        ledger = self._context.ledger
-        trial = next((trial for trial in ledger.trials(test.name) if trial.kept), None)
-        metrics = {name: ledger.count(test.name, name) for name in trial.metrics()} if trial else {}
+        progress = self._context.progress
+        trial = next((trial for trial in progress.trials(test.name) if trial.kept), None)
+        metrics = {name: progress.count(test.name, name) for name in trial.metrics()} if trial else {}
         stop.check_metrics(test.name, test.program, metrics, test.kept >= test.minimum)
 
     def ask(self, test: Running, scope: Scope) -> tuple[bool, str]:
@@ -189,33 +189,33 @@ class ScriptBench:
 
         self.check_rule(test)
         enough, why = stop.ask(
-            test.program, lambda metric: self._context.ledger.sample(test.name, metric), run
+            test.program, lambda metric: self._context.progress.sample(test.name, metric), run
         )
-        self._tell("decision", test, detail=why)
+        self._notify("decision", test, detail=why)
         return enough, why
 
     # --- commands -----------------------------------------------------------------------------------
 
     def hosts(self, path: str) -> None:
-        self._tell("hook", detail=f"HOSTS {path}")
+        self._notify("hook", detail=f"HOSTS {path}")
         self._remote.open(path)
 
     def copy(self, copied: Copied, test: Running | None) -> str | None:
-        self._tell("hook", *([test] if test else []), detail="COPY")
+        self._notify("hook", *([test] if test else []), detail="COPY")
         logs = Path(self._directory(test)) if test else self._root
         return self._remote.copy(copied, logs / "logs", test.trial if test else 0)
 
     def system(self, line: str, scope: Scope) -> str | None:
-        self._tell("hook", detail=f"SYSTEM {line}")
+        self._notify("hook", detail=f"SYSTEM {line}")
         return self._lines.run("SYSTEM", line, None, scope, self._variables(scope, "SYSTEM", None))
 
     def quiet(self, words: Sequence[str]) -> str | None:
-        self._tell("hook", detail=f"QUIET {' '.join(words) or 'off'}")
+        self._notify("hook", detail=f"QUIET {' '.join(words) or 'off'}")
         quieting = self._quieting()
         try:
             if not words:
                 quieting.off()
-            elif told := quieting.on(words, self._context.document, self._context.sitting.number):
+            elif told := quieting.on(words, self._context.document, self._context.session.number):
                 self.warn(told)
         except EtudeError as error:
             return f"QUIET failed: {error}"
@@ -230,7 +230,7 @@ class ScriptBench:
         return self._quiet
 
     def hook(self, point: str, line: str, test: Running, scope: Scope) -> str | None:
-        self._tell("hook", test, detail=point)
+        self._notify("hook", test, detail=point)
         if point == "CLEANUP":
             self._measure_aside(test, scope)
         log = f"{self._directory(test)}/aplog"
@@ -279,7 +279,7 @@ class ScriptBench:
             words, test.timeout_s, group_name(test.name), self._counters, self._variables(scope, "EXEC", test)
         )
         if not test.booted and not placed.hosts:  # keep the caches as the boot left them
-            again = self._context.resumed and bool(self._context.ledger.trials(test.name))
+            again = self._context.resumed and bool(self._context.progress.trials(test.name))
             if self._context.machine.note(words, shared.variables, again=again):
                 self._context.save()  # so that a killed script is resumed with the same programs only
         try:
@@ -322,7 +322,7 @@ class ScriptBench:
         lines[0] |= said
         test.rows += lines
         test.blocks += [*blocks, *others]
-        note_data(test.cache, test.data, Path(crew.directory))
+        list_data_set(test.cache, test.data, Path(crew.directory))
         failed = f"test {test.name!r}, trial {test.trial}: {trial.why}" if trial.why else None
         return failed or why_failed(test, rows, kept)
 
@@ -344,9 +344,9 @@ class ScriptBench:
         """Prepare the caches before the first EXEC of a trial."""
         if test.cache == "none" or test.cooled:
             return
-        self._tell("hook", test, detail=f"CACHE {test.cache}")
+        self._notify("hook", test, detail=f"CACHE {test.cache}")
         directory = Path(self._directory(test))
-        booted = test.booted and self._context.sitting.restarted_into is not None
+        booted = test.booted and self._context.session.restarted_into is not None
         done = cool_trial(test.cache, test.data, directory, booted=booted, warms=test.set_aside)
         test.cooled = done.members()
         if done.wrong is not None:
@@ -380,7 +380,7 @@ class ScriptBench:
         if test.rows:
             measurements = self._finished(test)
             context.writer.append(test.name, measurements)
-            context.ledger.add(test.name, measurements)
+            context.progress.add(test.name, measurements)
             self._append_res(test, measurements)
         if test.failed and not self.stopped:
             directory = self._test_entry(test)["directory"]
@@ -389,10 +389,10 @@ class ScriptBench:
             )
         for worker, blocks in itertools.groupby(test.blocks, lambda block: block["worker"]):
             context.writer.blocks(test.name, test.trial, worker, map(_block, blocks))
-        self._tell("trial", test)
+        self._notify("trial", test)
 
     def _finished(self, test: Running) -> list[Measurement]:
-        sitting = self._context.sitting
+        sitting = self._context.session
         why = CANCELLED if test.failed and self.stopped else "failed" if test.failed else None
         if why is None and test.set_aside:
             why = FIRST_RUN
@@ -421,7 +421,7 @@ class ScriptBench:
     def failed(self, reason: str, script: str, test: Running | None, scope: Scope) -> None:
         self._context.writer.sync()
         self._context.save()
-        self._tell("failed", *([test] if test else []), detail=reason)
+        self._notify("failed", *([test] if test else []), detail=reason)
         if script:
             around = self._variables(scope, "FASTFAIL", test)
             around |= {"APEVENT": "failure", "APREASON": reason}
@@ -459,7 +459,7 @@ class ScriptBench:
     def needs_restart(self, test: Running) -> bool:
         runs, words = booted_as(test.boot) if test.boot else (True, "")
         if runs is None:  # all that is known is that it was requested
-            runs = self._context.sitting.restarted_into == test.boot
+            runs = self._context.session.restarted_into == test.boot
         if test.booted and not runs:
             raise MachineRefuses(f"BOOT {test.boot}: something else came up: {words}")
         return not test.booted and (test.cache in REBOOTS or not runs)
@@ -467,7 +467,7 @@ class ScriptBench:
     def restart(self, entry: str, state: State) -> None:
         test = state.running
         if test is not None:
-            note_data(test.cache, test.data, Path(self._directory(test)))
+            list_data_set(test.cache, test.data, Path(self._directory(test)))
         file = self._root / STATE_FILE
         self._keep(file, state)
         restart_machine(entry, ["run", str(file)], file, self._root)
@@ -495,9 +495,9 @@ class ScriptBench:
             state,
             exact,
             search_path(self.environment),
-            self._context.sitting.boot_id,
+            self._context.session.boot_id,
             {
-                test["name"]: self._context.ledger.kept(test["name"])
+                test["name"]: self._context.progress.kept(test["name"])
                 for test in self._context.document["tests"]
             },
         )

@@ -159,7 +159,7 @@ def measure(part: Part) -> None:
     run_script(
         asked,
         part.results,
-        observe=lambda event, ledger: None,
+        observe=lambda event, progress: None,
         command_line=task["command_line"],
         monitor=monitoring.from_document(task),
     )

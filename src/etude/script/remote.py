@@ -188,7 +188,7 @@ class Remote:
         rows = part.rows
         if rows is None:
             rows = [_lost_row(why) for _ in part.launch.workers]
-        here = self._context.sitting
+        here = self._context.session
         place: dict[str, Any] = {"host": here.host, "boot_id": here.boot_id}
         if part.name != LOCAL:
             place = {"host": part.name, "boot_id": self._hosts[part.name].boot_id}

@@ -13,11 +13,11 @@ from typing import Any
 from etude.engine import Engine
 from etude.errors import InputError, Interrupted, UsageError
 from etude.experiment.bench import Event
-from etude.experiment.monitoring import USUAL, Monitoring
-from etude.experiment.origin import begun_directory
+from etude.experiment.monitoring import DEFAULT_MONITORING, Monitoring
+from etude.experiment.origin import original_directory
 from etude.experiment.plan import check_resumes
 from etude.experiment.progress import Progress, trials_of
-from etude.experiment.remote_engine import only_here
+from etude.experiment.remote_engine import require_local_engine
 from etude.experiment.session import (
     EngineMaker,
     SessionContext,
@@ -117,7 +117,7 @@ def run_script(
     observe: Observer,
     make_engine: EngineMaker = Engine,
     command_line: Sequence[str] = (),
-    monitor: Monitoring | None = USUAL,
+    monitor: Monitoring | None = DEFAULT_MONITORING,
 ) -> Path:
     """Run a script into a new results directory (default `etude-results/NAME-UTCTIME`), with the monitor.
 
@@ -177,7 +177,7 @@ def resume_script(
         # A script resumes from a CHECKPOINT of its own even after its end.
         if file.resolve() == (path / STATE_FILE).resolve() and _is_complete(path, document):
             return path
-        with begun_directory(path, document) as there:
+        with original_directory(path, document) as there:
             program = parse_script(saved.script, [*search, *map(Path, saved.library)])
             checkpoint.check_unchanged(file, saved, program)
             masks = mask_of(plan, str(path / "experiment.json")).patterns
@@ -227,7 +227,7 @@ def _run_session(
     expected: int,
     notes: Sequence[str] = (),
 ) -> None:
-    only_here("etude run")
+    require_local_engine("etude run")
 
     def work(context: SessionContext) -> list[str]:
         bench = ScriptBench(
@@ -240,7 +240,7 @@ def _run_session(
             masks=asked.masks,
         )
         if context.resumed:
-            observe(Event("resumed", (), context.resumed_with()), context.ledger)
+            observe(Event("resumed", (), context.resumed_with()), context.progress)
         for note in notes:
             bench.warn(note)
         bench.safe_point(state)
@@ -256,7 +256,7 @@ def _run_session(
         if signal is not None:
             bench.stop_here(state)
             raise Interrupted(signal, f"ended by {signal_name(signal)}")
-        raise_failures(path, context.document["tests"], context.ledger.kept)
+        raise_failures(path, context.document["tests"], context.progress.kept)
         return [f"{test['name']}: {test.get('ended', '')}" for test in context.document["tests"]]
 
     run_session(path, document, make_engine, work)

@@ -20,7 +20,7 @@ from etude.cluster.distributed.part import Part
 from etude.cluster.pool.job import JobEnd
 from etude.errors import EtudeError
 from etude.experiment import monitoring
-from etude.experiment.loop import GIVE_UP, judged_metrics, shell_test
+from etude.experiment.loop import GIVE_UP_FACTOR, decide_on_samples, shell_test
 from etude.experiment.monitoring import Monitoring
 from etude.experiment.plan import Plan, RuleSpec, from_document, groups, to_document
 from etude.experiment.progress import Progress
@@ -45,7 +45,7 @@ def decide(plan: Plan, results: Results, tests: Sequence[str]) -> Decision:
     Raises:
         UsageError: it cannot judge the primary metric.
     """
-    return judged_metrics(plan, lambda: collect_samples(plan, results, tests))
+    return decide_on_samples(plan, lambda: collect_samples(plan, results, tests))
 
 
 def included_blocks(results: Results, tests: Sequence[str]) -> int:
@@ -61,23 +61,23 @@ def collect_samples(plan: Plan, results: Results, tests: Sequence[str]) -> Sampl
         ValueError: a value is missing.
     """
     machines = _by_machine(results, tests)
-    measured_s = sum(ledger.spent_s(tests) for ledger in machines.values())
+    measured_s = sum(progress.spent_s(tests) for progress in machines.values())
     values: list[list[Floats]] = [[np.empty(0)] for _ in tests]
     names: list[list[str]] = [[] for _ in tests]
-    for machine, ledger in machines.items():
-        for at, own in enumerate(_less_shell(plan, ledger, _samples(plan, ledger, tests))):
+    for machine, progress in machines.items():
+        for at, own in enumerate(_less_shell(plan, progress, _samples(plan, progress, tests))):
             values[at].append(own)
             names[at] += [machine] * own.size
-    kind = next((ledger.kind(plan.primary) for ledger in machines.values()), "cost")
+    kind = next((progress.kind(plan.primary) for progress in machines.values()), "cost")
     return SamplesSoFar(
         tuple(map(np.concatenate, values)), measured_s, tuple(map(tuple, names)), kind=cast(Kind, kind)
     )
 
 
-def _samples(plan: Plan, ledger: Progress, tests: Sequence[str]) -> Sequence[Sequence[float]]:
+def _samples(plan: Plan, progress: Progress, tests: Sequence[str]) -> Sequence[Sequence[float]]:
     if plan.rule.kind == "ratio-precision":
-        return ledger.paired(tests, plan.primary)
-    return [ledger.sample(test, plan.primary) for test in tests]
+        return progress.paired(tests, plan.primary)
+    return [progress.sample(test, plan.primary) for test in tests]
 
 
 def _by_machine(results: Results, tests: Sequence[str]) -> dict[str, Progress]:
@@ -97,11 +97,11 @@ def _by_machine(results: Results, tests: Sequence[str]) -> dict[str, Progress]:
     }
 
 
-def _less_shell(plan: Plan, ledger: Progress, samples: Sequence[Sequence[float]]) -> list[Floats]:
+def _less_shell(plan: Plan, progress: Progress, samples: Sequence[Sequence[float]]) -> list[Floats]:
     """Samples less the mean start time of that machine's shell, if a shell is used and the metric is a time."""
     starts: Sequence[float] = ()
     if plan.shell and plan.primary == "elapsed":
-        starts = ledger.sample(shell_test(plan.shell).name, "elapsed")
+        starts = progress.sample(shell_test(plan.shell).name, "elapsed")
     cost = sum(starts) / len(starts) if starts else 0.0
     return [np.asarray(sample, dtype=np.float64) - cost for sample in samples]
 
@@ -176,7 +176,7 @@ class Blocks:
         names, rule = names_of(group), self._plan.rule
         have = included_blocks(results, names)
         coming = sum(_blocks_of(part, names) for part in self._jobs.parts)
-        given_up = sum(_blocks_of(part, names) for part in begun) >= (GIVE_UP + 1) * rule.maximum
+        given_up = sum(_blocks_of(part, names) for part in begun) >= (GIVE_UP_FACTOR + 1) * rule.maximum
         if have >= rule.minimum:
             decision = decide(self._plan, results, names)
             if decision.why != self._why:

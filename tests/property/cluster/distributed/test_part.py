@@ -61,7 +61,7 @@ def test_an_error_is_told_by_its_class_and_text(
 ) -> None:
     part = new_part(tmp_path, {"kind": "blocks"})
     assert part.error() is None
-    part.tell(error)
+    part.report_error(error)
     told = part.error()
     assert (type(told), str(told)) == (kind, str(error))
 
