@@ -95,7 +95,7 @@ def amount(text: str) -> object:
 
 
 def slurm(text: str) -> object:
-    told = (answers.queue, answers.job, answers.nodes, answers.accounted_jobs, expand)
+    told = (answers.queue, answers.job, answers.nodes, answers.accounted_job, expand)
     return [each(text) for each in told]
 
 
