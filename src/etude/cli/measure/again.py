@@ -25,8 +25,8 @@ from etude.osutil.trust import check_directory_for_root, check_for_root
 from etude.present.progress.bench import Display
 from etude.present.progress.script import ScriptDisplay
 from etude.present.section import Sentence
-from etude.present.sections.again import again_blocks, to_document
 from etude.present.sections.bench import verdict_blocks
+from etude.present.sections.repetition import again_blocks, to_document
 from etude.present.to_json import print_json
 from etude.present.to_terminal import show, show_aside
 from etude.results.bundle import open_bundle
