@@ -18,7 +18,7 @@ from etude.analysis.subject import ended_in
 from etude.analysis.verdict import Verdict
 from etude.analysis.verdict_status import status_of
 from etude.errors import cannot_write
-from etude.osutil.named import write_named
+from etude.osutil.user_files import write_user_file
 from etude.present import text, verdict_text
 from etude.present.status_line import status_line
 from etude.results.delimited import text_cell
@@ -49,7 +49,9 @@ def write(verdict: Verdict, form: str, path: Path) -> None:
     """
     content = {"csv": to_csv, "json": to_json, "markdown": to_markdown}[form](verdict)
     try:
-        write_named(path, (content if content.endswith("\n") else content + "\n").encode("utf-8", "replace"))
+        write_user_file(
+            path, (content if content.endswith("\n") else content + "\n").encode("utf-8", "replace")
+        )
     except OSError as error:
         raise cannot_write(path, error) from error
 

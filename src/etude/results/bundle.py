@@ -34,7 +34,7 @@ from etude.results.packing import (
     line_of,
     sums_of,
 )
-from etude.results.writer import held_by_strangers
+from etude.results.writer import is_held_by_others
 
 FORMAT, VERSION = "etude-bundle", 1
 MOST_NAMED = 3
@@ -285,7 +285,7 @@ def _results(path: Path, root: Path) -> tuple[Path, ...]:
 
 
 @contextmanager
-def unwritten_members(directory: Path) -> Iterator[None]:
+def no_writer(directory: Path) -> Iterator[None]:
     """Ensures that no Étude writes there within the block.
 
     Raises:
@@ -299,7 +299,7 @@ def unwritten_members(directory: Path) -> Iterator[None]:
         ) from None
     try:
         with suppress(OSError):  # a file system without locks
-            if not try_lock(file, shared=True) and not held_by_strangers(file):
+            if not try_lock(file, shared=True) and not is_held_by_others(file):
                 raise MachineRefuses(f"{directory}: an Étude is writing here; wait until it has ended")
         yield
     finally:

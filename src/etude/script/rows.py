@@ -12,7 +12,7 @@ from etude.results.model import from_line, metric_kind
 from etude.results.res import parse_blocks, row_of_block
 from etude.results.windows import NewWindows
 from etude.script.outputs import Output, tail
-from etude.script.state import OF_OUTPUT, Running
+from etude.script.state import OF_OUTPUT, RunningTest
 
 MOST_LOG_BYTES = 64 << 20
 
@@ -94,7 +94,7 @@ def _of_the_trial(metrics: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def why_failed(
-    test: Running, rows: Sequence[Mapping[str, Any]], outputs: Sequence[Output | None]
+    test: RunningTest, rows: Sequence[Mapping[str, Any]], outputs: Sequence[Output | None]
 ) -> str | None:
     """Reason why an EXEC failed: the engine's, then the first worker with a status other than 0; None
     if it succeeded."""

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from etude.errors import InputError
-from etude.osutil.named import open_named
 from etude.osutil.trust import open_for_root
+from etude.osutil.user_files import open_user_file
 from etude.script.directive_words import shown_word
 from etude.script.environment import shipped_directory
 from etude.script.program import ScriptError
@@ -248,7 +248,7 @@ class _Reader:
 
 def _content(path: str, opened: Callable[[str], int] | None = None) -> tuple[bytes, object]:
     """Contents and identity of a file; the identity is the same under another name."""
-    with open((opened or open_named)(path), "rb") as file:
+    with open((opened or open_user_file)(path), "rb") as file:
         status = os.fstat(file.fileno())
         content = file.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:

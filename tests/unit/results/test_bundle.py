@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from etude.errors import EtudeError, InputError, MachineRefuses
 from etude.results import packing
-from etude.results.bundle import Member, member_of, open_bundle, unwritten_members, verify, write_bundle
+from etude.results.bundle import Member, member_of, no_writer, open_bundle, verify, write_bundle
 from etude.results.bundle_name import is_bundle
 from etude.results.packing import line_of, sums_of
 from etude.results.writer import sole_writer
@@ -365,7 +365,7 @@ def test_root_waits_for_locks_of_its_own_only(tmp_path: Path, user: int, refused
     holder = subprocess.Popen(["sleep", "60"], pass_fds=[file], user=user)
     os.close(file)
     try:
-        with pytest.raises(MachineRefuses) if refused else nullcontext(), unwritten_members(tmp_path):
+        with pytest.raises(MachineRefuses) if refused else nullcontext(), no_writer(tmp_path):
             pass
     finally:
         holder.kill()
@@ -376,10 +376,10 @@ def test_what_is_being_written_is_not_packed(tmp_path: Path) -> None:
     with (
         sole_writer(tmp_path),
         pytest.raises(MachineRefuses, match="an Étude is writing"),
-        unwritten_members(tmp_path),
+        no_writer(tmp_path),
     ):
         pass
-    with unwritten_members(tmp_path), unwritten_members(tmp_path):
+    with no_writer(tmp_path), no_writer(tmp_path):
         pass
-    with pytest.raises(OSError, match="of the body"), unwritten_members(tmp_path):
+    with pytest.raises(OSError, match="of the body"), no_writer(tmp_path):
         raise OSError("of the body")

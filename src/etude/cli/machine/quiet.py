@@ -132,7 +132,7 @@ def _item(item: str) -> str:
 def _table(rows: Sequence[Row]) -> str:
     """Columns as wide as they need."""
     cells = [("operation", "now", "quiet", "state")]
-    cells += [(row.name, row.now, row.quiet, row.told) for row in rows]
+    cells += [(row.name, row.now, row.quiet, row.state_text) for row in rows]
     widths = [max(len(line[column]) for line in cells) for column in range(3)]
     return "\n".join(
         "  ".join([*(cell.ljust(width) for cell, width in zip(line, widths, strict=False)), line[3]]).rstrip()

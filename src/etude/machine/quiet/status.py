@@ -35,7 +35,7 @@ class Row:
         return "available" if any(each.was != each.put for each in self.changes) else "quiet"
 
     @property
-    def told(self) -> str:
+    def state_text(self) -> str:
         """The state in words."""
         words = {"held": f"held ({len(self.held)} changed)", "unavailable": f"not here: {self.why_not}"}
         words |= {"quiet": "quiet already", "available": "can be made quiet"}

@@ -14,7 +14,7 @@ from etude import trail
 from etude.engine import Engine, EngineLost, Interrupts
 from etude.errors import MachineRefuses
 from etude.machine.remote.hosts import Entry
-from etude.machine.remote.link import SLACK_S, TRANSFER_BYTES_PER_S, Link, reach
+from etude.machine.remote.link import SLACK_S, TRANSFER_BYTES_PER_S, Link, connect_with_retries
 from etude.machine.remote.remote_directory import Facts
 from etude.machine.remote.synchronized_start import Offset, measure_offset
 from etude.machine.remote.usage import Process, processes_of
@@ -87,7 +87,7 @@ class Host:
             return
         again = self._link is not None
         self.close()
-        link = reach(self._way, self.entry)
+        link = connect_with_retries(self._way, self.entry)
         try:
             _check(link.facts, self.entry)
             _copy_engine(link)

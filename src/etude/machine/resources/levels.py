@@ -72,11 +72,11 @@ def cpus(text: str, allowed: list[int] | None = None) -> list[int]:
             raise InputError(f"CPUs {text!r}: {part} is no range of CPUs")
         chosen.update(range(low, high + 1))
     if allowed is not None and (absent := sorted(chosen - set(allowed))):
-        raise InputError(f"CPUs {text!r}: CPU {absent[0]} is not there; there are {listed(allowed)}")
+        raise InputError(f"CPUs {text!r}: CPU {absent[0]} is not there; there are {cpu_list_text(allowed)}")
     return sorted(chosen)
 
 
-def listed(numbers: list[int]) -> str:
+def cpu_list_text(numbers: list[int]) -> str:
     """`0,2-3` of [0, 2, 3]."""
     runs: list[list[int]] = []
     for number in numbers:

@@ -17,7 +17,7 @@ from etude.present.extension import lasted_s, reaching_command
 from etude.present.not_compared_text import not_compared_lines, unanswered_lines
 from etude.present.page.gather import Gathered
 from etude.present.status_line import status_line
-from etude.results.results import of_machine
+from etude.results.results import machine_member
 from etude.stats.cross_session import NotSupported
 from etude.units.formatting import counted, duration, percent, quantity, span
 
@@ -250,7 +250,7 @@ def machine_sentence(experiment: Mapping[str, Any] | None) -> str:
     """The machine in one line: processor, memory, system, file system. Of a simulation: that there was none."""
     if simulated := simulation_of(experiment):
         return f"Simulated ({simulated}): response times were computed, and no machine served them."
-    member = partial(of_machine, experiment)
+    member = partial(machine_member, experiment)
     cpus, memory = member("cpu", "online"), member("memory", "total_bytes")
     under_test = under_test_of(experiment)
     directory = () if under_test else (member("directory", "type"), member("directory", "device"))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from etude.errors import MachineRefuses
 from etude.osutil.files import replace_file
-from etude.osutil.named import write_named
+from etude.osutil.user_files import write_user_file
 from etude.present.page.content import Content
 
 
@@ -38,7 +38,7 @@ def write(path: Path, document: str) -> None:
     """
     try:
         if path.exists() and not path.is_file():  # a device, such as /dev/stdout
-            write_named(path, document.encode("utf-8", "replace"))
+            write_user_file(path, document.encode("utf-8", "replace"))
             return
         replace_file(path, document.encode("utf-8", "replace"), sync=False)
     except OSError as error:
