@@ -14,7 +14,7 @@ from pathlib import Path
 
 from etude.errors import InputError
 
-MOST_LINKS = 40
+MAX_LINKS = 40
 STANDARD_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 
 
@@ -228,7 +228,7 @@ class _Judge:
                     self._check_directory(at)
                 continue
             links += 1
-            if found.st_uid not in self.owners or links > MOST_LINKS:
+            if found.st_uid not in self.owners or links > MAX_LINKS:
                 raise self._refused(f"{at / name} is a link that is not root's: refused")
             target = os.readlink(at / name)
             names = [part for part in target.split("/") if part not in ("", ".")] + names

@@ -37,7 +37,7 @@ from etude.results.packing import (
 from etude.results.writer import is_held_by_others
 
 FORMAT, VERSION = "etude-bundle", 1
-MOST_NAMED = 3
+MAX_SHOWN = 3
 _HEADERS_BYTES = 4096
 """Maximum bytes of a member's headers: Étude's names are short."""
 
@@ -258,9 +258,9 @@ def _ending_by_sigterm() -> Iterator[None]:
 
 def _insist(path: Path, problems: Sequence[str]) -> None:
     if problems:
-        more = f"; and {len(problems) - MOST_NAMED} more" if len(problems) > MOST_NAMED else ""
+        more = f"; and {len(problems) - MAX_SHOWN} more" if len(problems) > MAX_SHOWN else ""
         raise InputError(
-            f"{path}: is not as it was packed: {'; '.join(problems[:MOST_NAMED])}{more} (etude bundle --verify)"
+            f"{path}: is not as it was packed: {'; '.join(problems[:MAX_SHOWN])}{more} (etude bundle --verify)"
         )
 
 

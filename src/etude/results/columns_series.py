@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from etude.results.columns import Columns, Metric
-from etude.results.model import LATEST_NS, LONGEST_S, MetricKind, is_printed, metric_kind
+from etude.results.model import LATEST_NS, MAX_DURATION_S, MetricKind, is_printed, metric_kind
 from etude.results.series import Column, Failure, Floats, Series, Whole
 from etude.results.trial_join import FIRST, NONE, overall_join, why_not_joined
 
@@ -105,7 +105,7 @@ def _spans(columns: Columns, trials: _Trials) -> Whole:
     values = np.full(columns.rows, np.nan) if elapsed is None else elapsed.values
     starts = columns.start_ns
     lasted = np.where(np.isfinite(values), values, -1.0) * columns.inner
-    known = (starts >= 0) & (starts < LATEST_NS) & (lasted >= 0) & (lasted < LONGEST_S)
+    known = (starts >= 0) & (starts < LATEST_NS) & (lasted >= 0) & (lasted < MAX_DURATION_S)
     ends = np.where(known, starts, 0) + np.rint(np.where(known, lasted, 0.0) * 1e9).astype(np.int64)
     low, high = np.where(known, starts, LATEST_NS), np.where(known, ends, -1)
     groups = trials.groups

@@ -17,7 +17,7 @@ MetricValue = Sequence[Any]
 """`[value, unit]`, or `[None, unit, reason]`; then the join, if its METRIC specifies one."""
 
 
-LATEST_NS, LONGEST_S = 2**62, 1e9
+LATEST_NS, MAX_DURATION_S = 2**62, 1e9
 """Upper bounds of clocks and durations: larger numbers are of another kind, and are not taken for times."""
 
 CACHE_WAYS = ("none", "warm", "chill", "drop", "remount", "remount+chill", "reboot", "reboot+chill")

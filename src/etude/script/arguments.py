@@ -31,7 +31,7 @@ from etude.script.directive_words import (
 from etude.script.forloop import plain
 from etude.units.parsing import QuantityError, duration
 
-MOST_THREADS = 4096
+MAX_THREADS = 4096
 QUIET_OFF = "off"
 """Word of QUIET that restores the machine."""
 NAME_OF_HOST = r"[A-Za-z0-9][A-Za-z0-9_.-]*"
@@ -381,12 +381,12 @@ def parse_timeout(text: str) -> float:
 
 
 def parse_threads(text: str) -> int:
-    """A whole number from 1 to `MOST_THREADS`.
+    """A whole number from 1 to `MAX_THREADS`.
 
     Raises:
         ArgumentError: it is invalid.
     """
-    return _whole(Word(text.strip(), 1), f"a whole number from 1 to {MOST_THREADS}", 1, MOST_THREADS)
+    return _whole(Word(text.strip(), 1), f"a whole number from 1 to {MAX_THREADS}", 1, MAX_THREADS)
 
 
 def number_text(value: float) -> str:

@@ -19,7 +19,7 @@ from etude.script.source import error_at
 from etude.script.state import RunningTest, Scope, State
 from etude.script.world import TrialOnDisk
 
-MOST_STEPS = 5_000_000
+MAX_STEPS = 5_000_000
 """Maximum steps of a dry run."""
 
 
@@ -65,7 +65,7 @@ def dry_run(program: Program, state: State, environment: Mapping[str, str] = os.
     world = _DryRun(environment)
     machine = Machine(program, state, world)
     step = machine.step
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         if machine.done:
             return world.outline
         world.at = state.counter

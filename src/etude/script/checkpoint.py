@@ -21,7 +21,7 @@ from etude.script.program import Op, Program
 from etude.script.state import State, reset_trial, to_data
 
 FORMAT, VERSION = "etude-checkpoint", 3
-MOST_BYTES = 256 << 20
+MAX_BYTES = 256 << 20
 STATE_FILE = "state.json"
 """The state of a script under way, in its results directory."""
 
@@ -181,7 +181,7 @@ def _read(path: Path) -> Mapping[str, Any]:
             raise InputError(
                 f"{path}: others may write to it: refused; chmod go-w it if you trust what it holds"
             )
-        data = stream.read(MOST_BYTES)
+        data = stream.read(MAX_BYTES)
     document: Any = parsed(data, str(path))
     if not isinstance(document, dict):
         raise InputError(f"{path}: is no state of a script: expected a JSON object")

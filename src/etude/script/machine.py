@@ -33,7 +33,7 @@ from etude.script.stop import LIMITED
 from etude.script.world import CANCELLED, World
 
 Answer = TypeVar("Answer")
-MOST_TRIALS = 1000
+MAX_TRIALS = 1000
 """Maximum trials of a test with a stop program that names no MAX."""
 HOSTS_FILE = "HOSTSFILE"
 """Variable that HOSTS sets."""
@@ -134,7 +134,7 @@ class Machine(Flow):
         state, scope = self.state, self._scope
         maximum = header.maximum
         if maximum is None and header.program:
-            maximum = max(MOST_TRIALS, header.minimum)
+            maximum = max(MAX_TRIALS, header.minimum)
         test = RunningTest(
             name=header.name,
             begin=state.counter - 1,

@@ -14,14 +14,14 @@ from etude.results.windows import NewWindows
 from etude.script.outputs import Output, tail
 from etude.script.state import OF_OUTPUT, RunningTest
 
-MOST_LOG_BYTES = 64 << 20
+MAX_LOG_BYTES = 64 << 20
 
 
 def read_log(path: str) -> list[Block]:
     """The blocks that a worker wrote to its $APLOG, which is then removed; empty without a file."""
     try:
         with open(path, "rb") as file:
-            text = file.read(MOST_LOG_BYTES).decode("utf-8", "replace")
+            text = file.read(MAX_LOG_BYTES).decode("utf-8", "replace")
     except OSError:
         return []
     os.unlink(path)

@@ -20,7 +20,7 @@ from etude.store.content import Content, Point
 from etude.store.entry import AddOutcome, Machine
 from etude.store.schema import entry, machine, metric, result, tag, test
 
-_MOST_CHARACTERS = 200
+_MAX_CHARACTERS = 200
 _AT_ONCE = 500
 """Keys per query: databases limit the values of a statement."""
 
@@ -37,10 +37,10 @@ class Origin:
     def __post_init__(self) -> None:
         for word in (self.commit, self.branch, *self.tags):
             if word is not None and (
-                not word.strip() or len(word) > _MOST_CHARACTERS or not word.isprintable()
+                not word.strip() or len(word) > _MAX_CHARACTERS or not word.isprintable()
             ):
                 raise UsageError(
-                    f"{word[:40]!r}: a commit, branch or tag is 1 to {_MOST_CHARACTERS} printable characters"
+                    f"{word[:40]!r}: a commit, branch or tag is 1 to {_MAX_CHARACTERS} printable characters"
                 )
         if self.committed is not None and self.commit is None:
             raise UsageError("a time of a commit was given, but no commit: give both")

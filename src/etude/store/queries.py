@@ -24,7 +24,7 @@ from etude.store.column_encoding import (
 from etude.store.entry import Entry, Machine, Result, Selector
 from etude.store.schema import entry, machine, mark, metric, result, tag, test
 
-_LEAST_OF_COMMIT = 4
+_MIN_COMMIT_LENGTH = 4
 PRIMARY = "elapsed"
 """Metric of a history if none is named."""
 _BETWEEN = "\n"
@@ -110,8 +110,8 @@ def _conditions(chosen: Selector) -> Iterable[ColumnElement[bool]]:
     if chosen.result is not None:
         yield result.c.id == chosen.result
     if chosen.commit is not None:
-        if len(chosen.commit) < _LEAST_OF_COMMIT:
-            raise UsageError(f"commit {chosen.commit!r}: give at least {_LEAST_OF_COMMIT} characters of it")
+        if len(chosen.commit) < _MIN_COMMIT_LENGTH:
+            raise UsageError(f"commit {chosen.commit!r}: give at least {_MIN_COMMIT_LENGTH} characters of it")
         yield result.c.commit_id.startswith(chosen.commit, autoescape=True)
     if chosen.tag is not None:
         yield result.c.id.in_(select(tag.c.result_id).where(tag.c.word == chosen.tag))

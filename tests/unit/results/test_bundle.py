@@ -201,7 +201,7 @@ def test_a_bundle_of_too_many_members_is_not_unpacked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = hostile(tmp_path / "b.tar", *((entry(f"root/results/{number}"), b"x") for number in range(30)))
-    monkeypatch.setattr(packing, "MOST_MEMBERS", 20)
+    monkeypatch.setattr(packing, "MAX_MEMBERS", 20)
     (tmp_path / "into").mkdir()
     assert any("20 members" in problem for problem in verify(path, tmp_path / "into"))
     assert len([file for file in (tmp_path / "into").rglob("*") if file.is_file()]) <= 20
@@ -211,7 +211,7 @@ def test_a_member_that_is_too_large_is_refused_before_it_is_unpacked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = hostile(tmp_path / "b.tar", (entry("root/results/large"), bytes(1 << 20)))
-    monkeypatch.setattr(packing, "MOST_BYTES", 1 << 19)
+    monkeypatch.setattr(packing, "MAX_BYTES", 1 << 19)
     (tmp_path / "into").mkdir()
     with pytest.raises(MachineRefuses):
         verify(path, tmp_path / "into")
@@ -221,7 +221,7 @@ def test_a_member_that_is_too_large_is_refused_before_it_is_unpacked(
 def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limits that need no gigabyte to be passed."""
     monkeypatch.setattr(packing, "FREE_BYTES", 1 << 20, raising=False)
-    monkeypatch.setattr(packing, "MOST_HEADER_BYTES", 1 << 19, raising=False)
+    monkeypatch.setattr(packing, "MAX_HEADER_BYTES", 1 << 19, raising=False)
 
 
 @pytest.mark.parametrize("suffix", [".tar.gz", ".tar.zst"])

@@ -23,9 +23,9 @@ FORMAT, VERSION = "etude-resume", 1
 DIRECTORY_VARIABLE = "ETUDE_BOOT_DIRECTORY"
 DEFAULT_DIRECTORY = "/var/lib/etude"
 NAME, GIVEN_UP_NAME = "resume.json", "resume.json.stopped"
-MOST_BOOTS = 3
+MAX_BOOTS = 3
 """Maximum consecutive boots without progress."""
-MOST_SEEN = 1000
+MAX_SEEN = 1000
 
 # Variables of a session that ends with the machine. All others are kept: the measured command may depend on them,
 # if only on their size.
@@ -51,7 +51,7 @@ class Record:
     boots: codec.Count = 0
     progress: codec.Word = ""
     seen: list[codec.Word] = field(default_factory=list)
-    most_boots: codec.Whole = MOST_BOOTS
+    most_boots: codec.Whole = MAX_BOOTS
 
 
 def directory() -> Path:
@@ -75,7 +75,7 @@ def register(
     results: str | os.PathLike[str],
     *,
     entry: str | None = None,
-    most_boots: int = MOST_BOOTS,
+    most_boots: int = MAX_BOOTS,
 ) -> None:
     """Register `etude WORDS` to run after the next boot, if `state` is still trusted then.
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from etude.errors import CommandFailed, InputError
 from etude.machine.boot import record as records
-from etude.machine.boot.record import MOST_SEEN, Record, read_object
+from etude.machine.boot.record import MAX_SEEN, Record, read_object
 from etude.machine.boot.wait_for_boot import BootState, most_seconds, wait
 from etude.osutil.trust import is_trusted
 from etude.results.writer import sole_writer
@@ -35,7 +35,7 @@ def count_boot(record: Record, found: str) -> Record:
     """The record with this boot counted, from 1 again if it shows progress that no earlier boot had."""
     # A script that alternates between two old states makes no progress either.
     fresh = found not in record.seen
-    seen = [*record.seen, found][-MOST_SEEN:] if fresh else record.seen
+    seen = [*record.seen, found][-MAX_SEEN:] if fresh else record.seen
     return replace(record, boots=1 if fresh else record.boots + 1, progress=found, seen=seen)
 
 

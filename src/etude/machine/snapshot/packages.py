@@ -12,7 +12,7 @@ from etude.machine import tree
 
 INFO = "var/lib/dpkg/info"
 STATUS = "var/lib/dpkg/status"
-LONGEST_STATUS_BYTES = 64 << 20
+MAX_STATUS_BYTES = 64 << 20
 PACKAGED_DIRECTORIES = ("/usr/", "/bin/", "/sbin/", "/lib", "/opt/", "/etc/")
 NOT_PACKAGED_DIRECTORIES = ("/usr/local/",)
 MULTI_PROGRAM_PACKAGES = ("coreutils", "binutils", "libc6")
@@ -100,7 +100,7 @@ class Packages:
     def _read(self, path: str) -> bytes:
         try:
             with open(os.path.join(self._root, path), "rb") as file:
-                return file.read(LONGEST_STATUS_BYTES)
+                return file.read(MAX_STATUS_BYTES)
         except OSError:
             return b""
 

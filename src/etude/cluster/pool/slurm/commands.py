@@ -22,7 +22,7 @@ from etude.osutil.trust import tool_words
 
 ANSWER_S = 60.0
 """Timeout of one command, s; counts as no answer."""
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 15.0
+FIRST_PAUSE_S, MAX_PAUSE_S = 0.5, 15.0
 
 _PASSES = re.compile(
     "contact slurm controller|communication connection|timed out|zero bytes|try again|try a different|standby"
@@ -123,7 +123,7 @@ class Slurm:
                 if waited >= patience_s:
                     raise unreachable_error(error, patience_s) if patience_s else error from None
             self._pause(pause)
-            waited, pause = waited + pause, min(2 * pause, LONGEST_PAUSE_S)
+            waited, pause = waited + pause, min(2 * pause, MAX_PAUSE_S)
 
     def _once(self, words: Sequence[str]) -> str:
         try:
