@@ -23,8 +23,8 @@ import calibrate_rest
 import calibrate_steps
 import calibrate_time
 from calibrate_tables import NOMINAL, factor_line, paragraph, standard_error
+from etude.stats.factors import MEAN_FACTORS, RATIO_FACTORS
 from etude.stats.series import OWN
-from etude.stats.stopping import MEAN_FACTORS, RATIO_FACTORS
 
 OUTPUT = Path(__file__).resolve().parents[1] / "docs" / "calibration.md"
 T = TypeVar("T")

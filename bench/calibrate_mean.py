@@ -6,10 +6,11 @@ import numpy as np
 from numpy.random import Generator
 
 from calibrate_tables import NOMINAL, paragraph, share, standard_error, table
+from etude.stats.factors import MEAN_FACTORS
 from etude.stats.intervals import median_interval
 from etude.stats.series import OWN, REFERENCE, Series, normal
 from etude.stats.simulation import Floats, Stops, mean_stops
-from etude.stats.stopping import MEAN_FACTORS, MeanPrecision
+from etude.stats.stopping import MeanPrecision
 
 DESIGN_STUDY = {
     "normal cv5": (96.4, 12),

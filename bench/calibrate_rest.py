@@ -7,11 +7,12 @@ from numpy.random import Generator
 
 from calibrate_tables import paragraph, share, table
 from etude.stats.compare import noise_floor, paired_mean_ratio, paired_ratio
+from etude.stats.factors import RATIO_FACTORS, factor_for
 from etude.stats.intervals import mean_interval
 from etude.stats.outliers import count_outliers
 from etude.stats.series import Draw, autoregressive, lognormal, normal
 from etude.stats.simulation import Floats, Stops, mean_stops, ratio_stops
-from etude.stats.stopping import RATIO_FACTORS, MeanPrecision, RatioPrecision, factor_for
+from etude.stats.stopping import MeanPrecision, RatioPrecision
 from etude.stats.trend import trend_p
 
 FIRST_MINIMUM = 2

@@ -14,7 +14,7 @@ from etude.experiment.run import Outcome, run
 from etude.experiment.test import Test
 from etude.figures.plot import Plot
 from etude.figures.style import Style
-from etude.present.notebook import notebook_table
+from etude.present.export import notebook_table
 from etude.results.results import Results
 
 __all__ = ["Outcome", "Plan", "Plot", "Test", "bench", "make_plan", "plot", "run"]

@@ -12,7 +12,7 @@ from etude.analysis.getstats.options import parse_getstats
 from etude.errors import InputError, UsageError
 from etude.experiment.plan import DUET, from_document
 from etude.results.results import names_of
-from etude.stats.stopping import MEAN_FACTORS, RATIO_FACTORS, Factors, factor_for
+from etude.stats.factors import MEAN_FACTORS, RATIO_FACTORS, Factors, factor_for
 
 
 @dataclass(frozen=True)

@@ -113,7 +113,7 @@ def add_figures(parser: argparse.ArgumentParser) -> None:
 
 
 def add_sweep_place(parser: argparse.ArgumentParser) -> None:
-    """Where the data lie, and what else a sweep's trials have in common."""
+    """Declare the options that all sweeps share, such as the place of the data."""
     add = parser.add_argument
     add(
         "where",

@@ -57,7 +57,7 @@ def verb_module(verb: str) -> Any:
 
 
 def of_verb(verb: str, what: str, default: Any = None) -> Any:
-    """What the options of a verb have by that name, such as `bench_options` or `BENCH_INSTEAD`."""
+    """The verb's member of that name in its options, such as `bench_options` or `BENCH_INSTEAD`."""
     name = identifier(verb).upper() if what.isupper() else identifier(verb)
     return getattr(_options_of(verb), f"{name}_{what}", default)
 

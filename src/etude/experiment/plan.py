@@ -18,7 +18,7 @@ from etude.errors import EDITED, InputError, MachineRefuses, UsageError
 from etude.experiment.test import Test, to_plan
 from etude.masking import MASKED, Mask
 from etude.osutil.trust import check_for_root
-from etude.stats.stopping import next_look
+from etude.stats.factors import next_look
 
 if TYPE_CHECKING:
     from etude.stats.stopping import Rule

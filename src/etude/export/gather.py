@@ -1,4 +1,4 @@
-"""From results directories, and files of other programs, to what is exported."""
+"""The document of results directories and of files of other programs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from etude.analysis.verdict import MetricSummary, Verdict, verdict
 from etude.analysis.verdict_options import VerdictOptions
 from etude.errors import InputError
 from etude.export.document import Compared, Document, Figures, Point, Run
-from etude.present.text import comparison_lines
+from etude.present.sentences.comparison import comparison_lines
 from etude.results.model import metric_kind
 from etude.results.series import Series
 from etude.results.units import kind_of
@@ -93,7 +93,7 @@ def _of_summaries(found: Summaries, run: Run) -> Iterator[Point]:
 
 
 def _points(judged: Verdict, number: int, run: Run, confidence: float) -> Iterator[Point]:
-    """Of one test: each metric on each machine on which it was measured."""
+    """Points of one test: each metric on each machine that it was measured on."""
     subject = judged.subject
     series, test = subject.tests[number], judged.tests[number]
     if not test.metrics:
@@ -134,7 +134,7 @@ def _never_made(judged: Verdict, test: str, run: Run) -> Point:
 
 
 def _hosts(subject: Subject, series: Series) -> list[str]:
-    """Of each trial, by its session; "" where it is not known."""
+    """Host name of each trial, by its session; "" where it is not known."""
     named = {sitting["sitting"]: str(sitting["host"]) for sitting in _sessions(subject)}
     if series.sittings is None:
         return [next(iter(named.values()), "")] * series.trials.size
@@ -174,7 +174,7 @@ def _values(series: Series, metric: MetricSummary, here: np.ndarray[Any, Any]) -
 def _of_one(
     judged: Verdict, series: Series, metric: MetricSummary, values: Sequence[float | None], confidence: float
 ) -> Figures | None:
-    """On one of several machines: the verdict's own figures are of all of them."""
+    """Statistics of one of several machines; the verdict's own are of all of them."""
     there = [value for value in values if value is not None]
     factor = judged.asked.factors[series.test]
     return figures_of(there, metric.kind, confidence=confidence, factor=factor)
@@ -194,14 +194,14 @@ def _compared(subject: Subject, c: Comparison) -> Compared:
 def figures_of(
     values: Sequence[float], kind: str, *, confidence: float, factor: float = 1.0
 ) -> Figures | None:
-    """Of the values; None where there are none."""
+    """Statistics of the values; None without values."""
     if not values:
         return None
     return of_summary(describe(values, cast(Kind, kind), confidence=confidence, factor=factor))
 
 
 def of_summary(summary: Summary) -> Figures:
-    """Of a summary that is there already."""
+    """Statistics from a given summary."""
     interval = summary.mean_interval
     return Figures(
         summary.count,

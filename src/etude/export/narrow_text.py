@@ -10,7 +10,7 @@ from etude.export.document import Document, NotExported, Point
 
 
 def one_line(text: str) -> str:
-    """Without line ends, control characters, and blanks in a row or at an end; `?` for nothing.
+    """The text without line ends, control characters and repeated or outer blanks; `?` for an empty one.
 
     What is no character (an undecodable byte of a file name) becomes U+FFFD.
     """

@@ -61,14 +61,14 @@ def usual_kind(samples: Sequence[Sample], wish: PlotOptions) -> str:
 
 @dataclass(frozen=True)
 class Plot:
-    """What is shown, as data, and how it looks."""
+    """A figure's data and style."""
 
     data: Figure
     style: Style = field(default_factory=Style)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What has to be said beside it: what error bars are, and what was left out."""
+        """Notes on the meaning of error bars, and on what was left out."""
         return self.data.notes
 
     def figure(self) -> matplotlib.figure.Figure:

@@ -1,4 +1,4 @@
-"""How often a rule would have been wrong: it is replayed over a history as it grew, and over ones made from it.
+"""A rule's rate of false alarms: it is replayed over a history as it grew, and over ones resampled from it.
 
 Flat histories are made of the rests around the levels and the drift, in blocks in random order, so that their
 distribution, the dependence of neighbours and what a day's results have in common stay; into others of these a step of
@@ -42,19 +42,19 @@ SLACK = 3
 
 @dataclass(frozen=True)
 class Rate:
-    """So many of so many."""
+    """A proportion: `count` of `of`."""
 
     count: int
     of: int
 
     @property
     def share(self) -> float:
-        """As a fraction."""
+        """The proportion as a fraction."""
         return self.count / self.of if self.of else math.nan
 
     @property
     def interval(self) -> Interval:
-        """At 95 %. Source: Clopper and Pearson (1934), exact."""
+        """Confidence interval at 95 %. Source: Clopper and Pearson (1934), exact."""
         from scipy.special import betaincinv
 
         k, n = self.count, self.of
@@ -71,12 +71,12 @@ class Replayed:
     after: int
     """Results of the new level that there were when it came."""
     stays: bool
-    """Whether the whole history has a step there too."""
+    """True if the whole history has a step there too."""
 
 
 @dataclass(frozen=True)
 class Backtest:
-    """What a rule is worth on one course."""
+    """The rates of a rule on one course."""
 
     rule: Rule
     results: int
@@ -85,7 +85,7 @@ class Backtest:
     missed: Rate
     """Steps of the size it claims to see that it did not see in time."""
     alerts: tuple[Replayed, ...]
-    """Of the history itself, as it grew; expected ones and the machine's are not among them."""
+    """Alerts of the history itself, as it grew; expected ones and the machine's are not among them."""
     unseen: int
     """Steps of the whole history that the rule is about and that raised none while it grew."""
 
@@ -106,7 +106,7 @@ def backtest(rule: Rule, course: Course, *, histories: int = HISTORIES) -> Backt
 
 
 def digest_of(entries: Sequence[Entry]) -> str:
-    """Of results and their values, so that a backtest can be told from one of another history."""
+    """Digest of results and their values, which identifies the history of a backtest."""
     found = hashlib.sha256()
     for entry in entries:
         found.update(repr((entry.test, entry.metric, entry.machine.name, entry.values)).encode())
@@ -137,12 +137,12 @@ def _shuffled(
 
 
 def _alarms(rule: Rule, course: Course, levels: Floats, days: Days) -> bool:
-    """Whether the rule raises an alert at any time while a flat history grows."""
+    """True if the rule raises an alert at any time while a flat history grows."""
     return any(_fires(rule, course, levels[:n], days[:n]) for n in range(FEWEST, levels.size + 1))
 
 
 def _sees(rule: Rule, course: Course, levels: Floats, days: Days, random: np.random.Generator) -> bool:
-    """Whether the rule sees a step, begun at a random place of the later half, in time."""
+    """True if the rule detects in time a step that begins at a random place of the later half."""
     n = levels.size
     at = int(random.integers(n // 2, max(n // 2 + 1, n - rule.within + 1)))
     stepping = levels.copy()
@@ -152,7 +152,7 @@ def _sees(rule: Rule, course: Course, levels: Floats, days: Days, random: np.ran
 
 
 def _size(rule: Rule, course: Course) -> float:
-    """Of the injected step, on the course's levels, in the direction that the rule is about."""
+    """Size of the injected step, on the course's levels, in the direction of the rule."""
     kind = course.entries[0].kind
     up = is_worse(kind, 1.0) is not False
     sign = 1.0 if up == (rule.direction != "better") else -1.0
@@ -200,7 +200,7 @@ def _counts(rule: Rule, change: Change) -> bool:
 
 
 def _same(one: Change, other: Change) -> bool:
-    """Whether both are one step, whose place was seen differently as the history grew."""
+    """True if both are one step that was located differently as the history grew."""
     return one.step.earliest - SLACK <= other.step.at <= one.step.latest + SLACK and (one.size > 0.0) == (
         other.size > 0.0
     )
@@ -211,7 +211,7 @@ GROWTH = 1.5
 
 
 class Notes(Protocol):
-    """What of a store is needed."""
+    """The part of a store that is needed here."""
 
     def remember(self, name: str, text: str) -> None: ...
     def recall(self, name: str) -> str | None: ...
@@ -219,10 +219,10 @@ class Notes(Protocol):
 
 @dataclass(frozen=True)
 class StoredBacktest:
-    """What a backtest found, as it was stored."""
+    """A backtest's result as it was stored."""
 
     results: int
-    """Of the history then."""
+    """Number of results in the history at that time."""
     false: Rate
     missed: Rate
 

@@ -44,7 +44,7 @@ class Studied:
     reading: Reading
     figures: Mapping[str, Path]
     undrawn: MachineRefuses | None = None
-    """Why there are no figures."""
+    """Reason why there are no figures."""
 
 
 def study(results: Results, where: str | os.PathLike[str] | None = None, suffix: str = "pdf") -> Studied:

@@ -1,88 +1,45 @@
-"""Where a series most likely steps, if its noise is a first-order autoregression: what the noise is judged around.
+"""Likeliest steps of a series with first-order autoregressive noise, around which the noise is estimated.
 
-A step that is not taken out of the noise looks like dependence, and dependence hides steps: so descriptions with more
-and more steps compete by their likelihoods, each with the dependence that it leaves.
+A step not removed from the noise looks like dependence, which hides steps: descriptions with an increasing number of
+steps are therefore compared by likelihood, each with its own residual dependence.
 """
 
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from etude.stats.means import BEND
-
-
-def scale_of(values: Floats, dependence: float) -> float:
-    """Robust standard deviation of the noise, from differences of neighbours."""
-    steps = np.abs(np.diff(values))
-    found = float(np.median(steps)) * 1.4826 if steps.size else 0.0
-    if found == 0.0 and steps.size:
-        found = float(np.mean(steps)) * math.sqrt(math.pi / 2.0)
-    return found / math.sqrt(2.0 * (1.0 - dependence))
-
-
-def time_of(n: int) -> Floats:
-    """The places of n values around their middle."""
-    found: Floats = np.arange(n, dtype=np.float64) - (n - 1) / 2.0
-    return found
-
-
-def design_of(bounds: list[int], sloping: bool) -> Floats:
-    """A column a stretch, and the last one the time."""
-    n, lengths = bounds[-1], np.diff(bounds)
-    found = np.zeros((n, lengths.size + sloping))
-    found[np.arange(n), np.repeat(np.arange(lengths.size), lengths)] = 1.0
-    if sloping:
-        found[:, -1] = time_of(n)
-    return found
-
-
-def tamed(values: Floats) -> Floats:
-    """Values no farther from the median of five neighbours than `BEND` standard deviations of the noise."""
-    middle: Floats = np.median(
-        np.lib.stride_tricks.sliding_window_view(np.pad(values, 2, mode="edge"), 5), axis=1
-    )
-    reach = BEND * scale_of(values, 0.0)
-    found: Floats = middle + np.clip(values - middle, -reach, reach)
-    return found
-
-
-def spread_of(values: Floats, bounds: list[int]) -> float:
-    """Robust standard deviation around the medians of the stretches."""
-    medians = [np.median(values[a:b]) for a, b in pairwise(bounds)]
-    return 1.4826 * float(np.median(np.abs(values - np.repeat(medians, np.diff(bounds)))))
-
+from etude.stats.level_fits import time_of
 
 Floats = NDArray[np.float64]
 
 MOST = 6
-"""Steps of a description."""
+"""Maximum steps of a description."""
 
 AHEAD = 2
-"""So many further steps are looked at behind the best: one step up and one down explain little alone."""
+"""Number of further steps tried beyond the best: one step up and one down explain little alone."""
 
 PENALTY = 4.5
-"""Times ln n: by so much a further step has to raise twice the logarithm of the likelihood."""
+"""Penalty of a step, times ln n: minimum gain of twice the log likelihood."""
 
 SLOPING = 7.0
-"""The same beside a line, which explains much of what a few steps do."""
+"""The same with a slope, which explains much of what a few steps do."""
 
 TINY = 1e-6
 
 
 def likely_steps(x: Floats, shortest: int, *, sloping: bool = False, least: int = 0) -> list[int]:
-    """Where the likeliest stretches of `x`, shape (n,), begin, but the first.
+    """Begins of the likeliest segments of `x`, shape (n,), except the first.
 
-    shortest: values of a stretch at least. sloping: there is a straight line besides. least: so many steps at least.
-    Each step is put where it explains most besides those before it (forward selection).
+    shortest: minimum values of a segment. sloping: with a straight line. least: minimum number of steps.
+    Each step is placed where it explains most in addition to the earlier ones (forward selection).
     """
     n, each = x.size, (SLOPING if sloping else PENALTY) * math.log(x.size)
-    free = np.ones(n - 1, dtype=bool)  # a step may be here, at place + 1
+    free = np.ones(n - 1, dtype=bool)  # a step may be at place + 1
     free[: shortest - 1] = free[n - shortest :] = False
-    left = n - np.arange(1.0, n)  # squares of a step there that nothing explains yet
+    left = n - np.arange(1.0, n)  # unexplained squares of a step there
     rest, known = x, np.empty((n, 0))
     places: list[int] = []
     best: list[int] = []
@@ -112,13 +69,13 @@ def likely_steps(x: Floats, shortest: int, *, sloping: bool = False, least: int 
 
 
 def _tails(x: Floats) -> Floats:
-    """Sums of the values from each place on but the first."""
+    """Sums of the values from each index on, except the first."""
     found: Floats = np.cumsum(x[::-1], axis=0)[::-1][1:]
     return found
 
 
 def _unlikely(rest: Floats, places: list[int]) -> float:
-    """Minus twice the logarithm of the likelihood, but for a constant."""
+    """Minus twice the log likelihood, up to a constant."""
     squares = float(np.sum(rest**2))
     if squares <= 0.0:
         return -math.inf

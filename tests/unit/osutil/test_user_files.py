@@ -19,7 +19,7 @@ from etude.figures import save
 from etude.iolab import lab
 from etude.osutil import user_files
 from etude.osutil.user_files import APPEND, WRITE, open_user_file, write_user_file
-from etude.present.page.write import write
+from etude.present.page.content import write
 from etude.results.bundle import verify
 from etude.script.checkpoint import is_state
 from etude.script.source import read_lines

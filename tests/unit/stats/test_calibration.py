@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from etude.stats.compare import paired_mean_ratio
+from etude.stats.factors import MEAN_FACTORS, RATIO_FACTORS
 from etude.stats.intervals import mean_interval
 from etude.stats.series import MACHINES, OWN, REFERENCE, in_blocks, lognormal, normal
 from etude.stats.simulation import mean_stops, ratio_stops
-from etude.stats.stopping import MEAN_FACTORS, RATIO_FACTORS, MeanPrecision, RatioPrecision, SamplesSoFar
+from etude.stats.stopping import MeanPrecision, RatioPrecision, SamplesSoFar
 from support.places import DOCS
 
 PAGE = DOCS / "calibration.md"

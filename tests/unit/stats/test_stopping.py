@@ -8,15 +8,9 @@ import numpy as np
 import pytest
 
 from etude.stats.compare import paired_mean_ratio, paired_ratio
+from etude.stats.factors import next_look
 from etude.stats.intervals import mean_interval
-from etude.stats.stopping import (
-    FixedCount,
-    MeanPrecision,
-    RatioPrecision,
-    SamplesSoFar,
-    TimeBudget,
-    next_look,
-)
+from etude.stats.stopping import FixedCount, MeanPrecision, RatioPrecision, SamplesSoFar, TimeBudget
 
 STEADY = np.tile([1.0, 1.01], 30)
 NOISY = np.tile([1.0, 2.0, 1.5, 0.6], 20)

@@ -38,7 +38,7 @@ def check_bounds(
     *,
     stored: bool,
 ) -> None:
-    """Before anything is measured: whether such an experiment can answer.
+    """Check, before anything is measured, that such an experiment can answer the bounds.
 
     primary: the metric that is compared. tests: their number. schedule: their order. own: metrics that the
     programs print. stored: whether there are stored results to compare with.
@@ -91,7 +91,7 @@ def answer(
         return 0
     from etude.analysis.gate import answers
     from etude.analysis.warnings import Thresholds
-    from etude.present.extension import deciding_command
+    from etude.present.sentences.extension import deciding_command
     from etude.present.terminal import Terminal
 
     screen = Terminal(sys.stderr if aside else None)

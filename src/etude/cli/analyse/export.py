@@ -52,7 +52,7 @@ def _of_store(options: argparse.Namespace) -> Document:
 
 
 def _chosen(document: Document, options: argparse.Namespace) -> Document:
-    """Of the document what was asked for. Raises InputError where that is nothing."""
+    """The chosen part of the document. Raises InputError where nothing is left."""
     points = [
         point
         for point in document.points

@@ -156,7 +156,7 @@ def _stats_asked(group: argparse._ArgumentGroup) -> None:
 
 
 def stats_take_over(arguments: Sequence[str]) -> int | None:
-    """With `--style autopilot` all words are Getstats'; returns its exit code, else None."""
+    """Run Getstats where `--style autopilot` is given; returns its exit status, else None."""
     words = list(arguments)
     for place, word in enumerate(words):
         if word == "--":
@@ -178,7 +178,7 @@ baseline. The HTML page needs no network and no other file (docs/report.md).
 
 
 REPORT_FORMATS = {"html": "html", "markdown": "md", "latex": "tex"}
-"""And the ending of each one's file."""
+"""Report formats, with the ending of each one's file."""
 
 
 def report_options(parser: argparse.ArgumentParser) -> None:

@@ -92,7 +92,7 @@ def series_of(words: Sequence[str]) -> list[tuple[str, list[str]]]:
 
 
 def _more_of_a_pattern(words: Sequence[str], place: int) -> bool:
-    """Whether a word that is a file belongs to the series before it: what comes next is no file of its own."""
+    """True if a word that is a file belongs to the series before it: the word after it is no file."""
     return place + 1 == len(words) or os.path.exists(words[place + 1]) or not _there(words[place + 1])
 
 

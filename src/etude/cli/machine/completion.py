@@ -110,7 +110,7 @@ def _cases(choices: Iterable[tuple[str, Sequence[str]]]) -> str:
 
 
 def zsh(verbs: dict[str, Verb]) -> str:
-    """That of bash, which zsh understands where its own completions are set up."""
+    """The completion of bash, which zsh understands where its own completions are set up."""
     return f"""\
 (( $+functions[compdef] )) || {{ autoload -U compinit && compinit -i }}
 autoload -U +X bashcompinit && bashcompinit

@@ -56,7 +56,7 @@ def _cooled(way: str, data: DataSet | None) -> Cooled:
 
 
 def _words(done: Cooled) -> list[str]:
-    """What was done, and what it came to."""
+    """Lines on what was done, and with what result."""
     lines = list(done.said)
     if done.seconds:
         lines.append(f"took {done.seconds:.2f} s")

@@ -23,7 +23,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _tried(entry: Entry) -> tuple[bool, str]:
-    """Whether a host can be had, and what there is to say of it."""
+    """True if a host can be used, and a line about it."""
     host = Host(entry)
     try:
         host.connect()

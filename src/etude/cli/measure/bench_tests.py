@@ -116,8 +116,8 @@ def _values(values: dict[str, str]) -> str:
 def _named_by_values(
     options: argparse.Namespace, commands: Sequence[str], sweeps: Sequence[dict[str, str]], shell: str | None
 ) -> bool:
-    """Whether the values of the parameters alone are the names: of one command without a name, where it is a line of a
-    shell or long, so that its values are hard to find in it."""
+    """True if the parameters' values alone are the names: for one command without a name that is a line of a shell, or
+    long."""
     if options.name or len(commands) != 1 or not sweeps[0]:
         return False
     return shell is not None or max(len(substitute(commands[0], values)) for values in sweeps) > LONGEST_NAME

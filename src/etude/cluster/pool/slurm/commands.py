@@ -64,7 +64,7 @@ class Slurm:
         return found if partition else tuple(node for node in found if node.is_default) or found
 
     def submit(self, words: Sequence[str]) -> str:
-        """The id of the job that these arguments of sbatch create. After Unanswered, the job may exist or not."""
+        """The id of the job that these arguments of sbatch create. After SlurmUnreachable, the job may exist or not."""
         answer = self.ask(["sbatch", "--parsable", *words])
         id = answer.strip().split("\n")[-1].split(";")[0]
         if not id.isdigit():
@@ -113,7 +113,7 @@ class Slurm:
         """Output of a command; retried with growing pauses while Slurm does not answer.
 
         Raises:
-            Unanswered: no answer within `patience_s`; MachineRefuses: the command failed.
+            SlurmUnreachable: no answer within `patience_s`; MachineRefuses: the command failed.
         """
         waited, pause = 0.0, FIRST_PAUSE_S
         while True:
