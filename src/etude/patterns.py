@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 LACKING = "look-around, backreferences and conditions are not supported (RE2's syntax)"
-MOST_SHOWN = 80
+MAX_SHOWN = 80
 """Maximum characters shown of RE2's message, which quotes the pattern."""
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _PYTHONS = re.compile(r"perl operator|escape sequence: \\[1-9]")
@@ -89,7 +89,7 @@ def compile_pattern(text: str, *, ignore_case: bool = False, multiline: bool = F
     except (re2.error, UnicodeError) as error:
         message = error.args[0].decode() if isinstance(error.args[0], bytes) else str(error)
         place = max(text.find(message.partition(": ")[2]), 0)
-        short = message if len(message) <= MOST_SHOWN else f"{message[:MOST_SHOWN]}…"
+        short = message if len(message) <= MAX_SHOWN else f"{message[:MAX_SHOWN]}…"
         short = "".join(c if c.isprintable() else repr(c)[1:-1] for c in short)
         raise PatternError(f"{short}; {LACKING}" if _PYTHONS.search(message) else short, place) from None
 

@@ -19,9 +19,9 @@ from etude.errors import InputError
 from etude.osutil.trust import open_for_root
 from etude.units.parsing import QuantityError, duration, duration_text, share
 
-MOST_PARTS = 100
+MAX_PARTS = 100
 """Maximum parts of a dotted key: tomllib's time for one is quadratic."""
-DEEP = re.compile(rf"""(?<![\w"'-])(?:[ \t]*+[\w"'-]++[ \t]*+\.){{{MOST_PARTS}}}""")
+DEEP = re.compile(rf"""(?<![\w"'-])(?:[ \t]*+[\w"'-]++[ \t]*+\.){{{MAX_PARTS}}}""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ def parsed(path: Path, text: str) -> Section:
     """The table of a file's text."""
     if deep := DEEP.search(text):
         begins = text.count("\n", 0, deep.start()) + 1
-        raise InputError(f"{path}:{begins}: has a key of more than {MOST_PARTS} parts")
+        raise InputError(f"{path}:{begins}: has a key of more than {MAX_PARTS} parts")
     try:
         return Section(path, text, "", tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from etude.errors import MachineRefuses
 from etude.escaping import escaped
-from etude.osutil.named import APPEND, open_named
+from etude.osutil.user_files import APPEND, open_user_file
 
 if TYPE_CHECKING:
     import logging
@@ -88,7 +88,7 @@ def _handler(path: str) -> logging.Handler:
         complained = False
 
         def _open(self) -> io.TextIOWrapper:
-            opened = open_named(self.baseFilename, APPEND)
+            opened = open_user_file(self.baseFilename, APPEND)
             return open(opened, "a", encoding=self.encoding, errors=self.errors)
 
         def format(self, record: logging.LogRecord) -> str:

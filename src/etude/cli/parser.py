@@ -14,7 +14,7 @@ from functools import partial
 from typing import NoReturn
 
 from etude.cli.entry import complain
-from etude.experiment.monitoring import DEFAULT_MONITORING, LONGEST_S, MOST_TOP, SHORTEST_S, Monitoring
+from etude.experiment.monitoring import DEFAULT_MONITORING, MAX_EVERY_S, MAX_TOP, MIN_EVERY_S, Monitoring
 from etude.experiment.output_metric import check_place
 from etude.experiment.test import MetricPattern
 from etude.patterns import PatternError, compile_pattern
@@ -161,15 +161,15 @@ def monitor_every(text: str) -> float | None:
     if text == "off":
         return None
     found = seconds(text)
-    if not SHORTEST_S <= found <= LONGEST_S:
+    if not MIN_EVERY_S <= found <= MAX_EVERY_S:
         raise argparse.ArgumentTypeError(f"{text}: expected off, or 10ms to 1h")
     return found
 
 
 def monitor_top(text: str) -> int:
     """Number of processes that the monitor lists in each reading."""
-    if not text.isdecimal() or int(text) > MOST_TOP:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a number of processes from 0 to {MOST_TOP}")
+    if not text.isdecimal() or int(text) > MAX_TOP:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a number of processes from 0 to {MAX_TOP}")
     return int(text)
 
 

@@ -22,11 +22,11 @@ from etude.results.model import Measurement
 
 DEVICE = "/dev/kmsg"
 COUNTERS = "/sys/devices/system/cpu/cpu[0-9]*/thermal_throttle/*_throttle_count"
-LONGEST_RECORD = 8192
+MAX_RECORD_BYTES = 8192
 """Maximum length of a record; the kernel refuses a smaller buffer."""
-MOST_MESSAGES = 50
+MAX_MESSAGES = 50
 """Maximum messages recorded per trial; further ones are counted."""
-LONGEST_TEXT = 400
+MAX_TEXT = 400
 SETTLE_S = 0.02
 """Maximum delay of a message after a trial within the engine, s."""
 
@@ -58,7 +58,7 @@ def parse_record(record: bytes) -> Message | None:
     if match is None:
         return None
     text = match[3].decode("utf-8", "replace")
-    return Message(int(match[2]) * 1000, int(match[1]) & 7, text[:LONGEST_TEXT])
+    return Message(int(match[2]) * 1000, int(match[1]) & 7, text[:MAX_TEXT])
 
 
 class KernelLog:
@@ -139,7 +139,7 @@ class KernelLog:
         found: list[Message] = []
         while self._file >= 0:
             try:
-                record = os.read(self._file, LONGEST_RECORD)
+                record = os.read(self._file, MAX_RECORD_BYTES)
             except BlockingIOError:
                 break
             except BrokenPipeError:  # the log was overwritten meanwhile: continue with the rest
@@ -176,7 +176,7 @@ def row_members(messages: Sequence[Message]) -> dict[str, Any]:
     if not messages:
         return {}
     by_level = sorted(range(len(messages)), key=lambda place: messages[place].level)
-    shown, others = sorted(by_level[:MOST_MESSAGES]), by_level[MOST_MESSAGES:]
+    shown, others = sorted(by_level[:MAX_MESSAGES]), by_level[MAX_MESSAGES:]
     found: dict[str, Any] = {"kernel": [messages[place].plain() for place in shown]}
     if others:
         text = f"and {len(others)} more messages of the kernel in this trial"

@@ -17,8 +17,8 @@ from typing import Any
 from etude.errors import EtudeError
 from etude.program import engine_path
 
-SHORTEST_S, LONGEST_S = 0.01, 3600.0
-MOST_TOP = 100
+MIN_EVERY_S, MAX_EVERY_S = 0.01, 3600.0
+MAX_TOP = 100
 """Limits of the engine itself."""
 
 PATIENCE_S = 2.0

@@ -15,7 +15,7 @@ from etude.machine import snapshot
 from etude.machine.snapshot import Command
 from etude.machine.snapshot.programs import describe_again
 from etude.results.reader import load_results
-from etude.results.results import of_machine
+from etude.results.results import machine_member
 
 Part = Mapping[str, Any]
 
@@ -109,7 +109,7 @@ def _same(then: Part, now: Part) -> bool:
 
 def _original_directory(document: Part) -> str | None:
     """Working directory of the first session; None if unknown, or on another machine."""
-    place = of_machine(document, "directory", "path")
+    place = machine_member(document, "directory", "path")
     return place if isinstance(place, str) and not _is_elsewhere(document) else None
 
 
@@ -122,7 +122,7 @@ def _recorded(document: Part) -> list[tuple[Part, Part]]:
     """The sessions, each with its programs by name."""
     found = []
     for place, session in enumerate(document["sittings"]):
-        machine = session.get("machine") if place else of_machine(document)
+        machine = session.get("machine") if place else machine_member(document)
         found.append((session, _map(_map(machine).get("programs"))))
     return found
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from etude.patterns import PatternError, compile_pattern
 from etude.results.model import MetricValue
 from etude.results.readers.source import number_in
-from etude.results.units import unit_kept
+from etude.results.units import stored_unit
 
 _NAME = r"""\.([\w-]+)|\["([^"]*)"\]|\['([^']*)'\]|\[(\d+)\]"""
 _PLACE = re.compile(rf"\$(?:{_NAME})+")
@@ -58,7 +58,7 @@ def printed_metric(name: str, unit: str, pattern: str, text: str, join: str = ""
 
     `join`: how the values of several workers are joined, if not the default (`etude.results.trial_join.JOINS`).
     """
-    known = unit_kept(unit)
+    known = stored_unit(unit)
     found, why = _by_path(pattern, text) if _is_place(pattern) else _by_pattern(pattern, text)
     if why:
         return OutputMetric(name, [None, known.base, why, *([join] if join else [])])

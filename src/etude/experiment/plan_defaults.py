@@ -14,7 +14,7 @@ from etude.masking import Mask
 
 MEAN_PRECISION, RATIO_PRECISION = 0.05, 0.02
 MINIMUM, MAXIMUM, BUDGET_S = 10, 50, 30.0
-LEAST_S = 3.0
+MIN_TIME_S = 3.0
 """Minimum benchmarking time of a test, s, before precision or the default maximum ends it: a disturbance of one second
 would otherwise affect all trials or none."""
 
@@ -101,7 +101,7 @@ def _rule(
     if least_s is not None and not 0.0 <= least_s <= budget_s:
         raise UsageError(f"--min-time {least_s:g}: expected seconds from 0 to those of --time, {budget_s:g}")
     parameters = {"precision": wanted, "minimum": minimum, "maximum": maximum, "budget_s": budget_s}
-    if least := LEAST_S if least_s is None else least_s:
+    if least := MIN_TIME_S if least_s is None else least_s:
         parameters |= {"least_s": least} | ({} if max_trials is None else {"exact": True})
     return RuleSpec("ratio-precision" if ratio else "mean-precision", parameters)
 

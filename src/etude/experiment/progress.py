@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from etude.results.model import LATEST_NS, LONGEST_S, Joined, Measurement, join_trial, metric_kind
+from etude.results.model import LATEST_NS, MAX_DURATION_S, Joined, Measurement, join_trial, metric_kind
 
 NS_PER_S = 1e9
 
@@ -56,7 +56,7 @@ class Trial:
             and m.start_ns < LATEST_NS
             and m.host == host
             and (elapsed := m.value("elapsed")) is not None
-            and 0 <= (lasted := elapsed * m.inner) < LONGEST_S
+            and 0 <= (lasted := elapsed * m.inner) < MAX_DURATION_S
         ]
         return (min(start for start, _ in ends), max(end for _, end in ends)) if ends else (-1, -1)
 

@@ -36,7 +36,7 @@ from etude.results.integrity import check_blocks
 from etude.results.model import METRICS, Measurement, signal_name
 from etude.results.reader import drop_torn_trial, load_results
 from etude.results.results import FORMAT, VERSION
-from etude.results.session_groups import restarted_into, stretches
+from etude.results.session_groups import restarted_into, session_groups
 from etude.results.writer import (
     ResultsWriter,
     check_writable_name,
@@ -80,7 +80,7 @@ def end_leftovers(path: Path, sessions: Sequence[Mapping[str, Any]]) -> list[str
 
     def members() -> list[int]:
         found = {*leftovers.marked_processes(VARIABLE, _value(path)), *leftovers.in_groups_of(dead)}
-        return [pid for pid in sorted(found) if not leftovers.zombie(pid)]
+        return [pid for pid in sorted(found) if not leftovers.is_gone(pid)]
 
     found = {pid: leftovers.name(pid) for pid in members()}
     if found:
@@ -229,7 +229,7 @@ def run_session(
         for test in document["tests"]
         if drop_torn_trial(path / test["directory"] / "results.jsonl", test.get("workers", 1))
     ]
-    remounts.finish()
+    remounts.restore_mounts()
     ended = end_leftovers(path, document["sittings"])
     writer = ResultsWriter(path, directories)
     with (
@@ -240,7 +240,7 @@ def run_session(
     ):
         there = node_session_of(engine)
         session = _session(document, engine, torn, kernel, there)
-        progress = Progress(measured, stretches(document["sittings"]))
+        progress = Progress(measured, session_groups(document["sittings"]))
         context = SessionContext(
             path,
             document,
@@ -286,7 +286,7 @@ def progress_of(path: Path, document: Mapping[str, Any]) -> Progress:
     Raises:
         InputError: it cannot be read, or has lost lines.
     """
-    return Progress(_measured(path, document), stretches(document["sittings"]))
+    return Progress(_measured(path, document), session_groups(document["sittings"]))
 
 
 def _measured(path: Path, document: Mapping[str, Any]) -> dict[str, tuple[Measurement, ...]]:

@@ -17,7 +17,7 @@ Sweep = tuple[str, tuple[str, ...]]
 _NUMBER = r"-?\d+(?:\.\d+)?"
 _RANGE = re.compile(rf"({_NUMBER})\.\.({_NUMBER})(?:([*+])({_NUMBER}))?")
 _NAME = re.compile(r"[A-Za-z_]\w*")
-MOST_VALUES = 10_000
+MAX_VALUES = 10_000
 _TOKEN = re.compile(r"""\{(\w+)\}|\\[\\'"]|['"]""")
 """A name in braces, or a character that starts or ends quotes."""
 
@@ -65,8 +65,8 @@ def _range(text: str, first: str, last: str, sign: str | None, step: str | None)
     while value <= end:
         found.append(format(value.normalize(), "f"))
         value = value * by if sign == "*" else value + by
-        if len(found) > MOST_VALUES:
-            raise UsageError(f"-P {text}: has more than {MOST_VALUES} values; use a larger step")
+        if len(found) > MAX_VALUES:
+            raise UsageError(f"-P {text}: has more than {MAX_VALUES} values; use a larger step")
     return tuple(found)
 
 
@@ -81,8 +81,8 @@ def combinations(parsed: Sequence[Sweep]) -> list[dict[str, str]]:
         if names.count(name) > 1:
             raise UsageError(f"-P {name}: stands twice; give all its values in one")
     count = math.prod(len(values) for _, values in parsed)
-    if count > MOST_VALUES:
-        raise UsageError(f"-P: {count:,} combinations; at most {MOST_VALUES:,} can be run")
+    if count > MAX_VALUES:
+        raise UsageError(f"-P: {count:,} combinations; at most {MAX_VALUES:,} can be run")
     return [dict(zip(names, values, strict=True)) for values in itertools.product(*(v for _, v in parsed))]
 
 

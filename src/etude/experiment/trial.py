@@ -69,7 +69,7 @@ CAPTURE_BYTES = 64 * 1024
 TAIL_CHARACTERS = 4096
 OOM_KILLED = "oom-killed"
 """Reason of exclusion of a trial in whose cgroup the OOM killer ended a process."""
-MOST_OOM_KILLED = 3
+MAX_OOM_KILLED = 3
 """Number of such trials, with no included one, that ends the experiment."""
 NOT_FOUND = ": not found in PATH"
 """The engine's error for a program that was not found, after its name."""
@@ -364,7 +364,7 @@ def _ending(test: Test, m: Measurement) -> str:
 def _lost_to_oom_killer(bench: Bench, test: Test) -> bool:
     """True if several trials of the test lost a process to the OOM killer, and none is included."""
     lost = sum(trial.first.why == OOM_KILLED for trial in bench.progress.trials(test.name))
-    return lost >= MOST_OOM_KILLED and not bench.progress.kept(test.name)
+    return lost >= MAX_OOM_KILLED and not bench.progress.kept(test.name)
 
 
 def _judge(bench: Bench, test: Test, measurements: Sequence[Measurement]) -> None:

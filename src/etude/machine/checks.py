@@ -225,7 +225,7 @@ def watchdog(machine: Machine) -> Finding:
 
 
 GIB = 1 << 30
-LEAST_FREE_SHARE = 0.05
+MIN_FREE_SHARE = 0.05
 
 
 def cgroups(machine: Machine) -> Finding:
@@ -262,7 +262,7 @@ def free_space(machine: Machine) -> Finding:
         return Finding("free space", f"not readable: {error.strerror}", "unknown", meaning, advice)
     free, total = seen.f_bavail * seen.f_frsize, seen.f_blocks * seen.f_frsize
     state = f"{free / GIB:.1f} of {total / GIB:.1f} GiB"
-    if free < GIB or free < LEAST_FREE_SHARE * total:
+    if free < GIB or free < MIN_FREE_SHARE * total:
         return Finding("free space", state, "noisy", meaning, "make room, or work on another file system")
     return Finding("free space", state, "good", meaning, NOTHING_TO_DO)
 

@@ -52,14 +52,14 @@ def stop(
         until = time.monotonic() + patience_s
         while True:
             poll()
-            if all(map(zombie, members())):
+            if all(map(is_gone, members())):
                 return
             if time.monotonic() >= until:
                 break
             time.sleep(0.02)
 
 
-def zombie(pid: int) -> bool:
+def is_gone(pid: int) -> bool:
     """True if the process is gone, or has ended and was not reaped."""
     found = read_stat(pid)
     return found is None or found.ended

@@ -6,10 +6,10 @@ Plain system calls instead of pathlib: a snapshot reads some hundred files and r
 import os
 from pathlib import Path
 
-LONGEST_FILE_BYTES = 1 << 20
+MAX_FILE_BYTES = 1 << 20
 
 
-def read_text(root: Path, path: str, limit: int = LONGEST_FILE_BYTES) -> str | None:
+def read_text(root: Path, path: str, limit: int = MAX_FILE_BYTES) -> str | None:
     """Text of the file, stripped, at most `limit` bytes; None if unreadable or empty."""
     try:
         descriptor = os.open(os.path.join(root, path), os.O_RDONLY | os.O_CLOEXEC)

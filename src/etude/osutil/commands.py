@@ -115,7 +115,7 @@ def tool(
             holding=holding,
         )
     except FileNotFoundError:
-        raise MachineRefuses(missing_tools(words[0])) from None
+        raise MachineRefuses(missing_tool_text(words[0])) from None
     except subprocess.TimeoutExpired:
         raise MachineRefuses(f"{line}: not done after {patience_s:g} s") from None
     if done.status:
@@ -123,7 +123,7 @@ def tool(
     return done.text
 
 
-def missing_tools(program: str) -> str:
+def missing_tool_text(program: str) -> str:
     """The error text for a program that is not installed."""
     package = PACKAGES.get(program)
     return f"no program {program}" + (f": install the Debian package {package}" if package else "")
@@ -139,6 +139,6 @@ def wait_until(patience_s: float, done: Callable[[], bool]) -> bool:
     return True
 
 
-def lacking_any(programs: Iterable[str]) -> str | None:
+def first_missing_tool(programs: Iterable[str]) -> str | None:
     """The error text for the first program that is not installed; None if all are."""
-    return next((missing_tools(program) for program in programs if shutil.which(program) is None), None)
+    return next((missing_tool_text(program) for program in programs if shutil.which(program) is None), None)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from etude.errors import InputError
 
-MOST_LINKS = 40
+MAX_LINKS = 40
 STANDARD_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 
 
@@ -39,7 +39,7 @@ def check_for_root(path: str | os.PathLike[str]) -> None:
         InputError: same as `is_trusted`.
     """
     if os.geteuid() == 0:
-        judge = _Judge(Path(path).absolute(), behind_root())
+        judge = _Judge(Path(path).absolute(), trusted_users())
         judge.check_file(os.lstat, judge.resolved())
 
 
@@ -51,7 +51,7 @@ def check_directory_for_root(path: str | os.PathLike[str], *, sticky: bool = Fal
     """
     if os.geteuid() == 0:
         directory = Path(path).absolute()
-        _Judge(directory, behind_root()).check_directories(directory, sticky)
+        _Judge(directory, trusted_users()).check_directories(directory, sticky)
 
 
 def check_results_for_root(path: str | os.PathLike[str]) -> None:
@@ -63,7 +63,7 @@ def check_results_for_root(path: str | os.PathLike[str]) -> None:
     """
     if os.geteuid() == 0:
         directory = Path(path).absolute()
-        _Judge(directory, behind_root()).check_planted(directory)
+        _Judge(directory, trusted_users()).check_planted(directory)
 
 
 def open_for_root(path: str | os.PathLike[str]) -> int:
@@ -79,7 +79,7 @@ def open_for_root(path: str | os.PathLike[str]) -> int:
     if os.geteuid() != 0:
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     os.lstat(path)  # raises for a missing file
-    judge = _Judge(Path(path).absolute(), behind_root())
+    judge = _Judge(Path(path).absolute(), trusted_users())
     file = judge.resolved()
     opened = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
@@ -121,7 +121,7 @@ def _is_roots(directory: str) -> bool:
     return True
 
 
-def behind_root() -> frozenset[int]:
+def trusted_users() -> frozenset[int]:
     """Users whose files root trusts: root, the user who called sudo, and the owner of Étude's own code."""
     called = os.environ.get("SUDO_UID", "")
     return frozenset(
@@ -228,7 +228,7 @@ class _Judge:
                     self._check_directory(at)
                 continue
             links += 1
-            if found.st_uid not in self.owners or links > MOST_LINKS:
+            if found.st_uid not in self.owners or links > MAX_LINKS:
                 raise self._refused(f"{at / name} is a link that is not root's: refused")
             target = os.readlink(at / name)
             names = [part for part in target.split("/") if part not in ("", ".")] + names

@@ -16,7 +16,7 @@ from etude.results.res import metric_of, parse_blocks
 
 DIRECTORY = "probes.d"
 TIMEOUT_S = 10.0
-MOST_NOTES = 3
+MAX_NOTES = 3
 
 
 def find_executables(library: Iterable[str | os.PathLike[str]]) -> list[Executable]:
@@ -136,6 +136,6 @@ def parse_output(output: str) -> Reading:
                 unread.append(f"left out a line that is not `name = value [unit]`: {line[:60]!r}")
             else:
                 metrics.setdefault(name.strip(), metric)
-    if len(unread) > MOST_NOTES:
-        unread[MOST_NOTES:] = [f"left out {len(unread) - MOST_NOTES} more such lines"]
+    if len(unread) > MAX_NOTES:
+        unread[MAX_NOTES:] = [f"left out {len(unread) - MAX_NOTES} more such lines"]
     return Reading(metrics, tuple(blocks), tuple(unread))

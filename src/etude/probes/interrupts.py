@@ -11,7 +11,7 @@ from etude.probes.counters import growth
 from etude.probes.probe import Context, ProbeBlock, Reading, missing, value
 from etude.results.model import MetricValue
 
-LONGEST_BYTES = 64 << 20
+MAX_BYTES = 64 << 20
 """Maximum size: /proc/interrupts has a column for each CPU, some MB on large machines."""
 
 State = tuple[dict[str, int], dict[str, tuple[int]], dict[str, str]]
@@ -46,8 +46,8 @@ class Interrupts:
         return Reading(metrics, (ProbeBlock("interrupts", lines),) if lines else ())
 
     def _read(self) -> State:
-        totals = parse_stat(tree.read_text(self._root, "proc/stat", LONGEST_BYTES) or "")
-        table = tree.read_text(self._root, "proc/interrupts", LONGEST_BYTES) or ""
+        totals = parse_stat(tree.read_text(self._root, "proc/stat", MAX_BYTES) or "")
+        table = tree.read_text(self._root, "proc/interrupts", MAX_BYTES) or ""
         return totals, *parse_interrupts(table)
 
 

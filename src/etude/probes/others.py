@@ -16,8 +16,8 @@ from etude.probes.probe import Context, ProbeBlock, Reading, value
 from etude.probes.processes import Snapshot, read_processes
 from etude.probes.taskstats import ExitRecords, NoRecords
 
-MOST_LINES = 50
-LEAST_NS = 500_000
+MAX_LINES = 50
+MIN_SHOWN_NS = 500_000
 """Processes with less time than what is shown as 0.001 s are summed up."""
 
 _IDLE, _WAITING_FOR_IO, _STEAL = 3, 4, 7  # fields of the first line of /proc/stat
@@ -128,7 +128,7 @@ def machine_ticks(root: Path) -> tuple[int, ...]:
 
 
 def _lines(used: Account) -> tuple[str, ...]:
-    shown = [share for share in used.others[:MOST_LINES] if share.cpu_ns >= LEAST_NS]
+    shown = [share for share in used.others[:MAX_LINES] if share.cpu_ns >= MIN_SHOWN_NS]
     lines = [f"{s.name} = {s.cpu_ns / 1e9:.3f} s ({_processes(s.processes)})" for s in shown]
     rest = used.others[len(shown) :]
     if rest:

@@ -71,7 +71,7 @@ def _members(value: Any) -> Iterator[tuple[str, Any]]:
             yield from _members(member)
 
 
-class Anonymous:
+class Anonymizer:
     """Replaces hosts by host-1, host-2 …, home directories by /home/user and device names by device-1,
     device-2 …, consistently.
     """

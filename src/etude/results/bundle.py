@@ -34,10 +34,10 @@ from etude.results.packing import (
     line_of,
     sums_of,
 )
-from etude.results.writer import held_by_strangers
+from etude.results.writer import is_held_by_others
 
 FORMAT, VERSION = "etude-bundle", 1
-MOST_NAMED = 3
+MAX_SHOWN = 3
 _HEADERS_BYTES = 4096
 """Maximum bytes of a member's headers: Étude's names are short."""
 
@@ -258,9 +258,9 @@ def _ending_by_sigterm() -> Iterator[None]:
 
 def _insist(path: Path, problems: Sequence[str]) -> None:
     if problems:
-        more = f"; and {len(problems) - MOST_NAMED} more" if len(problems) > MOST_NAMED else ""
+        more = f"; and {len(problems) - MAX_SHOWN} more" if len(problems) > MAX_SHOWN else ""
         raise InputError(
-            f"{path}: is not as it was packed: {'; '.join(problems[:MOST_NAMED])}{more} (etude bundle --verify)"
+            f"{path}: is not as it was packed: {'; '.join(problems[:MAX_SHOWN])}{more} (etude bundle --verify)"
         )
 
 
@@ -285,7 +285,7 @@ def _results(path: Path, root: Path) -> tuple[Path, ...]:
 
 
 @contextmanager
-def unwritten_members(directory: Path) -> Iterator[None]:
+def no_writer(directory: Path) -> Iterator[None]:
     """Ensures that no Étude writes there within the block.
 
     Raises:
@@ -299,7 +299,7 @@ def unwritten_members(directory: Path) -> Iterator[None]:
         ) from None
     try:
         with suppress(OSError):  # a file system without locks
-            if not try_lock(file, shared=True) and not held_by_strangers(file):
+            if not try_lock(file, shared=True) and not is_held_by_others(file):
                 raise MachineRefuses(f"{directory}: an Étude is writing here; wait until it has ended")
         yield
     finally:

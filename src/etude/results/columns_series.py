@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from etude.results.columns import Columns, Metric
-from etude.results.model import LATEST_NS, LONGEST_S, MetricKind, is_printed, metric_kind
+from etude.results.model import LATEST_NS, MAX_DURATION_S, MetricKind, is_printed, metric_kind
 from etude.results.series import Column, Failure, Floats, Series, Whole
-from etude.results.trial_join import FIRST, NONE, overall, why_not_joined
+from etude.results.trial_join import FIRST, NONE, overall_join, why_not_joined
 
 _Rows = slice | Whole
 
@@ -105,7 +105,7 @@ def _spans(columns: Columns, trials: _Trials) -> Whole:
     values = np.full(columns.rows, np.nan) if elapsed is None else elapsed.values
     starts = columns.start_ns
     lasted = np.where(np.isfinite(values), values, -1.0) * columns.inner
-    known = (starts >= 0) & (starts < LATEST_NS) & (lasted >= 0) & (lasted < LONGEST_S)
+    known = (starts >= 0) & (starts < LATEST_NS) & (lasted >= 0) & (lasted < MAX_DURATION_S)
     ends = np.where(known, starts, 0) + np.rint(np.where(known, lasted, 0.0) * 1e9).astype(np.int64)
     low, high = np.where(known, starts, LATEST_NS), np.where(known, ends, -1)
     groups = trials.groups
@@ -134,7 +134,7 @@ def _column(name: str, variants: Sequence[tuple[Metric, _Values]], test: int, pa
         if other is not metric:
             there = ~np.isnan(further)
             found = np.where(there, further if other.unit == metric.unit else np.nan, found)
-    how = "" if all_trials.how is None else overall(all_trials.how[part].tolist(), all_trials.way)
+    how = "" if all_trials.how is None else overall_join(all_trials.how[part].tolist(), all_trials.way)
     workers = 1 if all_trials.workers is None else max(1, int(all_trials.workers[part].max(initial=1)))
     reason = metric.reasons.get(test) if np.isnan(found[:1]).all() else None
     reason = why_not_joined(asked=is_printed(name)) if how == NONE else reason

@@ -12,7 +12,7 @@ from pathlib import Path
 from etude.errors import InputError
 from etude.results.regular import read_regular
 
-MOST_COLUMNS = 10_000
+MAX_COLUMNS = 10_000
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """First characters of cells that spreadsheets take for formulas, which can run programs."""
 
@@ -58,8 +58,8 @@ def read_table(path: str | os.PathLike[str]) -> Table:
         rows = [tuple(map(str.strip, row)) for row in cells if row]
     except csv.Error as error:
         raise InputError(f"{file}: cannot be read as a table: {error}") from None
-    if rows and len(rows[0]) > MOST_COLUMNS:
-        raise InputError(f"{file}: has more than {MOST_COLUMNS} columns")
+    if rows and len(rows[0]) > MAX_COLUMNS:
+        raise InputError(f"{file}: has more than {MAX_COLUMNS} columns")
     if len(rows) < 2:
         raise InputError(f"{file}: holds no table: expected a line of names, then at least one row")
     header, *rest = rows

@@ -30,8 +30,8 @@ Whole = NDArray[np.int64]
 COMPRESSED, PLAIN = 0x1C849304, 0x1C849303
 _WORD_SIZE = 0xF0  # bits of either number that old versions kept the size of a word in
 _OUTER, _INNER = struct.Struct(">II"), struct.Struct(">IIIIqqd")
-_MOST_BYTES = 1 << 24
-_MOST_VALUE = (1 << 63) - 1
+_MAX_BYTES = 1 << 24
+_MAX_VALUE = (1 << 63) - 1
 
 
 class Histogram(NamedTuple):
@@ -165,7 +165,7 @@ def _layout(lowest: int, highest: int, digits: int) -> _Layout:
         )
     unit = lowest.bit_length() - 1
     half = (2 * 10**digits - 1).bit_length() - 1
-    if highest > _MOST_VALUE or unit + half > 61:
+    if highest > _MAX_VALUE or unit + half > 61:
         raise BadHistogram(f"values from {lowest} to {highest} do not fit into 64 bits")
     layout = _Layout(lowest, highest, unit, half, 0)
     last = layout.place(highest)
@@ -183,12 +183,12 @@ def _inflated(data: bytes) -> bytes:
         raise BadHistogram(f"it is {len(data) - _OUTER.size} bytes long where its head says {length}")
     inflating = zlib.decompressobj()
     try:
-        plain = inflating.decompress(data[_OUTER.size :], _MOST_BYTES)
+        plain = inflating.decompress(data[_OUTER.size :], _MAX_BYTES)
     except zlib.error:
         raise BadHistogram("its bytes are damaged: they cannot be decompressed") from None
     if not inflating.eof:
-        large = len(plain) >= _MOST_BYTES
-        raise BadHistogram(f"it is larger than {_MOST_BYTES >> 20} MiB" if large else "it is cut short")
+        large = len(plain) >= _MAX_BYTES
+        raise BadHistogram(f"it is larger than {_MAX_BYTES >> 20} MiB" if large else "it is cut short")
     return plain
 
 
@@ -227,7 +227,7 @@ def _whole(x: ArrayLike, name: str) -> Whole:
         found.ndim != 1
         or found.dtype.kind not in "iu"
         or int(found.min()) < 0
-        or int(found.max()) > _MOST_VALUE
+        or int(found.max()) > _MAX_VALUE
     ):
         raise ValueError(f"the {name} of a histogram are one row of whole numbers, 0 or more")
     return found.astype(np.int64)

@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 from etude.codec import short
 from etude.limits import limit_reached
 from etude.results.shell_words import join_words
-from etude.results.trial_join import NONE, asked_in, join, ways_of
+from etude.results.trial_join import NONE, join, join_in_row, joins_of
 from etude.results.units import kind_of
 
 MetricValue = Sequence[Any]
 """`[value, unit]`, or `[None, unit, reason]`; then the join, if its METRIC specifies one."""
 
 
-LATEST_NS, LONGEST_S = 2**62, 1e9
+LATEST_NS, MAX_DURATION_S = 2**62, 1e9
 """Upper bounds of clocks and durations: larger numbers are of another kind, and are not taken for times."""
 
 CACHE_WAYS = ("none", "warm", "chill", "drop", "remount", "remount+chill", "reboot", "reboot+chill")
@@ -101,7 +101,7 @@ def is_printed(name: str) -> bool:
 
 def metric_kind(name: str, unit: str, asked: str | None = None) -> MetricKind:
     """The kind of a metric: ours by name; others by unit and name. `asked`: the join specified by its METRIC."""
-    return METRICS.get(name) or MetricKind(unit, kind_of(unit), *ways_of(name, unit, asked))
+    return METRICS.get(name) or MetricKind(unit, kind_of(unit), *joins_of(name, unit, asked))
 
 
 class Measurement(NamedTuple):
@@ -235,7 +235,7 @@ def to_line(measurement: Measurement) -> dict[str, Any]:
     """The JSON object of a measurement; absent members are left out."""
     line = measurement._asdict()
     line["metrics"] = {
-        name: value if value[0] is None or asked_in(value) else value[:2]
+        name: value if value[0] is None or join_in_row(value) else value[:2]
         for name, value in measurement.metrics.items()
     }
     for name in _OPTIONAL:
@@ -274,7 +274,7 @@ def join_trial(measurements: Iterable[Measurement], metric: str) -> Joined:
             by_worker.setdefault(m.worker, []).append(float(found[0]))
     if first is None:
         return Joined(None)
-    kind = metric_kind(metric, first[1], asked_in(first))
+    kind = metric_kind(metric, first[1], join_in_row(first))
     several = any(len(values) > 1 for values in by_worker.values())
     how = kind.join if len(by_worker) > 1 else kind.commands if several else ""
     joined = [join(values, kind.commands) for _, values in sorted(by_worker.items())]

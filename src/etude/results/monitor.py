@@ -20,7 +20,7 @@ from etude.results.regular import read_regular
 
 FORMAT, VERSION = "etude-monitor", 1
 KINDS = ("interval", "level")
-MOST_NS = 2**62
+MAX_TIME_NS = 2**62
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -239,7 +239,7 @@ def _head(line: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _count(line: Mapping[str, Any], name: str) -> int:
     value = line[name]
-    if type(value) is not int or not 0 <= value < MOST_NS:
+    if type(value) is not int or not 0 <= value < MAX_TIME_NS:
         raise ValueError(f"{name} must be a whole number of 0 or more")
     return value
 

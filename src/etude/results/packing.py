@@ -25,13 +25,13 @@ SUMS = "SHA256SUMS"
 _SUM = re.compile(r"(\\?)([0-9a-f]{64}) [ *](.+)", re.DOTALL)
 _ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r"}
 
-MOST_SUMS_BYTES = 64 << 20
-MOST_MEMBERS, MOST_BYTES = 1_000_000, 1 << 40
+MAX_SUMS_BYTES = 64 << 20
+MAX_MEMBERS, MAX_BYTES = 1_000_000, 1 << 40
 """Limits of an unpacked archive: a larger one is no bundle of results, whatever its compressed size."""
-FREE_BYTES, MOST_TIMES, MEMBER_BYTES = 1 << 30, 200, 1 << 14
-"""An archive may unpack to `FREE_BYTES` plus `MOST_TIMES` its own size; a member counts `MEMBER_BYTES`
+FREE_BYTES, MAX_RATIO, MEMBER_BYTES = 1 << 30, 200, 1 << 14
+"""An archive may unpack to `FREE_BYTES` plus `MAX_RATIO` its own size; a member counts `MEMBER_BYTES`
 more than its content, for its processing time."""
-MOST_HEADER_BYTES = 1 << 20
+MAX_HEADER_BYTES = 1 << 20
 """Limit of headers before a member's content: the module `tarfile` holds all of it in memory."""
 _PART = 1 << 20
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
@@ -102,7 +102,7 @@ def each_file(path: Path, into: Path | None = None) -> Iterator[ArchiveMember]:
 
 def allowance(packed_bytes: int) -> int:
     """Maximum bytes that an archive of that size may unpack to, `MEMBER_BYTES` for each member included."""
-    return FREE_BYTES + MOST_TIMES * packed_bytes
+    return FREE_BYTES + MAX_RATIO * packed_bytes
 
 
 class _Metered:
@@ -111,28 +111,26 @@ class _Metered:
     def __init__(self, stream: IO[bytes], left_bytes: int) -> None:
         self._stream = stream
         self._left_bytes = left_bytes
-        self._until_member = MOST_HEADER_BYTES
+        self._until_member = MAX_HEADER_BYTES
 
     def read(self, size: int) -> bytes:
         """Same as `read` of a file. Raises Unreadable beyond the limit."""
         data = self._stream.read(size)
         self._until_member -= len(data)
         if self._until_member < 0:
-            raise Unreadable(f"a header in it is larger than {MOST_HEADER_BYTES >> 20} MiB")
+            raise Unreadable(f"a header in it is larger than {MAX_HEADER_BYTES >> 20} MiB")
         self._take(len(data))
         return data
 
     def begin_member(self, size: int) -> None:
         """Announce `size` bytes of content, followed by a header."""
-        self._until_member = size + MOST_HEADER_BYTES
+        self._until_member = size + MAX_HEADER_BYTES
         self._take(MEMBER_BYTES)
 
     def _take(self, size: int) -> None:
         self._left_bytes -= size
         if self._left_bytes < 0:
-            raise Unreadable(
-                f"it unpacks to more than {FREE_BYTES >> 30} GiB and {MOST_TIMES} times its size"
-            )
+            raise Unreadable(f"it unpacks to more than {FREE_BYTES >> 30} GiB and {MAX_RATIO} times its size")
 
 
 def _of_directory(path: Path) -> Iterator[ArchiveMember]:
@@ -167,14 +165,14 @@ def _decompressed(file: IO[bytes]) -> IO[bytes]:
 
 def _of_archive(stream: _Metered, into: Path | None) -> Iterator[ArchiveMember]:
     root: str | None = None
-    left_bytes = MOST_BYTES if into is None else min(MOST_BYTES, shutil.disk_usage(into).free)
+    left_bytes = MAX_BYTES if into is None else min(MAX_BYTES, shutil.disk_usage(into).free)
     with _said_as_unreadable(), tarfile.open(fileobj=cast(IO[bytes], stream), mode="r|") as tar:
         for number, info in enumerate(tar, 1):
             tar.members.clear()  # type: ignore[attr-defined]  # it would store everything that it has read
             stream.begin_member(max(info.size, 0))
             left_bytes -= max(info.size, 0)
-            if number > MOST_MEMBERS:
-                raise Unreadable(f"it holds more than {MOST_MEMBERS:,} members")
+            if number > MAX_MEMBERS:
+                raise Unreadable(f"it holds more than {MAX_MEMBERS:,} members")
             if left_bytes < 0:
                 raise OSError(errno.ENOSPC, "its files are larger than the room that there is, or than 1 TiB")
             name = info.name.removeprefix("./")
@@ -248,7 +246,7 @@ def _read(name: str, source: IO[bytes], target: IO[bytes] | None) -> ArchiveMemb
         if target is not None:
             target.write(part)
         if name == SUMS:
-            if size > MOST_SUMS_BYTES:
+            if size > MAX_SUMS_BYTES:
                 raise OSError(errno.EFBIG, f"{SUMS} is too large")
             kept.append(part)
     return ArchiveMember(name, digest.hexdigest(), b"".join(kept))

@@ -7,7 +7,7 @@ import os
 import stat
 from typing import BinaryIO
 
-MOST_HOLE_BYTES = 64 << 20
+MAX_HOLE_BYTES = 64 << 20
 """Results are never sparse; smaller files are read whatever a file system reports of their blocks."""
 _BLOCK_BYTES = 512
 
@@ -37,7 +37,7 @@ def open_regular(path: str | os.PathLike[str], *, follow: bool = True) -> Binary
 def _is_hole(file: int, found: os.stat_result) -> bool:
     """True if the file starts with a hole. Blocks alone are no evidence: some network file systems count none, and
     others compress."""
-    if found.st_size - found.st_blocks * _BLOCK_BYTES <= MOST_HOLE_BYTES:
+    if found.st_size - found.st_blocks * _BLOCK_BYTES <= MAX_HOLE_BYTES:
         return False
     hole = os.lseek(file, 0, os.SEEK_HOLE)
     os.lseek(file, 0, os.SEEK_SET)

@@ -15,7 +15,7 @@ from typing import Any
 from etude.results.blocks import Block
 from etude.results.model import METRICS, Measurement, MetricValue
 from etude.results.shell_words import escaped, from_one_line, join_words, one_line, split_words
-from etude.results.trial_join import JOINS, asked_in
+from etude.results.trial_join import JOINS, join_in_row
 
 __all__ = [
     "Block",
@@ -257,7 +257,7 @@ def _metric_text(name: str, metric: MetricValue) -> str:
     if value is None:
         return f"null {_stated(unit)} {one_line(reason[0])}"
     text = _time_text(value) if name in _TIMES else _number_text(value)
-    if asked := asked_in(metric):
+    if asked := join_in_row(metric):
         return f"{text} {_stated(unit)} {asked}"
     own = unit == _own_unit(name) and (name in _TIMES or unit == "1")
     return text if own else f"{text} {_stated(unit)}"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 FORMAT, VERSION = "etude-experiment", 1
 
 
-def of_machine(experiment: Mapping[str, Any] | None, *path: str) -> Any:
+def machine_member(experiment: Mapping[str, Any] | None, *path: str) -> Any:
     """A member of the machine's snapshot before the first session; None if it is missing."""
     found: Any = experiment or {}
     for key in ("machine", "before", *path):

@@ -9,7 +9,7 @@ import numpy as np
 
 from etude.results.model import MetricKind, metric_kind
 from etude.results.series import Column, Failure, Series
-from etude.results.trial_join import NONE, overall, why_not_joined
+from etude.results.trial_join import NONE, overall_join, why_not_joined
 
 if TYPE_CHECKING:
     import polars
@@ -72,7 +72,7 @@ def _table_column(table: Table, metric: str, trials: polars.DataFrame, rows: pol
         several = there.select([*by, "worker"]).is_duplicated().any()
         workers = int(there.unique([*by, "worker"]).group_by(by).len()["len"].to_numpy().max(initial=1))
         hows = (kind.commands if several else "", kind.join if workers > 1 else "")
-        how = overall(hows, kind.join)
+        how = overall_join(hows, kind.join)
         reason = why_not_joined(asked=False) if how == NONE else None
     return Column(table.units[metric], table.kinds[metric], values, reason, how, workers)
 

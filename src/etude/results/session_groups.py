@@ -21,7 +21,7 @@ def restarted_into(sitting: Mapping[str, Any]) -> str | None:
     return how.removeprefix(_RESTARTING).removeprefix(" into ")
 
 
-def stretches(sittings: Sequence[Mapping[str, Any]]) -> dict[int, int]:
+def session_groups(sittings: Sequence[Mapping[str, Any]]) -> dict[int, int]:
     """Session group of each session of experiment.json: the number of its first session.
 
     A block across a restart by the experiment is complete; one across an interruption is not.

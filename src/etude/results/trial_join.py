@@ -19,7 +19,7 @@ NONE, FIRST = "none", "first"
 """Further joins: no value if there are several; the lowest worker's value, for metrics of the whole trial."""
 
 
-class Ways(NamedTuple):
+class JoinPair(NamedTuple):
     """Joins of values: each one of `JOINS`, or `NONE`, or `FIRST`."""
 
     workers: str
@@ -28,13 +28,13 @@ class Ways(NamedTuple):
     """Join of the commands that one worker ran one after the other."""
 
 
-_BY_UNIT: Mapping[str, Ways] = {
-    "s": Ways("max", NONE),
-    "B": Ways("sum", "max"),
-    "1": Ways("sum", "sum"),
-    "J": Ways("sum", "sum"),
+_BY_UNIT: Mapping[str, JoinPair] = {
+    "s": JoinPair("max", NONE),
+    "B": JoinPair("sum", "max"),
+    "1": JoinPair("sum", "sum"),
+    "J": JoinPair("sum", "sum"),
 }
-_RATE = Ways("sum", NONE)
+_RATE = JoinPair("sum", NONE)
 _WHOLE = re.compile(r"(?:disk|network|pressure|interrupts|energy|others|loopback|machine)_|.+\.cpu\Z")
 """Names of metrics of probes, and of other hosts' processes: of the whole trial."""
 _LEVEL = re.compile(r"(?:memory_.*|free|free_memory.*)\Z")
@@ -54,32 +54,32 @@ _FIGURE = re.compile(
 """Names of a program's own summaries, such as `latency_min`; `per_min` is none."""
 
 
-def ways_of(name: str, unit: str, asked: str | None = None) -> Ways:
+def joins_of(name: str, unit: str, asked: str | None = None) -> JoinPair:
     """Joins of a metric that is not ours; `asked`: one of `JOINS` that its METRIC specifies."""
     if asked:
-        return Ways(asked, asked)
+        return JoinPair(asked, asked)
     if _LEVEL.match(name):
-        return Ways("max", "max")
+        return JoinPair("max", "max")
     if _WHOLE.match(name):
-        return Ways(FIRST, NONE if unit in ("ratio", "%") or is_rate(unit) else "sum")
+        return JoinPair(FIRST, NONE if unit in ("ratio", "%") or is_rate(unit) else "sum")
     if _PART.search(name):
-        return Ways(NONE, NONE)
+        return JoinPair(NONE, NONE)
     known = unit_of(unit)
-    by_unit = _RATE if is_rate(unit) else _BY_UNIT.get(known.base if known else unit, Ways(NONE, NONE))
+    by_unit = _RATE if is_rate(unit) else _BY_UNIT.get(known.base if known else unit, JoinPair(NONE, NONE))
     found = _FIGURE.search(name)
     return _of_figure(found.lastgroup, by_unit) if found else by_unit
 
 
-def _of_figure(figure: str | None, by_unit: Ways) -> Ways:
+def _of_figure(figure: str | None, by_unit: JoinPair) -> JoinPair:
     """Join of extremes: the extreme of all workers or commands is one of theirs, except for rates, whose extremes occur
     at different times."""
     if figure == "mean":
-        return Ways(NONE, NONE) if by_unit == _BY_UNIT["1"] else by_unit
+        return JoinPair(NONE, NONE) if by_unit == _BY_UNIT["1"] else by_unit
     if by_unit == _RATE or by_unit.workers == NONE:
-        return Ways(NONE, NONE)
+        return JoinPair(NONE, NONE)
     if by_unit == _BY_UNIT["B"] and figure == "max":  # memory adds up
         return by_unit
-    return Ways(str(figure), str(figure))
+    return JoinPair(str(figure), str(figure))
 
 
 def is_join(unit: str) -> bool:
@@ -87,7 +87,7 @@ def is_join(unit: str) -> bool:
     return unit_of(unit) is None and (":" in unit or unit.split()[-1:] in [[how] for how in JOINS])
 
 
-def asked_in(value: Sequence[Any]) -> str | None:
+def join_in_row(value: Sequence[Any]) -> str | None:
     """Join of a row's metric, if the row specifies it: the last member."""
     place = 3 if value[0] is None else 2
     found = value[place] if len(value) > place else None
@@ -101,7 +101,7 @@ def join(values: Sequence[float], how: str) -> float | None:
     return None if how == NONE else _FUNCTIONS[how](values)
 
 
-def overall(hows: Iterable[str], workers: str) -> str:
+def overall_join(hows: Iterable[str], workers: str) -> str:
     """Overall join of a metric over many trials: `NONE` if one could not be joined, else that of workers,
     if any were."""
     found = set(hows) - {""}

@@ -34,7 +34,7 @@ from etude.results.model import METRICS, Measurement, check_measurement, is_prin
 from etude.results.reader import not_a_measurement, read_experiment, read_measurements
 from etude.results.regular import open_regular
 from etude.results.results import Results
-from etude.results.trial_join import asked_in
+from etude.results.trial_join import join_in_row
 
 ROLES = ("test", "again", "shell")
 RARE = ("cache", "stdout", "windows", "rows", "kernel", "throttled", "command_text", "accepted")
@@ -238,7 +238,7 @@ def _metrics(found: Sequence[tuple[str, Measurement]], wanted: Collection[str] |
         for name, value in m.metrics.items():
             if wanted is not None and name not in wanted and name != "elapsed" and not is_printed(name):
                 continue
-            how = value[1], asked_in(value) or ""
+            how = value[1], join_in_row(value) or ""
             metric = made.get((name, *how))
             if metric is None:
                 kind = metric_kind(name, value[1]).kind

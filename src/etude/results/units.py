@@ -13,7 +13,7 @@ from etude.units.parsing import (
 )
 
 
-def unit_kept(text: str) -> Unit:
+def stored_unit(text: str) -> Unit:
     """The unit in which a value in the named unit is stored: the base unit; the unit itself if it is unknown,
     or names what is counted, such as `req/s`."""
     known = unit_of(text)

@@ -18,8 +18,8 @@ from etude.results.regular import open_regular
 
 VARIABLE = "ETUDE_WINDOWS"
 COUNTS = ("offered", "started", "completed", "failed")
-_MOST_COUNT = 2**63 - 1
-_MOST_BYTES = 64 << 20
+_MAX_COUNT = 2**63 - 1
+_MAX_BYTES = 64 << 20
 """Maximum bytes that are read of a file."""
 
 Window = dict[str, Any]
@@ -80,7 +80,7 @@ class WindowFile:
         taken = self.take(ended=True)
         with suppress(OSError):
             if Path(self.path).stat().st_size > self._at:
-                why = f"it begins behind the first {_MOST_BYTES >> 20} MiB, and no more are read"
+                why = f"it begins behind the first {_MAX_BYTES >> 20} MiB, and no more are read"
                 taken.refused.append(BadWindow(self._line + 1, why))
             Path(self.path).unlink()
         return taken
@@ -89,7 +89,7 @@ class WindowFile:
         try:
             with open_regular(self.path) as file:
                 file.seek(self._at)
-                return file.read(_MOST_BYTES - self._at)
+                return file.read(_MAX_BYTES - self._at)
         except OSError:
             return b""
 
@@ -124,7 +124,7 @@ def _check_answers(answers: Mapping[str, Any], of: str) -> None:
     """Check counts and latency, of all requests or of one kind of them."""
     for name in COUNTS:
         count = answers.get(name, 0)
-        if type(count) is not int or not 0 <= count <= _MOST_COUNT:
+        if type(count) is not int or not 0 <= count <= _MAX_COUNT:
             raise ValueError(f"{of}{name}: expected a whole number, not {short(count)}")
     latency = answers.get("latency")
     if latency is None:

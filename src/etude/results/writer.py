@@ -16,7 +16,7 @@ from etude.errors import InputError, MachineRefuses, UsageError
 from etude.limits import limit_reached
 from etude.masking import mask_of
 from etude.osutil.files import replace_file, try_lock
-from etude.osutil.trust import behind_root, check_results_for_root
+from etude.osutil.trust import check_results_for_root, trusted_users
 from etude.results.blocks import Block, TrialBlock
 from etude.results.blocks import to_line as block_line
 from etude.results.model import Measurement, to_line
@@ -109,7 +109,7 @@ def sole_writer(directory: Path) -> Iterator[None]:
     os.set_inheritable(file, True)
     try:
         until = time.monotonic() + LOCK_WAIT_S
-        while not _locked(file) and not held_by_strangers(file):
+        while not _locked(file) and not is_held_by_others(file):
             if time.monotonic() > until:
                 raise MachineRefuses(f"{directory}: another Étude is writing here; wait for it, or end it")
             time.sleep(0.05)
@@ -125,13 +125,13 @@ def _locked(file: int) -> bool:
         return True  # a file system without locks
 
 
-def held_by_strangers(file: int) -> bool:
+def is_held_by_others(file: int) -> bool:
     """True if no process of root, or of a user that root trusts, has the directory open. Every reader of a directory
     can lock it, and root does not wait for them."""
     if os.geteuid() != 0:
         return False
     found = os.fstat(file)
-    own, users = Path(f"/proc/{os.getpid()}/fd/{file}"), behind_root()
+    own, users = Path(f"/proc/{os.getpid()}/fd/{file}"), trusted_users()
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError, ValueError):  # it has ended
             if _real_user(process) in users and any(

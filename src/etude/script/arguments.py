@@ -31,8 +31,8 @@ from etude.script.directive_words import (
 from etude.script.forloop import plain
 from etude.units.parsing import QuantityError, duration
 
-MOST_THREADS = 4096
-LOUD = "off"
+MAX_THREADS = 4096
+QUIET_OFF = "off"
 """Word of QUIET that restores the machine."""
 NAME_OF_HOST = r"[A-Za-z0-9][A-Za-z0-9_.-]*"
 HOST = re.compile(NAME_OF_HOST)
@@ -111,7 +111,7 @@ def parse_condition(text: str) -> Condition:
     raise expected_error("= < > <= or >=, or ! and one of these", Word(found[0] if found else "", place + 1))
 
 
-def holds(condition: Condition, left: str) -> bool:
+def is_true(condition: Condition, left: str) -> bool:
     """True if `left`, the variable's value, meets the condition.
 
     Both are compared as numbers if both are numbers, else as text.
@@ -278,7 +278,7 @@ def parse_quiet(text: str) -> list[str]:
         ArgumentError: there is no such operation.
     """
     words = text.split()
-    if words == [LOUD]:
+    if words == [QUIET_OFF]:
         return words
     from etude.machine.quiet.table import parse
 
@@ -300,7 +300,7 @@ class CommandOnHosts:
 
 
 @lru_cache(maxsize=256)
-def parse_placed(text: str) -> CommandOnHosts:
+def parse_on_hosts(text: str) -> CommandOnHosts:
     """`[@HOST[,HOST…]] COMMAND`.
 
     Raises:
@@ -324,9 +324,9 @@ def parse_exec(text: str) -> CommandOnHosts:
     """`[@HOST[,HOST…]] [ACCEPT STATUS[,STATUS…]] COMMAND`.
 
     Raises:
-        ArgumentError: same as `parse_placed`; a status outside 1 to 255, or no command.
+        ArgumentError: same as `parse_on_hosts`; a status outside 1 to 255, or no command.
     """
-    placed = parse_placed(text)
+    placed = parse_on_hosts(text)
     first, *rest = placed.line.split(None, 2)
     if first != "ACCEPT":
         return placed
@@ -341,7 +341,7 @@ def parse_exec(text: str) -> CommandOnHosts:
 
 
 @dataclass(frozen=True, slots=True)
-class Copied:
+class CopyCommand:
     """Arguments of COPY: from here to hosts, or back from them. `target` is empty if not given."""
 
     hosts: tuple[str, ...]
@@ -350,7 +350,7 @@ class Copied:
     target: str
 
 
-def parse_copy(text: str) -> Copied:
+def parse_copy(text: str) -> CopyCommand:
     """`PATH @HOST[,HOST…]:[PATH]`, or `@HOST[,HOST…]:PATH [PATH]`.
 
     Raises:
@@ -365,10 +365,10 @@ def parse_copy(text: str) -> Copied:
     number, match = placed[0]
     hosts, path = tuple(match[1].split(",")), match[2]
     if number == 1:
-        return Copied(hosts, False, words[0].text, path)
+        return CopyCommand(hosts, False, words[0].text, path)
     if not path:
         raise ArgumentError("expected a path behind the host", end)
-    return Copied(hosts, True, path, words[1].text if len(words) == 2 else "")
+    return CopyCommand(hosts, True, path, words[1].text if len(words) == 2 else "")
 
 
 def parse_timeout(text: str) -> float:
@@ -381,12 +381,12 @@ def parse_timeout(text: str) -> float:
 
 
 def parse_threads(text: str) -> int:
-    """A whole number from 1 to `MOST_THREADS`.
+    """A whole number from 1 to `MAX_THREADS`.
 
     Raises:
         ArgumentError: it is invalid.
     """
-    return _whole(Word(text.strip(), 1), f"a whole number from 1 to {MOST_THREADS}", 1, MOST_THREADS)
+    return _whole(Word(text.strip(), 1), f"a whole number from 1 to {MAX_THREADS}", 1, MAX_THREADS)
 
 
 def number_text(value: float) -> str:

@@ -29,20 +29,20 @@ from etude.results.model import FIRST_RUN, Measurement, from_line
 from etude.results.windows import NewWindows
 from etude.results.writer import directory_name
 from etude.script import checkpoint, environment, stop
-from etude.script.arguments import FIRST_NUMBER, Copied, parse_exec
+from etude.script.arguments import FIRST_NUMBER, CopyCommand, parse_exec
 from etude.script.checkpoint import STATE_FILE
 from etude.script.directive_words import command_words
 from etude.script.disk import file_system_under_test
 from etude.script.environment import search_path
 from etude.script.exec_probes import ExecProbes, words_of
 from etude.script.failures import failure_of
-from etude.script.hook_lines import Lines
+from etude.script.hook_lines import HookLines
 from etude.script.outputs import drop_outputs, keep_outputs
 from etude.script.program import Program
 from etude.script.remote import Remote, Trial, start_spread
 from etude.script.resfiles import ResFiles, file_name
 from etude.script.rows import accepted_rows, partial_notes, printed_metrics, read_log, rows_of, why_failed
-from etude.script.state import OF_OUTPUT, Running, Scope, State
+from etude.script.state import OF_OUTPUT, RunningTest, Scope, State
 from etude.script.worker_group import Shared, WorkerGroup
 from etude.script.world import CANCELLED, TrialOnDisk
 
@@ -85,10 +85,10 @@ class ScriptBench:
         self._partial: set[str] = set()
         """Tests with a warning that a METRIC has values of some workers only."""
         self._remote = Remote(context)
-        self._lines = Lines(context, self._remote)
+        self._lines = HookLines(context, self._remote)
         self._mask = Mask(masks)
         self._saved_at = -float("inf")
-        self._survives = record.waits_for(self._root)
+        self._survives = record.is_registered(self._root)
         """True if it resumes at the next boot, however this one ends."""
 
     # --- messages -----------------------------------------------------------------------------------
@@ -97,7 +97,7 @@ class ScriptBench:
     def stopped(self) -> bool:
         return self._context.watch.signal is not None
 
-    def _notify(self, what: str, *tests: Running, detail: str = "") -> None:
+    def _notify(self, what: str, *tests: RunningTest, detail: str = "") -> None:
         self._observe(Event(what, tests, detail), self._context.progress)
 
     def echo(self, text: str) -> None:
@@ -108,7 +108,7 @@ class ScriptBench:
 
     # --- tests --------------------------------------------------------------------------------------
 
-    def begin_test(self, test: Running) -> None:
+    def begin_test(self, test: RunningTest) -> None:
         """Add the test to the results, or resume from its earlier trials."""
         number = f"test {len(self._entries) + 1}" + (f" of {self._expected}" if self._expected else "")
         self._notify("group", test, detail=number)
@@ -129,14 +129,14 @@ class ScriptBench:
             )
         self._entries[test.name] = entry
 
-    def trials(self, test: Running) -> Sequence[TrialOnDisk]:
+    def trials(self, test: RunningTest) -> Sequence[TrialOnDisk]:
         trials = [trial.first for trial in self._context.progress.trials(test.name)]
         return [TrialOnDisk(first.trial, first.block, first.why) for first in trials]
 
-    def ended(self, test: Running) -> str:
+    def ended(self, test: RunningTest) -> str:
         return str(self._test_entry(test).get("ended") or "")
 
-    def _entry(self, test: Running, tests: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    def _entry(self, test: RunningTest, tests: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         return {
             "name": test.name,
             "directory": directory_name(test.name, [t["directory"] for t in tests]),
@@ -149,7 +149,7 @@ class ScriptBench:
             "res": file_name(test.name, [t.get("res") for t in tests]) if self._res else None,
         }
 
-    def end_test(self, test: Running) -> None:
+    def end_test(self, test: RunningTest) -> None:
         entry = self._test_entry(test)
         if not self._context.progress.trials(test.name) and not entry.get("failure"):
             test.why = "no trial has executed an EXEC"
@@ -163,23 +163,23 @@ class ScriptBench:
         self._lines.end_test(test.name)
         self._remote.end_test(test.name)
 
-    def _variables(self, scope: Scope, mode: str, test: Running | None) -> dict[str, str]:
+    def _variables(self, scope: Scope, mode: str, test: RunningTest | None) -> dict[str, str]:
         script = os.path.abspath(self._program.path)
         return environment.variables(scope, mode, test, self.environment, self._root, script)
 
-    def _test_entry(self, test: Running) -> dict[str, Any]:
+    def _test_entry(self, test: RunningTest) -> dict[str, Any]:
         return self._entries[test.name]
 
-    def spent_s(self, test: Running) -> float:
+    def spent_s(self, test: RunningTest) -> float:
         return self._context.progress.spent_s([test.name])
 
-    def check_rule(self, test: Running) -> None:
+    def check_rule(self, test: RunningTest) -> None:
         progress = self._context.progress
         trial = next((trial for trial in progress.trials(test.name) if trial.kept), None)
         metrics = {name: progress.count(test.name, name) for name in trial.metrics()} if trial else {}
         stop.check_metrics(test.name, test.program, metrics, test.kept >= test.minimum)
 
-    def ask(self, test: Running, scope: Scope) -> tuple[bool, str]:
+    def ask(self, test: RunningTest, scope: Scope) -> tuple[bool, str]:
         def run(program: Sequence[str]) -> str | None:
             line = shlex.join([*program, str(self._root / str(self._test_entry(test)["res"]))])
             why = self._lines.here(test.name, "STOP", line, self._variables(scope, "STOP", test))
@@ -188,7 +188,7 @@ class ScriptBench:
             return why
 
         self.check_rule(test)
-        enough, why = stop.ask(
+        enough, why = stop.evaluate_stop_program(
             test.program, lambda metric: self._context.progress.sample(test.name, metric), run
         )
         self._notify("decision", test, detail=why)
@@ -200,7 +200,7 @@ class ScriptBench:
         self._notify("hook", detail=f"HOSTS {path}")
         self._remote.open(path)
 
-    def copy(self, copied: Copied, test: Running | None) -> str | None:
+    def copy(self, copied: CopyCommand, test: RunningTest | None) -> str | None:
         self._notify("hook", *([test] if test else []), detail="COPY")
         logs = Path(self._directory(test)) if test else self._root
         return self._remote.copy(copied, logs / "logs", test.trial if test else 0)
@@ -229,7 +229,7 @@ class ScriptBench:
         self._quiet = self._quiet or ScriptQuiet()
         return self._quiet
 
-    def hook(self, point: str, line: str, test: Running, scope: Scope) -> str | None:
+    def hook(self, point: str, line: str, test: RunningTest, scope: Scope) -> str | None:
         self._notify("hook", test, detail=point)
         if point == "CLEANUP":
             self._measure_aside(test, scope)
@@ -242,7 +242,7 @@ class ScriptBench:
             self._note_disk(test, block)
         return reason
 
-    def _measure_aside(self, test: Running, scope: Scope) -> None:
+    def _measure_aside(self, test: RunningTest, scope: Scope) -> None:
         """Run the commands of METRIC … FROM CLEANUP: once per trial, after its last EXEC and before
         the clean-up lines."""
         metrics = test.rows[0]["metrics"] if test.rows and not test.failed and not self.stopped else None
@@ -263,13 +263,13 @@ class ScriptBench:
             elif test.made == 0 and found.note and regex != FIRST_NUMBER:
                 self.warn(f"test {test.name!r}: {found.note}")
 
-    def _note_disk(self, test: Running, block: Block) -> None:
+    def _note_disk(self, test: RunningTest, block: Block) -> None:
         """Record the last preparation of a disk in the test's entry too."""
         if block.name in DISK_BLOCKS:
             entry = self._test_entry(test)
             entry["disk"] = {**entry.get("disk", {}), block.name: {"trial": test.trial, **members_of(block)}}
 
-    def execute(self, line: str, test: Running, scope: Scope) -> str | None:
+    def execute(self, line: str, test: RunningTest, scope: Scope) -> str | None:
         self._scopes[test.name] = scope
         placed = parse_exec(line)
         crew = WorkerGroup(placed.hosts or (LOCAL,), test.threads, self._directory(test))
@@ -326,21 +326,23 @@ class ScriptBench:
         failed = f"test {test.name!r}, trial {test.trial}: {trial.why}" if trial.why else None
         return failed or why_failed(test, rows, kept)
 
-    def _launch(self, crew: WorkerGroup, host: str, shared: Shared, scope: Scope, test: Running) -> Launch:
+    def _launch(
+        self, crew: WorkerGroup, host: str, shared: Shared, scope: Scope, test: RunningTest
+    ) -> Launch:
         if host == LOCAL:
             return crew.launch(host, shared)
         there = self._remote[host]
-        variables = environment.environment_elsewhere(scope, "EXEC", test) | there.variables()
+        variables = environment.remote_environment(scope, "EXEC", test) | there.variables()
         return crew.launch(host, replace(shared, variables=variables), there.facts.directory)
 
-    def _note_file_system(self, test: Running, variables: Mapping[str, str]) -> None:
+    def _note_file_system(self, test: RunningTest, variables: Mapping[str, str]) -> None:
         """Record the file system that a test works on in its entry, at its first EXEC."""
         entry = self._test_entry(test)
         if "file_system" not in entry:
             before = (self._context.document["machine"]["before"] or {}).get("mounts") or {}
             entry["file_system"] = file_system_under_test({**self.environment, **variables}, before)
 
-    def _cool(self, test: Running) -> None:
+    def _cool(self, test: RunningTest) -> None:
         """Prepare the caches before the first EXEC of a trial."""
         if test.cache == "none" or test.cooled:
             return
@@ -352,7 +354,7 @@ class ScriptBench:
         if done.wrong is not None:
             self.warn(f"test {test.name!r}, trial {test.trial}: CACHE {test.cache}: {done.wrong}")
 
-    def _warn_of_metrics(self, test: Running, printed: Sequence[Sequence[OutputMetric]]) -> None:
+    def _warn_of_metrics(self, test: RunningTest, printed: Sequence[Sequence[OutputMetric]]) -> None:
         """Warn once of a METRIC that does not fit the first output, or finds several values in it; and of one that only
         some workers have printed."""
         for of_worker in printed:
@@ -366,7 +368,7 @@ class ScriptBench:
             self._partial.add(test.name)
             self.warn(f"test {test.name!r}, trial {test.trial}: {note}; the others are joined")
 
-    def _warn_of_windows(self, test: Running, taken: Sequence[NewWindows]) -> None:
+    def _warn_of_windows(self, test: RunningTest, taken: Sequence[NewWindows]) -> None:
         for worker, found in enumerate(taken, 1):
             if found.note:
                 which = f", thread {worker}" if len(taken) > 1 else ""
@@ -374,7 +376,7 @@ class ScriptBench:
 
     # --- what is on disk ----------------------------------------------------------------------------
 
-    def end_trial(self, test: Running) -> None:
+    def end_trial(self, test: RunningTest) -> None:
         context = self._context
         self._measure_aside(test, self._scopes.pop(test.name, Scope()))
         if test.rows:
@@ -391,7 +393,7 @@ class ScriptBench:
             context.writer.blocks(test.name, test.trial, worker, map(_block, blocks))
         self._notify("trial", test)
 
-    def _finished(self, test: Running) -> list[Measurement]:
+    def _finished(self, test: RunningTest) -> list[Measurement]:
         sitting = self._context.session
         why = CANCELLED if test.failed and self.stopped else "failed" if test.failed else None
         if why is None and test.set_aside:
@@ -410,15 +412,15 @@ class ScriptBench:
         here = {"host": sitting.host, "boot_id": sitting.boot_id}
         return [from_line(here | row | place) for row in test.rows]
 
-    def _append_res(self, test: Running, measurements: Sequence[Measurement]) -> None:
+    def _append_res(self, test: RunningTest, measurements: Sequence[Measurement]) -> None:
         name = self._test_entry(test)["res"]
         if name is not None and not test.set_aside:
             self._res_files.append(name, measurements, [_block(block) for block in test.blocks])
 
-    def _directory(self, test: Running) -> str:
+    def _directory(self, test: RunningTest) -> str:
         return f"{self._root}/{self._test_entry(test)['directory']}"
 
-    def failed(self, reason: str, script: str, test: Running | None, scope: Scope) -> None:
+    def failed(self, reason: str, script: str, test: RunningTest | None, scope: Scope) -> None:
         self._context.writer.sync()
         self._context.save()
         self._notify("failed", *([test] if test else []), detail=reason)
@@ -456,7 +458,7 @@ class ScriptBench:
         self._context.save()
         self._save(path, state, exact=True)
 
-    def needs_restart(self, test: Running) -> bool:
+    def needs_restart(self, test: RunningTest) -> bool:
         runs, words = booted_as(test.boot) if test.boot else (True, "")
         if runs is None:  # all that is known is that it was requested
             runs = self._context.session.restarted_into == test.boot
@@ -488,7 +490,7 @@ class ScriptBench:
         self._save(self._root / STATE_FILE, state, exact=False)
 
     def _save(self, path: Path, state: State, *, exact: bool) -> None:
-        saved = checkpoint.Saved(
+        saved = checkpoint.Checkpoint(
             os.path.abspath(self._program.path),
             self._program.digest,
             os.path.relpath(self._root, path.parent.resolve()),

@@ -18,16 +18,16 @@ from etude.errors import InputError
 from etude.results.regular import open_regular
 from etude.results.writer import replace_json
 from etude.script.program import Op, Program
-from etude.script.state import State, release, to_data
+from etude.script.state import State, reset_trial, to_data
 
 FORMAT, VERSION = "etude-checkpoint", 3
-MOST_BYTES = 256 << 20
+MAX_BYTES = 256 << 20
 STATE_FILE = "state.json"
 """The state of a script under way, in its results directory."""
 
 
 @dataclass(frozen=True)
-class Saved:
+class Checkpoint:
     """A state with its script and results. `exact`: written by CHECKPOINT; else the trial in flight starts over."""
 
     script: codec.Word
@@ -49,7 +49,7 @@ class Saved:
         return Path(os.path.normpath(beside / self.results))
 
 
-def save(path: Path, saved: Saved, *, quick: bool = False) -> None:
+def save(path: Path, saved: Checkpoint, *, quick: bool = False) -> None:
     """Write a state file, readable and writable by its owner only; `quick`: without sync.
 
     Raises:
@@ -96,7 +96,7 @@ def is_state(path: Path) -> bool:
         return False
 
 
-def load(path: Path) -> Saved:
+def load(path: Path) -> Checkpoint:
     """Read a state file.
 
     Raises:
@@ -112,14 +112,16 @@ def load(path: Path) -> Saved:
             f"{path}: version {document.get('version')} of the state format; this Étude reads {VERSION}: "
             "go on with the Étude that wrote it, or run the script from its beginning"
         )
-    known = {"kept": {}} | {name: document[name] for name in Saved.__dataclass_fields__ if name in document}
-    saved = decoded(Saved, known, str(path), every=True, only=True)
+    known = {"kept": {}} | {
+        name: document[name] for name in Checkpoint.__dataclass_fields__ if name in document
+    }
+    saved = decoded(Checkpoint, known, str(path), every=True, only=True)
     if not saved.exact:
-        release(saved.state)
+        reset_trial(saved.state)
     return saved
 
 
-def check_unchanged(path: Path, saved: Saved, program: Program) -> None:
+def check_unchanged(path: Path, saved: Checkpoint, program: Program) -> None:
     """Refuse to resume with a changed script.
 
     Raises:
@@ -179,7 +181,7 @@ def _read(path: Path) -> Mapping[str, Any]:
             raise InputError(
                 f"{path}: others may write to it: refused; chmod go-w it if you trust what it holds"
             )
-        data = stream.read(MOST_BYTES)
+        data = stream.read(MAX_BYTES)
     document: Any = parsed(data, str(path))
     if not isinstance(document, dict):
         raise InputError(f"{path}: is no state of a script: expected a JSON object")

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from etude.program import engine_path
-from etude.script.state import Running, Scope
+from etude.script.state import RunningTest, Scope
 
 
 @cache
@@ -28,7 +28,7 @@ def search_path(environment: Mapping[str, str]) -> list[str]:
 
 
 def variables(
-    scope: Scope, mode: str, test: Running | None, around: Mapping[str, str], results: Path, script: str
+    scope: Scope, mode: str, test: RunningTest | None, around: Mapping[str, str], results: Path, script: str
 ) -> dict[str, str]:
     """Changes to the environment `around` for a line of directive `mode`; those of one worker are added later."""
     own = scope.environment
@@ -55,7 +55,7 @@ def variables(
     return found
 
 
-def environment_elsewhere(scope: Scope, mode: str, test: Running | None) -> dict[str, str]:
+def remote_environment(scope: Scope, mode: str, test: RunningTest | None) -> dict[str, str]:
     """Changes for a line on another host: variables of the script, but no paths of this machine."""
     found = {
         name: text for name, text in scope.environment.items() if name not in ("PATH", "APLIB", "APTIMER")

@@ -13,7 +13,7 @@ Kind = Literal["variable", "environment"]
 _HOLE = re.compile(r"%(?:%|([A-Za-z_][A-Za-z0-9_]*)%)|\$([A-Za-z_][A-Za-z0-9_]*)\$")
 
 
-MOST_CHARACTERS = 2**24
+MAX_CHARACTERS = 2**24
 """Maximum length of an expanded line: a variable that doubles itself fills the memory in 40 rounds."""
 
 
@@ -22,11 +22,11 @@ class ExpansionError(Exception):
 
 
 class TooLong(ExpansionError):
-    """A text that would be longer than `MOST_CHARACTERS`."""
+    """A text that would be longer than `MAX_CHARACTERS`."""
 
     def __init__(self) -> None:
         super().__init__(
-            f"longer than {MOST_CHARACTERS:,} characters with its variables; does one grow in a loop?"
+            f"longer than {MAX_CHARACTERS:,} characters with its variables; does one grow in a loop?"
         )
 
 
@@ -85,7 +85,7 @@ class Template:
             except KeyError:
                 raise UndefinedVariable(name, kind, column) from None
             parts += (value, after)
-        if sum(map(len, parts)) > MOST_CHARACTERS:
+        if sum(map(len, parts)) > MAX_CHARACTERS:
             raise TooLong
         return "".join(parts)
 

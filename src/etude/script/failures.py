@@ -12,7 +12,7 @@ from etude.script.outputs import Output, tail
 
 GIVEN_UP = "given up"
 """Start of the reason why a test ended whose trials kept failing."""
-MOST_LINES = 10
+MAX_LINES = 10
 
 
 def raise_failures(directory: Path, tests: Sequence[Mapping[str, Any]], kept: Callable[[str], int]) -> None:
@@ -46,7 +46,7 @@ def raise_failures(directory: Path, tests: Sequence[Mapping[str, Any]], kept: Ca
         log = directory / failure["log"] if failure["log"] else None
         if log is not None and log.is_file():
             parts.append(f"log: {log}")
-            lines = tail(Output(str(log), 0)).strip().splitlines()[-MOST_LINES:]
+            lines = tail(Output(str(log), 0)).strip().splitlines()[-MAX_LINES:]
             detail = "\n".join(f"  | {line}" for line in lines) if len(lines) > 1 else ""
     error = CommandFailed("; ".join(parts))
     error.detail = detail

@@ -136,7 +136,7 @@ class Flow:
         condition = arguments.parse_condition(text)
         if condition.name not in self._variables:
             raise expand.UndefinedVariable(condition.name, "variable", 1)
-        return arguments.holds(condition, self._variables[condition.name])
+        return arguments.is_true(condition, self._variables[condition.name])
 
     def _jump(self, instruction: Instruction, _: str) -> None:
         self.state.counter = instruction.target

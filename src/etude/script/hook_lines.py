@@ -10,14 +10,14 @@ from etude.experiment.hooks import run_line
 from etude.experiment.session import SessionContext
 from etude.machine.remote.hosts import LOCAL
 from etude.script import environment
-from etude.script.arguments import parse_placed
+from etude.script.arguments import parse_on_hosts
 from etude.script.remote import Remote
-from etude.script.state import Running, Scope
+from etude.script.state import RunningTest, Scope
 
 UNDOING = ("CLEANUP", "POSTCLEANUP")
 
 
-class Lines:
+class HookLines:
     """Runs these lines. Their processes live until their test ends; those of SYSTEM until the script does."""
 
     def __init__(self, context: SessionContext, remote: Remote) -> None:
@@ -26,14 +26,14 @@ class Lines:
         self._keepers: dict[str, EngineLike] = {}
 
     def run(
-        self, point: str, text: str, test: Running | None, scope: Scope, around: Mapping[str, str]
+        self, point: str, text: str, test: RunningTest | None, scope: Scope, around: Mapping[str, str]
     ) -> str | None:
         """Run a line here or on its hosts, one after the other; returns the failure, if any. Undoing lines run on all.
 
         `around`: its variables on this machine.
         """
         name = test.name if test else ""
-        placed = parse_placed(text)
+        placed = parse_on_hosts(text)
         why = None
         for host in placed.hosts or (LOCAL,):
             if why is not None and point not in UNDOING:
@@ -41,7 +41,7 @@ class Lines:
             if host == LOCAL:
                 failed = self.here(name, point, placed.line, around)
             else:
-                variables = environment.environment_elsewhere(scope, point, test)
+                variables = environment.remote_environment(scope, point, test)
                 failed = self._there(host, name, point, placed.line, variables)
             why = why or failed
         return why

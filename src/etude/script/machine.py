@@ -19,12 +19,21 @@ from etude.script.disk import engine_line, parse_disk
 from etude.script.failures import GIVEN_UP
 from etude.script.flow import Flow
 from etude.script.program import Instruction, Program
-from etude.script.state import OF_OUTPUT, Interleave, Party, Running, Scope, State, forget_trial, release
+from etude.script.state import (
+    OF_OUTPUT,
+    Interleave,
+    Party,
+    RunningTest,
+    Scope,
+    State,
+    forget_trial,
+    reset_trial,
+)
 from etude.script.stop import LIMITED
 from etude.script.world import CANCELLED, World
 
 Answer = TypeVar("Answer")
-MOST_TRIALS = 1000
+MAX_TRIALS = 1000
 """Maximum trials of a test with a stop program that names no MAX."""
 HOSTS_FILE = "HOSTSFILE"
 """Variable that HOSTS sets."""
@@ -113,10 +122,10 @@ class Machine(Flow):
 
     def _quiet(self, _: Instruction, text: str) -> None:
         words = arguments.parse_quiet(text or self._environment.get("APQUIET", ""))
-        if not words or (words == [arguments.LOUD] and not self.state.quiet):
+        if not words or (words == [arguments.QUIET_OFF] and not self.state.quiet):
             return
-        self.state.quiet = [] if words == [arguments.LOUD] else [*self.state.quiet, *words]
-        self._failed("QUIET", self.world.quiet(() if words == [arguments.LOUD] else words))
+        self.state.quiet = [] if words == [arguments.QUIET_OFF] else [*self.state.quiet, *words]
+        self._failed("QUIET", self.world.quiet(() if words == [arguments.QUIET_OFF] else words))
 
     # --- tests ------------------------------------------------------------------------------------
 
@@ -125,8 +134,8 @@ class Machine(Flow):
         state, scope = self.state, self._scope
         maximum = header.maximum
         if maximum is None and header.program:
-            maximum = max(MOST_TRIALS, header.minimum)
-        test = Running(
+            maximum = max(MAX_TRIALS, header.minimum)
+        test = RunningTest(
             name=header.name,
             begin=state.counter - 1,
             threads=scope.threads,
@@ -146,7 +155,7 @@ class Machine(Flow):
         self._resume_test(test, scope)
         self.world.safe_point(state)
 
-    def _resume_test(self, test: Running, scope: Scope | None = None) -> None:
+    def _resume_test(self, test: RunningTest, scope: Scope | None = None) -> None:
         """Add a test to the results, and count the trials on disk that are not in the state.
 
         With its scope, also evaluate the stop rule, if there are such trials.
@@ -165,7 +174,7 @@ class Machine(Flow):
             self._ending = True
             self._begin_trial(test)
 
-    def _running(self) -> Running:
+    def _running(self) -> RunningTest:
         test = self.state.running
         assert test is not None, "the parser lets nothing of a test stand outside one"
         return test
@@ -226,7 +235,7 @@ class Machine(Flow):
         if not test.failed:
             self._failed("EXEC", self.world.execute(text, test, self._scope))
 
-    def _restart_first(self, test: Running) -> None:
+    def _restart_first(self, test: RunningTest) -> None:
         """Restart the machine in a trial that needs it: after PRESETUP, before anything is mounted.
 
         Raises:
@@ -301,7 +310,7 @@ class Machine(Flow):
             self._begin_trial(test)
         self.world.safe_point(self.state)
 
-    def _count(self, test: Running) -> None:
+    def _count(self, test: RunningTest) -> None:
         """Record the end of the trial, and prepare the test for its next one."""
         self._tally(test, test.failed, warm_up=test.set_aside, hopeless=test.failed_at == "PRESETUP")
         test.prepared = True
@@ -310,7 +319,7 @@ class Machine(Flow):
         forget_trial(test)
 
     def _tally(
-        self, test: Running, failed: str | None, *, warm_up: bool = False, hopeless: bool = False
+        self, test: RunningTest, failed: str | None, *, warm_up: bool = False, hopeless: bool = False
     ) -> None:
         if failed:
             test.failed_in_a_row += 1
@@ -322,7 +331,7 @@ class Machine(Flow):
             test.why = f"{GIVEN_UP}: {failed}"
             self.state.given_up.append(test.name)
 
-    def _begin_trial(self, test: Running) -> None:
+    def _begin_trial(self, test: RunningTest) -> None:
         state = self.state
         state.loops = [loop for loop in state.loops if loop.start < test.begin]
         state.counter = test.begin + 1
@@ -331,7 +340,7 @@ class Machine(Flow):
             forget_trial(test)
             test.failed = "its trials are on disk"
 
-    def _has_enough(self, test: Running, scope: Scope) -> bool:
+    def _has_enough(self, test: RunningTest, scope: Scope) -> bool:
         """True if no further trial is needed; `test.why` is set to the reason."""
         if test.why:
             return True
@@ -373,7 +382,7 @@ class Machine(Flow):
         self._here()
         self.world.save(self.state)
 
-    def _post(self, test: Running, scope: Scope) -> None:
+    def _post(self, test: RunningTest, scope: Scope) -> None:
         lines, test.postcleanup = test.postcleanup, []
         for line in lines:
             reason = self.world.hook("POSTCLEANUP", line, test, scope)
@@ -466,7 +475,7 @@ class Machine(Flow):
         """Clean up at the end of the last trial, and place the counter where the test can be resumed."""
         for party in self._parties():
             self._post(party.test, party.scope)
-        release(self.state)
+        reset_trial(self.state)
         self.state.counter = self._running().begin + 1
         self.done = True
 
@@ -476,5 +485,5 @@ class Machine(Flow):
         return [Party(self._running(), self._scope)] if running is None else running.parties
 
 
-def _given_up(test: Running) -> bool:
+def _given_up(test: RunningTest) -> bool:
     return test.why.startswith(GIVEN_UP)

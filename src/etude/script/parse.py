@@ -17,7 +17,7 @@ from etude.script.arguments import (
     parse_foreach,
     parse_metric,
     parse_metric_name,
-    parse_placed,
+    parse_on_hosts,
     parse_quiet,
     parse_test,
     parse_threads,
@@ -359,5 +359,5 @@ _CHECKS: dict[Op, Callable[[str], object]] = {
     Op.COPY: parse_copy,
     Op.TIMEOUT: parse_timeout,
     Op.EXEC: parse_exec,
-    **dict.fromkeys((Op.SYSTEM, Op.PRESETUP, Op.SETUP, Op.CLEANUP, Op.POSTCLEANUP), parse_placed),
+    **dict.fromkeys((Op.SYSTEM, Op.PRESETUP, Op.SETUP, Op.CLEANUP, Op.POSTCLEANUP), parse_on_hosts),
 }

@@ -17,7 +17,7 @@ from etude.machine.remote.host import Host
 from etude.machine.remote.hosts import LOCAL, read_hosts
 from etude.machine.remote.synchronized_start import IdleHost, Offset, Part, run_together
 from etude.results.model import metric_kind
-from etude.script.arguments import Copied
+from etude.script.arguments import CopyCommand
 
 CAPTURE_BYTES = 4 << 20
 """Maximum bytes recorded of the end of each stream of a remote command."""
@@ -110,7 +110,7 @@ class Remote:
         lines = said.strip().splitlines()
         return f"host {name}: {how}{': ' + lines[-1].strip() if lines else ''}"
 
-    def copy(self, copied: Copied, logs: Path, trial: int) -> str | None:
+    def copy(self, copied: CopyCommand, logs: Path, trial: int) -> str | None:
         """Copy to hosts or back; returns the failure, if any. Back without a target: to `logs`/TRIAL-HOST-NAME."""
         for name in copied.hosts:
             try:

@@ -12,16 +12,16 @@ from etude.results.model import from_line, metric_kind
 from etude.results.res import parse_blocks, row_of_block
 from etude.results.windows import NewWindows
 from etude.script.outputs import Output, tail
-from etude.script.state import OF_OUTPUT, Running
+from etude.script.state import OF_OUTPUT, RunningTest
 
-MOST_LOG_BYTES = 64 << 20
+MAX_LOG_BYTES = 64 << 20
 
 
 def read_log(path: str) -> list[Block]:
     """The blocks that a worker wrote to its $APLOG, which is then removed; empty without a file."""
     try:
         with open(path, "rb") as file:
-            text = file.read(MOST_LOG_BYTES).decode("utf-8", "replace")
+            text = file.read(MAX_LOG_BYTES).decode("utf-8", "replace")
     except OSError:
         return []
     os.unlink(path)
@@ -94,7 +94,7 @@ def _of_the_trial(metrics: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def why_failed(
-    test: Running, rows: Sequence[Mapping[str, Any]], outputs: Sequence[Output | None]
+    test: RunningTest, rows: Sequence[Mapping[str, Any]], outputs: Sequence[Output | None]
 ) -> str | None:
     """Reason why an EXEC failed: the engine's, then the first worker with a status other than 0; None
     if it succeeded."""

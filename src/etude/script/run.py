@@ -38,15 +38,15 @@ from etude.results.writer import sole_writer
 from etude.script import checkpoint
 from etude.script.arguments import parse_assignment
 from etude.script.bench import ScriptBench
-from etude.script.check import Outline, outline
-from etude.script.checkpoint import STATE_FILE, Saved
+from etude.script.check import Outline, dry_run
+from etude.script.checkpoint import STATE_FILE, Checkpoint
 from etude.script.directive_words import ArgumentError
 from etude.script.environment import search_path
 from etude.script.failures import raise_failures
 from etude.script.machine import GivenUp, Machine
 from etude.script.parse import parse_script
 from etude.script.program import Program
-from etude.script.state import Scope, State, after_boot
+from etude.script.state import Scope, State, mark_cold
 from etude.script.stop import own_predicate
 from etude.script.test_filter import SelectedTests
 from etude.units.formatting import counted
@@ -75,13 +75,13 @@ class ScriptOptions:
         scope.variables |= {"SCRIPTDIR": directory, **self.assignments}
         return State(scope=scope, fixed=list(self.assignments), seed=self.seed)
 
-    def outline(self) -> Outline:
+    def dry_run(self) -> Outline:
         """Dry run of the script.
 
         Raises:
             ScriptError, InputError: it is invalid.
         """
-        return outline(self.program, self.state())
+        return dry_run(self.program, self.state())
 
 
 def read_script(
@@ -127,7 +127,7 @@ def run_script(
     Raises:
         EtudeError: see the classes of etude.errors; what was measured is on disk.
     """
-    planned = asked.outline()  # errors are found before anything runs
+    planned = asked.dry_run()  # errors are found before anything runs
     for test in planned.tests if not asked.res else ():
         if test.program and own_predicate(tuple(test.program)) is None:
             raise UsageError(f"test {test.name!r}: {test.program[0]} needs the .res file; leave out --no-res")
@@ -184,9 +184,9 @@ def resume_script(
             asked = ScriptOptions(
                 program, plan["assignments"], plan["seed"], plan["res"], plan["counters"], masks
             )
-            planned = asked.outline()
+            planned = asked.dry_run()
             if saved.boot_id != boot_id():
-                after_boot(saved.state)
+                mark_cold(saved.state)
             lost = forget_lost_trials(saved, load_results(there))
             expected = len(planned.tests) * planned.whole
             _run_session(asked, there, document, saved.state, observe, make_engine, expected, lost)
@@ -279,7 +279,7 @@ def _forget(path: Path) -> None:
 __all__ = ["ScriptOptions", "load_results", "read_script", "resume_script", "run_script"]
 
 
-def forget_lost_trials(saved: Saved, results: Results) -> list[str]:
+def forget_lost_trials(saved: Checkpoint, results: Results) -> list[str]:
     """Remove trials that are no longer on disk from the state, so that the test under way makes them again.
 
     Returns:

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from etude.errors import InputError
-from etude.osutil.named import open_named
 from etude.osutil.trust import open_for_root
+from etude.osutil.user_files import open_user_file
 from etude.script.directive_words import shown_word
 from etude.script.environment import shipped_directory
 from etude.script.program import ScriptError
@@ -25,9 +25,9 @@ from etude.script.program import ScriptError
 INCLUDES = ("INCLUDE", "OPTINCLUDE", "INCLUDEPATH")
 
 # Against accidental bombs: if each file includes the next one twice, they grow by powers of two.
-MOST_BYTES = 64 << 20
-MOST_FILES = 10_000
-MOST_NESTED = 64
+MAX_BYTES = 64 << 20
+MAX_FILES = 10_000
+MAX_NESTED = 64
 
 _COMMENT = re.compile(r"(?<!\\)#.*", re.DOTALL)
 _TOGETHER = re.compile(r"""\\.|(?<!\w)'[^']*'|"(?:[^"\\]|\\.)*"|\$\{[^}]*\}""", re.DOTALL)
@@ -216,12 +216,12 @@ class _Reader:
             if known == identity:
                 chain = " includes ".join([*files[place:], path])
                 raise self._error(line, f"a file that includes itself: {chain}", name)
-        if len(files) >= MOST_NESTED:
-            raise self._error(line, f"{MOST_NESTED} files include each other; is that meant?", name)
+        if len(files) >= MAX_NESTED:
+            raise self._error(line, f"{MAX_NESTED} files include each other; is that meant?", name)
         self.read_files += 1
         self.read_bytes += len(content)
-        if self.read_files > MOST_FILES or self.read_bytes > MOST_BYTES:
-            limits = f"{MOST_FILES:,} files or {MOST_BYTES >> 20} MiB"
+        if self.read_files > MAX_FILES or self.read_bytes > MAX_BYTES:
+            limits = f"{MAX_FILES:,} files or {MAX_BYTES >> 20} MiB"
             raise self._error(line, f"more than {limits} are included; is that meant?", name)
         file = path if path != self.reserved else os.path.join(".", path)
         self.splice(content, file, os.path.dirname(path), identity)
@@ -248,11 +248,11 @@ class _Reader:
 
 def _content(path: str, opened: Callable[[str], int] | None = None) -> tuple[bytes, object]:
     """Contents and identity of a file; the identity is the same under another name."""
-    with open((opened or open_named)(path), "rb") as file:
+    with open((opened or open_user_file)(path), "rb") as file:
         status = os.fstat(file.fileno())
-        content = file.read(MOST_BYTES + 1)
-    if len(content) > MOST_BYTES:
-        raise OSError(0, f"larger than {MOST_BYTES >> 20} MiB")
+        content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise OSError(0, f"larger than {MAX_BYTES >> 20} MiB")
     return content, (status.st_dev, status.st_ino)
 
 

@@ -33,7 +33,7 @@ OF_OUTPUT = 4
 
 
 @dataclass
-class Running:
+class RunningTest:
     """A test under way. `rows` are the measurements of the trial in flight; they are on disk once it has ended."""
 
     name: str
@@ -89,7 +89,7 @@ class Running:
 class Party:
     """A test of an INTERLEAVE with its own scope."""
 
-    test: Running
+    test: RunningTest
     scope: Scope
 
 
@@ -116,7 +116,7 @@ class State:
     counter: int = 0
     scope: Scope = field(default_factory=Scope)
     loops: list[Loop] = field(default_factory=list)
-    test: Running | None = None
+    test: RunningTest | None = None
     interleave: Interleave | None = None
     fastfail: str | None = None
     """None: continue after a failure; else stop, and run this line if it is not empty."""
@@ -137,13 +137,13 @@ class State:
         return running.parties[running.order[0]] if running is not None and running.order else None
 
     @property
-    def tests(self) -> list[Running]:
+    def tests(self) -> list[RunningTest]:
         """The test under way, or all of an INTERLEAVE."""
         parties = [party.test for party in self.interleave.parties] if self.interleave is not None else []
         return [*parties, *([self.test] if self.test else [])]
 
     @property
-    def running(self) -> Running | None:
+    def running(self) -> RunningTest | None:
         """The test under way."""
         party = self.party
         return self.test if party is None else party.test
@@ -160,7 +160,7 @@ def to_data(state: State) -> dict[str, Any]:
     return asdict(state)
 
 
-def release(state: State) -> None:
+def reset_trial(state: State) -> None:
     """Reset the trial in flight, for a session in which nothing is set up."""
     for test in state.tests:
         test.prepared = test.warmed = False
@@ -168,13 +168,13 @@ def release(state: State) -> None:
         forget_trial(test)
 
 
-def after_boot(state: State) -> None:
+def mark_cold(state: State) -> None:
     """Mark all tests as cold, after another boot than that in which the state was stored."""
     for test in state.tests:
         test.warmed = False
 
 
-def forget_trial(test: Running) -> None:
+def forget_trial(test: RunningTest) -> None:
     """Prepare a test for its next trial."""
     test.booted, test.cooled = False, {}
     test.set_aside, test.failed, test.failed_at = False, None, ""

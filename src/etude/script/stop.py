@@ -19,7 +19,7 @@ LIMITED = "stopped by"
 """Start of the reason why a test ended by a limit of trials or time, not by its stop rule's target."""
 
 
-def ask(
+def evaluate_stop_program(
     program: Sequence[str],
     sample: Callable[[str], Sequence[float]],
     run: Callable[[Sequence[str]], str | None],

@@ -11,7 +11,7 @@ from etude.codec import decoded
 from etude.errors import InputError
 from etude.experiment.plan import refuse_masked
 from etude.masking import mask_of
-from etude.results.results import of_machine
+from etude.results.results import machine_member
 from etude.script.parse import parse_stored
 from etude.script.run import ScriptOptions
 from etude.script.source import same_text
@@ -51,7 +51,7 @@ def stored_script(document: Mapping[str, Any], seed: int, source: str) -> Script
 def changed_files(document: Mapping[str, Any]) -> list[str]:
     """Files of the script that have changed since they were read, one line each; the stored text is run."""
     plan = document["plan"]
-    place = of_machine(document, "directory", "path") or ""
+    place = machine_member(document, "directory", "path") or ""
     found = []
     for number, (file, lines) in enumerate(plan["text"].items()):
         path = plan["script"] if number == 0 else os.path.join(place, file)

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from etude.script.arguments import Copied
-from etude.script.state import Running, Scope, State
+from etude.script.arguments import CopyCommand
+from etude.script.state import RunningTest, Scope, State
 
 CANCELLED = "cancelled"
 """Reason of exclusion of a trial that does not count: it warmed the caches, or a signal ended it."""
@@ -55,50 +55,50 @@ class World(Protocol):
             InputError: the file is invalid; MachineRefuses: a host is not available.
         """
 
-    def copy(self, copied: Copied, test: Running | None) -> str | None:
+    def copy(self, copied: CopyCommand, test: RunningTest | None) -> str | None:
         """Copy files to hosts or back."""
 
-    def begin_test(self, test: Running) -> None:
+    def begin_test(self, test: RunningTest) -> None:
         """Start a test, or resume it after its state was loaded."""
 
-    def trials(self, test: Running) -> Sequence[TrialOnDisk]:
+    def trials(self, test: RunningTest) -> Sequence[TrialOnDisk]:
         """Its trials that are on disk, in the order in which they were made."""
 
-    def ended(self, test: Running) -> str:
+    def ended(self, test: RunningTest) -> str:
         """Recorded reason why the test ended; empty if it has not."""
 
-    def hook(self, point: str, line: str, test: Running, scope: Scope) -> str | None:
+    def hook(self, point: str, line: str, test: RunningTest, scope: Scope) -> str | None:
         """Run a line around the measured part."""
 
-    def execute(self, line: str, test: Running, scope: Scope) -> str | None:
+    def execute(self, line: str, test: RunningTest, scope: Scope) -> str | None:
         """Run the measured part; its rows are added to the test's."""
 
-    def end_trial(self, test: Running) -> None:
+    def end_trial(self, test: RunningTest) -> None:
         """Write the trial's rows to disk."""
 
-    def spent_s(self, test: Running) -> float:
+    def spent_s(self, test: RunningTest) -> float:
         """Wall-clock seconds of the test: from its first trial to the end of its last."""
 
-    def check_rule(self, test: Running) -> None:
+    def check_rule(self, test: RunningTest) -> None:
         """Check after the first trial that the metrics of the stop rule exist.
 
         Raises:
             InputError: it names a metric that the test does not have.
         """
 
-    def ask(self, test: Running, scope: Scope) -> tuple[bool, str]:
+    def ask(self, test: RunningTest, scope: Scope) -> tuple[bool, str]:
         """True if the stop program is satisfied, and its reason."""
 
-    def end_test(self, test: Running) -> None:
+    def end_test(self, test: RunningTest) -> None:
         """End the test."""
 
-    def failed(self, reason: str, script: str, test: Running | None, scope: Scope) -> None:
+    def failed(self, reason: str, script: str, test: RunningTest | None, scope: Scope) -> None:
         """Run FASTFAIL's script, if there is one, before everything stops."""
 
     def checkpoint(self, path: str, state: State) -> None:
         """Write the state atomically."""
 
-    def needs_restart(self, test: Running) -> bool:
+    def needs_restart(self, test: RunningTest) -> bool:
         """True if the machine has to be restarted before the trial in flight.
 
         Raises:

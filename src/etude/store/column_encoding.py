@@ -17,19 +17,19 @@ _BEGIN = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
-class Damaged(ValueError):
+class CorruptRow(ValueError):
     """A row is corrupt."""
 
 
 @contextmanager
 def rows_of(what: str) -> Iterator[None]:
-    """Turns any error in decoding rows into `Damaged`; `what` names the rows."""
+    """Turns any error in decoding rows into `CorruptRow`; `what` names the rows."""
     try:
         yield
-    except Damaged:
+    except CorruptRow:
         raise
     except (OSError, *EDITED) as error:
-        raise Damaged(f"{what}: {error}") from None
+        raise CorruptRow(f"{what}: {error}") from None
 
 
 def pack(values: Sequence[float]) -> bytes:
@@ -67,7 +67,7 @@ def to_us(time: datetime) -> int:
     return (known - _BEGIN) // _MICROSECOND
 
 
-def of_us(microseconds: int) -> datetime:
+def from_us(microseconds: int) -> datetime:
     """The time, UTC."""
     return datetime.fromtimestamp(microseconds / 1e6, UTC)  # exact: 53 bits of microseconds are 285 years
 

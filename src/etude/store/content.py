@@ -19,7 +19,7 @@ from etude.results.readers import read_table
 from etude.results.results import Results
 from etude.results.series import Series
 from etude.results.series_of import series_of_table
-from etude.results.session_groups import stretches
+from etude.results.session_groups import session_groups
 from etude.results.trials import trials_of_results
 from etude.store.column_encoding import clean, key, pack, run_length_encode
 from etude.store.entry import Machine
@@ -92,7 +92,7 @@ def read_content(path: str, machine: str | None = None) -> Content:
 
 def _joined(results: Results) -> tuple[Series, ...]:
     """The series of all tests, joined across restarts."""
-    parts, names = stretches(results.experiment["sittings"]), results.names()
+    parts, names = session_groups(results.experiment["sittings"]), results.names()
     return tuple(
         replace(each, stretches=np.array([parts.get(int(n), int(n)) for n in each.sittings], dtype=np.int64))
         if each.sittings is not None

@@ -14,9 +14,9 @@ from sqlalchemy.exc import DBAPIError
 
 from etude.errors import InputError
 from etude.store import insert, queries, repository
-from etude.store.column_encoding import Damaged, rows_of
+from etude.store.column_encoding import CorruptRow, rows_of
 from etude.store.content import Content, read_content
-from etude.store.entry import Added, Entry, Machine, Mark, Result, Selector
+from etude.store.entry import AddOutcome, Entry, Machine, Mark, Result, Selector
 from etude.store.failures import with_retries
 from etude.store.place import WAIT_S, WRITING, engine_of, is_missing, place_text, url_of
 from etude.store.schema import METADATA, REVISION, VERSION_TABLE
@@ -33,12 +33,12 @@ def revision_of(connection: Connection) -> str | None:
     tables = inspect(connection)
     views = {name.lower() for name in tables.get_view_names()} & {VERSION_TABLE, *METADATA.tables}
     if views:  # their contents could be arbitrary, and infinite
-        raise Damaged(f"{min(views)} is a view, not a table")
+        raise CorruptRow(f"{min(views)} is a view, not a table")
     if not tables.has_table(VERSION_TABLE):
         return None
     found = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()
     if found is not None and not (isinstance(found, str) and _REVISION.fullmatch(found)):
-        raise Damaged(f"{VERSION_TABLE}: {found!r} is no revision")
+        raise CorruptRow(f"{VERSION_TABLE}: {found!r} is no revision")
     return found
 
 
@@ -73,11 +73,11 @@ def migrate(connection: Connection, where: str, to: str = REVISION) -> None:
         try:
             command.upgrade(config, to)
         except CommandError as error:
-            raise Damaged(f"{VERSION_TABLE}: {error}") from None
+            raise CorruptRow(f"{VERSION_TABLE}: {error}") from None
         except DBAPIError as error:
             if not _OTHER_TABLES.search(str(error.orig)):
                 raise
-            raise Damaged(f"{VERSION_TABLE}: the tables are not of this revision: {error.orig}") from None
+            raise CorruptRow(f"{VERSION_TABLE}: the tables are not of this revision: {error.orig}") from None
 
 
 def _is_at(connection: Connection, where: str, to: str) -> bool:
@@ -128,7 +128,7 @@ class Store:
         branch: str | None = None,
         tags: Sequence[str] = (),
         machine: str | None = None,
-    ) -> Added:
+    ) -> AddOutcome:
         """Add a results directory, or a file that `etude stats` reads, atomically.
 
         The same one is not added twice; if one has grown since, the larger replaces the smaller.
@@ -140,7 +140,7 @@ class Store:
         content = read_content(os.fspath(directory), machine)
         return self.put(content, insert.Origin(commit, committed, branch, tuple(tags)))
 
-    def put(self, content: Content, origin: insert.Origin) -> Added:
+    def put(self, content: Content, origin: insert.Origin) -> AddOutcome:
         """Add contents that are already read."""
         nothing = f"nothing of {content.source} was added"
         return self._write(lambda connection: insert.put(connection, content, origin), nothing)
@@ -202,7 +202,7 @@ class Store:
         """All marks, in the order in which they were made."""
         return self._read(repository.marks)
 
-    def remembered(self, name: str) -> str | None:
+    def recall(self, name: str) -> str | None:
         """The text stored under this name."""
         return self._read(lambda connection: repository.recall(connection, name))
 

@@ -82,7 +82,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Added:
+class AddOutcome:
     """Outcome of adding a result."""
 
     result: int

@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlch
 
 from etude.errors import InputError, MachineRefuses
 from etude.osutil.files import lock_holder, named_process
-from etude.store.column_encoding import Damaged
+from etude.store.column_encoding import CorruptRow
 
 PAUSES_S = (0.1, 0.5, 1.0, 2.0, 4.0)
 """Pauses before retries, s. A restarted database is usually back within this time."""
@@ -43,7 +43,7 @@ def with_retries(
             if pause_s is None or not is_transient(error):
                 raise error_of(error, where, nothing) from None
             pause(pause_s)
-        except Damaged as damage:
+        except CorruptRow as damage:
             advice = "etude store check names all that is, etude store forget takes a result out"
             raise InputError(f"{where}: damaged: {damage}; {nothing}; {advice}") from None
     raise AssertionError("the last try returns or raises")

@@ -17,10 +17,10 @@ from sqlalchemy.dialects import postgresql, sqlite
 from etude.errors import InputError, UsageError
 from etude.store.column_encoding import key, pack, run_length_encode, to_us
 from etude.store.content import Content, Point
-from etude.store.entry import Added, Machine
+from etude.store.entry import AddOutcome, Machine
 from etude.store.schema import entry, machine, metric, result, tag, test
 
-_MOST_CHARACTERS = 200
+_MAX_CHARACTERS = 200
 _AT_ONCE = 500
 """Keys per query: databases limit the values of a statement."""
 
@@ -37,16 +37,16 @@ class Origin:
     def __post_init__(self) -> None:
         for word in (self.commit, self.branch, *self.tags):
             if word is not None and (
-                not word.strip() or len(word) > _MOST_CHARACTERS or not word.isprintable()
+                not word.strip() or len(word) > _MAX_CHARACTERS or not word.isprintable()
             ):
                 raise UsageError(
-                    f"{word[:40]!r}: a commit, branch or tag is 1 to {_MOST_CHARACTERS} printable characters"
+                    f"{word[:40]!r}: a commit, branch or tag is 1 to {_MAX_CHARACTERS} printable characters"
                 )
         if self.committed is not None and self.commit is None:
             raise UsageError("a time of a commit was given, but no commit: give both")
 
 
-def put(connection: Connection, content: Content, origin: Origin) -> Added:
+def put(connection: Connection, content: Content, origin: Origin) -> AddOutcome:
     """Add a result, or replace one that has grown.
 
     Raises InputError if it is stored with another commit.
@@ -61,7 +61,7 @@ def put(connection: Connection, content: Content, origin: Origin) -> Added:
         number = connection.execute(insert(result).returning(result.c.id), values).scalar_one()
         _tag(connection, number, origin.tags)
         _write(connection, number, content)
-        return Added(number, True)
+        return AddOutcome(number, True)
     number = there["id"]
     _refuse_other_commit(content.source, there, origin)
     _tag(connection, number, origin.tags)
@@ -74,7 +74,7 @@ def put(connection: Connection, content: Content, origin: Origin) -> Added:
         said |= _members(content)
     if said:
         connection.execute(update(result).where(result.c.id == number).values(**said))
-    return Added(number, False, how)
+    return AddOutcome(number, False, how)
 
 
 def forget(connection: Connection, number: int) -> None:

@@ -16,7 +16,7 @@ from etude.osutil.trust import check_results_for_root, private_group_of_sudo
 DEFAULT = "etude-store.sqlite"
 VARIABLE = "ETUDE_STORE"
 WAIT_S = 20.0
-MOST_ROW_BYTES = 128 << 20
+MAX_ROW_BYTES = 128 << 20
 """Maximum row of SQLite: 16 million trials of one metric. An untrusted store could hold rows of a gigabyte."""
 
 
@@ -115,7 +115,7 @@ WRITING = "etude_writing"
 def _take_transactions_over(connection: Any, _record: object) -> None:
     """Disable the implicit transactions of sqlite3, which begin late, and never for a change of tables."""
     connection.isolation_level = None
-    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_ROW_BYTES)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_ROW_BYTES)
     connection.execute("PRAGMA foreign_keys = ON")
 
 

@@ -11,11 +11,20 @@ from sqlalchemy import ColumnElement, Connection, func, select, type_coerce
 from sqlalchemy.types import NullType
 
 from etude.errors import InputError, UsageError
-from etude.store.column_encoding import Damaged, clean, key, of_us, rows_of, run_length_decode, to_us, unpack
+from etude.store.column_encoding import (
+    CorruptRow,
+    clean,
+    from_us,
+    key,
+    rows_of,
+    run_length_decode,
+    to_us,
+    unpack,
+)
 from etude.store.entry import Entry, Machine, Result, Selector
 from etude.store.schema import entry, machine, mark, metric, result, tag, test
 
-_LEAST_OF_COMMIT = 4
+_MIN_COMMIT_LENGTH = 4
 PRIMARY = "elapsed"
 """Metric of a history if none is named."""
 _BETWEEN = "\n"
@@ -74,10 +83,10 @@ def _entry(row: Sequence[Any], known: Mapping[int, Machine]) -> Entry:
         unit,
         kind,
         known[machine_id],
-        of_us(measured_us),
+        from_us(measured_us),
         values,
         commit,
-        None if committed_us is None else of_us(committed_us),
+        None if committed_us is None else from_us(committed_us),
         branch,
         tuple(sorted(tags.split(_BETWEEN))) if tags else (),
         source,
@@ -101,8 +110,8 @@ def _conditions(chosen: Selector) -> Iterable[ColumnElement[bool]]:
     if chosen.result is not None:
         yield result.c.id == chosen.result
     if chosen.commit is not None:
-        if len(chosen.commit) < _LEAST_OF_COMMIT:
-            raise UsageError(f"commit {chosen.commit!r}: give at least {_LEAST_OF_COMMIT} characters of it")
+        if len(chosen.commit) < _MIN_COMMIT_LENGTH:
+            raise UsageError(f"commit {chosen.commit!r}: give at least {_MIN_COMMIT_LENGTH} characters of it")
         yield result.c.commit_id.startswith(chosen.commit, autoescape=True)
     if chosen.tag is not None:
         yield result.c.id.in_(select(tag.c.result_id).where(tag.c.word == chosen.tag))
@@ -173,12 +182,12 @@ def _result(row: Any, machines: tuple[str, ...], tags: tuple[str, ...]) -> Resul
     return Result(
         row.id,
         row.source,
-        of_us(row.measured_us),
-        of_us(row.added_us),
+        from_us(row.measured_us),
+        from_us(row.added_us),
         row.trials,
         machines,
         row.commit_id,
-        None if row.committed_us is None else of_us(row.committed_us),
+        None if row.committed_us is None else from_us(row.committed_us),
         row.branch,
         tags,
     )
@@ -198,7 +207,7 @@ def check(connection: Connection) -> tuple[str, ...]:
     found += _damaged("machine {}", connection, (machine.c.id, machine.c.facts), _facts)
     times = (result.c.measured_us, result.c.added_us, func.coalesce(result.c.committed_us, 0))
     found += _damaged(
-        "result {}", connection, (result.c.id, *times), lambda *all_us: list(map(of_us, all_us))
+        "result {}", connection, (result.c.id, *times), lambda *all_us: list(map(from_us, all_us))
     )
     columns = (
         entry.c.result_id,
@@ -209,7 +218,7 @@ def check(connection: Connection) -> tuple[str, ...]:
         entry.c.measured_us,
     )
     found += _damaged("result {}, entry {}", connection, columns, _whole, named=2)
-    found += _damaged("mark {}", connection, (mark.c.id, mark.c.marked_us), of_us)
+    found += _damaged("mark {}", connection, (mark.c.id, mark.c.marked_us), from_us)
     return tuple(found)
 
 
@@ -227,7 +236,7 @@ def _damaged(
         try:
             with rows_of(what.format(*row[:named])):
                 decode(*row[named:])
-        except Damaged as damage:
+        except CorruptRow as damage:
             yield str(damage)
 
 
@@ -235,4 +244,4 @@ def _whole(count: int, trials: bytes, sittings: str, measured_us: int) -> None:
     values = unpack(trials)
     if len(values) != count or len(run_length_decode(sittings, count)) not in (0, count):
         raise ValueError(f"its values are not the {count} that were stored")
-    of_us(measured_us)
+    from_us(measured_us)

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, delete, insert, select
 from etude.errors import InputError, MachineRefuses, UsageError
 from etude.osutil.commands import run_to_end
 from etude.osutil.trust import tool_words
-from etude.store.column_encoding import clean, key, of_us, rows_of, to_us
+from etude.store.column_encoding import clean, from_us, key, rows_of, to_us
 from etude.store.entry import Mark
 from etude.store.schema import mark as table
 from etude.store.schema import note
@@ -90,7 +90,7 @@ def marks(connection: Connection) -> tuple[Mark, ...]:
     columns = (table.c.test, table.c.metric, table.c.commit_id, table.c.why, table.c.marked_us)
     rows = connection.execute(select(*columns).order_by(table.c.id))
     with rows_of("a mark"):
-        return tuple(Mark(*row[:4], of_us(row[4])) for row in rows)
+        return tuple(Mark(*row[:4], from_us(row[4])) for row in rows)
 
 
 def remember(connection: Connection, name: str, text: str) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.experiment.kernel_log import (
-    MOST_MESSAGES,
+    MAX_MESSAGES,
     KernelLog,
     Message,
     NoKernelLog,
@@ -93,15 +93,15 @@ def test_while_trials_follow_each_other_messages_are_seen_when_they_come(fifo: t
 
 
 def test_of_many_messages_the_first_stand_there_and_the_others_are_counted() -> None:
-    said = [Message(n, 6 if n else 3, f"m{n}") for n in range(MOST_MESSAGES + 7)]
+    said = [Message(n, 6 if n else 3, f"m{n}") for n in range(MAX_MESSAGES + 7)]
     kernel = row_members(said)["kernel"]
-    assert len(kernel) == MOST_MESSAGES + 1
+    assert len(kernel) == MAX_MESSAGES + 1
     assert " 7 more " in kernel[-1]["text"]
     assert (kernel[0]["level"], kernel[-1]["level"]) == (3, 6)
 
 
 def test_the_worst_message_stands_there_however_late_it_came() -> None:
-    said = [Message(n, 6, f"m{n}") for n in range(MOST_MESSAGES + 7)]
+    said = [Message(n, 6, f"m{n}") for n in range(MAX_MESSAGES + 7)]
     kernel = row_members([*said, Message(99, 3, "Out of memory: Killed process 7")])["kernel"]
     assert min(kernel, key=lambda each: each["level"])["text"] == "Out of memory: Killed process 7"
     assert kernel[-1]["level"] == 6
@@ -123,6 +123,6 @@ def test_a_trial_lasts_as_long_as_all_of_its_launches() -> None:
 
 
 def test_messages_that_are_only_counted_are_as_bad_as_the_worst_of_them() -> None:
-    said = [Message(n, 3 if n < MOST_MESSAGES + 2 else 6, f"m{n}") for n in range(MOST_MESSAGES + 7)]
+    said = [Message(n, 3 if n < MAX_MESSAGES + 2 else 6, f"m{n}") for n in range(MAX_MESSAGES + 7)]
     kernel = row_members(said)["kernel"]
-    assert (len(kernel), kernel[-1]["level"]) == (MOST_MESSAGES + 1, 3)
+    assert (len(kernel), kernel[-1]["level"]) == (MAX_MESSAGES + 1, 3)

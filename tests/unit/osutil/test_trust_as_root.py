@@ -198,14 +198,14 @@ def test_a_fifo_does_not_hold_root_up(tmp_path: Path) -> None:
 def test_a_lock_is_not_opened_through_a_link(tmp_path: Path) -> None:
     (tmp_path / "target").write_text("whole")
     (tmp_path / "resources.lock").symlink_to("target")
-    with pytest.raises(EtudeError), ledger.held_entries(tmp_path):
+    with pytest.raises(EtudeError), ledger.held_ledger(tmp_path):
         pass
     assert (tmp_path / "target").read_text() == "whole"
 
 
 def test_resources_are_not_held_where_others_may_put_files(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
-    with pytest.raises(InputError), ledger.held_entries(tmp_path):
+    with pytest.raises(InputError), ledger.held_ledger(tmp_path):
         pass
 
 

@@ -29,7 +29,7 @@ from etude.experiment.test import Test
 from etude.results.merge import merge_results
 from etude.results.reader import load_results
 from etude.results.results import Results
-from etude.results.session_groups import stretches
+from etude.results.session_groups import session_groups
 from etude.stats.means import Kind
 from etude.stats.stopping import Decision, SamplesSoFar
 
@@ -91,7 +91,7 @@ def _by_machine(results: Results, tests: Sequence[str]) -> dict[str, Progress]:
                 name: [m for m in results.measurements.get(name, ()) if host.get(m.sitting) == machine]
                 for name in (*tests, *shell)
             },
-            stretches(sittings),
+            session_groups(sittings),
         )
         for machine in dict.fromkeys(host.values())
     }

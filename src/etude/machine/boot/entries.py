@@ -16,7 +16,7 @@ from etude.osutil.commands import tool
 
 GRUB_CONFIGURATIONS = ("boot/grub/grub.cfg", "boot/grub2/grub.cfg")
 LOADER_INFO = "sys/firmware/efi/efivars/LoaderInfo-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"
-LARGEST_MENU_BYTES = 16 << 20
+MAX_MENU_BYTES = 16 << 20
 KERNEL_NAME = re.compile(r"(?:vmlinuz|vmlinux|linux|kernel|bzImage|Image)-(.+?)(?:\.efi)?$")
 NOT_COMPARED = ("BOOT_IMAGE=", "initrd=")
 """Options that boot loaders add to a command line by themselves."""
@@ -65,7 +65,7 @@ def entries(root: Path = Path("/"), ask: Callable[..., str] = tool) -> list[Entr
     where = grub_configuration(root)
     if kind is None or where is None:
         return []
-    text = tree.read_text(root, str(where.relative_to(root)), LARGEST_MENU_BYTES)
+    text = tree.read_text(root, str(where.relative_to(root)), MAX_MENU_BYTES)
     if text is None:
         raise MachineRefuses(f"{where}: cannot be read; become root")
     return of_grub(text)

@@ -22,10 +22,10 @@ from etude.results.writer import replace_json
 FORMAT, VERSION = "etude-resume", 1
 DIRECTORY_VARIABLE = "ETUDE_BOOT_DIRECTORY"
 DEFAULT_DIRECTORY = "/var/lib/etude"
-NAME, STOPPED = "resume.json", "resume.json.stopped"
-MOST_BOOTS = 3
+NAME, GIVEN_UP_NAME = "resume.json", "resume.json.stopped"
+MAX_BOOTS = 3
 """Maximum consecutive boots without progress."""
-MOST_SEEN = 1000
+MAX_SEEN = 1000
 
 # Variables of a session that ends with the machine. All others are kept: the measured command may depend on them,
 # if only on their size.
@@ -51,7 +51,7 @@ class Record:
     boots: codec.Count = 0
     progress: codec.Word = ""
     seen: list[codec.Word] = field(default_factory=list)
-    most_boots: codec.Whole = MOST_BOOTS
+    most_boots: codec.Whole = MAX_BOOTS
 
 
 def directory() -> Path:
@@ -64,9 +64,9 @@ def path() -> Path:
     return directory() / NAME
 
 
-def stopped_path() -> Path:
+def given_up_path() -> Path:
     """File of a record that was given up."""
-    return directory() / STOPPED
+    return directory() / GIVEN_UP_NAME
 
 
 def register(
@@ -75,7 +75,7 @@ def register(
     results: str | os.PathLike[str],
     *,
     entry: str | None = None,
-    most_boots: int = MOST_BOOTS,
+    most_boots: int = MAX_BOOTS,
 ) -> None:
     """Register `etude WORDS` to run after the next boot, if `state` is still trusted then.
 
@@ -156,7 +156,7 @@ def load() -> Record:
     return codec.decoded(Record, known, str(where), every=True)
 
 
-def waits_for(results: str | os.PathLike[str]) -> bool:
+def is_registered(results: str | os.PathLike[str]) -> bool:
     """True if these results are resumed at the next boot."""
     old = _waiting()
     return old is not None and old.results == os.path.abspath(results)
@@ -164,9 +164,9 @@ def waits_for(results: str | os.PathLike[str]) -> bool:
 
 def forget(results: str | os.PathLike[str] | None = None) -> None:
     """Remove the record, and a given-up one; if `results` are given, only theirs."""
-    if results is not None and not waits_for(results):
+    if results is not None and not is_registered(results):
         return
-    for name in (path(), stopped_path()):
+    for name in (path(), given_up_path()):
         name.unlink(missing_ok=True)
     if directory().is_dir():
         sync_directory(directory())
@@ -174,9 +174,9 @@ def forget(results: str | os.PathLike[str] | None = None) -> None:
 
 def give_up() -> Path:
     """Move the record aside for good; returns its new path."""
-    os.replace(path(), stopped_path())
+    os.replace(path(), given_up_path())
     sync_directory(directory())
-    return stopped_path()
+    return given_up_path()
 
 
 def boot_id(root: Path = Path("/")) -> str:

@@ -22,7 +22,7 @@ KERNEL_PLACES = ("", "boot", "efi", "boot/efi")
 """Mount points of the file system whose root the loader's file names are relative to."""
 
 
-def way() -> str:
+def restart_method() -> str:
     """`reboot`, `kexec`, or a hook's line for /bin/sh."""
     return os.environ.get(VARIABLE) or REBOOT
 
@@ -33,7 +33,7 @@ def check(entry: str | None, root: Path = Path("/")) -> None:
     Raises:
         MachineRefuses: it cannot, with advice.
     """
-    if way() not in (REBOOT, KEXEC):
+    if restart_method() not in (REBOOT, KEXEC):
         return  # a hook checks its own requirements
     if os.geteuid() != 0:
         raise MachineRefuses(
@@ -43,7 +43,7 @@ def check(entry: str | None, root: Path = Path("/")) -> None:
         raise MachineRefuses(
             "the machine is to be restarted, but nothing would go on at boot: etude boot-resume install"
         )
-    if way() == KEXEC:
+    if restart_method() == KEXEC:
         _image(entry, root)
         if shutil.which("kexec") is None:
             raise MachineRefuses(
@@ -59,7 +59,7 @@ def check(entry: str | None, root: Path = Path("/")) -> None:
             f"no way to restart the machine: no systemctl, reboot or shutdown; set {VARIABLE} to a command"
         )
     if entry is not None:
-        once(find(entry, loaders.entries(root)), root)
+        next_boot_words(find(entry, loaders.entries(root)), root)
 
 
 def restart(entry: str | None, root: Path = Path("/"), run: Callable[..., object] = tool) -> None:
@@ -69,15 +69,15 @@ def restart(entry: str | None, root: Path = Path("/"), run: Callable[..., object
         MachineRefuses: the machine refuses.
     """
     os.sync()
-    if way() not in (REBOOT, KEXEC):
-        _hook(way(), entry)
+    if restart_method() not in (REBOOT, KEXEC):
+        _hook(restart_method(), entry)
         return
-    if way() == KEXEC:
+    if restart_method() == KEXEC:
         for words in kexec_words(entry, root):
             run(*words)
         return
     if entry is not None:
-        run(*once(find(entry, loaders.entries(root)), root))
+        run(*next_boot_words(find(entry, loaders.entries(root)), root))
     commanded = restart_words(root)
     if commanded is None:
         raise MachineRefuses(f"no way to restart the machine; set {VARIABLE} to a command")
@@ -91,7 +91,7 @@ def restart_words(root: Path = Path("/")) -> list[str] | None:
     return next((words for words in ways if shutil.which(words[0])), None)
 
 
-def once(entry: Entry, root: Path = Path("/")) -> list[str]:
+def next_boot_words(entry: Entry, root: Path = Path("/")) -> list[str]:
     """The command that selects this entry for the next boot only.
 
     Raises:

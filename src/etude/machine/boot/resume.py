@@ -10,7 +10,7 @@ from pathlib import Path
 
 from etude.errors import CommandFailed, InputError
 from etude.machine.boot import record as records
-from etude.machine.boot.record import MOST_SEEN, Record, read_object
+from etude.machine.boot.record import MAX_SEEN, Record, read_object
 from etude.machine.boot.wait_for_boot import BootState, most_seconds, wait
 from etude.osutil.trust import is_trusted
 from etude.results.writer import sole_writer
@@ -35,11 +35,11 @@ def count_boot(record: Record, found: str) -> Record:
     """The record with this boot counted, from 1 again if it shows progress that no earlier boot had."""
     # A script that alternates between two old states makes no progress either.
     fresh = found not in record.seen
-    seen = [*record.seen, found][-MOST_SEEN:] if fresh else record.seen
+    seen = [*record.seen, found][-MAX_SEEN:] if fresh else record.seen
     return replace(record, boots=1 if fresh else record.boots + 1, progress=found, seen=seen)
 
 
-def too_many(record: Record) -> bool:
+def has_too_many_boots(record: Record) -> bool:
     """True if there were more boots without progress than allowed."""
     return record.boots > record.most_boots
 
@@ -55,7 +55,7 @@ SETTLED_VARIABLE = "ETUDE_SETTLED"
 
 
 @dataclass(frozen=True)
-class GoOn:
+class ResumeCommand:
     """A program to execute: its words, environment and working directory."""
 
     words: Sequence[str]
@@ -63,7 +63,7 @@ class GoOn:
     directory: str
 
 
-def resume(say: Callable[[str], object], settle: Callable[[float], BootState] = wait) -> GoOn:
+def resume(say: Callable[[str], object], settle: Callable[[float], BootState] = wait) -> ResumeCommand:
     """Check the record, count the boot, and wait for the machine to settle.
 
     Raises:
@@ -74,7 +74,7 @@ def resume(say: Callable[[str], object], settle: Callable[[float], BootState] = 
     record = check(records.load())
     with _alone(record):
         record = count_boot(record, progress(Path(record.state), Path(record.results)))
-    if too_many(record):
+    if has_too_many_boots(record):
         raise CommandFailed(
             f"{record.results}: {record.most_boots} boots in a row brought nothing new: given up, "
             f"the record is now {records.give_up()}; go on by hand with: etude run {record.state}"
@@ -86,7 +86,7 @@ def resume(say: Callable[[str], object], settle: Callable[[float], BootState] = 
     settled = settle(most_seconds(record.environment))
     still = "" if settled.settled else f" and still has {settled.why}: going on all the same"
     say(f"the machine took {settled.waited_s:g} s to settle{still}")
-    return GoOn(
+    return ResumeCommand(
         words=[*record.program, *record.words],
         environment=record.environment | {SETTLED_VARIABLE: json.dumps(asdict(settled))},
         directory=record.directory,
@@ -105,7 +105,7 @@ def check(record: Record) -> Record:
     return record
 
 
-def become(what: GoOn) -> None:
+def replace_process(what: ResumeCommand) -> None:
     """Replace this process by the program.
 
     Raises:

@@ -74,14 +74,14 @@ def boot_status(root: Path = Path("/")) -> BootStatus:
         no_entries = None if known else "no boot loader is known here"
     except EtudeError as error:
         no_entries = str(error)
-    stopped = records.stopped_path()
+    stopped = records.given_up_path()
     return BootStatus(
         unit=unit.status(root),
         record=str(records.path()),
         waits=waits,
         refused=refused,
         given_up=str(stopped) if stopped.exists() else None,
-        restart=restart.way(),
+        restart=restart.restart_method(),
         entries=offered,
         no_entries=no_entries,
     )

@@ -108,7 +108,7 @@ def status(root: Path = Path("/")) -> Status:
 _OTHER = f"is for another Étude, or another {record.DIRECTORY_VARIABLE}: etude boot-resume install"
 
 
-def doubts() -> list[str]:
+def untrusted_programs() -> list[str]:
     """Programs that run as root at boot but can be changed by others, one line each."""
     found = []
     for file in (os.path.realpath(sys.executable), str(Path(__file__).parents[2] / "__init__.py")):

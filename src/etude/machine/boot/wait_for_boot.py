@@ -15,13 +15,13 @@ from etude.machine import tree
 from etude.osutil.commands import run_to_end
 from etude.osutil.trust import tool_environment
 
-MOST_S = 180.0
+MAX_WAIT_S = 180.0
 VARIABLE = "ETUDE_SETTLE_S"
 """Variable with the maximum wait, s, of the environment in which the script was started."""
 BETWEEN_S = 5.0
 """Interval between two polls, s: each starts systemctl, which itself loads the machine."""
-MOST_LOAD_A_CPU = 0.5
-MOST_PRESSURE = 0.05
+MAX_LOAD_PER_CPU = 0.5
+MAX_PRESSURE = 0.05
 RESOURCES = ("cpu", "io", "memory")
 
 
@@ -40,9 +40,9 @@ class Busy:
         found = []
         if self.jobs:
             found.append(f"{self.jobs} start-up jobs")
-        if self.load is not None and self.load > MOST_LOAD_A_CPU * self.cpus:
+        if self.load is not None and self.load > MAX_LOAD_PER_CPU * self.cpus:
             found.append(f"load {self.load:g} on {self.cpus} CPUs")
-        high = {name: share for name, share in self.pressure.items() if share > MOST_PRESSURE}
+        high = {name: share for name, share in self.pressure.items() if share > MAX_PRESSURE}
         return [*found, *(f"{name} pressure {share:.0%}" for name, share in high.items())]
 
 
@@ -60,7 +60,7 @@ class BootState:
 
 
 def wait(
-    most_s: float = MOST_S,
+    most_s: float = MAX_WAIT_S,
     *,
     read: Callable[[], Busy] | None = None,
     clock: Callable[[], float] = time.monotonic,
@@ -84,10 +84,10 @@ def most_seconds(environment: Mapping[str, str]) -> float:
     Raises:
         UsageError: it is no number of seconds.
     """
-    text = environment.get(VARIABLE) or str(MOST_S)
+    text = environment.get(VARIABLE) or str(MAX_WAIT_S)
     seconds = tree.to_float(text)
     if seconds is None or not 0 <= seconds < math.inf:
-        raise UsageError(f"{VARIABLE}={text}: expected a number of seconds, such as {MOST_S:g}")
+        raise UsageError(f"{VARIABLE}={text}: expected a number of seconds, such as {MAX_WAIT_S:g}")
     return seconds
 
 

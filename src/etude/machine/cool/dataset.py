@@ -14,7 +14,7 @@ from etude.machine.cool.backing_devices import Loop, loops, mount_of
 
 COLD_SHARE, WARM_SHARE = 0.01, 0.90
 """Maximum share in memory of a cold data set, and minimum share of a warm one."""
-OWN_BYTES = 1 << 20
+LOOP_FILE_SLACK_BYTES = 1 << 20
 """Tolerated resident bytes of a loop device's file: journal and tables, which are written at any time."""
 
 
@@ -58,7 +58,7 @@ class Residency:
     @property
     def share(self) -> float:
         """The share that is in memory, either way; 0 for an empty data set."""
-        seen = self.resident_bytes + max(self.backing_resident_bytes - OWN_BYTES, 0)
+        seen = self.resident_bytes + max(self.backing_resident_bytes - LOOP_FILE_SLACK_BYTES, 0)
         return seen / self.bytes if self.bytes else 0.0
 
     def members(self) -> dict[str, int | None]:
@@ -73,22 +73,22 @@ class Residency:
         }
 
 
-def look(data: DataSet) -> Residency:
+def measure_residency(data: DataSet) -> Residency:
     """The data set's present residency.
 
     Raises:
         MachineRefuses: it cannot be measured.
     """
-    return _of_answer(engine.answer("residency", "look", *_words(data)))
+    return _of_answer(engine.engine_answer("residency", "look", *_words(data)))
 
 
 @contextmanager
-def watching(data: DataSet) -> Iterator[Callable[[], Residency]]:
+def watched_residency(data: DataSet) -> Iterator[Callable[[], Residency]]:
     """Watches the data set while it is cooled; where this kernel or user may not watch, it is only looked at
     afterwards."""
     watch = engine.Watch(*_words(data))
     try:
-        yield (lambda: _of_answer(watch.look())) if watch.works else (lambda: look(data))
+        yield (lambda: _of_answer(watch.look())) if watch.works else (lambda: measure_residency(data))
     finally:
         watch.close()
 
@@ -116,7 +116,7 @@ def _loops(path: str) -> Sequence[Loop]:
     return loops(mount_of(path)) if os.path.exists(path) else ()
 
 
-def not_as_declared(way: str, seen: Residency) -> str | None:
+def difference_from_declared(way: str, seen: Residency) -> str | None:
     """Difference of the caches from the declared state, in words; None if they are as declared."""
     share = f"{seen.share:.1%} of the data set"
     if way == "warm":

@@ -12,7 +12,7 @@ from etude.osutil.commands import run_to_end
 from etude.program import engine_path
 
 
-def answer(*words: str) -> dict[str, Any]:
+def engine_answer(*words: str) -> dict[str, Any]:
     """The JSON object that it answers with.
 
     Raises:

@@ -12,7 +12,13 @@ from typing import Any
 from etude.errors import MachineRefuses
 from etude.machine import tree
 from etude.machine.cool import steps
-from etude.machine.cool.dataset import DataSet, Residency, look, not_as_declared, watching
+from etude.machine.cool.dataset import (
+    DataSet,
+    Residency,
+    difference_from_declared,
+    measure_residency,
+    watched_residency,
+)
 from etude.osutil.mounts import Mount, mounts
 
 
@@ -122,7 +128,7 @@ def cool(way: str, data: DataSet | None, *, booted: bool = False) -> Cooled:
             chilled |= answer
         seconds = time.monotonic() - began
         after = None if see is None else see()
-    wrong = None if after is None else not_as_declared(way, after)
+    wrong = None if after is None else difference_from_declared(way, after)
     memory = None if after is None else memory_bytes()
     return Cooled(way, way, None, seconds, tuple(said), before, after, wrong, chilled, memory)
 
@@ -131,8 +137,8 @@ def _eyes(way: str, data: DataSet, watches: ExitStack) -> Callable[[], Residency
     """Function for the check afterwards: with `chill`, pages may stay after their names were evicted, so a watch is
     needed. A watch looks up all names, so there is none after a restart, when no name is in memory."""
     if way == "chill":
-        return watches.enter_context(watching(data))
-    return lambda: look(data)
+        return watches.enter_context(watched_residency(data))
+    return lambda: measure_residency(data)
 
 
 def _before(way: str, data: DataSet | None) -> Residency | None:
@@ -140,7 +146,7 @@ def _before(way: str, data: DataSet | None) -> Residency | None:
     if data is None or way in REBOOTS or way == "none":
         return None
     data.list()
-    return look(data)
+    return measure_residency(data)
 
 
 def read_all(data: DataSet) -> Residency:
@@ -154,4 +160,4 @@ def read_all(data: DataSet) -> Residency:
         with open(record.split(b" ", 1)[1], "rb", buffering=0) as file:
             while file.read(1 << 20):
                 pass
-    return look(data)
+    return measure_residency(data)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from etude.machine.resources.ledger import Ledger, held_entries
+from etude.machine.resources.ledger import Ledger, held_ledger
 from etude.osutil.commands import tool
 from etude.osutil.mounts import Mount, mounts
 
@@ -29,7 +29,7 @@ def noted_remounts(mount: Mount, options: str, backing: str) -> Iterator[Ledger]
     Raises:
         MachineRefuses: it cannot be recorded, or is still not mounted at the end.
     """
-    with held_entries(DIRECTORY, PATIENCE_S, name=NAME, undoing=UNDO) as ledger:
+    with held_ledger(DIRECTORY, PATIENCE_S, name=NAME, undoing=UNDO) as ledger:
         ledger.undo()
         step = ledger.before(
             "mount_again",
@@ -45,7 +45,7 @@ def noted_remounts(mount: Mount, options: str, backing: str) -> Iterator[Ledger]
             ledger.undo([step])
 
 
-def finish() -> list[str]:
+def restore_mounts() -> list[str]:
     """Mount what killed runs have left unmounted; returns the mount points.
 
     Raises:
@@ -53,7 +53,7 @@ def finish() -> list[str]:
     """
     if os.geteuid() or not (DIRECTORY / f"{NAME}.json").exists():
         return []
-    with held_entries(DIRECTORY, PATIENCE_S, name=NAME, undoing=UNDO) as ledger:
+    with held_ledger(DIRECTORY, PATIENCE_S, name=NAME, undoing=UNDO) as ledger:
         away = [str(step["target"]) for step in ledger.steps if not _is_mounted(**step)]
         ledger.undo()
     return away

@@ -17,7 +17,7 @@ from etude.osutil.mounts import Mount, mounts
 from etude.osutil.trust import check_directory_for_root
 
 DROP_CACHES = Path("/proc/sys/vm/drop_caches")
-ANEW = ("nfs", "nfs4", "cifs")
+REMOUNTABLE = ("nfs", "nfs4", "cifs")
 """File systems without a device that can be remounted; others lose their contents when unmounted."""
 SHOWN_ONLY = frozenset({"seclabel"})
 """Options that the kernel shows but does not accept."""
@@ -58,7 +58,7 @@ def chill() -> tuple[str, Mapping[str, Any]]:
         MachineRefuses: not possible here, such as in a control group of limited memory.
     """
     write_back()
-    done = engine.answer("chill", "--json")
+    done = engine.engine_answer("chill", "--json")
     return f"chill {done['allocated_bytes']} bytes in {done['seconds']:.1f} s: {done['stopped']}", done
 
 
@@ -75,16 +75,16 @@ def remount(paths: Sequence[str]) -> list[str]:
     """
     if not paths:
         raise MachineRefuses("cache remount: which file system? Name the data set")
-    remounts.finish()  # else the paths lie on the file system below
+    remounts.restore_mounts()  # else the paths lie on the file system below
     write_back()
     said = []
     for mount in {mount_of(path).target: mount_of(path) for path in paths}.values():
-        check_anew(mount)
+        check_remountable(mount)
         said.append(_mount_anew(mount))
     return said
 
 
-def check_anew(mount: Mount) -> None:
+def check_remountable(mount: Mount) -> None:
     """Refuse file systems that cannot be remounted, or would change by it.
 
     Raises:
@@ -95,7 +95,7 @@ def check_anew(mount: Mount) -> None:
         raise MachineRefuses(
             f"{where} is the root file system; put the data set on one of its own, or reboot"
         )
-    if not mount.source.startswith("/") and mount.kind not in ANEW:
+    if not mount.source.startswith("/") and mount.kind not in REMOUNTABLE:
         raise MachineRefuses(
             f"{where} is a {mount.kind}: what is in it would be lost; use another file system"
         )
@@ -143,7 +143,7 @@ def _kept(below: Sequence[Loop]) -> Iterator[tuple[int, ...]]:
 def _evict(paths: Sequence[str]) -> None:
     for path in paths:
         if os.path.exists(path):
-            engine.answer("residency", "evict", path)
+            engine.engine_answer("residency", "evict", path)
 
 
 def _users(mount: Mount) -> str:

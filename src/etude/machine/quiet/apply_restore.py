@@ -18,7 +18,7 @@ from etude.machine.boot.record import boot_id
 from etude.machine.quiet.machine import Machine
 from etude.machine.quiet.operation import Change, Operation, Request, Unavailable
 from etude.machine.quiet.table import BY_NAME
-from etude.machine.resources.ledger import Ledger, Step, held_entries, read
+from etude.machine.resources.ledger import Ledger, Step, held_ledger, read
 from etude.osutil.files import try_lock
 from etude.osutil.trust import is_trusted
 
@@ -179,7 +179,7 @@ def _ledger(machine: Machine, *, mine: bool = False) -> Iterator[tuple[Ledger, M
     _must_be_root(machine)
     _trusted()
     undoing = {UNDO: lambda **members: _put_back(machine, **members)}
-    with held_entries(directory(), PATIENCE_S, name=NAME, undoing=undoing) as ledger:
+    with held_ledger(directory(), PATIENCE_S, name=NAME, undoing=undoing) as ledger:
         machine = replace(machine, holding=(ledger.lock,))
         for step in _believed(ledger.steps):
             if step["boot_id"] != boot_id(machine.root):

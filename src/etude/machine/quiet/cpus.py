@@ -17,7 +17,7 @@ DEFAULT, WORKQUEUES = "proc/irq/default_smp_affinity", "sys/devices/virtual/work
 NO_SETAFFINITY = 0x04000000
 """PF_NO_SETAFFINITY among a thread's flags: kernel threads bound to their CPU."""
 SINCE, SHIELDED = "since", "shielded"
-MOST_ANCESTORS = 100
+MAX_ANCESTORS = 100
 
 
 def other_cpus(machine: Machine, asked: Request) -> set[int]:
@@ -211,7 +211,7 @@ class Shield(Operation):
         found, own = machine.own(), os.getpid()
         for process in processes(machine):
             above, seen = process, 0
-            while above > 1 and above != own and seen < MOST_ANCESTORS:
+            while above > 1 and above != own and seen < MAX_ANCESTORS:
                 above, seen = parent(machine, above), seen + 1
             if above == own:
                 found.add(process)

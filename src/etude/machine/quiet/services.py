@@ -13,11 +13,11 @@ from etude.machine.quiet.operation import Change, Operation, Request, Unavailabl
 SCHEDULERS = ("cron", "crond", "cronie", "fcron", "anacron", "atd")
 MAIL = ("exim4", "postfix", "sendmail", "opensmtpd", "master", "smtpd", "dovecot")
 PRINTING = ("cups", "cupsd", "cups-browsed", "lpd", "lprng")
-OTHERS = (
+OTHER_SERVICES = (
     *("inetd", "xinetd", "openbsd-inetd", "avahi-daemon", "bluetooth", "bluetoothd", "ModemManager"),
     *("fwupd", "snapd", "smartd", "smartmontools", "sysstat", "boinc-client", "boinc", "udisks2"),
 )
-KNOWN = frozenset((*SCHEDULERS, *MAIL, *PRINTING, *OTHERS))
+KNOWN = frozenset((*SCHEDULERS, *MAIL, *PRINTING, *OTHER_SERVICES))
 """Units of systemd, or names of processes."""
 
 

@@ -11,7 +11,7 @@ from etude.machine.quiet.machine import Machine
 from etude.machine.quiet.operation import Change, Operation, Request, Unavailable
 from etude.machine.quiet.table import BY_NAME
 
-MOST_SHOWN = 26
+MAX_SHOWN = 26
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Row:
         return "available" if any(each.was != each.put for each in self.changes) else "quiet"
 
     @property
-    def told(self) -> str:
+    def state_text(self) -> str:
         """The state in words."""
         words = {"held": f"held ({len(self.held)} changed)", "unavailable": f"not here: {self.why_not}"}
         words |= {"quiet": "quiet already", "available": "can be made quiet"}
@@ -82,6 +82,6 @@ def _distinct(values: Sequence[str]) -> str:
     """Values with counts, such as `2 inactive, 1 active`; a single value alone."""
     counts = {value: values.count(value) for value in dict.fromkeys(values)}
     if len(values) == 1:
-        return values[0][:MOST_SHOWN]
+        return values[0][:MAX_SHOWN]
     shown = ", ".join(f"{count} {value or '-'}" for value, count in counts.items())
-    return shown if len(shown) <= MOST_SHOWN else f"{len(values)} values"
+    return shown if len(shown) <= MAX_SHOWN else f"{len(values)} values"

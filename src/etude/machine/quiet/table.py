@@ -32,7 +32,7 @@ OPERATIONS: tuple[Operation, ...] = (
 )
 BY_NAME = {operation.name: operation for operation in OPERATIONS}
 USUAL = "usual"
-MOST_CPUS = 65536
+MAX_CPUS = 65536
 _CPUS = re.compile(r"\d{1,5}(-\d{1,5})?(,\d{1,5}(-\d{1,5})?)*", re.ASCII)
 _UNITS = re.compile(r"[\w@.:\\-]+(,[\w@.:\\-]+)*", re.ASCII)
 
@@ -105,6 +105,6 @@ def _cpus(text: str) -> set[int]:
             break
         found |= set(range(int(first), int(last or first) + 1))
     else:
-        if found and max(found) < MOST_CPUS:
+        if found and max(found) < MAX_CPUS:
             return found
     raise UsageError(f"cpus={text[:40]}: expected a list of CPUs, such as 1,4-7")

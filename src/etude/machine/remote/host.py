@@ -14,13 +14,13 @@ from etude import trail
 from etude.engine import Engine, EngineLost, Interrupts
 from etude.errors import MachineRefuses
 from etude.machine.remote.hosts import Entry
-from etude.machine.remote.link import SLACK_S, TRANSFER_BYTES_PER_S, Link, reach
+from etude.machine.remote.link import SLACK_S, TRANSFER_BYTES_PER_S, Link, connect_with_retries
 from etude.machine.remote.remote_directory import Facts
 from etude.machine.remote.synchronized_start import Offset, measure_offset
 from etude.machine.remote.usage import Process, processes_of
 from etude.program import engine_path
 
-LEAST_KERNEL = (5, 4)
+MIN_KERNEL = (5, 4)
 """Minimum kernel: the engine waits for processes by pollable descriptors (Linux 5.3)."""
 PROGRAM = "etude-engine"
 
@@ -87,7 +87,7 @@ class Host:
             return
         again = self._link is not None
         self.close()
-        link = reach(self._way, self.entry)
+        link = connect_with_retries(self._way, self.entry)
         try:
             _check(link.facts, self.entry)
             _copy_engine(link)
@@ -232,8 +232,8 @@ def _check(facts: Facts, entry: Entry) -> None:
     if facts.machine != here:
         raise MachineRefuses(f"{entry.shown}: is {facts.machine or 'unknown'}, the engine here is for {here}")
     numbers = tuple(int(word) for word in facts.release.split("-")[0].split(".")[:2] if word.isdecimal())
-    if numbers < LEAST_KERNEL:
-        least = ".".join(map(str, LEAST_KERNEL))
+    if numbers < MIN_KERNEL:
+        least = ".".join(map(str, MIN_KERNEL))
         raise MachineRefuses(f"{entry.shown}: runs Linux {facts.release}; the engine needs {least} or newer")
 
 

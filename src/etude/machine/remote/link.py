@@ -17,7 +17,7 @@ from typing import TypeVar
 from etude.engine import Transport, start
 from etude.errors import MachineRefuses
 from etude.machine.remote.hosts import Entry
-from etude.machine.remote.remote_directory import Facts, command, understood
+from etude.machine.remote.remote_directory import Facts, command, parse_facts
 from etude.osutil.commands import run_to_end
 from etude.osutil.files import scratch_directory
 from etude.osutil.trust import tool_words
@@ -34,10 +34,10 @@ _KINDS = (
 """Messages of ssh: the part of the hosts file concerned, True if the fault may be transient (a host that starts), and
 the pattern."""
 
-Reached = TypeVar("Reached")
+Connection = TypeVar("Connection")
 
 
-class Unreached(MachineRefuses):
+class HostUnreachable(MachineRefuses):
     """A host cannot be reached. `part`: the address, port, key or program; "" if ssh does not say."""
 
     def __init__(self, entry: Entry, why: str, part: str | None = None) -> None:
@@ -49,12 +49,12 @@ class Unreached(MachineRefuses):
         super().__init__(f"{entry.shown}: cannot be {what}{about}: {why}")
 
 
-def reach(
-    way: Callable[[Entry], Reached],
+def connect_with_retries(
+    way: Callable[[Entry], Connection],
     entry: Entry,
     clock: Callable[[], float] = time.monotonic,
     pause: Callable[[float], None] = time.sleep,
-) -> Reached:
+) -> Connection:
     """The connection that `way` opens; transient errors are retried until the host's patience is over.
 
     Raises:
@@ -64,7 +64,7 @@ def reach(
     while True:
         try:
             return way(entry)
-        except Unreached as error:
+        except HostUnreachable as error:
             if not error.passes:
                 raise
             if clock() + PAUSE_S > until:
@@ -121,10 +121,10 @@ class Link:
                 f"{words[0]}: cannot be run: {error.strerror}; install {self.package}"
             ) from None
         try:
-            self.facts: Facts = understood(self._greeting())
+            self.facts: Facts = parse_facts(self._greeting())
         except ValueError as error:
             self.close()
-            raise Unreached(entry, str(error), "program") from None
+            raise HostUnreachable(entry, str(error), "program") from None
         except BaseException:
             self.close()
             raise
@@ -233,14 +233,16 @@ class Link:
         until, said = time.monotonic() + within_s, b""
         while not said.endswith(b"ready\n"):
             if not _readable(self._answers, until - time.monotonic()):
-                raise Unreached(self.entry, f"no answer within {within_s:g} s; does it hang?", "program")
+                raise HostUnreachable(
+                    self.entry, f"no answer within {within_s:g} s; does it hang?", "program"
+                )
             more = os.read(self._answers, 1 << 16)
             said += more
             if not more:
                 if said:
                     return said.decode("utf-8", "replace").splitlines()
                 _wait(self._pid, time.monotonic() + END_S)
-                raise Unreached(self.entry, self.why())
+                raise HostUnreachable(self.entry, self.why())
         return said.decode("utf-8", "replace").splitlines()
 
     def _done(self, words: Sequence[str], within_s: float, given: bytes | int = b"") -> bytes:

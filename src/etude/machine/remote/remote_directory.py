@@ -65,7 +65,7 @@ def command(directory: str) -> str:
     return f"exec /bin/sh -c {shlex.quote(script)} keeper {shlex.quote(directory)}"
 
 
-def understood(lines: list[str]) -> Facts:
+def parse_facts(lines: list[str]) -> Facts:
     """Facts from its lines.
 
     Raises:

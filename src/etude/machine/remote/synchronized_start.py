@@ -55,7 +55,7 @@ READY_S = 60.0
 """Maximum time until all workers are ready for their first start, s."""
 MARGIN_S = 10.0
 """Time that an engine may take beyond the time-out and the grace period of a launch, s."""
-LEAST_LEAD_NS = 50_000_000
+MIN_LEAD_NS = 50_000_000
 ROUND_TRIPS = 4
 """Minimum lead of the start time, in round trips of the slowest host."""
 
@@ -170,7 +170,7 @@ class _Trial:
 
     def _release(self, parts: Sequence[Part]) -> None:
         error_ns = max(part.offset.error_ns for part in parts)
-        at_ns = time.monotonic_ns() + max(LEAST_LEAD_NS, 2 * ROUND_TRIPS * error_ns)
+        at_ns = time.monotonic_ns() + max(MIN_LEAD_NS, 2 * ROUND_TRIPS * error_ns)
         for part in parts:
             part.ready = False
             try:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from etude.errors import MachineRefuses
-from etude.machine.resources.cgroups import Controller, Place, make_group, placed_in, put_all
+from etude.machine.resources.cgroups import Controller, Place, cgroup_place, make_group, put_all
 from etude.machine.resources.ledger import Ledger
 from etude.machine.resources.levels import UNLIMITED
 from etude.machine.resources.resource import Setting
@@ -20,12 +20,12 @@ Writes = list[tuple[str, str]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Confined(ABC):
+class CgroupResource(ABC):
     """A resource whose level is in files of a cgroup. Level `max` makes no group."""
 
     name: ClassVar[str]
     controller: ClassVar[Controller]
-    confines: ClassVar[bool] = True
+    is_cgroup: ClassVar[bool] = True
 
     root: Path = Path("/")
     """Root of /proc and the cgroup mounts."""
@@ -33,11 +33,11 @@ class Confined(ABC):
     def accept(self, level: str) -> None:
         """Raises InputError for an invalid level."""
         if level != UNLIMITED:
-            self.understood(level)
+            self.parse_level(level)
 
     def check(self) -> str | None:
         """Reason why a group of the controller cannot be made; None if it can."""
-        place = placed_in(self.controller, self.root)
+        place = cgroup_place(self.controller, self.root)
         if isinstance(place, str):
             return place
         return None if os.access(place.base, os.W_OK) else f"{place.base}: only root may make cgroups in it"
@@ -46,7 +46,7 @@ class Confined(ABC):
         """Set this limit in the group of the ledger."""
         if level == UNLIMITED:
             return Setting()
-        place = placed_in(self.controller, self.root)
+        place = cgroup_place(self.controller, self.root)
         if isinstance(place, str):
             raise MachineRefuses(place)
         writes = self.writes(level, place, so_far)
@@ -55,7 +55,7 @@ class Confined(ABC):
         return Setting((str(group),), notes=self.notes(place))
 
     @abstractmethod
-    def understood(self, level: str) -> object:
+    def parse_level(self, level: str) -> object:
         """The level as a value; raises InputError."""
 
     @abstractmethod

@@ -33,7 +33,7 @@ class Place:
     """Groups whose children must be given the controller, top down (version 2)."""
 
 
-def placed_in(controller: Controller, root: Path = Path("/")) -> Place | str:
+def cgroup_place(controller: Controller, root: Path = Path("/")) -> Place | str:
     """Place for a group of this controller, or the reason why there is none. Version 1 first: a controller that is
     bound to it is not in version 2."""
     mounted = mounts(root)

@@ -11,7 +11,7 @@ from typing import ClassVar
 from etude.errors import InputError, MachineRefuses
 from etude.machine import tree
 from etude.machine.resources import levels
-from etude.machine.resources.cgroup_limit import Confined, Writes
+from etude.machine.resources.cgroup_limit import CgroupResource, Writes
 from etude.machine.resources.cgroups import Controller, Place
 from etude.machine.resources.resource import Setting
 
@@ -29,7 +29,7 @@ BUFFERED = "cgroup v1 limits writes only where they are direct or synchronous, n
 
 
 @dataclass(frozen=True)
-class Io(Confined):
+class Io(CgroupResource):
     """A limit on each of the disks."""
 
     name: ClassVar[str] = "io"
@@ -39,7 +39,7 @@ class Io(Confined):
     """Devices or directories on them, separated by blanks; `{devices}` are those of a volume."""
     limit: str = "bps"
 
-    def understood(self, level: str) -> int:
+    def parse_level(self, level: str) -> int:
         """Bytes or operations per second."""
         return levels.bytes_per_s(level) if self.limit.endswith("bps") else levels.count(level)
 
@@ -54,7 +54,7 @@ class Io(Confined):
 
     def writes(self, level: str, place: Place, so_far: Setting) -> Writes:
         """A line for each disk, and in v1 for each of reads and writes."""
-        value = self.understood(level)
+        value = self.parse_level(level)
         try:
             devices = self.device.format_map(so_far.values).split()
         except KeyError as error:

@@ -101,7 +101,7 @@ class Ledger:
 
 
 @contextmanager
-def held_entries(
+def held_ledger(
     directory: Path, patience_s: float = 5.0, *, name: str = NAME, undoing: Undoing = UNDO
 ) -> Iterator[Ledger]:
     """The ledger of a directory, with the steps that others left; one process at a time holds it.

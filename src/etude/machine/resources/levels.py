@@ -13,7 +13,7 @@ UNLIMITED = "max"
 
 _DECIMAL = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _CPUS = re.compile(r"[0-9]+(?:-[0-9]+)?(?:,[0-9]+(?:-[0-9]+)?)*,?")
-MOST_CPUS = 8192
+MAX_CPUS = 8192
 """Maximum of any kernel: CONFIG_NR_CPUS."""
 
 
@@ -45,7 +45,7 @@ def count(text: str, least: int = 1) -> int:
 
 def share_of_cpus(text: str) -> float:
     """CPUs as a decimal: 0.5 is half of one. The kernel has no slice below 1 ms of 100 ms."""
-    if not _DECIMAL.fullmatch(text.strip()) or not 0.01 <= float(text) <= MOST_CPUS:
+    if not _DECIMAL.fullmatch(text.strip()) or not 0.01 <= float(text) <= MAX_CPUS:
         raise InputError(f"CPUs {text!r}: expected a decimal number, at least 0.01, as 0.5")
     return float(text)
 
@@ -60,23 +60,23 @@ def cpus(text: str, allowed: list[int] | None = None) -> list[int]:
         raise InputError(f"CPUs {text!r}: expected how many, as 2, or a list, as 0,2-3")
     if text.isdigit():
         number = count(text)
-        if number > (MOST_CPUS if allowed is None else len(allowed)):
-            many = MOST_CPUS if allowed is None else len(allowed)
+        if number > (MAX_CPUS if allowed is None else len(allowed)):
+            many = MAX_CPUS if allowed is None else len(allowed)
             raise InputError(f"{text} CPUs: expected at most {many}")
         return (allowed or list(range(number)))[:number]
     chosen: set[int] = set()
     for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")
         low, high = int(first), int(last or first)
-        if not low <= high < MOST_CPUS:
+        if not low <= high < MAX_CPUS:
             raise InputError(f"CPUs {text!r}: {part} is no range of CPUs")
         chosen.update(range(low, high + 1))
     if allowed is not None and (absent := sorted(chosen - set(allowed))):
-        raise InputError(f"CPUs {text!r}: CPU {absent[0]} is not there; there are {listed(allowed)}")
+        raise InputError(f"CPUs {text!r}: CPU {absent[0]} is not there; there are {cpu_list_text(allowed)}")
     return sorted(chosen)
 
 
-def listed(numbers: list[int]) -> str:
+def cpu_list_text(numbers: list[int]) -> str:
     """`0,2-3` of [0, 2, 3]."""
     runs: list[list[int]] = []
     for number in numbers:

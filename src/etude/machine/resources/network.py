@@ -14,8 +14,8 @@ from etude.machine.resources import levels
 from etude.machine.resources.ledger import Ledger
 from etude.machine.resources.levels import UNLIMITED
 from etude.machine.resources.resource import Setting
-from etude.machine.resources.undo_steps import entering
-from etude.osutil.commands import lacking_any, tool
+from etude.machine.resources.undo_steps import netns_words
+from etude.osutil.commands import first_missing_tool, tool
 
 SHAPES = ("tbf", "netem")
 HANDLE = "e7de:"
@@ -28,7 +28,7 @@ class Network:
     unchanged."""
 
     name: ClassVar[str] = "network"
-    confines: ClassVar[bool] = False
+    is_cgroup: ClassVar[bool] = False
 
     interface: str
     shape: str = "tbf"
@@ -47,7 +47,7 @@ class Network:
     def check(self) -> str | None:
         """Reason why it is unavailable: tools, the interface and its discipline; ours is tried in a temporary
         namespace."""
-        if why := lacking_any(("ip", "tc", "unshare", "nsenter")):
+        if why := first_missing_tool(("ip", "tc", "unshare", "nsenter")):
             return why
         options = (
             ("rate", "1mbit", "burst", "1mb", "latency", "50ms") if self.shape == "tbf" else ("delay", "1ms")
@@ -70,7 +70,7 @@ class Network:
         self._as_found()
         ledger.before("remove_qdisc", interface=self.interface, namespace=self.namespace, handle=HANDLE)
         where = ("dev", self.interface, "root", "handle", HANDLE)
-        ledger.tool(*entering(self.namespace), "tc", "qdisc", "add", *where, self.shape, *options)
+        ledger.tool(*netns_words(self.namespace), "tc", "qdisc", "add", *where, self.shape, *options)
         return Setting()
 
     def _tbf(self, rate: str) -> tuple[str, ...]:
@@ -94,8 +94,10 @@ class Network:
                 )
 
     def _mtu_bytes(self) -> int:
-        links = json.loads(tool(*entering(self.namespace), "ip", "-j", "link", "show", "dev", self.interface))
+        links = json.loads(
+            tool(*netns_words(self.namespace), "ip", "-j", "link", "show", "dev", self.interface)
+        )
         return int(links[0]["mtu"])
 
     def _tc(self, *words: str) -> str:
-        return tool(*entering(self.namespace), "tc", *words)
+        return tool(*netns_words(self.namespace), "tc", *words)

@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Protocol
 
 from etude.errors import InputError, Interrupted, MachineRefuses
-from etude.machine.resources.ledger import Ledger, held_entries
+from etude.machine.resources.ledger import Ledger, held_ledger
 
 WATCHED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -53,7 +53,7 @@ class Setting:
 
 
 class Resource(Protocol):
-    """One resource; `limited` applies it. Undo steps are in the ledger, so that another process can undo it too."""
+    """One resource; `applied_levels` applies it. Undo steps are in the ledger, for other processes too."""
 
     @property
     def name(self) -> str:
@@ -61,7 +61,7 @@ class Resource(Protocol):
         ...
 
     @property
-    def confines(self) -> bool:
+    def is_cgroup(self) -> bool:
         """True if it is a cgroup: applied last, and so undone first, which ends all processes in it."""
         ...
 
@@ -83,7 +83,7 @@ class Resource(Protocol):
 
 
 @contextmanager
-def limited(
+def applied_levels(
     resources: Mapping[str, Resource], levels: Mapping[str, str], directory: Path
 ) -> Iterator[Setting]:
     """Each resource at the level of its name, in this order except for cgroups, which come last. All is restored at the
@@ -96,11 +96,11 @@ def limited(
         Interrupted: ended by SIGTERM or SIGHUP, where the process has no handler of its own.
     """
     chosen = [(name, resource, levels[name]) for name, resource in resources.items() if name in levels]
-    chosen.sort(key=lambda each: each[1].confines)
+    chosen.sort(key=lambda each: each[1].is_cgroup)
     for name, resource, level in chosen:
         with _named(name, level):
             resource.accept(level)
-    with _ending_by_signals(), held_entries(directory) as ledger:
+    with _ending_by_signals(), held_ledger(directory) as ledger:
         with _deferred():
             ledger.undo()
         try:
@@ -133,7 +133,7 @@ def undo_left(directory: Path) -> list[str]:
     """
     if not directory.is_dir():
         return []
-    with held_entries(directory) as ledger:
+    with held_ledger(directory) as ledger:
         left = [str(step["undo"]) for step in reversed(ledger.steps)]
         with _deferred():
             ledger.undo()

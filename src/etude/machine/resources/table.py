@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NoReturn
 from etude.errors import InputError, MachineRefuses
 from etude.machine import tree
 from etude.machine.resources import levels
-from etude.machine.resources.cgroup_limit import Confined, Writes
+from etude.machine.resources.cgroup_limit import CgroupResource, Writes
 from etude.machine.resources.cgroups import Controller, Place
 from etude.machine.resources.io_limit import LIMITS, Io
 from etude.machine.resources.ledger import Ledger
@@ -27,20 +27,20 @@ PERIOD_US = 100_000
 
 
 @dataclass(frozen=True)
-class Quota(Confined):
+class Quota(CgroupResource):
     """Share of all CPUs together: with 1.5, three threads may run at once, and stop when the period's share is used
     up."""
 
     name: ClassVar[str] = "quota"
     controller: ClassVar[Controller] = "cpu"
 
-    def understood(self, level: str) -> float:
+    def parse_level(self, level: str) -> float:
         """Number of CPUs."""
         return levels.share_of_cpus(level)
 
     def writes(self, level: str, place: Place, so_far: Setting) -> Writes:
         """µs of CPU time in a period."""
-        quota_us = round(self.understood(level) * PERIOD_US)
+        quota_us = round(self.parse_level(level) * PERIOD_US)
         if place.version == 2:
             return [("cpu.max", f"{quota_us} {PERIOD_US}")]
         return [("cpu.cfs_period_us", str(PERIOD_US)), ("cpu.cfs_quota_us", str(quota_us))]
@@ -51,20 +51,20 @@ _SWAP = ("memory.memsw.limit_in_bytes", "memory.swap.max")
 
 
 @dataclass(frozen=True)
-class Memory(Confined):
+class Memory(CgroupResource):
     """Limit without additional swap: above it the kernel reclaims page cache, then kills."""
 
     name: ClassVar[str] = "memory"
     controller: ClassVar[Controller] = "memory"
 
-    def understood(self, level: str) -> int:
+    def parse_level(self, level: str) -> int:
         """Bytes."""
         return levels.size(level)
 
     def writes(self, level: str, place: Place, so_far: Setting) -> Writes:
         """v1 limits memory and the sum of memory and swap, which may not be less: memory first. v2 limits each by
         itself."""
-        limit = str(self.understood(level))
+        limit = str(self.parse_level(level))
         if place.version == 2:
             return [("memory.max", limit), ("memory.swap.max", "0")]
         return [("memory.limit_in_bytes", limit), ("memory.memsw.limit_in_bytes", limit)]
@@ -83,7 +83,7 @@ class Hook:
     """Shell commands; `{level}`, `{volume}` and the like are replaced by one word each."""
 
     name: ClassVar[str] = "hook"
-    confines: ClassVar[bool] = False
+    is_cgroup: ClassVar[bool] = False
 
     command: str
     undo: str = ""
@@ -114,34 +114,34 @@ class Hook:
         values = {**so_far.values, "level": level}
         if self.undo:
             ledger.before(
-                "run", command=with_defaults(self.undo, values), directory=str(self.directory.absolute())
+                "run", command=with_values(self.undo, values), directory=str(self.directory.absolute())
             )
-        self._run(with_defaults(self.command, values))
-        return Setting(words=tuple(shlex.split(with_defaults(self.words, values))))
+        self._run(with_values(self.command, values))
+        return Setting(words=tuple(shlex.split(with_values(self.words, values))))
 
     def _run(self, command: str) -> None:
         tool("sh", "-c", command, directory=str(self.directory.absolute()), patience_s=PATIENCE_S)
 
 
-def with_defaults(command: str, values: dict[str, str]) -> str:
+def with_values(command: str, values: dict[str, str]) -> str:
     """The command with each known `{name}` replaced by one shell word; other braces stay, since the shell uses them."""
     return _NAME.sub(lambda match: shlex.quote(values[match[1]]) if match[1] in values else match[0], command)
 
 
 @dataclass(frozen=True)
-class Cpus(Confined):
+class Cpus(CgroupResource):
     """A number selects the first allowed CPUs; to choose cores rather than threads, give a list."""
 
     name: ClassVar[str] = "cpus"
     controller: ClassVar[Controller] = "cpuset"
 
-    def understood(self, level: str) -> list[int]:
+    def parse_level(self, level: str) -> list[int]:
         """CPUs, without a bound on their number."""
         return levels.cpus(level)
 
     def writes(self, level: str, place: Place, so_far: Setting) -> Writes:
         """One file; memory nodes are those of the parent."""
-        return [("cpuset.cpus", levels.listed(levels.cpus(level, allowed_resources(place.base))))]
+        return [("cpuset.cpus", levels.cpu_list_text(levels.cpus(level, allowed_resources(place.base))))]
 
 
 def allowed_resources(group: Path) -> list[int]:

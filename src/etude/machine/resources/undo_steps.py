@@ -129,7 +129,7 @@ def stop_md(device: str, members: list[str]) -> None:
 
 def remove_qdisc(interface: str, namespace: str, handle: str) -> None:
     """Remove the discipline if it is ours, by its handle; the kernel's default replaces it."""
-    inside = entering(namespace)
+    inside = netns_words(namespace)
     if namespace and not os.path.exists(namespace):
         return
     try:
@@ -142,7 +142,7 @@ def remove_qdisc(interface: str, namespace: str, handle: str) -> None:
         tool(*inside, "tc", "qdisc", "del", "dev", interface, "root")
 
 
-def entering(namespace: str) -> tuple[str, ...]:
+def netns_words(namespace: str) -> tuple[str, ...]:
     """Words that run a command in the network namespace of this file; empty for the machine's own."""
     return ("nsenter", f"--net={namespace}") if namespace else ()
 

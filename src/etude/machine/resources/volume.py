@@ -13,10 +13,10 @@ from typing import ClassVar
 from etude.errors import EtudeError, InputError, MachineRefuses
 from etude.machine import tree
 from etude.machine.resources import levels
-from etude.machine.resources.ledger import Ledger, held_entries
+from etude.machine.resources.ledger import Ledger, held_ledger
 from etude.machine.resources.resource import Setting
 from etude.machine.resources.undo_steps import loops_of
-from etude.osutil.commands import lacking_any
+from etude.osutil.commands import first_missing_tool
 from etude.osutil.mounts import mounts
 
 
@@ -53,7 +53,7 @@ class Volume:
     `{devices}`, the disks."""
 
     name: ClassVar[str] = "volume"
-    confines: ClassVar[bool] = False
+    is_cgroup: ClassVar[bool] = False
 
     join: str = "btrfs"
     """`btrfs`: by the file system. `md`: striped by the kernel (raid0), below any file system."""
@@ -90,10 +90,10 @@ class Volume:
         kernel may list what does not work."""
         kind = "btrfs" if self.join == "btrfs" else self.filesystem
         programs = [f"mkfs.{kind}"] + ([] if self.devices else ["losetup"])
-        why = lacking_any([*programs, "mdadm"] if self.join == "md" else programs)
+        why = first_missing_tool([*programs, "mdadm"] if self.join == "md" else programs)
         why = why or file_system_lacking(kind, self.root)
         why = why or (md_lacking(self.root) if self.join == "md" else None)
-        why = why or next(filter(None, map(used, (*self.devices, *self.files))), None)
+        why = why or next(filter(None, map(reason_in_use, (*self.devices, *self.files))), None)
         for place in filter(None, (self.directory, self.mount and self.mount.absolute().parent)):
             why = why or (None if place.is_dir() else f"{place}: no such directory; make it, or name another")
         return why or self._tried()
@@ -101,7 +101,7 @@ class Volume:
     def _tried(self) -> str | None:
         small = replace(self, devices=(), files=(), directory=None, mount=None, size_bytes=TRIED_BYTES)
         try:
-            with tempfile.TemporaryDirectory(prefix="etude-") as place, held_entries(Path(place)) as ledger:
+            with tempfile.TemporaryDirectory(prefix="etude-") as place, held_ledger(Path(place)) as ledger:
                 try:
                     small.apply("1", Setting(), ledger)
                 finally:
@@ -127,7 +127,7 @@ class Volume:
         else:
             chosen = _sparse(self.directory or ledger.directory, number, self.size_bytes, ledger)
         for each in chosen:
-            if why := used(each):
+            if why := reason_in_use(each):
                 raise MachineRefuses(why)
         return chosen if self.devices else [_loop(file, ledger) for file in chosen]
 
@@ -182,7 +182,7 @@ def _mounted(device: str, disks: Sequence[str], target: Path, is_btrfs: bool, le
     ledger.tool("mount", *members, device, str(target))
 
 
-def used(path: str, root: Path = Path("/")) -> str | None:
+def reason_in_use(path: str, root: Path = Path("/")) -> str | None:
     """Reason why this disk, or file, cannot be erased."""
     try:
         status = os.stat(path)

@@ -40,7 +40,7 @@ NO_STORE = frozenset(
     ]
 )
 """Kinds that hold no user files."""
-PASSING = re.compile(
+TEMPORARY_MOUNTS = re.compile(
     r"/run/(?:user|credentials|netns|docker)/|/snap/|/var/lib/(?:docker|containers|kubelet)/"
 )
 """Temporary mount points of logins, services and containers."""
@@ -69,7 +69,7 @@ def file_system(root: Path, directory: str) -> Part:
         "device": best and best.source,
         "options": best and shown_options(best),
         "scheduler": scheduler(root, best.number) if best else None,
-        **room(root, directory),
+        **free_space(root, directory),
     }
 
 
@@ -77,7 +77,7 @@ def mounted(root: Path) -> Part:
     """File systems that hold files, by mount point; the last of several at one place."""
     found = {}
     for mount in mounts(root):
-        if mount.kind in NO_STORE or PASSING.search(mount.target + "/"):
+        if mount.kind in NO_STORE or TEMPORARY_MOUNTS.search(mount.target + "/"):
             continue
         found[mount.target] = mount
     return {
@@ -95,10 +95,10 @@ def _local_room(root: Path, mount: Mount) -> Part:
     """Free space of a local disk's file system; others, such as network file systems, may not answer for minutes."""
     if not mount.source.startswith("/dev/"):
         return {}
-    return room(root, mount.target) | {"free_fragment_bytes": free_fragment(root, mount)}
+    return free_space(root, mount.target) | {"free_fragment_bytes": free_fragment(root, mount)}
 
 
-def room(root: Path, path: str) -> Part:
+def free_space(root: Path, path: str) -> Part:
     """Bytes and inodes of a file system, total and available to users."""
     try:
         found = os.statvfs(path) if root == Path("/") else None

@@ -12,10 +12,10 @@ from etude.machine import tree
 
 INFO = "var/lib/dpkg/info"
 STATUS = "var/lib/dpkg/status"
-LONGEST_STATUS_BYTES = 64 << 20
-ITS_PLACES = ("/usr/", "/bin/", "/sbin/", "/lib", "/opt/", "/etc/")
-NOT_ITS = ("/usr/local/",)
-MANY = ("coreutils", "binutils", "libc6")
+MAX_STATUS_BYTES = 64 << 20
+PACKAGED_DIRECTORIES = ("/usr/", "/bin/", "/sbin/", "/lib", "/opt/", "/etc/")
+NOT_PACKAGED_DIRECTORIES = ("/usr/local/",)
+MULTI_PROGRAM_PACKAGES = ("coreutils", "binutils", "libc6")
 """Packages with programs and libraries of many names."""
 HINTS = {
     "java": ("openjdk", "default-j"),
@@ -67,7 +67,11 @@ class Packages:
             self._of.clear()
 
     def _find(self, path: str, everywhere: bool) -> Package | None:
-        if self._age is None or path.startswith(NOT_ITS) or not path.startswith(ITS_PLACES):
+        if (
+            self._age is None
+            or path.startswith(NOT_PACKAGED_DIRECTORIES)
+            or not path.startswith(PACKAGED_DIRECTORIES)
+        ):
             return None
         wanted = [f"\n{name}\n".encode() for name in _names_of(path)]
         if self._lists is None:
@@ -96,7 +100,7 @@ class Packages:
     def _read(self, path: str) -> bytes:
         try:
             with open(os.path.join(self._root, path), "rb") as file:
-                return file.read(LONGEST_STATUS_BYTES)
+                return file.read(MAX_STATUS_BYTES)
         except OSError:
             return b""
 
@@ -114,5 +118,5 @@ def _likely(lists: Sequence[str], path: str) -> list[str]:
     """Packages that are named like the file, or known to have many programs."""
     name = re.sub(r"^[a-z0-9_]+-linux-gnu(?:\w*)-", "", os.path.basename(path))
     stem = re.match(r"[A-Za-z]*", name)
-    hints = (name, *HINTS.get(stem[0] if stem else "", ()), *MANY)
+    hints = (name, *HINTS.get(stem[0] if stem else "", ()), *MULTI_PROGRAM_PACKAGES)
     return [each for each in lists if each.startswith(hints)]

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from etude.machine.snapshot.packages import Packages
 
 NOTE, INTERPRETER = 4, 3
-MOST_HEADERS = 128
-LONGEST_NOTE = 4096
+MAX_HEADERS = 128
+MAX_NOTE_BYTES = 4096
 GNU_BUILD_ID = 3
 
 
@@ -48,7 +48,7 @@ def _read(file: int) -> Elf | None:
     wide = head[4] == 2
     (start,) = struct.unpack_from(order + ("Q" if wide else "I"), head, 32 if wide else 28)
     size, count = struct.unpack_from(order + "HH", head, 54 if wide else 42)
-    table = os.pread(file, size * min(count, MOST_HEADERS), start)
+    table = os.pread(file, size * min(count, MAX_HEADERS), start)
     build_id = loader = None
     for place in range(0, len(table) - (55 if wide else 31), size or len(table) + 1):
         (kind,) = struct.unpack_from(order + "I", table, place)
@@ -64,9 +64,9 @@ def _read(file: int) -> Elf | None:
             )
         )
         if kind == NOTE and build_id is None:
-            build_id = _build_id(os.pread(file, min(length, LONGEST_NOTE), offset), order)
+            build_id = _build_id(os.pread(file, min(length, MAX_NOTE_BYTES), offset), order)
         elif kind == INTERPRETER:
-            found = os.pread(file, min(length, LONGEST_NOTE), offset)
+            found = os.pread(file, min(length, MAX_NOTE_BYTES), offset)
             loader = found.partition(b"\0")[0].decode("utf-8", "replace") or None
     return Elf(build_id, loader)
 
@@ -106,13 +106,13 @@ INTERPRETERS = (
     "awk",
     "pypy",
 )
-MOST_PROGRAMS = 50
-LARGEST_BYTES = 64 << 20
+MAX_PROGRAMS = 50
+MAX_DIGEST_BYTES = 64 << 20
 """Maximum size of a program that is digested; a larger one has only build id and size: a digest would take as long as
 many trials."""
-LARGEST_TOOL_BYTES = 2 << 20
+MAX_TOOL_DIGEST_BYTES = 2 << 20
 """Maximum size of a tool that is digested, if it has no build id."""
-MOST_LINKS = 4
+MAX_LINKS = 4
 """Maximum depth of interpreters of interpreters."""
 
 
@@ -135,7 +135,7 @@ def programs(root: Path, commands: Iterable[Command], environment: Mapping[str, 
     for command in (*commands, *(Command((name,)) for name in further)):
         search = command.search or environment.get("PATH") or os.defpath
         for name in _names(command.words):
-            if name not in found and len(found) < MOST_PROGRAMS:
+            if name not in found and len(found) < MAX_PROGRAMS:
                 _add(root, found, name, search, command.directory)
     return found
 
@@ -146,10 +146,10 @@ def toolchain(root: Path, environment: Mapping[str, str]) -> Part:
     found: Part = {}
     for name in TOOLS:
         path = resolve(root, name, search, None)
-        found[name] = path and describe(root, path, LARGEST_TOOL_BYTES)
+        found[name] = path and describe(root, path, MAX_TOOL_DIGEST_BYTES)
     shell = resolve(root, "sh", search, None)
     loader = _elf_of(root, shell) if shell else None
-    found["libc"] = describe(root, loader.loader, LARGEST_TOOL_BYTES) if loader and loader.loader else None
+    found["libc"] = describe(root, loader.loader, MAX_TOOL_DIGEST_BYTES) if loader and loader.loader else None
     return found
 
 
@@ -225,13 +225,13 @@ _SHELLS_OWN = frozenset(
 def _add(root: Path, found: Part, name: str, search: str, directory: str | None) -> None:
     """Add the program, and the interpreters that it names in its first line."""
     path = resolve(root, name, search, directory)
-    found[name] = path and describe(root, path, LARGEST_BYTES)
-    for _ in range(MOST_LINKS):
+    found[name] = path and describe(root, path, MAX_DIGEST_BYTES)
+    for _ in range(MAX_LINKS):
         interpreter = (found[name] or {}).get("interpreter")
         if interpreter is None or interpreter in found:
             return
         name, path = interpreter, resolve(root, interpreter, search, None)
-        found[name] = path and describe(root, path, LARGEST_BYTES)
+        found[name] = path and describe(root, path, MAX_DIGEST_BYTES)
 
 
 def resolve(root: Path, name: str, search: str, directory: str | None) -> str | None:
@@ -276,7 +276,7 @@ def describe(root: Path, path: str, largest: int) -> Part | None:
         return None
     finally:
         os.close(file)
-    package = _packages(root).of(real, everywhere=largest > LARGEST_TOOL_BYTES)
+    package = _packages(root).of(real, everywhere=largest > MAX_TOOL_DIGEST_BYTES)
     return {
         "path": path,
         "file": real,
@@ -290,7 +290,7 @@ def describe(root: Path, path: str, largest: int) -> Part | None:
 def describe_again(program: Part) -> Part | None:
     """The program that the path of an earlier description leads to now; None if it cannot be opened."""
     path = program.get("path")
-    return describe(HERE, path, LARGEST_BYTES) if isinstance(path, str) else None
+    return describe(HERE, path, MAX_DIGEST_BYTES) if isinstance(path, str) else None
 
 
 _KNOWN: dict[tuple[int, ...], Part] = {}
@@ -305,7 +305,7 @@ def _packages(root: Path) -> Packages:
 def _content(file: int, size: int, largest: int) -> Part:
     head = os.pread(file, 256, 0)
     elf = read_elf(file)
-    spared = largest == LARGEST_TOOL_BYTES and elf is not None and elf.build_id is not None
+    spared = largest == MAX_TOOL_DIGEST_BYTES and elf is not None and elf.build_id is not None
     return {
         "sha256": None if size > largest or spared else _digest(file),
         "build_id": elf and elf.build_id,

@@ -11,7 +11,7 @@ from etude.errors import InputError
 from etude.results.delimited import Table as Cells
 from etude.results.delimited import read_table
 from etude.results.model import METRICS
-from etude.results.readers.rows import MOST_COLUMNS, Quantity, Rows
+from etude.results.readers.rows import MAX_COLUMNS, Quantity, Rows
 from etude.results.readers.source import head_of, number_in, read_bytes
 from etude.results.table import Table
 from etude.results.units import heading
@@ -60,14 +60,14 @@ def _is_number(text: str) -> bool:
 
 def read(path: Path) -> Table:
     head = head_of(path)
-    if max(head.count(b","), head.count(b"\t")) > MOST_COLUMNS and b"\n" not in head:
-        raise InputError(f"{path}: has more than {MOST_COLUMNS} columns")
+    if max(head.count(b","), head.count(b"\t")) > MAX_COLUMNS and b"\n" not in head:
+        raise InputError(f"{path}: has more than {MAX_COLUMNS} columns")
     data = read_bytes(path)
     if b"\0" in data:
         raise InputError(f"{path}: is no text: it holds a zero byte")
     cells = read_table(path)
-    if len(cells.header) > MOST_COLUMNS:
-        raise InputError(f"{path}: has more than {MOST_COLUMNS} columns")
+    if len(cells.header) > MAX_COLUMNS:
+        raise InputError(f"{path}: has more than {MAX_COLUMNS} columns")
     rows = Rows(path)
     if not data.endswith((b"\n", b"\r")):
         rows.warn("its last line is not ended: it may have been cut short")

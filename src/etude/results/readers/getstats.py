@@ -16,7 +16,7 @@ from etude.results.table import Table
 
 NAME = "getstats"
 
-_MOST_NAMES = 1000
+_MAX_NAMES = 1000
 
 
 def detect(path: Path, head: bytes) -> bool:
@@ -29,7 +29,7 @@ def _names(line: str) -> list[str]:
     if len(line) > 20_000 or "epoch" not in line or "elapsed" not in line or "," in line or "\t" in line:
         return []
     names = line.split()
-    good = {"epoch", "elapsed"} <= set(names) and len(set(names)) == len(names) <= _MOST_NAMES
+    good = {"epoch", "elapsed"} <= set(names) and len(set(names)) == len(names) <= _MAX_NAMES
     return names if good and all(re.fullmatch(r"[^\W\d][\w.:%+-]*", name) for name in names) else []
 
 

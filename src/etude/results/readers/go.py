@@ -29,7 +29,7 @@ _METRICS = {
     "MB/s": "throughput",
     "B/s": "throughput",
 }
-_MOST_PAIRS = 1000
+_MAX_PAIRS = 1000
 
 
 def detect(path: Path, head: bytes) -> bool:
@@ -89,8 +89,8 @@ def _benchmark(
     rows: Rows, match: re.Match[str], configuration: dict[str, str], better: dict[str, str]
 ) -> None:
     words = match["rest"].split()
-    if len(words) > 2 * _MOST_PAIRS:
-        raise InputError(f"{rows.path}: a line has more than {_MOST_PAIRS} values")
+    if len(words) > 2 * _MAX_PAIRS:
+        raise InputError(f"{rows.path}: a line has more than {_MAX_PAIRS} values")
     metrics = {"iterations": Quantity(number_in(match["count"]), ONE)}
     for text, stated in zip(words[::2], words[1::2], strict=True):
         name, unit = _named(stated)

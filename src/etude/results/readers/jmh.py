@@ -30,7 +30,7 @@ NAME = "jmh"
 _UNITS = {"MB/sec": MEBIBYTE._replace(base="B/s"), "counts": ONE}
 """JMH's own unit names: its profilers count powers of 1024."""
 _METRICS = {"s": "elapsed", "1/s": "operation_rate"}
-_MOST_SAMPLES = 1_000_000
+_MAX_SAMPLES = 1_000_000
 
 
 _HEADING = '"Benchmark","Mode","Threads","Samples","Score",'
@@ -81,8 +81,8 @@ def _benchmark(rows: Rows, benchmark: Mapping[str, Any]) -> None:
     for fork, iterations in enumerate(_forks(primary)):
         for place, value in enumerate(iterations):
             taken += 1
-            if taken > _MOST_SAMPLES:
-                raise InputError(f"{rows.path}: holds more than {_MOST_SAMPLES} samples of one benchmark")
+            if taken > _MAX_SAMPLES:
+                raise InputError(f"{rows.path}: holds more than {_MAX_SAMPLES} samples of one benchmark")
             metrics = dict([_quantity(primary, value)])
             for name, (metric, forks) in others.items():
                 if not sampled and fork < len(forks) and place < len(forks[fork]):
@@ -118,7 +118,7 @@ def _forks(metric: Mapping[str, Any]) -> list[list[Any]]:
 def _sampled(iteration: Any) -> Iterator[Any]:
     for pair in map(items, items(iteration)):
         count = whole(pair[1]) if len(pair) == 2 else None
-        if count is not None and 0 < count <= _MOST_SAMPLES:
+        if count is not None and 0 < count <= _MAX_SAMPLES:
             for _ in range(count):
                 yield pair[0]
 

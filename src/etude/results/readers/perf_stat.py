@@ -29,7 +29,7 @@ _UNITS = frozenset(["", "msec", "ns", "Joules", "MiB", "KiB", "Bytes", "C", "deg
 _EVENT = re.compile(r"(?=.*[A-Za-z])[A-Za-z_][^\s<>]*")
 _SHARE = re.compile(r"[0-9]+(?:\.[0-9]+)?%")
 _NAMES = {"duration_time": "elapsed", "user_time": "user", "system_time": "system"}
-_MOST_BEFORE = 4
+_MAX_BEFORE = 4
 
 
 def detect(path: Path, head: bytes) -> bool:
@@ -95,7 +95,7 @@ def _of_fields(line: str, separator: str) -> Reading | None:
     fields = [field.strip() for field in line.split(separator)]
     if len(fields) > 100:
         return None
-    for at in range(min(_MOST_BEFORE + 1, len(fields) - 3)):
+    for at in range(min(_MAX_BEFORE + 1, len(fields) - 3)):
         joined = _whole_event(fields, at + 2, separator)
         counter, unit, event, *rest = joined[at:]
         if (

@@ -16,7 +16,7 @@ from etude.units.parsing import Unit
 
 NUMBER = r"([0-9]+(?:\.[0-9]+)?)"
 """A pattern of one number without a sign, as a group."""
-_LONGEST_LINE = 2000
+_MAX_LINE_LENGTH = 2000
 
 
 def plainly(unit: Unit, kind: str | None = None) -> Callable[[str], Quantity]:
@@ -52,7 +52,7 @@ class Report:
         run = _Run()
         begins, patterns = re.compile(self.begins), self._compiled()
         for line in map(str.strip, lines):
-            if len(line) > _LONGEST_LINE:
+            if len(line) > _MAX_LINE_LENGTH:
                 continue
             if match := begins.fullmatch(line):
                 self._end(rows, run)

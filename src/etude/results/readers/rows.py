@@ -15,10 +15,10 @@ from etude.results.table import MORE_PLACES, PLACES, SUMMARY, Table
 from etude.results.units import kind_of
 from etude.units.parsing import Unit
 
-MOST_COLUMNS = 10_000
-MOST_CELLS = 50_000_000
-MOST_WARNINGS = 20
-_MOST_WHOLE = 2**62
+MAX_COLUMNS = 10_000
+MAX_CELLS = 50_000_000
+MAX_WARNINGS = 20
+_MAX_WHOLE = 2**62
 _TAKEN = (*PLACES, *MORE_PLACES)
 
 
@@ -73,7 +73,7 @@ class Rows:
         parameters = {} if parameters is None else parameters
         if trial is None:
             trial = self.next_trial(test, worker, *parameters.items())
-        if not (0 <= trial < _MOST_WHOLE and 0 <= worker < _MOST_WHOLE):
+        if not (0 <= trial < _MAX_WHOLE and 0 <= worker < _MAX_WHOLE):
             raise InputError(f"{self.path}: trial {trial} of worker {worker} cannot be meant")
         self._places.append((plain(test), trial, worker, command and plain(command), kept, status))
         self._processes.append(process)
@@ -81,9 +81,9 @@ class Rows:
         self._attributes |= {_beside(plain(name), _TAKEN) for name in attributes}
         for name, text in (*parameters.items(), *attributes.items()):
             self._texts.setdefault(_beside(plain(name), _TAKEN), {})[index] = plain(text)
-            if len(self._texts) > MOST_COLUMNS:
+            if len(self._texts) > MAX_COLUMNS:
                 raise InputError(
-                    f"{self.path}: has more than {MOST_COLUMNS} parameters; no table can hold them"
+                    f"{self.path}: has more than {MAX_COLUMNS} parameters; no table can hold them"
                 )
         for name, quantity in metrics.items():
             self._value(index, plain(name), quantity)
@@ -99,8 +99,8 @@ class Rows:
             value = None
         name = _beside(name, _TAKEN)
         base = self._units.setdefault(name, quantity.unit.base)
-        if len(self._units) > MOST_COLUMNS:
-            raise InputError(f"{self.path}: has more than {MOST_COLUMNS} metrics; no table can hold them")
+        if len(self._units) > MAX_COLUMNS:
+            raise InputError(f"{self.path}: has more than {MAX_COLUMNS} metrics; no table can hold them")
         if base != quantity.unit.base:
             self.warn(f"{name} is in {base} here and in {quantity.unit.base} there: two columns")
             name = f"{name} ({quantity.unit.base})"
@@ -115,7 +115,7 @@ class Rows:
 
     def warn(self, text: str) -> None:
         """Note something that was left out, or another remark. Repetitions of a text are counted."""
-        if text in self._warnings or len(self._warnings) < 10 * MOST_WARNINGS:
+        if text in self._warnings or len(self._warnings) < 10 * MAX_WARNINGS:
             self._warnings[plain(" ".join(text.split()))] += 1
         else:
             self._warnings[""] += 1
@@ -128,10 +128,10 @@ class Rows:
             raise InputError(f"{self.path}: holds no measurement{_reason(self._warnings)}")
         count = len(self._places)
         names = [*self._texts, *self._values]
-        if len(names) > MOST_COLUMNS or len(names) * count > MOST_CELLS:
+        if len(names) > MAX_COLUMNS or len(names) * count > MAX_CELLS:
             raise InputError(
                 f"{self.path}: {count} rows of {len(names)} columns are more than a table can hold "
-                f"({MOST_COLUMNS} columns, {MOST_CELLS} cells)"
+                f"({MAX_COLUMNS} columns, {MAX_CELLS} cells)"
             )
         columns = dict(zip(PLACES, map(list, zip(*self._places, strict=True)), strict=True))
         types = (polars.String, polars.Int64, polars.Int64, polars.String, polars.Boolean, polars.Int64)
@@ -216,8 +216,8 @@ class Summaries:
 
         if not self._rows:
             raise InputError(f"{self.path}: holds no measurement{_reason(self._warnings)}")
-        if len(self._parameters) > MOST_COLUMNS or len(self._parameters) * len(self._rows) > MOST_CELLS:
-            raise InputError(f"{self.path}: has more than {MOST_COLUMNS} columns, or {MOST_CELLS} cells")
+        if len(self._parameters) > MAX_COLUMNS or len(self._parameters) * len(self._rows) > MAX_CELLS:
+            raise InputError(f"{self.path}: has more than {MAX_COLUMNS} columns, or {MAX_CELLS} cells")
         texts = ["test", "metric", *self._parameters]
         numbers = [name for name in SUMMARY if any(name in row for row in self._rows)]
         schema = [(name, polars.String) for name in texts] + [(name, polars.Float64) for name in numbers]
@@ -243,8 +243,8 @@ def _reason(warnings: Mapping[str, int]) -> str:
 def warning_lines(warnings: Mapping[str, int]) -> tuple[str, ...]:
     """The warnings as lines, with counts of repeated ones, and at most a screenful."""
     lines = [f"{text} ({n} times)" if n > 1 else text for text, n in warnings.items() if text]
-    more = len(lines) - MOST_WARNINGS + warnings.get("", 0)
-    return (*lines[:MOST_WARNINGS], f"and {more} more") if more > 0 else tuple(lines)
+    more = len(lines) - MAX_WARNINGS + warnings.get("", 0)
+    return (*lines[:MAX_WARNINGS], f"and {more} more") if more > 0 else tuple(lines)
 
 
 def split_by(name: str, what: str, taken: Collection[str]) -> str:

@@ -19,7 +19,7 @@ T = TypeVar("T")
 HEAD = 64 * 1024
 """Number of bytes passed to a detector."""
 
-MOST_BYTES = 2**30
+MAX_BYTES = 2**30
 """Maximum size of a file that is read as a whole."""
 
 
@@ -49,8 +49,8 @@ def read_bytes(path: Path) -> bytes:
     """The whole file, after a byte order mark. Raises InputError: it cannot be read, or is too large."""
     try:
         size = os.stat(path).st_size
-        if size > MOST_BYTES:
-            raise InputError(f"{path}: is larger than {MOST_BYTES >> 20} MiB; split it")
+        if size > MAX_BYTES:
+            raise InputError(f"{path}: is larger than {MAX_BYTES >> 20} MiB; split it")
         return read_regular(path).removeprefix(codecs.BOM_UTF8)
     except (OSError, ValueError) as error:
         raise unreadable(path, error) from None

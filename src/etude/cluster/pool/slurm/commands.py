@@ -22,7 +22,7 @@ from etude.osutil.trust import tool_words
 
 ANSWER_S = 60.0
 """Timeout of one command, s; counts as no answer."""
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 15.0
+FIRST_PAUSE_S, MAX_PAUSE_S = 0.5, 15.0
 
 _PASSES = re.compile(
     "contact slurm controller|communication connection|timed out|zero bytes|try again|try a different|standby"
@@ -64,7 +64,7 @@ class Slurm:
         return found if partition else tuple(node for node in found if node.is_default) or found
 
     def submit(self, words: Sequence[str]) -> str:
-        """The id of the job that these arguments of sbatch create. After Unanswered, the job may exist or not."""
+        """The id of the job that these arguments of sbatch create. After SlurmUnreachable, the job may exist or not."""
         answer = self.ask(["sbatch", "--parsable", *words])
         id = answer.strip().split("\n")[-1].split(";")[0]
         if not id.isdigit():
@@ -113,7 +113,7 @@ class Slurm:
         """Output of a command; retried with growing pauses while Slurm does not answer.
 
         Raises:
-            Unanswered: no answer within `patience_s`; MachineRefuses: the command failed.
+            SlurmUnreachable: no answer within `patience_s`; MachineRefuses: the command failed.
         """
         waited, pause = 0.0, FIRST_PAUSE_S
         while True:
@@ -123,7 +123,7 @@ class Slurm:
                 if waited >= patience_s:
                     raise unreachable_error(error, patience_s) if patience_s else error from None
             self._pause(pause)
-            waited, pause = waited + pause, min(2 * pause, LONGEST_PAUSE_S)
+            waited, pause = waited + pause, min(2 * pause, MAX_PAUSE_S)
 
     def _once(self, words: Sequence[str]) -> str:
         try:

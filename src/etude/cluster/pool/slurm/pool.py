@@ -82,7 +82,7 @@ OPEN_S, ANSWER_S = 20.0, 300.0
 """Time that Slurm may be silent when a pool is opened, and while jobs are under way, s."""
 SHARED_S = 15.0
 """Time until a file that was written on a node is visible here, s: NFS caches its absence for a few seconds."""
-LOOK_S, LONGEST_LOOK_S, QUEUE_S = 0.1, 10.0, 1.0
+LOOK_S, MAX_LOOK_S, QUEUE_S = 0.1, 10.0, 1.0
 """Files are polled with growing pauses, 2 % of the time since the last end; Slurm is asked at most once a second."""
 
 
@@ -174,7 +174,7 @@ class SlurmPool:
             if found:
                 self._event_s = self._clock()
                 return found
-            pause = min(max(LOOK_S, 0.02 * (self._clock() - self._event_s)), LONGEST_LOOK_S)
+            pause = min(max(LOOK_S, 0.02 * (self._clock() - self._event_s)), MAX_LOOK_S)
             if until is not None:
                 pause = min(pause, until - self._clock())
             if pause <= 0:
@@ -220,8 +220,8 @@ class SlurmPool:
         ends = [self._done(id) for id in tuple(self._followed)]
         now = self._clock()
         # Slurm is also asked while files report ends: some jobs never write theirs.
-        every_s = LONGEST_LOOK_S if any(ends) else max(QUEUE_S, 0.02 * (now - self._event_s))
-        if now - self._asked_s >= min(every_s, LONGEST_LOOK_S):
+        every_s = MAX_LOOK_S if any(ends) else max(QUEUE_S, 0.02 * (now - self._event_s))
+        if now - self._asked_s >= min(every_s, MAX_LOOK_S):
             ends += self._asked(now)
         found = [each for each in ends if each is not None]
         if not found and self._silent is not None and now - self._silent[0] > ANSWER_S:

@@ -6,13 +6,13 @@ import errno
 import os
 import stat
 
-from etude.osutil.trust import behind_root
+from etude.osutil.trust import trusted_users
 
 WRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
 
 
-def open_named(path: str | os.PathLike[str], flags: int = os.O_RDONLY) -> int:
+def open_user_file(path: str | os.PathLike[str], flags: int = os.O_RDONLY) -> int:
     """Descriptor of a file, opened with `flags`. A pipe of this user waits for its other end, as in any program.
 
     Raises:
@@ -33,15 +33,15 @@ def open_named(path: str | os.PathLike[str], flags: int = os.O_RDONLY) -> int:
     return file
 
 
-def write_named(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file's whole content. Raises OSError: same as `open_named`, or it cannot be written."""
-    with open(open_named(path, WRITE), "wb") as file:
+def write_user_file(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a file's whole content. Raises OSError: same as `open_user_file`, or it cannot be written."""
+    with open(open_user_file(path, WRITE), "wb") as file:
         file.write(content)
 
 
 def _is_pipe(path: str | os.PathLike[str], found: os.stat_result) -> bool:
     if not stat.S_ISFIFO(found.st_mode):
         return False
-    if found.st_uid not in behind_root() | {os.geteuid()}:
+    if found.st_uid not in trusted_users() | {os.geteuid()}:
         raise OSError(errno.EACCES, f"is a FIFO of user {found.st_uid}: refused", os.fspath(path))
     return True
