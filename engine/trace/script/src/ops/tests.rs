@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use clap::ValueEnum;
 use etude_calls::Call;
 use etude_trace::{Policy, Scheduling};
 use proptest::prelude::*;
@@ -316,7 +317,7 @@ proptest! {
     fn a_part_of_the_calls_takes_as_long_as_all(script in scripts(), class in 0_usize..5, path in 0_usize..6) {
         let name = String::from_utf8_lossy(PATHS[path]).into_owned();
         let glob = Glob::new(PATHS[path]).unwrap();
-        let wanted = Class::NAMES[class].1;
+        let wanted = Class::value_variants()[class];
         for part in [filter(&script, &[], &[wanted]).unwrap(), only_files(&script, &[glob]).unwrap()] {
             sound(&part)?;
             prop_assert_eq!(spent(&part), spent(&script), "{}", name);
