@@ -13,7 +13,7 @@ use etude_quantity::counted;
 use etude_terminal::{Escaping, complain, escaped};
 
 use crate::model::Action;
-use crate::world::{World, failed};
+use crate::world::World;
 
 const HELP: &str = "\
 A recorded program's I/O as a script that can be read, changed and replayed.
@@ -137,7 +137,7 @@ fn check(words: Vec<OsString>) -> Result<(), Failed> {
         if let Action::Call(called) = &step.action {
             calls += 1;
             untimed += u64::from(called.duration_ns.is_none());
-            if let Some(descriptor) = effect.closed.filter(|_| !failed(called)) {
+            if let Some(descriptor) = effect.closed.filter(|_| !called.failed()) {
                 closed.push(format!("{name}:{line}: descriptor {descriptor} is not open here"));
             }
         }
