@@ -1,4 +1,4 @@
-"""Files that a user names to be read or written; pipes, too, but for another user's, which could wait for ever."""
+"""Opens files that a user names, including pipes, except another user's pipes, which could block forever."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
 
 
 def open_named(path: str | os.PathLike[str], flags: int = os.O_RDONLY) -> int:
-    """A file, opened as `flags` says. A pipe of this user's own waits for its other end, as for any program.
+    """Descriptor of a file, opened with `flags`. A pipe of this user waits for its other end, as in any program.
 
     Raises:
         OSError: it cannot be opened, or is a FIFO that another user has made.
@@ -25,7 +25,7 @@ def open_named(path: str | os.PathLike[str], flags: int = os.O_RDONLY) -> int:
     file = os.open(path, flags | os.O_CLOEXEC | (0 if waits else os.O_NONBLOCK), 0o666)
     if not waits:
         try:
-            _is_pipe(path, os.fstat(file))  # it may have been put there meanwhile
+            _is_pipe(path, os.fstat(file))  # it may have been created meanwhile
             os.set_blocking(file, True)
         except BaseException:
             os.close(file)
@@ -34,7 +34,7 @@ def open_named(path: str | os.PathLike[str], flags: int = os.O_RDONLY) -> int:
 
 
 def write_named(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file's whole content. Raises OSError as `open_named`, or where it cannot be written."""
+    """Write a file's whole content. Raises OSError: same as `open_named`, or it cannot be written."""
     with open(open_named(path, WRITE), "wb") as file:
         file.write(content)
 

@@ -1,4 +1,4 @@
-"""What a script would do: the same machine, in a world in which nothing happens and one trial is always enough."""
+"""Dry run of a script: the same machine, in a world without effects where one trial is always enough."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from etude.script.state import Running, Scope, State
 from etude.script.world import TrialOnDisk
 
 MOST_STEPS = 5_000_000
-"""A script that has not ended after so many instructions is not looked at further."""
+"""Maximum steps of a dry run."""
 
 
 @dataclass(slots=True)
@@ -39,27 +39,27 @@ class PlannedTest:
     boot: str = ""
     timeout_s: float | None = None
     metrics: tuple[str, ...] = ()
-    """The METRICs, as they are written."""
+    """The METRICs, as written."""
     lines: list[tuple[str, str]] = field(default_factory=list)
 
 
 @dataclass
 class Outline:
-    """A script as it would run. `whole`: to its end."""
+    """A script as it would run. `whole`: True if the dry run reached its end."""
 
     tests: list[PlannedTest] = field(default_factory=list)
     lines: list[tuple[str, str]] = field(default_factory=list)
     """Lines outside any test: SYSTEM, QUIET, CHECKPOINT, REBOOT."""
     entries: list[str] = field(default_factory=list)
-    """What the machine is restarted into: entries of its boot loader; empty for its default."""
+    """Boot loader entries that the machine is restarted into; empty for the default one."""
     whole: bool = True
 
 
 def outline(program: Program, state: State, environment: Mapping[str, str] = os.environ) -> Outline:
-    """Run a script in thought, one trial a test.
+    """Dry run of a script, with one trial per test.
 
     Raises:
-        ScriptError: an instruction makes no sense, a test's name stands twice, or a predicate cannot be read.
+        ScriptError: an invalid instruction, a repeated test name, or an invalid predicate.
     """
     _check_execs(program)
     world = _Thought(environment)
@@ -74,14 +74,14 @@ def outline(program: Program, state: State, environment: Mapping[str, str] = os.
         except _WrongTest as error:
             at = program.instructions[world.at]
             raise error_at(program.lines, at.file, at.line, str(error), at.text) from None
-        except CommandFailed:  # nothing fails in thought
+        except CommandFailed:  # nothing fails in a dry run
             break
     world.outline.whole = False
     return world.outline
 
 
 def _check_execs(program: Program) -> None:
-    """Find a TEST that measures nothing."""
+    """Refuse a TEST without an EXEC."""
     for place, at in enumerate(program.instructions):
         if at.op is Op.TEST and not any(i.op is Op.EXEC for i in program.instructions[place : at.target]):
             raise error_at(program.lines, at.file, at.line, "a TEST without EXEC measures nothing", at.text)
@@ -98,11 +98,11 @@ def _check_probes(probes: str) -> None:
 
 
 class _WrongTest(Exception):
-    """A test that cannot be meant."""
+    """An invalid test."""
 
 
 class _Thought:
-    """A world in which nothing happens."""
+    """A world without effects."""
 
     stopped = False
 
@@ -196,7 +196,7 @@ class _Thought:
         planned.timeout_s = test.timeout_s
         planned.metrics = tuple(metric_text(*metric) for metric in test.metrics)
         test.set_aside = False
-        test.kept = test.minimum  # one trial stands for all
+        test.kept = test.minimum  # one trial represents all
         test.budget_s, test.program = None, []
 
     def spent_s(self, test: Running) -> float:

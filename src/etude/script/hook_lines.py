@@ -1,4 +1,4 @@
-"""A script's lines beside its trials: run by the keeper of their test, here or on the hosts that they name."""
+"""A script's lines outside of measurements: run by the keeper of their test, here or on the named hosts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ UNDOING = ("CLEANUP", "POSTCLEANUP")
 
 
 class Lines:
-    """Runs them. What they start lives on until their test ends; that of SYSTEM until the script does."""
+    """Runs these lines. Their processes live until their test ends; those of SYSTEM until the script does."""
 
     def __init__(self, context: SessionContext, remote: Remote) -> None:
         self._context = context
@@ -28,7 +28,7 @@ class Lines:
     def run(
         self, point: str, text: str, test: Running | None, scope: Scope, around: Mapping[str, str]
     ) -> str | None:
-        """Run a line where it belongs, on one host after the other; why it failed. What undoes is run on all.
+        """Run a line here or on its hosts, one after the other; returns the failure, if any. Undoing lines run on all.
 
         `around`: its variables on this machine.
         """
@@ -47,7 +47,7 @@ class Lines:
         return why
 
     def here(self, test: str, point: str, line: str, around: Mapping[str, str]) -> str | None:
-        """Run a line on this machine; why it failed."""
+        """Run a line on this machine; returns the failure, if any."""
         if test not in self._keepers:
             self._keepers[test] = self._context.make_engine()
         ended = run_line(
@@ -68,13 +68,13 @@ class Lines:
         )
 
     def end_test(self, test: str) -> None:
-        """End what its lines have started here."""
+        """End the local processes of a test's lines."""
         keeper = self._keepers.pop(test, None)
         if keeper is not None:
             keeper.close()
 
     def close(self) -> None:
-        """End all that was started here."""
+        """End all local processes."""
         for keeper in self._keepers.values():
             keeper.close()
         self._keepers.clear()

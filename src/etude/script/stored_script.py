@@ -1,4 +1,4 @@
-"""A script as a results directory keeps it: to run it again as it was, whatever has become of its files."""
+"""The script stored in a results directory, to run it again whatever happened to its files."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from etude.script.source import same_text
 
 
 def stored_script(document: Mapping[str, Any], seed: int, source: str) -> ScriptOptions:
-    """The script of an experiment.json, of the lines that stand there, with another seed. `source` is its path.
+    """The stored script of an experiment.json, with another seed. `source` is its path.
 
     Raises:
-        InputError: it is not that of a script, or its text cannot be run.
+        InputError: it is not of a script, or its text cannot be run.
     """
     plan = document["plan"]
     if plan.get("kind") != "script":
@@ -49,7 +49,7 @@ def stored_script(document: Mapping[str, Any], seed: int, source: str) -> Script
 
 
 def changed_files(document: Mapping[str, Any]) -> list[str]:
-    """The files of the script that are no longer as they were read, one line each; what is run is what was read."""
+    """Files of the script that have changed since they were read, one line each; the stored text is run."""
     plan = document["plan"]
     place = of_machine(document, "directory", "path") or ""
     found = []
@@ -64,7 +64,7 @@ def changed_files(document: Mapping[str, Any]) -> list[str]:
 @dataclass(frozen=True)
 class _Script:
     text: dict[str, list[str]]
-    """The lines of each of its files."""
+    """Lines of each of its files."""
     script: str
     """Its path."""
     assignments: dict[str, str]

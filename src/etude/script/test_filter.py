@@ -1,4 +1,4 @@
-"""Some tests of a script, and all that stands outside of tests: of the others nothing happens, as in --check."""
+"""Runs some tests of a script, and all lines outside of tests: the others have no effect, as in --check."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from etude.script.world import TrialOnDisk, World
 
 
 class SelectedTests:
-    """A world in which only tests of these names happen; `state` is the machine's, and says which test is running."""
+    """A world in which only tests of these names have effects; `state` is the machine's."""
 
     def __init__(self, world: World, only: Collection[str], state: State) -> None:
         self._world, self._only, self._state = world, only, state
@@ -66,7 +66,7 @@ class SelectedTests:
             self._world.end_trial(test)
             return
         test.set_aside = False
-        test.kept = test.minimum  # one trial stands for all
+        test.kept = test.minimum  # one trial represents all
         test.budget_s, test.program = None, []
 
     def spent_s(self, test: Running) -> float:

@@ -1,4 +1,4 @@
-"""Writing a result into the store, within a transaction that somebody else begins and ends."""
+"""Writes a result into the store, within the caller's transaction."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from etude.store.schema import entry, machine, metric, result, tag, test
 
 _MOST_CHARACTERS = 200
 _AT_ONCE = 500
-"""Keys in one question: databases bound how many values a statement has."""
+"""Keys per query: databases limit the values of a statement."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Of what it is a result, as a user says it."""
+    """Commit, branch and tags of a result, as given by the user."""
 
     commit: str | None = None
     committed: datetime | None = None
@@ -47,9 +47,9 @@ class Origin:
 
 
 def put(connection: Connection, content: Content, origin: Origin) -> Added:
-    """Add, or replace what has grown.
+    """Add a result, or replace one that has grown.
 
-    Raises InputError where it is stored as of another commit.
+    Raises InputError if it is stored with another commit.
     """
     there = (
         connection.execute(select(result).where(result.c.origin == content.origin).with_for_update())
@@ -78,7 +78,7 @@ def put(connection: Connection, content: Content, origin: Origin) -> Added:
 
 
 def forget(connection: Connection, number: int) -> None:
-    """Take a result out. Raises InputError where there is none."""
+    """Remove a result. Raises InputError if there is none."""
     if connection.execute(delete(result).where(result.c.id == number)).rowcount == 0:
         raise InputError(f"there is no result {number}; etude store list names them")
 
@@ -114,7 +114,7 @@ def _tag(connection: Connection, number: int, words: Iterable[str]) -> None:
 
 
 def _write(connection: Connection, number: int, content: Content) -> None:
-    """The entries."""
+    """Write the entries."""
     points = content.points
     tests = _numbers(connection, test, {key(p.test): {"name": p.test} for p in points})
     metrics = _numbers(
@@ -138,7 +138,7 @@ def _write(connection: Connection, number: int, content: Content) -> None:
 
 def _row(point: Point) -> dict[str, Any]:
     values = np.array(point.values)
-    with np.errstate(over="ignore", invalid="ignore"):  # of numbers near the largest there are
+    with np.errstate(over="ignore", invalid="ignore"):  # of numbers near the largest float
         deviation = float(values.std(ddof=1)) if len(values) > 1 else math.nan
         mean = float((values / len(values)).sum())
     return {
@@ -165,9 +165,9 @@ def _machine(found: Machine) -> dict[str, str]:
 
 
 def _numbers(connection: Connection, table: Table, wanted: Mapping[str, dict[str, str]]) -> dict[str, int]:
-    """The number of each row by its key; rows that are not there yet are made.
+    """The number of each row by its key; missing rows are created.
 
-    In the order of keys: two writers that make the same ones wait for each other, not both for ever.
+    In the order of keys: two writers that create the same rows wait for each other instead of deadlocking.
     """
     keys = sorted(wanted)
     found = _known(connection, table, keys)

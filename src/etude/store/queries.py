@@ -1,4 +1,4 @@
-"""Questions to the store: each is one or two of SQL, and rows made into what `entry` names."""
+"""Queries of the store: one or two of SQL each, with rows converted to the classes of `entry`."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from etude.store.schema import entry, machine, mark, metric, result, tag, test
 
 _LEAST_OF_COMMIT = 4
 PRIMARY = "elapsed"
-"""The metric of a history for which none is named."""
+"""Metric of a history if none is named."""
 _BETWEEN = "\n"
-"""No tag has one within."""
+"""Separator of tags, which cannot contain it."""
 
 
 _ALL = entry.join(test).join(metric).join(machine).join(result)
@@ -36,7 +36,7 @@ _ENTRIES = select(
 
 
 def history(connection: Connection, where: str, chosen: Selector) -> tuple[Entry, ...]:
-    """The entries of one test and metric. Raises InputError where there is none of that name."""
+    """The entries of one test and metric. Raises InputError if there is none of that name."""
     found = entries(connection, replace(chosen, metric=chosen.metric or PRIMARY))
     if found:
         return found
@@ -52,7 +52,7 @@ def history(connection: Connection, where: str, chosen: Selector) -> tuple[Entry
 
 
 def entries(connection: Connection, chosen: Selector) -> tuple[Entry, ...]:
-    """What the selector means, ordered by commit time where all have one, else by when they were measured."""
+    """Entries that match the selector, ordered by commit time if all have one, else by time of measurement."""
     known = dict(_machines(connection))
     with rows_of("an entry"):
         rows = connection.execute(_ENTRIES.where(*_conditions(chosen))).all()
@@ -139,7 +139,7 @@ def metrics(connection: Connection, name: str) -> tuple[str, ...]:
 
 
 def machines(connection: Connection) -> tuple[Machine, ...]:
-    """All that have entries, by name and digest."""
+    """All machines that have entries, by name and digest."""
     used = {row[0] for row in connection.execute(select(entry.c.machine_id).distinct())}
     found = [each for number, each in _machines(connection) if number in used]
     return tuple(sorted(found, key=lambda each: (each.name, each.digest)))
@@ -158,7 +158,7 @@ def _facts(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def results(connection: Connection) -> tuple[Result, ...]:
-    """All of them, by number."""
+    """All results, by number."""
     tags = _by_result(connection.execute(select(tag)))
     used = select(entry.c.result_id, machine.c.name).select_from(entry.join(machine)).distinct()
     where = _by_result(connection.execute(used))
@@ -185,7 +185,7 @@ def _result(row: Any, machines: tuple[str, ...], tags: tuple[str, ...]) -> Resul
 
 
 def check(connection: Connection) -> tuple[str, ...]:
-    """What is wrong, a line each: damage that the database sees, results without entries, values that are not whole."""
+    """Errors, a line each: corruption that the database detects, results without entries, incomplete values."""
     found = []
     if connection.dialect.name == "sqlite":
         found += [
@@ -221,7 +221,8 @@ def _damaged(
     *,
     named: int = 1,
 ) -> Iterable[str]:
-    """A line for each row that `decode` does not take: without its first `named` values, and as they lie on disk."""
+    """A line for each row that `decode` rejects. The first `named` columns name the row and are not decoded; types are
+    not converted."""
     for row in connection.execute(select(*(type_coerce(column, NullType()) for column in columns))):
         try:
             with rows_of(what.format(*row[:named])):

@@ -1,4 +1,4 @@
-"""The operations, in the order in which they are done; and the words by which they are asked for."""
+"""The operations, in the order in which they are done; and the parser of their names."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ _UNITS = re.compile(r"[\w@.:\\-]+(,[\w@.:\\-]+)*", re.ASCII)
 
 
 def parse(words: Sequence[str], without: Sequence[str] = ()) -> Request:
-    """What `usual`, NAME, NAME=VALUE and cpus=LIST ask for; no words ask for nothing. `without`: names left out.
+    """The request of `usual`, NAME, NAME=VALUE and cpus=LIST; no words request nothing. `without`: excluded names.
 
     Raises:
-        UsageError: a word is none of these.
+        UsageError: an invalid word.
     """
     named: set[str] = set()
     values: dict[str, str] = {}
@@ -76,7 +76,7 @@ def parse(words: Sequence[str], without: Sequence[str] = ()) -> Request:
 
 
 def all_of(cpus: frozenset[int] = frozenset()) -> Request:
-    """Every operation: for looking at them."""
+    """A request of every operation, for the status."""
     return Request(tuple(BY_NAME), cpus=cpus)
 
 

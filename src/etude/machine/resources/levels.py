@@ -1,4 +1,4 @@
-"""The levels of resources as text: sizes, CPUs, rates. What cannot be is an InputError that says what was expected."""
+"""Levels of resources as text: sizes, CPUs, rates. An invalid level is an InputError that states what was expected."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from etude.units import parsing
 from etude.units.parsing import QuantityError
 
 UNLIMITED = "max"
-"""The level at which a resource is left as it is found."""
+"""Level that leaves a resource unchanged."""
 
 _DECIMAL = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _CPUS = re.compile(r"[0-9]+(?:-[0-9]+)?(?:,[0-9]+(?:-[0-9]+)?)*,?")
 MOST_CPUS = 8192
-"""No kernel has more: CONFIG_NR_CPUS."""
+"""Maximum of any kernel: CONFIG_NR_CPUS."""
 
 
 def size(text: str) -> int:
@@ -26,7 +26,7 @@ def size(text: str) -> int:
 
 
 def bytes_per_s(text: str) -> int:
-    """Bytes a second of `10M`, `10M/s` or `10MB/s`."""
+    """Bytes per second of `10M`, `10M/s` or `10MB/s`."""
     try:
         found = int(parsing.bandwidth(text, sizes=True))
     except QuantityError as error:
@@ -53,7 +53,7 @@ def share_of_cpus(text: str) -> float:
 def cpus(text: str, allowed: list[int] | None = None) -> list[int]:
     """The CPUs of `2`, the first two that are allowed, or of the list `0,2-3`; a list of one is written `2,` or `2-2`.
 
-    Without `allowed` as if there were as many as can be.
+    Without `allowed` there is no bound on the number of CPUs.
     """
     text = text.strip().replace(" ", "")
     if not _CPUS.fullmatch(text):
@@ -88,7 +88,7 @@ def listed(numbers: list[int]) -> str:
 
 
 def bits_per_s(text: str) -> float:
-    """Of `10mbit`, `10 Mbit/s` or `10 MB/s`."""
+    """Bits per second of `10mbit`, `10 Mbit/s` or `10 MB/s`."""
     try:
         found = 8 * parsing.bandwidth(text)
     except QuantityError as error:
@@ -99,7 +99,7 @@ def bits_per_s(text: str) -> float:
 
 
 def tc_time(text: str) -> str:
-    """A duration as tc has it, which knows no minutes: `10ms`."""
+    """A duration in the format of tc, which has no minutes: `10ms`."""
     try:
         us = round(1e6 * parsing.duration(text, bare=None))
     except QuantityError as error:

@@ -68,7 +68,7 @@ def _samples(directory: Path) -> Iterable[Path]:
 
 
 def _name(path: Path) -> str:
-    """The benchmark's, from benchmark.json beside the file; else the directory's above `new` or `base`."""
+    """Name of the benchmark, from benchmark.json beside the file; else of the directory above `new` or `base`."""
     beside = path.with_name("benchmark.json")
     try:
         found = members(read_json(beside)).get("full_id") if beside.is_file() else None
@@ -80,7 +80,7 @@ def _name(path: Path) -> str:
 
 
 def _sample(rows: Rows, path: Path, document: dict[str, Any]) -> None:
-    """Each sample is the time of many iterations, whose number grows from sample to sample."""
+    """Add the samples: each is the time of many iterations, whose number grows from sample to sample."""
     counts, times = items(document.get("iters")), items(document.get("times"))
     if not counts or len(counts) != len(times):
         raise InputError(

@@ -1,4 +1,4 @@
-"""CSV and TSV: a line of names, then a row a line. Text columns are parameters, others metrics."""
+"""CSV and TSV: a line of names, then one line per row. Text columns are parameters, others metrics."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from etude.units.parsing import ONE, PERCENT, SECOND, Unit
 
 NAME = "csv"
 GENERAL = True
-"""Asked only when no other format claims the file: much of what programs write has commas or tabs."""
+"""Tried only if no other format claims the file: many programs' output has commas or tabs."""
 
 _OURS: Mapping[str, tuple[str, Unit]] = {
     "sys": ("system", SECOND),
@@ -34,7 +34,7 @@ _NOTHING = frozenset(
 )
 _TESTS = ("test", "benchmark", "name")
 _MOMENT = re.compile(r"[12][0-9]{3}-[01][0-9]-[0-3][0-9]|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? ")
-"""How a date or a time of day begins: when something was measured is no parameter of it."""
+"""Start of a date or a time of day: the time of a measurement is no parameter of it."""
 _WHOLE = re.compile(r"[0-9]{1,15}")
 
 
@@ -83,7 +83,7 @@ def read(path: Path) -> Table:
 
 
 def _whole(cells: Cells, name: str) -> list[int] | None:
-    """A column of whole numbers; None where there is none of that name, or it holds something else."""
+    """A column of whole numbers; None if there is none of that name, or it holds anything else."""
     if cells.header.count(name) != 1:
         return None
     place = cells.header.index(name)
@@ -140,7 +140,7 @@ def add_cells(rows: Rows, cells: Cells) -> None:
 
 
 class _Places:
-    """What the columns that say which measurement a row is hold; empty where there is no such column."""
+    """Contents of the columns that identify a measurement; empty for missing columns."""
 
     def __init__(self, rows: Rows, columns: Mapping[str, Sequence[str]]) -> None:
         self.taken: set[str] = set()
@@ -149,7 +149,7 @@ class _Places:
         self.commands = self._texts("command")
         self.trials = self._numbers("trial", "epoch")
         if not self.tests and not self.trials:
-            self.tests = self.commands  # nothing says that they belong together
+            self.tests = self.commands  # nothing shows that they belong together
         threads = self._numbers("thread")  # counted from 1, as Auto-pilot does, or from 0
         self.workers = [n - min(1, min(threads)) for n in threads] or self._numbers("worker")
         self.statuses = [n if n < 2**31 else None for n in self._numbers("status")]
@@ -194,7 +194,7 @@ def _strange(column: Sequence[str]) -> list[tuple[int, str]]:
 
 
 def _is_text(rows: Rows, name: str, column: Sequence[str]) -> bool:
-    """Whether a column holds text: never one whose heading names a unit or what Étude measures."""
+    """True for a column of text: never one whose heading names a unit or a metric of Étude."""
     bare, unit = heading(name)
     if unit is not None or bare.lower() in METRICS:
         return False

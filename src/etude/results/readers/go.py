@@ -1,4 +1,4 @@
-"""Go's benchmark text: what `go test -bench` prints, with `-json`, too, and whatever else keeps to that format."""
+"""Go's benchmark text: output of `go test -bench`, also with `-json`, and other programs in that format."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def detect(path: Path, head: bytes) -> bool:
 
 
 def _is_json(head: bytes) -> bool:
-    """Whether it is what `-json` prints: an event a line."""
+    """True for output of `-json`: one event per line."""
     return head.lstrip().startswith(b"{") and b'"Action":"' in head[:1000]
 
 
