@@ -15,7 +15,7 @@ use etude_quantity::counted;
 use etude_terminal::{Escaping, complain, escaped};
 
 use crate::model::Action;
-use crate::world::{World, failed};
+use crate::world::World;
 
 const PROGRAM: &str = "etude script";
 
@@ -123,7 +123,7 @@ fn check(name: &OsString) -> Result<(), Failed> {
         if let Action::Call(called) = &step.action {
             calls += 1;
             untimed += u64::from(called.duration_ns.is_none());
-            if let Some(descriptor) = effect.closed.filter(|_| !failed(called)) {
+            if let Some(descriptor) = effect.closed.filter(|_| !called.failed()) {
                 closed.push(format!("{name}:{line}: descriptor {descriptor} is not open here"));
             }
         }
