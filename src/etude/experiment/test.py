@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from glob import glob
 from typing import Any
 
 from etude.errors import UsageError
-from etude.experiment.shell_syntax import shell_syntax
 from etude.masking import Mask
 from etude.results.model import CACHE_WAYS, METRICS
 
@@ -21,18 +22,18 @@ class MetricPattern:
     regex: str
     unit: str = "1"
     join: str = ""
-    """How workers are joined: one of `results.trial_join.JOINS`, or as the unit says."""
+    """Join of workers: one of `results.trial_join.JOINS`; empty: by the unit."""
 
 
 @dataclass(frozen=True)
 class Test:
-    """What to run, and around it: set-up and clean-up once, prepare and conclude round each trial.
+    """A command and its hooks: setup and clean-up once, prepare and conclude around each trial.
 
     `command` is an argument list. The hooks are lines for /bin/sh: they are not measured. In the Auto-pilot
     paper (section 3.1) they are PRESETUP, POSTCLEANUP, SETUP and CLEANUP.
     """
 
-    __test__ = False  # not one of pytest's
+    __test__ = False  # not a class of pytest
 
     name: str
     command: tuple[str, ...]
@@ -54,7 +55,7 @@ class Test:
     data: tuple[str, ...] = ()
     """Its data set: files and directories."""
     stdin: str | None = None
-    """A file that is its standard input; None: empty."""
+    """Path of its standard input; None: empty."""
     groups: tuple[str, ...] = ()
     """Directories of the cgroups that its command enters."""
 
@@ -95,19 +96,19 @@ class Test:
                 raise UsageError(f"metric {name}: there is one of that name already; choose another")
 
     def _check_text(self) -> None:
-        """What is no UTF-8 could be handed neither to the engine nor to the results, which are JSON."""
+        """Refuse text that is not UTF-8: neither the engine nor the results, which are JSON, could hold it."""
         for word in (self.name, *self.command):
             if any("\ud800" <= character <= "\udfff" for character in word):
                 raise UsageError(f"{word!r} is not UTF-8; run it from a script with a plain name")
 
 
 def make_test(command: str, *, name: str | None = None, shell: str | None = None, **options: Any) -> Test:
-    """A test from a command line: split as a shell splits words, or handed to `shell`, a command line itself.
+    """A test from a command line, split by the shell's rules, or passed to `shell`, itself a command line.
 
-    It is named for the command, without what looks like a secret.
+    Its name is the command without possible secrets.
 
     Raises:
-        UsageError: quotes do not close, the command is empty, or needs a shell and has none.
+        UsageError: unclosed quotes, an empty command, or a command that needs a shell and has none.
     """
     name = name or Mask().text(command)
     if shell is not None:
@@ -129,7 +130,7 @@ def shell_words(shell: str) -> tuple[str, ...]:
     """The words of a shell's command line, such as `bash --norc`.
 
     Raises:
-        UsageError: it is none.
+        UsageError: it is invalid.
     """
     try:
         words = tuple(shlex.split(shell))
@@ -141,10 +142,74 @@ def shell_words(shell: str) -> tuple[str, ...]:
 
 
 def to_plan(test: Test) -> dict[str, Any]:
-    """The test as plain data for experiment.json; without what it does not use and older versions did not know."""
+    """The test as plain data for experiment.json, without unused members that older versions did not know."""
     document = asdict(test)
     if test.stdin is None:
         del document["stdin"]
     if not test.groups:
         del document["groups"]
     return document
+
+
+_EXPANSION = re.compile(r"\$[\w{(@*#?$!'\"-]")
+_IN_QUOTES = re.compile(r"\$[\w{(@*#?$!-]")
+_ASSIGNMENT = re.compile(r"\s*[A-Za-z_]\w*=")
+_OPERATORS = ("&&", "||", ">>", "<<", "|", ">", "<", ";", "&", "*", "`", "\n")
+
+
+_LONGEST = 4096
+"""Maximum length of a path."""
+_BRACES = re.compile(r"""\{[^\s{}'"\\]*(?:,|\.\.)[^\s{}'"\\]*\}""")
+"""A list of words, such as `{a,b}` and `{1..9}`; not `{}`, and not JSON, whose names have quotes."""
+
+
+def shell_syntax(command: str) -> str | None:
+    """The first part of a command line that only a shell understands, such as `|`; None if there is none.
+
+    Searched outside of quotes, `$` and backquotes also within double quotes: operators, patterns, expansions,
+    `~` at the start of a word, an assignment in front, and the end of a line before the last one.
+    """
+    command = command.strip()
+    assignment = _ASSIGNMENT.match(command)
+    if assignment:
+        return assignment[0].strip()
+    quote, place = "", 0
+    while place < len(command):
+        char = command[place]
+        if char == "\\" and quote != "'":
+            if command[place + 1 : place + 2] == "\n":
+                return "\n"
+            place += 2
+            continue
+        if char == quote:
+            quote = ""
+        elif not quote and char in "'\"":
+            quote = char
+        elif quote != "'" and (found := _found(command, place, quoted=bool(quote))):
+            return found
+        place += 1
+    return None
+
+
+def _found(command: str, place: int, *, quoted: bool) -> str | None:
+    """The shell syntax at that position, or None."""
+    if expansion := (_IN_QUOTES if quoted else _EXPANSION).match(command, place):
+        return re.match(r"\$(\w+|.)", expansion[0] + command[expansion.end() :], re.DOTALL)[0]  # type: ignore[index]
+    if quoted:
+        return "`" if command[place] == "`" else None
+    if command[place] in "~#" and (place == 0 or command[place - 1].isspace()):
+        return command[place]
+    if braces := _BRACES.match(command, place):
+        return braces[0]
+    if command[place] in "?[" and _matches_files(command, place):
+        return command[place]
+    return next((each for each in _OPERATORS if command.startswith(each, place)), None)
+
+
+def _matches_files(command: str, place: int) -> bool:
+    """True if the word there is a pattern that matches existing files; only for its first `?` or `[`."""
+    start = max(command.rfind(space, 0, place) for space in " \t\n") + 1
+    word = command[start : start + _LONGEST + 1].split(maxsplit=1)[0]
+    if len(word) > _LONGEST or {"?", "["} & set(word[: place - start]):
+        return False
+    return not {"'", '"', "\\"} & set(word) and bool(glob(word))

@@ -1,11 +1,48 @@
-"""Reads the counters from which two readings tell what the machine is busy with."""
+"""Counters whose differences show how busy the machine is."""
 
+from __future__ import annotations
+
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from etude.machine import tree
-from etude.machine.finding import Reading
 from etude.machine.snapshot import cpu_ticks
 from etude.osutil.processes import read_stat
+
+Verdict = Literal["good", "noisy", "unknown"]
+
+NOTHING_TO_DO = "nothing to do"
+
+
+@dataclass(frozen=True)
+class Finding:
+    name: str
+    state: str
+    verdict: Verdict
+    meaning: str  # one sentence: what it does to numbers
+    advice: str  # one line: what to do about it
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Counters of the machine at one moment."""
+
+    cpu_ticks: tuple[int, ...] = ()  # of all CPUs: user, nice, system, idle, iowait, irq, softirq, steal
+    cpus: int = 1
+    swapped_pages: int = 0  # in and out, since boot
+    process_ticks: dict[int, tuple[str, int]] = field(default_factory=dict)  # pid: name, ticks used
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Input of the checks: the machine's root, the working directory, and two readings a moment apart."""
+
+    root: Path
+    directory: Path
+    before: Reading
+    after: Reading
+    privileged: bool = False
 
 
 def read_counters(root: Path) -> Reading:
@@ -30,7 +67,7 @@ def process_ticks(root: Path) -> dict[int, tuple[str, int]]:
 
 
 def ticks_between(before: Reading, after: Reading) -> list[int]:
-    """Ticks that passed, by kind; none where one reading failed."""
+    """Ticks between the readings, by kind; empty if one reading failed."""
     if not before.cpu_ticks or len(before.cpu_ticks) != len(after.cpu_ticks):
         return []
     return [max(0, late - early) for early, late in zip(before.cpu_ticks, after.cpu_ticks, strict=True)]

@@ -1,21 +1,36 @@
-"""The environment of what a script starts (docs/language.md, "The environment of scripts")."""
+"""Environment of a script's commands (docs/language.md, "The environment of scripts")."""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
 from etude.program import engine_path
-from etude.script.shipped_library import search_path
-from etude.script.state import Running, Scope
+from etude.script.state import RunningTest, Scope
+
+
+@cache
+def shipped_directory() -> Path | None:
+    """The directory of the scripts that come with Étude: installed with it, or beside its sources."""
+    sources = Path(__file__).resolve().parents[3] / "examples" / "lib"
+    installed = Path(sys.prefix) / "share" / "etude" / "examples" / "lib"
+    return next((path for path in (sources, installed) if path.is_dir()), None)
+
+
+def search_path(environment: Mapping[str, str]) -> list[str]:
+    """The directories of $APLIB, then the shipped ones."""
+    named = [os.path.abspath(part) for part in environment.get("APLIB", "").split(":") if part]
+    own = shipped_directory()
+    return [*named, *([str(own)] if own is not None and str(own) not in named else [])]
 
 
 def variables(
-    scope: Scope, mode: str, test: Running | None, around: Mapping[str, str], results: Path, script: str
+    scope: Scope, mode: str, test: RunningTest | None, around: Mapping[str, str], results: Path, script: str
 ) -> dict[str, str]:
-    """Changes to the environment `around` for a line of directive `mode`; those of one worker come on top."""
+    """Changes to the environment `around` for a line of directive `mode`; those of one worker are added later."""
     own = scope.environment
     directories = search_path({"APLIB": own.get("APLIB", around.get("APLIB", ""))})
     path = own.get("PATH", around.get("PATH", os.defpath))
@@ -35,13 +50,13 @@ def variables(
     if root is not None and "TESTDIR" not in own and "TESTDIR" not in around:
         found["TESTDIR"] = root
     if test is not None:
-        trial = test.trial - (mode in ("STOP", "POSTCLEANUP"))  # they look back at the last one
+        trial = test.trial - (mode in ("STOP", "POSTCLEANUP"))  # they belong to the last trial
         found |= {"APTEST": test.name, "APEPOCH": str(trial)}
     return found
 
 
-def environment_elsewhere(scope: Scope, mode: str, test: Running | None) -> dict[str, str]:
-    """The same for a line that runs on another host: what the script says, but no places of this machine."""
+def remote_environment(scope: Scope, mode: str, test: RunningTest | None) -> dict[str, str]:
+    """Changes for a line on another host: variables of the script, but no paths of this machine."""
     found = {
         name: text for name, text in scope.environment.items() if name not in ("PATH", "APLIB", "APTIMER")
     }
@@ -57,5 +72,5 @@ def environment_elsewhere(scope: Scope, mode: str, test: Running | None) -> dict
 
 @cache
 def _programs() -> str:
-    """Where aptime and getstats are: beside the engine."""
+    """Directory of aptime and getstats: that of the engine."""
     return os.path.dirname(engine_path())

@@ -313,7 +313,7 @@ def test_probes_of_hers_are_not_run(place: Place) -> None:
 @pytest.mark.parametrize("name", ["commonsettings.d/a", "host/$(hostname)", "os/$(uname -s)"])
 def test_settings_of_hers_are_not_sourced(place: Place, name: str) -> None:
     place.eve(f'mkdir -p $EVES/lib/{name.split("/")[0]}; echo ". $SPY" > "$EVES/lib/{name}"')
-    from etude.script.shipped_library import shipped_directory
+    from etude.script.environment import shipped_directory
 
     words = ["bash", "-c", f". {shipped_directory()}/commonsettings"]
     done = subprocess.run(
@@ -324,7 +324,7 @@ def test_settings_of_hers_are_not_sourced(place: Place, name: str) -> None:
 
 def test_a_directory_for_tests_that_she_made_is_not_used(place: Place) -> None:
     place.eve("mkdir -p scratch/mnt")
-    from etude.script.shipped_library import shipped_directory
+    from etude.script.environment import shipped_directory
 
     words = ["bash", "-c", f". {shipped_directory()}/commonsettings; ap_workdir a; touch {place.roots}/used"]
     subprocess.run(
@@ -424,7 +424,7 @@ def test_files_are_not_prepared_where_a_link_of_hers_leads(place: Place) -> None
 
 def test_a_file_system_is_not_mounted_anew_where_she_could_put_a_link(place: Place) -> None:
     from etude.errors import InputError
-    from etude.machine.cool.steps import check_anew
+    from etude.machine.cool.steps import check_remountable
     from etude.osutil.mounts import Mount
 
     target = place.eves / "mnt"
@@ -434,7 +434,7 @@ def test_a_file_system_is_not_mounted_anew_where_she_could_put_a_link(place: Pla
         "within": "/",
     }
     with pytest.raises(InputError):
-        check_anew(Mount(**known | {"kind": "ext4", "options": ()}))
+        check_remountable(Mount(**known | {"kind": "ext4", "options": ()}))
 
 
 def test_a_node_is_held_by_no_directory_of_hers(place: Place) -> None:

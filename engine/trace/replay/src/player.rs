@@ -17,7 +17,7 @@ use crate::shared::{GONE, LINGERS, Lane, Owed, Shared, sleep_on, wake};
 use crate::tally::{add, note, owe};
 
 /// When calls are made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Timing {
     /// So long after the end of the one before as in the original: a slower device makes the replay longer.
     Gap,
