@@ -14,14 +14,11 @@ import numpy as np
 
 from launching import loop
 from made import results
-from rows import BUILD, ETUDE, ROOT, Row, Spread, interleave, ratios, spread, wall_s
+from rows import BUILD, ETUDE, ROOT, Row, at_most, interleave, printed, ratios, spread, wall_s
 
 PINNED = ("pandas==2.3.3", "scipy==1.17.1", "numpy==2.4.6")
 OURS = (sys.executable, str(ROOT / "bench" / "peers" / "etude_summary.py"))
 TESTS, LINES = 1000, 1000
-LARGE = 10
-"""How many times as many lines our part reads alone."""
-MOST_GIB = 4.0
 JUDGED = ("elapsed", "user", "system")
 PREDICATE = "$delta < 0.05 * $mean"
 
@@ -68,25 +65,13 @@ def reading(rounds: int) -> list[Row]:
     what = f"{TESTS * LINES} lines of {TESTS} tests read and summarised"
     return [
         Row(what, peer, f"{faster} × faster: {spread(found['etude'])} s", "≥ 5 ×", faster.median >= 5),
-        Row(
-            "the same: largest memory",
+        at_most(
+            f"the same: largest memory, {spread(memory['etude'])} MiB",
             f"{spread(memory['rows'])} MiB",
-            f"{less} ×: {spread(memory['etude'])} MiB",
-            "≤ 0.5 ×",
-            less.median <= 0.5,
+            less,
+            0.5,
         ),
     ]
-
-
-def reading_large(rounds: int) -> list[Row]:
-    """10^7 lines, ours alone. Needs 12 GB of disk below build/, and minutes to make them."""
-    directory = str(results(BUILD / f"lines-{TESTS}x{LARGE * LINES}", TESTS, LARGE * LINES))
-    memory: list[float] = []
-    times = [summarised((*OURS, directory), memory) for _ in range(rounds)]
-    gib = max(memory) / 1024
-    took = spread(times) if rounds > 1 else Spread(times[0], times[0], times[0])
-    what = f"{LARGE * TESTS * LINES} lines of {TESTS} tests read and summarised: largest memory"
-    return [Row(what, "–", f"{gib:.2f} GiB, {took} s", f"< {MOST_GIB:g} GiB", gib < MOST_GIB)]
 
 
 def small(rounds: int) -> list[Row]:
@@ -101,21 +86,10 @@ def small(rounds: int) -> list[Row]:
     found = interleave(parties, rounds)
     start, judge = ratios(found["stats"], found["scipy"]), ratios(found["predicate"], found["launch"])
     took = spread([1e6 * s for s in found["predicate"]])
+    what = f"predicate inside etude run, {len(JUDGED)} metrics of 30 trials: {took} µs"
     return [
-        Row(
-            "etude stats, 10 trials",
-            "python3 -c 'import numpy, scipy.stats'",
-            f"{start} ×",
-            "≤ 1.3 ×",
-            start.median <= 1.3,
-        ),
-        Row(
-            f"predicate inside etude run, {len(JUDGED)} metrics of 30 trials: {took} µs",
-            "one launch of /bin/true",
-            f"{judge} ×",
-            "≤ 0.2 ×",
-            judge.median <= 0.2,
-        ),
+        at_most("etude stats, 10 trials", "python3 -c 'import numpy, scipy.stats'", start, 1.3),
+        at_most(what, "one launch of /bin/true", judge, 0.2),
     ]
 
 
@@ -124,11 +98,7 @@ def ten_trials() -> str:
     directory = BUILD / "ten-trials"
     if not (directory / "experiment.json").exists():
         shutil.rmtree(directory, ignore_errors=True)
-        subprocess.run(
-            [ETUDE, "bench", "--trials", "10", "-o", str(directory), "true"],
-            check=True,
-            stdout=subprocess.DEVNULL,
-        )
+        printed(ETUDE, "bench", "--trials", "10", "-o", directory, "true")
     return str(directory)
 
 

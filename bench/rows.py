@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
 import random
@@ -9,8 +10,10 @@ import re
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 ETUDE = str(BIN / "etude")
 BUILD = ROOT / "build" / "bench"
+sys.path.append(str(ROOT / "tests"))  # tests/support has the servers and clusters that are measured
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,53 @@ def line(row: Row) -> str:
     """A row of the table, in Markdown."""
     verdict = "–" if row.reached is None else "yes" if row.reached else "NO"
     return f"| {row.what} | {row.peer} | {row.value} | {row.reach} | {verdict} |"
+
+
+def shown(what: str, peer: str, value: str) -> Row:
+    """A row that is not judged."""
+    return Row(what, peer, value, "–", None)
+
+
+def at_most(what: str, peer: str, ratio: Spread, limit: float) -> Row:
+    """A row judged by the median of a ratio, which may not exceed `limit`."""
+    return Row(what, peer, f"{ratio} ×", f"≤ {limit:g} ×", ratio.median <= limit)
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Another table in Markdown, and the empty line after it."""
+    return [cells(header), "|---" * len(header) + "|", *map(cells, rows), ""]
+
+
+def cells(values: Sequence[str]) -> str:
+    """A line of such a table."""
+    return f"| {' | '.join(values)} |"
+
+
+def options(doc: str | None, *, rounds: int | None = None, record: bool = False) -> argparse.ArgumentParser:
+    """A parser whose help begins with a module's text; with options that several tables have."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    if rounds is not None:
+        parser.add_argument("--rounds", type=int, default=rounds, help=f"two or more; {rounds} by default")
+        parser.add_argument("--no-fifo", action="store_true", help="do not ask for real-time priority")
+    if record:
+        parser.add_argument("--record", type=Path, metavar="FILE", help="write the page there as well")
+    return parser
+
+
+def names(parser: argparse.ArgumentParser, option: str, text: str, known: Iterable[str]) -> list[str]:
+    """The names that an option gives by commas, in the order of those known; ends the program where one is not."""
+    given, known = text.split(","), list(known)
+    if not set(given) <= set(known):
+        parser.error(f"--{option} are {', '.join(known)}")
+    return [name for name in known if name in given]
+
+
+def publish(text: str, record: Path | None, rows: Iterable[Row] = ()) -> int:
+    """Print a page, and write it where asked; the exit status: 1 where a row was not reached."""
+    print(text, end="")
+    if record:
+        record.write_text(text, encoding="utf-8")
+    return int(any(row.reached is False for row in rows))
 
 
 def measured_where(conditions: str, versions: Sequence[str]) -> list[str]:
@@ -97,6 +148,28 @@ def wall_s(command: Sequence[str], **options: object) -> float:
     start = time.perf_counter()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **options)  # type: ignore[call-overload]
     return time.perf_counter() - start
+
+
+def printed(*command: str | Path, **options: object) -> str:
+    """What a command that must succeed writes to standard output."""
+    done: subprocess.CompletedProcess[str] = subprocess.run(  # type: ignore[call-overload]
+        command, check=True, capture_output=True, text=True, **options
+    )
+    return done.stdout
+
+
+@contextmanager
+def benched(*words: str) -> Iterator[Path]:
+    """The results directory of an `etude bench` call, until the end of the block."""
+    with tempfile.TemporaryDirectory() as directory:
+        printed(ETUDE, "bench", "-o", f"{directory}/r", *words)
+        yield Path(directory, "r")
+
+
+def etude_bench_s(*words: str) -> float:
+    """Wall time of an `etude bench` call, the verdict included."""
+    with tempfile.TemporaryDirectory() as directory:
+        return wall_s([ETUDE, "bench", "-o", f"{directory}/r", *words])
 
 
 def peer(name: str, *flags: str, libraries: Sequence[str] = ()) -> str:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from rows import ETUDE, Row, interleave, ratios, wall_s
+from rows import ETUDE, Row, at_most, interleave, printed, ratios, wall_s
 
 TRIALS = 1000
 SCRIPT = """\
@@ -77,9 +76,8 @@ def _trials(command: str, trials: int, rounds: int, limit: float) -> Row:
             return wall_s([ETUDE, "bench", "-o", f"{scratch}/{next(count)}", *fixed, command])
 
         found = interleave({"run": run, "bench": bench}, rounds)
-    ratio = ratios(found["run"], found["bench"])
     what = f"{trials:,} trials of {command} through a script"
-    return Row(what, "through etude bench", f"{ratio} ×", f"≤ {limit} ×", ratio.median <= limit)
+    return at_most(what, "through etude bench", ratios(found["run"], found["bench"]), limit)
 
 
 def _check(rounds: int) -> Row:
@@ -87,11 +85,8 @@ def _check(rounds: int) -> Row:
         script, expanded = Path(scratch) / "many.ap", Path(scratch) / "expanded.ap"
         script.write_text(SCRIPT)
         program = [sys.executable, "-c", CHECK, str(script), str(expanded)]
-        subprocess.run(program, check=True)
-        found = [
-            json.loads(subprocess.run([*program, "go"], check=True, capture_output=True, text=True).stdout)
-            for _ in range(max(rounds, 3))
-        ]
+        printed(*program)
+        found = [json.loads(printed(*program, "go")) for _ in range(max(rounds, 3))]
     ratio = ratios([f["check"] for f in found], [f["split"] for f in found])
     what = "--check of a script that expands to 10,000 tests"
-    return Row(what, "reading and splitting its expanded text", f"{ratio} ×", "≤ 20 ×", ratio.median <= 20)
+    return at_most(what, "reading and splitting its expanded text", ratio, 20)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 import sqlite3
 import struct
-import sys
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,8 @@ from etude.store.entry import Machine
 from etude.store.insert import Origin, _members, _row, _said
 from etude.store.place import engine_of, url_of
 from etude.store.schema import METADATA, entry, result, tag
-from rows import BUILD, ROOT, Row, interleave, ratios, spread
+from rows import BUILD, Row, at_most, interleave, ratios, spread
+from support import postgres
 
 RESULTS = 100_000
 LENGTH = 500
@@ -49,28 +50,17 @@ def store(rounds: int) -> list[Row]:
     results = RESULTS // 10 if rounds <= QUICK else RESULTS
     found = []
     with ExitStack() as ends:
-        place = Path(ends.enter_context(tempfile.TemporaryDirectory(dir=_build())))
-        file = place / "store.sqlite"
-        found += _rows(
-            "SQLite", str(file), results, rounds, lambda: sqlite3.connect(file, isolation_level=None), "?"
-        )
-        sys.path.append(str(ROOT / "tests"))
-        from support import postgres
-
+        BUILD.mkdir(parents=True, exist_ok=True)
+        file = Path(ends.enter_context(tempfile.TemporaryDirectory(dir=BUILD))) / "store.sqlite"
+        sqlite = partial(sqlite3.connect, file, isolation_level=None)
+        found += _rows("SQLite", str(file), results, rounds, sqlite, "?")
         if postgres.PROGRAMS:
             import psycopg
 
-            server = ends.enter_context(postgres.Postgres(durable=True))
-            url = server.database()
-            found += _rows(
-                "PostgreSQL", url, results, rounds, lambda: psycopg.connect(url, autocommit=True), "%s"
-            )
+            url = ends.enter_context(postgres.Postgres(durable=True)).database()
+            postgresql = partial(psycopg.connect, url, autocommit=True)
+            found += _rows("PostgreSQL", url, results, rounds, postgresql, "%s")
     return found
-
-
-def _build() -> Path:
-    BUILD.mkdir(parents=True, exist_ok=True)
-    return BUILD
 
 
 def _rows(
@@ -79,11 +69,8 @@ def _rows(
     with Store(place) as opened:
         opened.put(_content(0, 1), _origin(0))
         _fill(place, results)
-        plain = connect()
-        try:
+        with closing(connect()) as plain:
             return _compared(name, opened, plain, mark, results, rounds)
-        finally:
-            plain.close()
 
 
 def _compared(name: str, opened: Store, plain: Any, mark: str, results: int, rounds: int) -> list[Row]:
@@ -122,29 +109,20 @@ def _compared(name: str, opened: Store, plain: Any, mark: str, results: int, rou
 
 
 def _row_of(what: str, ours: list[float], plain: list[float]) -> Row:
-    ratio, took = ratios(ours, plain), spread([1e3 * s for s in ours])
-    return Row(
-        f"store on {what}: {took} ms", "plain SQL, same tables", f"{ratio} ×", "≤ 2 ×", ratio.median <= 2.0
-    )
+    took = spread([1e3 * s for s in ours])
+    return at_most(f"store on {what}: {took} ms", "plain SQL, same tables", ratios(ours, plain), 2)
 
 
 def _content(number: int, tests: int) -> Content:
     generator = random.Random(number)
     measured = BEGIN + timedelta(minutes=number)
-    points = tuple(
-        Point(
-            f"test {number % tests}",
-            metric,
-            "B" if metric == "peak_memory" else "s",
-            "cost",
-            MACHINE,
-            measured,
-            tuple(generator.gauss(1.0, 0.02) for _ in range(TRIALS)),
-            (1,) * TRIALS,
-        )
-        for metric in METRICS
-    )
-    return Content(f"/results/{number}", key("origin", str(number)), TRIALS, points)
+    points = []
+    for metric in METRICS:
+        unit = "B" if metric == "peak_memory" else "s"
+        values = tuple(generator.gauss(1.0, 0.02) for _ in range(TRIALS))
+        ones = (1,) * TRIALS
+        points.append(Point(f"test {number % tests}", metric, unit, "cost", MACHINE, measured, values, ones))
+    return Content(f"/results/{number}", key("origin", str(number)), TRIALS, tuple(points))
 
 
 def _origin(number: int) -> Origin:
@@ -167,18 +145,12 @@ def _fill(place: str, results: int) -> None:
             for number in range(first, min(first + AT_ONCE, results)):
                 origin, measured = _origin(number), to_us(BEGIN + timedelta(minutes=number))
                 ids = {"result_id": number + 1, "test_id": tests[f"test {number % (results // LENGTH)}"]}
+                ids |= {"machine_id": machine_id, "measured_us": measured}
                 this = {"origin": key("origin", str(number)), **members[number % 100], **_said(origin)}
                 rows[result].append(this | {"measured_us": measured})
                 rows[tag] += [{"result_id": number + 1, "word": word} for word in origin.tags]
                 rows[entry] += [
-                    {
-                        **row,
-                        **ids,
-                        "metric_id": metrics[name],
-                        "machine_id": machine_id,
-                        "measured_us": measured,
-                    }
-                    for name, row in values[number % 100].items()
+                    row | ids | {"metric_id": metrics[name]} for name, row in values[number % 100].items()
                 ]
             for table, lines in rows.items():
                 if lines:

@@ -330,7 +330,7 @@ def test_the_part_is_one_of_the_bench():
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(BENCH))
         run = importlib.import_module("run")
-    assert run.PARTS["replay"][0] is replay.replay
+    assert run.part("replay") is replay.replay
     assert len(programs.MAKERS) == 12
 
 
