@@ -1,24 +1,33 @@
-"""The smaller promises: time budgets, A/A noise, subtracted costs, outliers and trends."""
+"""The smaller promises: time budgets, A/A noise, subtracted costs, outliers, trends, and dependent trials."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 from numpy.random import Generator
 
-from calibrate_tables import paragraph, share, table
-from etude.stats.compare import noise_floor, paired_mean_ratio, paired_ratio
+from etude.stats.compare import (
+    Ratio,
+    noise_floor,
+    paired_mean_ratio,
+    paired_ratio,
+    unpaired_mean_ratio,
+    unpaired_ratio,
+)
 from etude.stats.factors import RATIO_FACTORS, factor_for
-from etude.stats.intervals import mean_interval
+from etude.stats.intervals import mean_interval, median_interval
 from etude.stats.outliers import count_outliers
 from etude.stats.series import Draw, autoregressive, lognormal, normal
 from etude.stats.simulation import Floats, Stops, mean_stops, ratio_stops
 from etude.stats.stopping import MeanPrecision, RatioPrecision
 from etude.stats.trend import trend_p
+from tables import paragraph, section, share, table
 
 FIRST_MINIMUM = 2
 
 
-def section(rng: Generator, replications: int) -> list[str]:
+def smaller_promises(rng: Generator, replications: int) -> list[str]:
     """All lines on what is neither a precision rule on means nor one on ratios."""
     few = min(replications, 4000)  # these call the library one series at a time
     return [
@@ -72,9 +81,8 @@ def _families(rng: Generator, replications: int) -> list[str]:
         cells = []
         for together in (5, 10, 20):
             alone, among = 0, 0
-            for base, *others in draw(rng, replications * (together + 1), pairs).reshape(
-                replications, together + 1, pairs
-            ):
+            drawn = draw(rng, replications * (together + 1), pairs)
+            for base, *others in drawn.reshape(replications, together + 1, pairs):
                 ratios = [paired_mean_ratio(base, other, factor=factor) for other in others]
                 alone += any(not r.low <= 1.0 <= r.high for r in ratios)
                 adjusted = [r.among(together) for r in ratios]
@@ -175,3 +183,45 @@ def _flagged(draw: Draw, n: int, rng: Generator, replications: int) -> float:
 
 def _trending(draw: Draw, n: int, rng: Generator, replications: int) -> float:
     return float(np.mean([(trend_p(x) or 0.0) < 0.05 for x in draw(rng, replications, n)]))
+
+
+CV = 0.1
+SERIES = (
+    ("independent", normal(CV)),
+    *((f"AR(1) {r:g}", autoregressive(r, CV)) for r in (0.3, 0.6, 0.8)),
+)
+COUNTS = (10, 20, 30, 50, 100)
+
+
+def dependent_trials(rng: Generator, replications: int) -> list[str]:
+    """All lines on medians and unpaired ratios of dependent trials."""
+    few = min(replications, 4000)  # these call the library one series at a time
+    rows = []
+    for name, draw in SERIES:
+        for count in COUNTS:
+            first, second = draw(rng, few, count), draw(rng, few, count)
+            mixed = [rng.permuted(x, axis=1) for x in (first, second)]
+            medians = (_medians(each, few) for each in (mixed[0], first))
+            means = (_false(unpaired_mean_ratio, *pair) for pair in (mixed, (first, second)))
+            rows.append([name, str(count), *medians, *means, _false(unpaired_ratio, first, second)])
+    text = (
+        f"Medians, and two identical tests one after the other, with trials of cv {100 * CV:g} % that depend "
+        f"on the one before; {few} replications each. What the median's interval covers, in brackets the share "
+        "of series too short for one; and how often an unpaired ratio of means, or of geometric means, excludes 1, in "
+        '%. "shuffled": the same trials in random order, which is what a method does that takes them for independent.'
+    )
+    header = ["trials", "n", "median, shuffled", "median", "means, shuffled", "means", "geometric means"]
+    return section("4. Dependent trials", text, header, rows)
+
+
+def _medians(series: Floats, replications: int) -> str:
+    found = [each for x in series if (each := median_interval(x)) is not None]
+    none = f" ({100 * (1 - len(found) / replications):.0f})" if len(found) < replications else ""
+    if not found:
+        return f"–{none}"
+    return share(float(np.mean([i.low <= 1.0 <= i.high for i in found])), len(found)) + none
+
+
+def _false(ratio: Callable[[Floats, Floats], Ratio], base: Floats, other: Floats) -> str:
+    found = [ratio(x, y) for x, y in zip(base, other, strict=True)]
+    return f"{100 * np.mean([r.low > 1.0 or r.high < 1.0 for r in found]):.1f}"

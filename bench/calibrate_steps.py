@@ -15,9 +15,9 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from calibrate_tables import paragraph, table
 from etude.stats.changes import SHORTEST, Stepped, stepped
 from etude.stats.series import Floats, autoregressive
+from tables import paragraph, table
 
 TOGETHER: tuple[tuple[tuple[float, ...], float], ...] = (
     ((5.0, 5.0), 0.0),
@@ -29,17 +29,7 @@ TOGETHER: tuple[tuple[tuple[float, ...], float], ...] = (
 )
 """Sizes of steps, and of a line from the first to the last result, in deviations."""
 
-TOGETHER_BEFORE: dict[tuple[str, int], tuple[float, ...]] = {
-    ("white", 30): (0.0, 0.0, 0.0, 1.0, 0.0, 16.0),
-    ("white", 60): (3.5, 3.5, 0.5, 11.5, 0.0, 63.5),
-    ("white", 120): (87.5, 87.0, 41.0, 92.0, 17.0, 99.5),
-    ("AR(1) .5", 30): (0.0, 0.0, 0.0, 0.0, 0.0, 5.5),
-    ("AR(1) .5", 60): (0.0, 0.0, 0.0, 1.5, 0.5, 20.5),
-    ("AR(1) .5", 120): (0.5, 0.5, 0.0, 18.5, 0.5, 75.0),
-}
-
 Noise = Callable[[Generator, int], Floats]
-Cell = tuple[float, ...]
 HISTORIES = 200
 
 
@@ -55,73 +45,28 @@ NOISES: dict[str, Noise] = {
 }
 CHANGES = (0.0, 1.0, 2.0, 4.0, 10.0)
 LENGTHS = (20, 50, 100, 200)
-UNKNOWN: Cell = (np.nan,) * len(CHANGES)
-
-STEPS_BEFORE: dict[tuple[str, int], Cell] = {
-    ("white", 50): (1.5, 9.0, 67.0, 99.0, 100.0),
-    ("white", 100): (0.0, 30.5, 93.5, 100.0, 100.0),
-    ("white", 200): (0.0, 54.0, 100.0, 100.0, 100.0),
-    ("AR(1) .5", 50): (7.0, 15.0, 32.5, 68.0, 88.0),
-    ("AR(1) .5", 100): (4.5, 20.0, 48.5, 86.5, 98.0),
-    ("AR(1) .5", 200): (0.5, 22.5, 68.5, 98.5, 100.0),
-    ("t3", 50): (0.5, 27.5, 84.5, 99.0, 100.0),
-    ("t3", 100): (1.5, 52.5, 97.5, 100.0, 100.0),
-    ("t3", 200): (0.0, 85.0, 100.0, 100.0, 100.0),
-}
-"""Shares in % of 200 histories, of levels alone: the code before drifts and days were known to it."""
-
-DAYS_BEFORE: dict[tuple[int, float, int], float] = {
-    (5, 0.5, 60): 4.0,
-    (5, 0.5, 200): 7.5,
-    (5, 1.0, 60): 33.0,
-    (5, 1.0, 200): 41.0,
-    (5, 2.0, 60): 38.0,
-    (5, 2.0, 200): 35.5,
-    (20, 0.5, 60): 24.5,
-    (20, 0.5, 200): 52.0,
-    (20, 1.0, 60): 63.5,
-    (20, 1.0, 200): 96.5,
-    (20, 2.0, 60): 86.5,
-    (20, 2.0, 200): 100.0,
-}
-
-COVERED_BEFORE: dict[tuple[str, int], Cell] = {
-    ("white", 50): (95.1, 95.8),
-    ("white", 100): (97.0, 98.0),
-    ("white", 200): (93.5, 94.0),
-    ("AR(1) .5", 50): (87.2, 86.3),
-    ("AR(1) .5", 100): (91.4, 91.1),
-    ("AR(1) .5", 200): (92.6, 92.9),
-}
+DAYS = tuple(product((5, 20), (0.5, 1.0, 2.0), (60, 200)))
+"""Results a day, the deviation that those of a day share, results."""
 SIZES = (3.0, 5.0)
 
-CLEAR_BEFORE: dict[tuple[int, float, int], float] = {
-    (1, 0.0, 12): 35.0,
-    (1, 0.0, 20): 64.5,
-    (1, 0.0, 45): 89.5,
-    (3, 0.5, 30): 21.5,
-    (3, 0.5, 60): 58.0,
-    (5, 0.5, 30): 0.0,
-    (5, 0.5, 45): 20.0,
-    (5, 0.5, 60): 31.0,
-    (5, 1.0, 60): 22.5,
-    (20, 0.5, 200): 31.0,
-    (20, 1.0, 200): 12.0,
-}
-"""Shares in % of 200 histories: the code that judged the noise by differences of neighbours, which cross a step."""
+CLEAR_DAYS = (
+    *((1, 0.0, n) for n in (12, 20, 45)),
+    *((3, 0.5, n) for n in (30, 60)),
+    *((5, 0.5, n) for n in (30, 45, 60)),
+    *((5, 1.0, 60), (20, 0.5, 200), (20, 1.0, 200)),
+)
 CLEAR = 7.0
 """Standard deviations of the results of many days."""
 
 
-def section(seed: int, histories: int) -> list[str]:
+def histories_section(seed: int, histories: int) -> list[str]:
     """All lines on histories."""
     return [
         "## 5. Steps and drifts of histories",
         "",
         *paragraph(
             f"By `bench/calibrate_steps.py {histories}`: {histories} histories a case (standard error at 5 %:",
-            f"{100 * np.sqrt(0.05 * 0.95 / histories):.1f} points). In brackets what levels alone gave, before drifts",
-            "and days were known (200 histories).",
+            f"{100 * np.sqrt(0.05 * 0.95 / histories):.1f} points).",
         ),
         *_drifts(seed, histories),
         *_days(seed, histories),
@@ -135,15 +80,11 @@ def _drifts(seed: int, histories: int) -> list[str]:
     rows = []
     for name, n in product(NOISES, LENGTHS):
         cells = []
-        for change, was in zip(CHANGES, STEPS_BEFORE.get((name, n), UNKNOWN), strict=True):
+        for change in CHANGES:
             line = np.linspace(0.0, change, n)
             found = [stepped(NOISES[name](_rng(seed, k, n), n) + line) for k in range(histories)]
-            steps, sure, drifts = (
-                _share(found, lambda x: bool(x.steps)),
-                _share(found, lambda x: any(not step.or_drift for step in x.steps)),
-                _share(found, lambda x: x.drift is not None),
-            )
-            cells.append(f"{steps:.1f}{'' if np.isnan(was) else f' ({was:.1f})'}; {sure:.1f}; {drifts:.0f}")
+            sure = _share(found, lambda x: any(not step.or_drift for step in x.steps))
+            cells.append(f"{_share(found, _stepped):.1f}; {sure:.1f}; {_share(found, _drifting):.0f}")
         rows.append([name, str(n), *cells])
     return [
         *paragraph(
@@ -157,14 +98,14 @@ def _drifts(seed: int, histories: int) -> list[str]:
 
 def _days(seed: int, histories: int) -> list[str]:
     rows = []
-    for (each, offset, n), was in DAYS_BEFORE.items():
+    for each, offset, n in DAYS:
         found = []
         for k in range(histories):
             rng = _rng(seed, k, n)
             days, x = _of_days(rng, n, each, offset)
             found.append(stepped(x, blocks=days))
-        steps, drifts = _share(found, lambda x: bool(x.steps)), _share(found, lambda x: x.drift is not None)
-        rows.append([str(each), f"{offset:g}", str(n), f"{steps:.1f} ({was:.1f})", f"{drifts:.1f}"])
+        shares = [f"{_share(found, has):.1f}" for has in (_stepped, _drifting)]
+        rows.append([str(each), f"{offset:g}", str(n), *shares])
     return [
         *paragraph("Flat histories of days whose results share an offset of so many deviations, in %:"),
         *table(["results a day", "offset", "results", "with a step", "with a drift"], rows),
@@ -173,7 +114,7 @@ def _days(seed: int, histories: int) -> list[str]:
 
 def _clear(seed: int, histories: int) -> list[str]:
     rows = []
-    for (each, offset, n), was in CLEAR_BEFORE.items():
+    for each, offset, n in CLEAR_DAYS:
         found, near = [], 0
         for k in range(histories):
             rng = _rng(seed, k, n)
@@ -182,15 +123,12 @@ def _clear(seed: int, histories: int) -> list[str]:
             x[at:] += CLEAR * np.hypot(1.0, offset)
             found.append(stepped(x, blocks=days))
             near += any(abs(step.at - at) <= 5 for step in found[-1].steps)
-        drifts = _share(found, lambda x: x.drift is not None)
-        rows.append(
-            [str(each), f"{offset:g}", str(n), f"{100 * near / histories:.1f} ({was:.1f})", f"{drifts:.1f}"]
-        )
+        shares = [f"{100 * near / histories:.1f}", f"{_share(found, _drifting):.1f}"]
+        rows.append([str(each), f"{offset:g}", str(n), *shares])
     return [
         *paragraph(
             f"One step of {CLEAR:g} deviations between days, with at least {SHORTEST} days on either side: found",
-            "within five results of its place (in brackets: when it was not taken out of the noise), and taken for a",
-            "drift, in %:",
+            "within five results of its place, and taken for a drift, in %:",
         ),
         *table(["results a day", "offset", "results", "found", "with a drift"], rows),
     ]
@@ -198,9 +136,9 @@ def _clear(seed: int, histories: int) -> list[str]:
 
 def _found(seed: int, histories: int) -> list[str]:
     rows = []
-    for (name, n), before in COVERED_BEFORE.items():
+    for name, n in product(("white", "AR(1) .5"), LENGTHS[1:]):
         cells = []
-        for size, was in zip(SIZES, before, strict=True):
+        for size in SIZES:
             near = held = drifts = 0
             for k in range(histories):
                 rng = _rng(seed, k, n)
@@ -216,7 +154,7 @@ def _found(seed: int, histories: int) -> list[str]:
             covered = 100 * held / max(1, near)
             cells += [
                 f"{100 * near / histories:.0f}; {100 * drifts / histories:.0f}",
-                f"{covered:.1f} ({was:.1f})",
+                f"{covered:.1f}",
             ]
         rows.append([name, str(n), *cells])
     heads = [f"{size:g}: {word}" for size in SIZES for word in ("found; drift", "size covered")]
@@ -231,25 +169,22 @@ def _found(seed: int, histories: int) -> list[str]:
 
 def _together(seed: int, histories: int) -> list[str]:
     rows = []
-    for (name, n), before in TOGETHER_BEFORE.items():
+    for name, n in product(("white", "AR(1) .5"), (30, 60, 120)):
         cells = []
-        for (sizes, line), was in zip(TOGETHER, before, strict=True):
+        for sizes, line in TOGETHER:
             both = 0
             for k in range(histories):
                 rng = _rng(seed, k, n)
                 x = NOISES[name](rng, n) + np.linspace(0.0, line, n)
                 third = n // (2 * len(sizes) + 1)
-                places = [
-                    int(rng.integers(third * (2 * j + 1), third * (2 * j + 2))) for j in range(len(sizes))
-                ]
+                firsts = [third * (2 * j + 1) for j in range(len(sizes))]
+                places = [int(rng.integers(first, first + third)) for first in firsts]
                 for at, size in zip(places, sizes, strict=True):
                     x[at:] += size
                 found = stepped(x)
                 near = all(any(abs(step.at - at) <= 3 for step in found.steps) for at in places)
-                both += (
-                    near and len(found.steps) == len(places) and (found.drift is not None) == (line != 0.0)
-                )
-            cells.append(f"{100 * both / histories:.1f} ({was:.1f})")
+                both += near and len(found.steps) == len(places) and _drifting(found) == (line != 0.0)
+            cells.append(f"{100 * both / histories:.1f}")
         rows.append([name, str(n), *cells])
     heads = [
         " and ".join([*(f"step of {size:g}" for size in sizes), *([f"line of {line:g}"] * bool(line))])
@@ -258,7 +193,7 @@ def _together(seed: int, histories: int) -> list[str]:
     return [
         *paragraph(
             "Several of them in one history: all found, steps within three results of their places, and nothing else,",
-            "in % (in brackets: when they were not taken out of the noise together).",
+            "in %.",
         ),
         *table(["noise", "results", *heads], rows),
     ]
@@ -270,6 +205,14 @@ def _of_days(rng: Generator, n: int, each: int, offset: float) -> tuple[NDArray[
     return days, rng.standard_normal(n) + offset * rng.standard_normal(days[-1] + 1)[days]
 
 
+def _stepped(found: Stepped) -> bool:
+    return bool(found.steps)
+
+
+def _drifting(found: Stepped) -> bool:
+    return found.drift is not None
+
+
 def _share(found: list[Stepped], has: Callable[[Stepped], bool]) -> float:
     return 100.0 * sum(has(each) for each in found) / len(found)
 
@@ -279,4 +222,4 @@ def _rng(seed: int, history: int, n: int) -> Generator:
 
 
 if __name__ == "__main__":
-    print("\n".join(section(2026, int(sys.argv[1]) if len(sys.argv) > 1 else HISTORIES)))
+    print("\n".join(histories_section(2026, int(sys.argv[1]) if len(sys.argv) > 1 else HISTORIES)))

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.random import Generator
 from scipy.stats import ttest_ind
 
-from calibrate_tables import paragraph, share, table
 from etude.analysis.warnings import Thresholds, series_warnings
 from etude.experiment.plan_defaults import LEAST_S, MAXIMUM, MINIMUM
 from etude.results.series import Column, Series
@@ -23,6 +22,7 @@ from etude.stats.factors import MEAN_FACTORS, factor_for
 from etude.stats.series import normal
 from etude.stats.simulation import Floats, Stops, mean_stops
 from etude.stats.stopping import MeanPrecision
+from tables import paragraph, section, share, table
 
 LENGTHS_S = (0.01, 0.05, 0.1, 0.3)
 CV = 0.02
@@ -74,7 +74,7 @@ MACHINES: tuple[tuple[str, Pace, float], ...] = (
 """A name, the pace, and the pace on average over a long time."""
 
 
-def section(rng: Generator, replications: int) -> list[str]:
+def time_section(rng: Generator, replications: int) -> list[str]:
     """All lines on the least time."""
     rows = [
         [name, f"{1000 * length:g} ms", *_cells(rng, replications, pace, length, truth)]
@@ -82,24 +82,18 @@ def section(rng: Generator, replications: int) -> list[str]:
         for length in LENGTHS_S
     ]
     words = ("covers", "misses show it", "of these warned of")
-    header = [
-        "machine",
-        "trial",
-        *(f"{least} s: {word}" for least in ("0", f"{LEAST_S:g}") for word in words),
-    ]
+    header = [f"{least} s: {word}" for least in ("0", f"{LEAST_S:g}") for word in words]
+    text = (
+        "Machines whose pace changes with the seconds, not with the trials; noise of cv "
+        f"{100 * CV:g} %, trials of the length named, the rule of section 1. Coverage in % (trials on average) of "
+        "the mean over a long time, where the rule ends a series as soon as its target is reached, and where it "
+        f"ends none before {LEAST_S:g} s (`--min-time`). Of the series whose interval misses, in %: how many have "
+        "trials of more than one pace, so that they show it, and how many of these have a warning "
+        f"({WARNED} at most were looked at; in brackets how many, if fewer than 100). The others were over before "
+        f"it came, or lay within it: nothing in them can be warned of. {replications} replications."
+    )
     return [
-        "## 6. How long trials go on",
-        "",
-        *paragraph(
-            "Machines whose pace changes with the seconds, not with the trials; noise of cv",
-            f"{100 * CV:g} %, trials of the length named, the rule of section 1. Coverage in % (trials on average) of",
-            "the mean over a long time, where the rule ends a series as soon as its target is reached, and where it",
-            f"ends none before {LEAST_S:g} s (`--min-time`). Of the series whose interval misses, in %: how many have",
-            "trials of more than one pace, so that they show it, and how many of these have a warning",
-            f"({WARNED} at most were looked at; in brackets how many, if fewer than 100). The others were over before",
-            f"it came, or lay within it: nothing in them can be warned of. {replications} replications.",
-        ),
-        *table(header, rows),
+        *section("6. How long trials go on", text, ["machine", "trial", *header], rows),
         *_by_length_of_the_other_level(rng, replications),
         *_more_trials(rng, replications),
     ]
@@ -211,4 +205,6 @@ def _switching(rng: Generator, series: int, at_s: Floats, on_s: float, off_s: fl
 
 
 if __name__ == "__main__":
-    print("\n".join(section(np.random.default_rng(2026), int(sys.argv[1]) if len(sys.argv) > 1 else 4000)))
+    print(
+        "\n".join(time_section(np.random.default_rng(2026), int(sys.argv[1]) if len(sys.argv) > 1 else 4000))
+    )

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from etude.program import engine_path
-from rows import BUILD, ROOT, Row, interleave, peer, progress, ratios, spread
+from rows import Row, at_most, interleave, peer, printed, ratios, spread
 
 RATE = 10_000
 WAIT = "hybrid"
@@ -84,31 +84,19 @@ def at_a_rate(place: Path, rounds: int, seconds: float) -> list[Row]:
     cpu = interleave(parties, rounds)
     late = {name: [sent.late_p99_s for sent in runs] for name, runs in found.items()}
     share = sum(sent.requests for sent in found[WAIT]) / sum(RATE * sent.duration_s for sent in found[WAIT])
-    ratio, spun = ratios(cpu[WAIT], cpu["fio"]), spread(cpu["spin"])
     lateness = ratios(late[WAIT], late["fio"])
     us = {name: 1e6 * spread(values).median for name, values in late.items()}
+    cpu_us = {name: 1e6 * spread(values).median for name, values in cpu.items()}
     at = f"at {RATE:,} requests/s, Poisson, one processor, {WAIT} wait"
+    base = f"fio psync, rate_process=poisson: {us['fio']:,.0f} µs"
+    value = f"{lateness}; load {us[WAIT]:,.0f} µs, spinning {us['spin']:,.0f} µs"
+    near = (f"1 ± {REACH_OFFERED:g}", abs(share - 1) <= REACH_OFFERED)
+    own = f"fio: {cpu_us['fio']:.1f} µs; load {cpu_us[WAIT]:.1f} µs, spinning {cpu_us['spin']:.1f} µs"
     return [
-        Row(
-            f"files: lateness of sends, p99, load / fio, {at}",
-            f"fio psync, rate_process=poisson: {us['fio']:,.0f} µs",
-            f"{lateness}; load {us[WAIT]:,.0f} µs, spinning {us['spin']:,.0f} µs",
-            "< 1",
-            lateness.median < 1,
-        ),
-        Row(
-            f"files: requests sent / asked, {at}",
-            "the rate that was asked for",
-            f"{share:.4f}",
-            f"1 ± {REACH_OFFERED:g}",
-            abs(share - 1) <= REACH_OFFERED,
-        ),
-        Row(
-            f"files: own CPU per request, load / fio, {at}",
-            f"fio: {1e6 * spread(cpu['fio']).median:.1f} µs",
-            f"{ratio}; load {1e6 * spread(cpu[WAIT]).median:.1f} µs, spinning {1e6 * spun.median:.1f} µs",
-            f"≤ {REACH_CPU:g}",
-            ratio.median <= REACH_CPU,
+        Row(f"files: lateness of sends, p99, load / fio, {at}", base, value, "< 1", lateness.median < 1),
+        Row(f"files: requests sent / asked, {at}", "the rate that was asked for", f"{share:.4f}", *near),
+        at_most(
+            f"files: own CPU per request, load / fio, {at}", own, ratios(cpu[WAIT], cpu["fio"]), REACH_CPU
         ),
     ]
 
@@ -120,17 +108,16 @@ def highest(place: Path, rounds: int, seconds: float) -> Row:
     loop = ["taskset", "-c", "0", peer("pread_loop"), str(seconds), *files]
     parties = {
         "load": lambda: closed(place, seconds),
-        "loop": lambda: float(subprocess.run(loop, capture_output=True, check=True, text=True).stdout),
+        "loop": lambda: float(printed(*loop)),
     }
     found = interleave(parties, rounds)
     ratio = ratios(found["load"], found["loop"])
-    return Row(
-        f"files: highest rate of cached reads of {BLOCK} bytes, load / bare loop, one client, one processor",
-        f"the same calls in C, {spread(found['loop']).median:,.0f}/s",
-        f"{ratio}; load {spread(found['load']).median:,.0f}/s",
-        f"≥ {REACH_RATE:g}",
-        ratio.median >= REACH_RATE,
+    what = (
+        f"files: highest rate of cached reads of {BLOCK} bytes, load / bare loop, one client, one processor"
     )
+    base, value = (f"{spread(found[name]).median:,.0f}/s" for name in ("loop", "load"))
+    reach = (f"≥ {REACH_RATE:g}", ratio.median >= REACH_RATE)
+    return Row(what, f"the same calls in C, {base}", f"{ratio}; load {value}", *reach)
 
 
 def loaded(place: Path, seed: int, words: Sequence[str]) -> dict[str, Any]:
@@ -151,7 +138,7 @@ def offered(place: Path, rate: float, seconds: float, wait: str, seed: int) -> S
     end = loaded(place, seed, how)
     summary = end["summary"]
     return Sent(
-        end["lateness_p99_s"], summary["cpu_per_request_s"], summary["started"], summary["duration_s"]
+        end["lateness_p99_s"], *(summary[name] for name in ("cpu_per_request_s", "started", "duration_s"))
     )
 
 
@@ -169,9 +156,9 @@ def by_fio(place: Path, seconds: float, seed: int) -> Sent:
     command += [f"--size={FILES * FILE_BYTES}", "--rw=randread", "--norandommap", f"--bs={BLOCK}"]
     command += ["--ioengine=psync", "--numjobs=1", f"--rate_iops={RATE}", "--rate_process=poisson"]
     command += [f"--randseed={seed}", "--time_based", f"--runtime={seconds}", "--output-format=json"]
-    environment = {**os.environ, "LD_PRELOAD": shim(), "FIO_SCHEDULE": str(out)}
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-    job = json.loads(done.stdout[done.stdout.index("{") :])["jobs"][0]
+    shim = peer("fio_schedule", "-shared", "-fPIC", libraries=("-ldl",))
+    said = printed(*command, env={**os.environ, "LD_PRELOAD": shim, "FIO_SCHEDULE": str(out)})
+    job = json.loads(said[said.index("{") :])["jobs"][0]
     late_ns = fio_lateness(out)
     runtime_s = job["job_runtime"] / 1e3
     # Of the job's own process, from when it began to read.
@@ -199,21 +186,3 @@ def command_of(place: Path, seed: int) -> list[str]:
     knobs = [word for knob in KNOBS for word in ("--set", knob)]
     command = [engine_path(), "load", "--json", "--directory", str(place), "--preset", "web", *knobs]
     return [*command, "--seed", str(seed), "--sized-for", "1"]
-
-
-def shim() -> str:
-    """The library that looks at fio's schedule, compiled."""
-    BUILD.mkdir(parents=True, exist_ok=True)
-    source, library = ROOT / "bench" / "peers" / "fio_schedule.c", BUILD / "fio_schedule.so"
-    if not library.exists() or library.stat().st_mtime < source.stat().st_mtime:
-        made = library.with_name(f"{library.name}.{os.getpid()}")
-        subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", str(made), str(source), "-ldl"], check=True)
-        made.replace(library)
-    return str(library)
-
-
-if __name__ == "__main__":
-    from rows import HEADING, line
-
-    print(*HEADING, *(line(row) for row in load_files(int(sys.argv[1]) if sys.argv[1:] else 7)), sep="\n")
-    progress("")

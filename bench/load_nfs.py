@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +19,7 @@ import numpy as np
 
 from etude.program import engine_path
 from etude.results.histograms import decode
-from rows import ROOT, Row, interleave, peer, ratios, spread
+from rows import ROOT, Row, at_most, interleave, peer, ratios, shown, spread
 
 SERVER = ROOT / "examples" / "lib" / "nfs-server.sh"
 SECONDS = 3
@@ -54,39 +53,34 @@ def load_nfs(rounds: int) -> list[Row]:
     if not Path("/usr/include/nfsc/libnfs.h").exists():
         return [missing("no libnfs.h: apt-get install libnfs-dev")]
     with serving(SECONDS if rounds > 3 else QUICK_SECONDS) as place:
-        pipelined: list[tuple[float, float]] = []
-        alone: list[tuple[float, float]] = []
-        loop: list[tuple[float, float]] = []
+        medians: list[float] = []
+
+        def looped_rate() -> float:
+            rate, median_s = looped(place)
+            medians.append(median_s)
+            return rate
+
         parties = {
-            "pipelined": lambda: kept(pipelined, offered(place, UNDER_WAY)),
-            "alone": lambda: kept(alone, offered(place, 1)),
-            "libnfs": lambda: kept(loop, looped(place)),
+            "pipelined": lambda: offered(place, UNDER_WAY)[0],
+            "alone": lambda: offered(place, 1)[1],
+            "libnfs": looped_rate,
         }
-        interleave(parties, max(rounds, 2))
-    faster = ratios([rate for rate, _ in pipelined], [rate for rate, _ in loop])
-    slower = ratios([median for _, median in alone], [median for _, median in loop])
-    rate, median = spread([rate for rate, _ in loop]), spread([median for _, median in loop])
+        found = interleave(parties, max(rounds, 2))
+    faster = ratios(found["pipelined"], found["libnfs"])
+    what = f"NFS GETATTR, one connection, {UNDER_WAY} calls under way: rate, etude load / libnfs"
+    base = f"libnfs, one call after the other, {spread(found['libnfs']).median:,.0f}/s"
+    reach = (f"≥ {REACH_PIPELINED:g}", faster.median >= REACH_PIPELINED)
+    alone = "NFS GETATTR, one call at a time: median latency, etude load / libnfs"
+    libnfs = f"libnfs, {1e6 * spread(medians).median:.1f} µs"
     return [
-        Row(
-            f"NFS GETATTR, one connection, {UNDER_WAY} calls under way: rate, etude load / libnfs",
-            f"libnfs, one call after the other, {rate.median:,.0f}/s",
-            str(faster),
-            f"≥ {REACH_PIPELINED:g}",
-            faster.median >= REACH_PIPELINED,
-        ),
-        Row(
-            "NFS GETATTR, one call at a time: median latency, etude load / libnfs",
-            f"libnfs, {1e6 * median.median:.1f} µs",
-            str(slower),
-            f"≤ {REACH_DEPTH_1:g}",
-            slower.median <= REACH_DEPTH_1,
-        ),
+        Row(what, base, str(faster), *reach),
+        at_most(alone, libnfs, ratios(found["alone"], medians), REACH_DEPTH_1),
     ]
 
 
 def missing(why: str) -> Row:
     """A row that says why nothing was measured."""
-    return Row("NFS GETATTR, etude load / libnfs", "libnfs", f"not measured: {why}", "–", None)
+    return shown("NFS GETATTR, etude load / libnfs", "libnfs", f"not measured: {why}")
 
 
 @contextmanager
@@ -100,12 +94,6 @@ def serving(seconds: float) -> Iterator[Place]:
             yield place
         finally:
             place.server("stop")
-
-
-def kept(found: list[tuple[float, float]], one: tuple[float, float]) -> float:
-    """Keep a rate and a median latency; gives the rate."""
-    found.append(one)
-    return one[0]
 
 
 def offered(place: Place, clients: int) -> tuple[float, float]:
@@ -128,9 +116,3 @@ def looped(place: Place) -> tuple[float, float]:
     said = place.server("client", "1", program, f"nfs://{NET}.1/mem/one", str(place.seconds))
     calls, seconds, median_s, _ = map(float, said.split())
     return calls / seconds, median_s
-
-
-if __name__ == "__main__":
-    from rows import HEADING, line
-
-    print(*HEADING, *map(line, load_nfs(int(sys.argv[1]) if len(sys.argv) > 1 else 9)), sep="\n")

@@ -8,7 +8,6 @@ Debian packages nfs-ganesha, nfs-ganesha-vfs, rpcbind and iproute2. Some 600 MB 
 
 from __future__ import annotations
 
-import argparse
 import os
 import signal
 import sys
@@ -17,43 +16,39 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rows import ROOT, measured_where
-
-sys.path.insert(0, str(ROOT / "tests"))
-
+from rows import measured_where, options
 from support.distributions import Check
 from support.preset_checks import Arrivals, Load, arrivals, checks
 from support.published import PUBLISHED
 from support.seen_loads import over_directory, over_nfs, server
+from tables import cells, table
 
 Offer = Callable[[str, int, Arrivals], Load]
 """Offers so many operations of a preset, and says what was seen."""
-HEADING = "| preset | check | seen | expected | statistic | p | holds |\n| --- | --- | --- | --- | --- | --- | --- |"
+HEADING = table(("preset", "check", "seen", "expected", "statistic", "p", "holds"), ())[:2]
 
 
 def main() -> None:
     """Print the table; the exit status is 1 where a check does not hold."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options(__doc__)
     parser.add_argument("--operations", type=int, default=1_000_000, help="of each preset (default 1000000)")
     parser.add_argument("--rate", type=float, default=2000.0, help="requests/s (default 2000)")
     parser.add_argument("--directory", action="store_true", help="on a directory, and not on a server of NFS")
     parser.add_argument("--place", type=Path, default=Path("/var/tmp"), help="where the files are")
     parser.add_argument("presets", nargs="*", metavar="PRESET")
-    options = parser.parse_args()
-    unknown = set(options.presets) - set(PUBLISHED)
+    given = parser.parse_args()
+    unknown = set(given.presets) - set(PUBLISHED)
     if unknown:
         parser.error(f"no preset {', '.join(sorted(unknown))}; there are {', '.join(PUBLISHED)}")
-    seen_at = "by one thread on a directory" if options.directory else "one connection, ganesha on a disk"
-    conditions = f"{options.operations:,} operations of each at {options.rate:g}/s; {seen_at}"
-    by = "etude-engine load --directory" if options.directory else "etude-engine load --nfs"
+    seen_at = "by one thread on a directory" if given.directory else "one connection, ganesha on a disk"
+    conditions = f"{given.operations:,} operations of each at {given.rate:g}/s; {seen_at}"
+    by = "etude-engine load --directory" if given.directory else "etude-engine load --nfs"
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the server is ended then, too
-    print(*measured_where(conditions, [by]), "", HEADING, sep="\n", flush=True)
-    with tempfile.TemporaryDirectory(prefix="etude-seen-", dir=options.place) as place:
-        target = on_directory if options.directory else on_server
+    print(*measured_where(conditions, [by]), "", *HEADING, sep="\n", flush=True)
+    with tempfile.TemporaryDirectory(prefix="etude-seen-", dir=given.place) as place:
+        target = on_directory if given.directory else on_server
         with target(Path(place)) as offer:
-            done = list(shown(offer, options.presets or list(PUBLISHED), options.operations, options.rate))
+            done = list(shown(offer, given.presets or list(PUBLISHED), given.operations, given.rate))
     sys.exit(not all(check.holds for check in done))
 
 
@@ -90,8 +85,8 @@ def on_directory(place: Path) -> Iterator[Offer]:
 def line(preset: str, check: Check) -> str:
     """A row of the table."""
     verdict = "yes" if check.holds else "NO"
-    told = (check.name, check.observed, check.expected, check.statistic, f"{check.p:.2g}", verdict)
-    return f"| `{preset}` | {' | '.join(told)} |"
+    seen = (check.name, check.observed, check.expected, check.statistic, f"{check.p:.2g}", verdict)
+    return cells((f"`{preset}`", *seen))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ processor. Memory is the resident set of the generator, each second.
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import tempfile
@@ -21,7 +20,8 @@ import numpy as np
 
 from etude.program import engine_path
 from load_files import command_of
-from rows import measured_where
+from rows import measured_where, options, printed
+from tables import table
 
 MOST = 5_000_000
 PART = 0.8
@@ -29,25 +29,23 @@ PART = 0.8
 
 def main() -> None:
     """Prints the rates, and a line for each tenth of the run."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options(__doc__)
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument(
         "--place", type=Path, help="a directory on the file system [default: that of $TMPDIR]"
     )
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="etude-soak-", dir=options.place) as scratch:
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="etude-soak-", dir=given.place) as scratch:
         place = Path(scratch)
-        highest = completed(windows(place, MOST, 5.0)) / 5.0
+        highest = sum(window["completed"] for window in windows(place, MOST, 5.0)) / 5.0
         rate = PART * highest
-        version = subprocess.check_output([engine_path(), "--version"], text=True).strip()
+        version = printed(engine_path(), "--version").strip()
         print(
-            *measured_where(f"{options.minutes:g} minutes at {rate:,.0f} requests/s", [version]), "", sep="\n"
+            *measured_where(f"{given.minutes:g} minutes at {rate:,.0f} requests/s", [version]), "", sep="\n"
         )
         print(f"Highest rate: {highest:,.0f} requests/s.\n", flush=True)
-        found = list(windows(place, rate, options.minutes * 60))
-    print(*table(found, rate), sep="\n")
+        found = list(windows(place, rate, given.minutes * 60))
+    print(*tenths(found, rate), sep="\n")
 
 
 def windows(place: Path, rate: float, seconds: float) -> Iterator[dict[str, Any]]:
@@ -70,35 +68,30 @@ def resident_bytes(pid: int) -> int:
         return 0
 
 
-def completed(found: Iterator[dict[str, Any]]) -> int:
-    """Of all windows."""
-    return sum(window["completed"] for window in found)
-
-
-def table(found: list[dict[str, Any]], rate: float) -> Iterator[str]:
-    """Tenths of the run, and the slope of memory over all of it but the first minute."""
-    yield "| minute | offered / asked | completed / offered | failed | lateness p99 | CPU | resident |"
-    yield "| --- | --- | --- | --- | --- | --- | --- |"
+def tenths(found: list[dict[str, Any]], rate: float) -> Iterator[str]:
+    """A row a tenth of the run, and the slope of memory over all of it but the first minute."""
+    rows = []
     for part in np.array_split(np.array(found, dtype=object), 10):
         span, offered = (sum(window[name] for window in part) for name in ("duration_s", "offered"))
         done, failed = (sum(window[name] for window in part) for name in ("completed", "failed"))
         late = np.median([window["lateness_p99_s"] or 0.0 for window in part])
         minute = (part[-1]["at_s"] - found[0]["at_s"]) / 60
-        cells = (
-            f"{minute:.1f}",
+        shares = (
             f"{offered / (rate * span):.5f}",
             f"{done / offered:.5f}",
-            f"{failed}",
+            str(failed),
             f"{late * 1e6:,.0f} µs",
-            f"{np.mean([window['cpu'] for window in part]):.2f}",
-            f"{max(window['resident'] for window in part) / 2**20:.2f} MiB",
         )
-        yield f"| {' | '.join(cells)} |"
+        cpu = f"{np.mean([window['cpu'] for window in part]):.2f}"
+        resident = f"{max(window['resident'] for window in part) / 2**20:.2f} MiB"
+        rows.append([f"{minute:.1f}", *shares, cpu, resident])
+    heads = ("minute", "offered / asked", "completed / offered", "failed", "lateness p99", "CPU", "resident")
+    yield from table(heads, rows)
     later = [window for window in found if window["at_s"] - found[0]["at_s"] >= 60 and window["resident"]]
     if len(later) > 60:
         at = np.array([window["at_s"] for window in later])
         slope = np.polyfit(at - at[0], np.array([window["resident"] for window in later], dtype=float), 1)[0]
-        yield f"\nMemory after the first minute: {slope * 3600 / 2**20:+.2f} MiB an hour."
+        yield f"Memory after the first minute: {slope * 3600 / 2**20:+.2f} MiB an hour."
 
 
 if __name__ == "__main__":

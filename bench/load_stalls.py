@@ -23,7 +23,7 @@ import numpy as np
 from etude.peak.harnesses.tools.httperf import histogram
 from etude.program import engine_path
 from etude.results.histograms import Histogram, decode
-from rows import BUILD, ROOT, Row
+from rows import Row, peer, printed, shown
 
 STALL_S, PERIOD_S = 0.1, 1.0
 RATE = 200.0
@@ -78,9 +78,6 @@ def load_stalls(rounds: int) -> list[Row]:
     return [*over_http(rounds), *over_files(rounds)]
 
 
-# --- the known server --------------------------------------------------------------------------------
-
-
 def over_http(rounds: int) -> list[Row]:
     """The engine's client, and httperf with a new connection a request."""
     exact = exact_s(SHARE, stall_s=STALL_S, period_s=PERIOD_S, service_s=SERVICE_MS / 1e3)
@@ -111,13 +108,9 @@ def httperf(port: int, seconds: int) -> Histogram:
     """What it says of a connection a request: it spins on a CPU of its own, and sends by the clock."""
     command = ["httperf", "--hog", "--server", "127.0.0.1", "--port", str(port), "--uri", "/"]
     command += [f"--rate={RATE:g}", f"--num-conns={int(RATE * seconds)}", "--num-calls=1", "-v", "-v"]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    found = histogram(said)
+    found = histogram(said := printed(*command))
     assert found is not None, said
     return found
-
-
-# --- the file system ---------------------------------------------------------------------------------
 
 
 def over_files(rounds: int) -> list[Row]:
@@ -150,18 +143,6 @@ def lacking() -> str:
     return ""
 
 
-def stall_fuse() -> str:
-    """The file system's program, compiled."""
-    program, source = BUILD / "stall_fuse", ROOT / "bench" / "peers" / "stall_fuse.c"
-    if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
-        BUILD.mkdir(parents=True, exist_ok=True)
-        made = program.with_name(f"{program.name}.{os.getpid()}")
-        include = ("-I/usr/include/fuse3", "-lfuse3", "-lpthread")
-        subprocess.run(["cc", "-O2", "-o", str(made), str(source), *include], check=True)
-        made.replace(program)
-    return str(program)
-
-
 @contextmanager
 def stalling() -> Iterator[Path]:
     """It, mounted above memory."""
@@ -170,7 +151,8 @@ def stalling() -> Iterator[Path]:
         below.mkdir()
         mount.mkdir()
         times = (f"{1e3 * PERIOD_S:g}", f"{1e3 * STALL_S:g}")
-        command = [stall_fuse(), str(below), *times, str(mount), *MOUNT_OPTIONS]
+        program = peer("stall_fuse", libraries=("-I/usr/include/fuse3", "-lfuse3", "-lpthread"))
+        command = [program, str(below), *times, str(mount), *MOUNT_OPTIONS]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             try:
                 assert process.stdout is not None
@@ -208,40 +190,28 @@ def fio(mount: Path, seconds: int) -> float:
     command += [f"--bs={READ_BYTES}", "--ioengine=psync", f"--rate_iops={RATE:g}", "--rate_process=poisson"]
     command += ["--thread=1", "--time_based=1", f"--runtime={seconds}", "--percentile_list=99"]
     command += ["--lat_percentiles=1", "--output-format=json"]
-    said = subprocess.run(command, capture_output=True, text=True, check=True, cwd=mount.parent).stdout
+    said = printed(*command, cwd=mount.parent)
     job = json.loads(said[said.index("{") :])["jobs"][0]
     return float(job["read"]["lat_ns"]["percentile"]["99.000000"]) / 1e9
 
 
-# --- both --------------------------------------------------------------------------------------------
-
-
 def offered(target: Sequence[str], seconds: int) -> list[Histogram]:
     """The histograms of all windows, and of what was drained."""
-    command = [
-        engine_path(),
-        "load",
-        "--json",
-        *target,
-        "--rate",
-        f"{RATE:g}",
-        "--seconds",
-        str(seconds),
-        "--warm-up",
-        "2",
+    how = ("--rate", f"{RATE:g}", "--seconds", str(seconds), "--warm-up", "2", "--seed", "1")
+    lines = [
+        json.loads(line) for line in printed(engine_path(), "load", "--json", *target, *how).splitlines()
     ]
-    done = subprocess.run([*command, "--seed", "1"], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    lines = [json.loads(line) for line in done.stdout.splitlines()]
     drained = lines[-1].get("drained") or {}
     texts = [line.get("latency") for line in [*lines[:-1], drained]]
     return [decode(text) for text in texts if text]
 
 
-def row(what: str, peer: str, found: float, exact: float, *, reach: bool) -> Row:
+def row(what: str, base: str, found: float, exact: float, *, reach: bool) -> Row:
     """A percentile beside what it must be."""
     off = found / exact - 1
     value = f"{1e3 * found:.1f} ms, exact {1e3 * exact:.1f} ms: {off:+.1%}"
-    return Row(
-        what, peer, value, f"within {REACH:.0%}" if reach else "–", abs(off) <= REACH if reach else None
+    return (
+        Row(what, base, value, f"within {REACH:.0%}", abs(off) <= REACH)
+        if reach
+        else shown(what, base, value)
     )

@@ -6,7 +6,6 @@ nanoseconds), from two seconds after they started on: start-up does not count.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import shutil
@@ -18,7 +17,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from etude.program import engine_path
-from rows import Spread, measured_where, spread
+from rows import measured_where, options, printed, ratios, spread
+from tables import table
 
 EVERY, REACH = ("1s", "100ms"), {"1s, no top": 0.1, "1s, top 5": 0.5}
 PEERS: dict[str, tuple[str, ...]] = {
@@ -33,14 +33,14 @@ Shares = dict[str, list[float]]
 
 def main() -> None:
     """Prints the tables of docs/monitor.md."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = options(__doc__)
     parser.add_argument("--seconds", type=float, default=30, help="of one round [default: 30]")
     parser.add_argument("--rounds", type=int, default=5, help="for each number of processes [default: 5]")
     parser.add_argument(
         "--processes", type=int, nargs="*", default=[0, 200, 2000], help="sleeping ones, besides"
     )
     wanted = parser.parse_args()
-    version = subprocess.check_output([engine_path(), "--version"], text=True).strip()
+    version = printed(engine_path(), "--version").strip()
     conditions = f"{wanted.rounds} rounds of {wanted.seconds:g} s, all at the same time"
     print(*measured_where(conditions, [version]), "", sep="\n")
     peers = {name: peer for name, peer in PEERS.items() if shutil.which(peer[0])}
@@ -52,22 +52,19 @@ def main() -> None:
                 for name, share in one_round(wanted.seconds, peers).items():
                     shares.setdefault(name, []).append(share)
             print(f"{present} processes\n")
-            print(*table(shares), "", sep="\n")
-            print(*ways(), "", sep="\n")
+            print(*costs(shares), *ways(), sep="\n")
 
 
-def table(shares: Shares) -> Iterator[str]:
+def costs(shares: Shares) -> list[str]:
     """Shares of a core in percent, and as multiples of vmstat's in the same round."""
-    yield f"| what | share of a core, % | times `{BASE}` | reach | reached |"
-    yield "| --- | --- | --- | --- | --- |"
+    rows = []
     for name, values in shares.items():
         percent = spread([100 * value for value in values])
-        times = "–"
-        if BASE in shares:
-            times = str(spread([value / base for value, base in zip(values, shares[BASE], strict=True)]))
+        times = str(ratios(values, shares[BASE])) if BASE in shares else "–"
         reach = REACH.get(name)
         told = ("–", "–") if reach is None else (f"< {reach}", "yes" if percent.median < reach else "NO")
-        yield f"| {name} | {percent} | {times} | {told[0]} | {told[1]} |"
+        rows.append([name, str(percent), times, *told])
+    return table(["what", "share of a core, %", f"times `{BASE}`", "reach", "reached"], rows)
 
 
 def one_round(seconds: float, peers: Mapping[str, tuple[str, ...]]) -> dict[str, float]:
@@ -125,7 +122,7 @@ def ran_ns(pid: int) -> int:
     return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0])
 
 
-def ways() -> Iterator[str]:
+def ways() -> list[str]:
     """CPU time of the ways to ask the kernel about one process; each with about 0.5 µs of Python."""
     pids = [name for name in os.listdir("/proc") if name.isdigit()]
 
@@ -157,19 +154,18 @@ def ways() -> Iterator[str]:
                     found.append(stack.enter_context(path.open("rb", buffering=0)).fileno())
             return found
 
-        found: dict[str, Spread] = {}
-        for name, way in {
+        every: dict[str, Callable[[], object]] = {
             "list `/proc`": lambda: os.listdir("/proc"),
             "open, read and close `stat`": opened("stat"),
             "open, read and close `schedstat`": opened("schedstat"),
             "read `stat`, kept open": kept(keep("stat")),
             "read `schedstat`, kept open": kept(keep("schedstat")),
-        }.items():
-            found[name] = spread([cost_us(way) / len(pids) for _ in range(11)][1:])
-    yield "| to ask about one process | CPU time, µs |"
-    yield "| --- | --- |"
-    for name, cost in found.items():
-        yield f"| {name} | {cost} |"
+        }
+        rows = [
+            [name, str(spread([cost_us(way) / len(pids) for _ in range(11)][1:]))]
+            for name, way in every.items()
+        ]
+    return table(["to ask about one process", "CPU time, µs"], rows)
 
 
 def cost_us(way: Callable[[], object]) -> float:

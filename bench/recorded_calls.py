@@ -6,12 +6,11 @@ import os
 import random
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from recorder import Scratch, run
-from rows import BUILD, Row, Spread, peer, progress, spread
+from rows import BUILD, Row, Spread, on_cpus, peer, progress, shown, spread
 
 
 @dataclass(frozen=True)
@@ -86,23 +85,27 @@ def measured(rounds: int, place: Scratch) -> Added:
 
 def parties(name: str, place: Scratch) -> dict[str, Callable[[], float]]:
     """The runs of one loop, each a call that returns nanoseconds a call."""
-    cpu = max(os.sched_getaffinity(0))
+    allowed = os.sched_getaffinity(0)
+    cpu = max(allowed)
+    # The program moves itself to its own CPU; all else is started on the others.
+    others = allowed - {cpu} or allowed
 
     def loop(calls: int) -> list[str]:
         return [peer("call_loops"), name, str(calls), str(cpu), str(place.memory)]
 
     def plain(before: Sequence[str] = (), calls: int = LOOPS[name].calls, **variables: str) -> float:
-        with apart(cpu):
+        with on_cpus(others):
             return one_number(run([*before, *loop(calls)], place, **variables).stdout)
 
     def strace(*options: str) -> float:
         # Where both have one CPU a stop costs it the least: nobody has to be woken on another one.
         words = ["strace", "-f", "-ttt", "-T", "-o", str(place.memory / "strace.txt"), *options]
-        return one_number(run([*words, *loop(SLOW_CALLS)], place).stdout)
+        with on_cpus({cpu}):
+            return one_number(run([*words, *loop(SLOW_CALLS)], place).stdout)
 
     def bpftrace() -> float:
         words = ["bpftrace", "-q", "-o", str(place.memory / "bpf.txt"), "-e", BPF, "-c"]
-        with apart(cpu):
+        with on_cpus(others):
             return one_number(run([*words, " ".join(loop(SLOW_CALLS))], place).stdout)
 
     found: dict[str, Callable[[], float]] = {"plain": plain, "again": plain}
@@ -110,8 +113,8 @@ def parties(name: str, place: Scratch) -> dict[str, Callable[[], float]]:
         library = preload(clock)
         found[clock] = lambda clock=clock: plain(place.recorder("-q", "--clock", clock))  # type: ignore[misc]
         found[f"preload_{clock}"] = lambda library=library: plain(LD_PRELOAD=library)  # type: ignore[misc]
-    found["strace"] = lambda: on_one(cpu, strace)
-    found["strace_seccomp"] = lambda: on_one(cpu, lambda: strace("--seccomp-bpf", "-e", "trace=%file,%desc"))
+    found["strace"] = strace
+    found["strace_seccomp"] = lambda: strace("--seccomp-bpf", "-e", "trace=%file,%desc")
     if shutil.which("bpftrace"):
         found["bpftrace"] = bpftrace
     return found
@@ -135,27 +138,6 @@ def symbols_seen() -> str:
     return f"{(records(19) - records(10)) / 9:g} of 15 calls seen"
 
 
-@contextmanager
-def apart(cpu: int) -> Iterator[None]:
-    """Start everything on the other CPUs; the program moves itself to its own."""
-    allowed = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, allowed - {cpu} or allowed)
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, allowed)
-
-
-def on_one(cpu: int, call: Callable[[], float]) -> float:
-    """Call it with all on one CPU."""
-    allowed = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {cpu})
-    try:
-        return call()
-    finally:
-        os.sched_setaffinity(0, allowed)
-
-
 def one_number(text: str) -> float:
     """What the loop printed, among what others may have."""
     found = re.findall(r"^\d+\.\d+$", text, re.MULTILINE)
@@ -171,15 +153,13 @@ def rows(added: Added) -> list[Row]:
         values = added[name]
         bare = f"plain, {spread(values['plain']).median:.4g} ns"
         what = f"ns added to a call: {loop.what}"
-        found.append(Row(f"{what}; nothing", bare, told(spread(values["again"])), "–", None))
+        found.append(shown(f"{what}; nothing", bare, told(spread(values["again"]))))
         for clock, reach in loop.reach.items():
             here = spread(values[clock])
             reached = here.median <= reach
             found.append(Row(f"{what}; {NAMES[clock]}", bare, told(here), f"≤ {reach:g}", reached))
         for party in ("preload_tsc", "preload_vdso", *SLOW):
-            found.append(
-                Row(f"{what}; {NAMES[party]}", bare, peer_value(name, party, values.get(party)), "–", None)
-            )
+            found.append(shown(f"{what}; {NAMES[party]}", bare, peer_value(name, party, values.get(party))))
         if name != "getppid":
             found.append(below_strace(what, values))
     return found

@@ -10,8 +10,9 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from recorder import Said, Scratch, run, said, trace
-from rows import BUILD, ROOT, Row, peer, spread
+from etude.iotrace.reader import read_trace
+from recorder import Said, Scratch, footer, run, said
+from rows import BUILD, ROOT, Row, peer, shown, spread
 
 BYTES = 4.0
 RAW_BYTES = 64
@@ -84,10 +85,8 @@ end program
 
 def recorded_whole(rounds: int, place: Scratch) -> list[Row]:
     """Completeness, then size and the recorder's own time."""
-    return [
-        *(whole_row(name, command, place) for name, command in programs(place)),
-        *size_rows(rounds, place),
-    ]
+    whole = [whole_row(name, command, place) for name, command in programs(place)]
+    return [*whole, *size_rows(rounds, place)]
 
 
 def programs(place: Scratch) -> list[tuple[str, list[str] | str]]:
@@ -157,16 +156,12 @@ def fortran(sources: Path, place: Scratch) -> list[str] | str:
 
 def whole_row(name: str, command: list[str] | str, place: Scratch) -> Row:
     """One program, recorded once."""
-    what, peer_name, reach = (
-        f"completeness: {name}",
-        "the kernel's counters",
-        "100 %, or what is missing is named",
-    )
+    what, base, reach = f"completeness: {name}", "the kernel's counters", "100 %, or what is missing is named"
     if isinstance(command, str):
-        return Row(what, peer_name, command, reach, None)
+        return Row(what, base, command, reach, None)
     # The recorder's own lines are the last ones; a program may write there as well.
     found = said(run([*place.recorder(), *command], place).stderr)
-    return Row(what, peer_name, told(found), reach, found.complete or bool(found.named))
+    return Row(what, base, told(found), reach, found.complete or bool(found.named))
 
 
 def told(found: Said) -> str:
@@ -183,40 +178,24 @@ def size_rows(rounds: int, place: Scratch) -> list[Row]:
     each, bytes_each, events = [], [], 0
     for _ in range(max(rounds, 2)):
         run([*place.recorder("-q"), "/bin/true"], place)
-        start = trace(place.memory / "next.trace").foot["recorder_cpu_s"]
+        start = footer(read_trace(place.memory / "next.trace"))["recorder_cpu_s"]
         run([*place.recorder("-q", "--no-snapshot"), *tar], place)
-        found = trace(place.memory / "next.trace")
-        events = found.foot["events"]
-        bytes_each.append(found.bytes / events)
-        each.append(1e9 * (found.foot["recorder_cpu_s"] - start) / events)
+        found = read_trace(place.memory / "next.trace")
+        events = found.events
+        bytes_each.append(found.size_bytes / events)
+        each.append(1e9 * (footer(found)["recorder_cpu_s"] - start) / events)
     text = strace_text(tar, place)
     size, cpu = spread(bytes_each), spread(each)
     strace = f"strace text {len(text) / text.count(10):.3g} B, by zlib {zlib_bytes(text):.3g} B"
     what = f"bytes on disk a call: tar of {TREE}, {events:,} calls"
     run([*place.recorder("-q"), *tar], place)
-    with_list = trace(place.memory / "next.trace").bytes / events
+    with_list = (place.memory / "next.trace").stat().st_size / events
+    raw = f"{strace}; raw {RAW_BYTES} B and paths"
+    listed = "the same with the list of the files that were named, as recorded by default"
     return [
-        Row(
-            what,
-            f"{strace}; raw {RAW_BYTES} B and paths",
-            f"{size} B",
-            f"≤ {BYTES:g} B",
-            size.median <= BYTES,
-        ),
-        Row(
-            "the same with the list of the files that were named, as recorded by default",
-            "–",
-            f"{with_list:.3g} B",
-            "–",
-            None,
-        ),
-        Row(
-            "the recorder's CPU time a call, ns: the same, emptying rings, coding, zstd",
-            "–",
-            str(cpu),
-            "–",
-            None,
-        ),
+        Row(what, raw, f"{size} B", f"≤ {BYTES:g} B", size.median <= BYTES),
+        shown(listed, "–", f"{with_list:.3g} B"),
+        shown("the recorder's CPU time a call, ns: the same, emptying rings, coding, zstd", "–", str(cpu)),
     ]
 
 

@@ -14,8 +14,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from recorder import Scratch, Trace, run, trace
-from rows import ROOT, Row, Spread, interleave, peer, progress, ratios, spread
+from etude.iotrace.reader import read_trace
+from recorder import Scratch, execs, run
+from rows import (
+    ROOT,
+    Row,
+    Spread,
+    at_most,
+    interleave,
+    on_cpus,
+    peer,
+    progress,
+    ratios,
+    shown,
+    spread,
+    wall_s,
+)
 
 REACH, BUSY_REACH = 1.02, 1.05
 MODERATE_PER_S = 5e4
@@ -49,14 +63,16 @@ class Workload:
 
 @dataclass
 class Found:
-    """Wall and CPU seconds by party, aligned by round, the last trace, and strace over plain of the short command."""
+    """Wall and CPU seconds by party, aligned by round, and strace over plain of the short command."""
 
     plain: list[float]
     recorded: list[float]
     plain_cpu: list[float]
     recorded_cpu: list[float]
     """Of all processes, the recorder's among them."""
-    trace: Trace
+    events: int
+    execs: int
+    """That the last trace holds."""
     strace: float
 
 
@@ -91,14 +107,10 @@ def measured(workload: Workload, rounds: int, place: Scratch) -> Found:
     cpu["recorded"].clear()
     progress(workload.what)
     found = interleave({"plain": lambda: party("plain"), "recorded": recorded}, rounds)
-    last = trace(place.memory / "next.trace")
+    last = read_trace(place.memory / "next.trace")
+    spent = cpu["plain"], cpu["recorded"]
     return Found(
-        found["plain"],
-        found["recorded"],
-        cpu["plain"],
-        cpu["recorded"],
-        last,
-        strace_ratio(workload, place),
+        found["plain"], found["recorded"], *spent, last.events, execs(last), strace_ratio(workload, place)
     )
 
 
@@ -116,63 +128,41 @@ def list_row(workload: Workload, rounds: int, place: Scratch) -> Row:
         return elapsed_s(words, workload, place)
 
     found = interleave({"with": recorded, "without": lambda: recorded("--no-snapshot")}, rounds)
-    added = spread([1e3 * (a - b) for a, b in zip(found["with"], found["without"], strict=True)])
-    return Row(
-        f"ms after the program's end, for the list of files: {workload.what}", "–", f"{added} ms", "–", None
-    )
+    took = spread([1e3 * (a - b) for a, b in zip(found["with"], found["without"], strict=True)])
+    return shown(f"ms after the program's end, for the list of files: {workload.what}", "–", f"{took} ms")
 
 
 def strace_ratio(workload: Workload, place: Scratch) -> float:
     """Once, on one CPU, where strace is quickest: it takes as much as a hundred times longer."""
-    words = [
-        "taskset",
-        "-c",
-        str(max(os.sched_getaffinity(0))),
-        "/bin/sh",
-        "-c",
-        workload.short or workload.command,
-    ]
-    plain = elapsed_s(words, workload, place)
-    return elapsed_s([*words[:3], *STRACE, *words[3:]], workload, place) / plain
+    words = ["/bin/sh", "-c", workload.short or workload.command]
+    with on_cpus({max(os.sched_getaffinity(0))}):
+        plain = elapsed_s(words, workload, place)
+        return elapsed_s([*STRACE, *words], workload, place) / plain
 
 
 def elapsed_s(words: Sequence[str], workload: Workload, place: Scratch) -> float:
     """Wall time of a command that must succeed."""
     workload.fresh()
-    start = time.perf_counter()
-    subprocess.run(
-        words,
-        check=True,
-        cwd=workload.directory,
-        env=place.environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    return time.perf_counter() - start
+    return wall_s(words, cwd=workload.directory, env=place.environment)
 
 
 def work_row(what: str, found: Found) -> Row:
     """Judged by how many calls there are."""
     plain, ratio = spread(found.plain), ratios(found.recorded, found.plain)
-    rate = found.trace.foot["events"] / plain.median
+    rate = found.events / plain.median
     most = REACH if rate < MODERATE_PER_S else BUSY_REACH
     base = f"plain, {plain.median:.3g} s; strace {found.strace:.3g} ×"
-    about = f"{rate:,.0f} I/O calls/s, {found.trace.execs} execs"
+    about = f"{rate:,.0f} I/O calls/s, {found.execs} execs"
     what = f"run time recorded / plain: {what}; {about}"
-    return Row(what, base, f"{ratio} ×", f"≤ {most} ×", ratio.median <= most)
+    return at_most(what, base, ratio, most)
 
 
 def cpu_row(workload: Workload, found: Found) -> Row:
     """Judged for those that have a figure to reach."""
     plain, ratio = spread(found.plain_cpu), ratios(found.recorded_cpu, found.plain_cpu)
     most = CPU_REACH.get(workload.directory.name)
-    return Row(
-        f"CPU time, program and recorder / plain: {workload.what}",
-        f"plain, {plain.median:.3g} s",
-        f"{ratio} ×",
-        "–" if most is None else f"≤ {most} ×",
-        None if most is None else ratio.median <= most,
-    )
+    what, base = f"CPU time, program and recorder / plain: {workload.what}", f"plain, {plain.median:.3g} s"
+    return at_most(what, base, ratio, most) if most else shown(what, base, f"{ratio} ×")
 
 
 def tree(directory: Path, files: int = FILES, file_bytes: int = FILE_BYTES) -> None:
@@ -216,9 +206,8 @@ def inserts(path: Path, rows: int, together: int) -> None:
     generator = random.Random(1)
     with path.open("w") as file:
         file.write(f"pragma cache_size = -{CACHE_KIB};\n")
-        file.write(
-            "create table t (id integer primary key, key text, value real); create index i on t (key);\n"
-        )
+        file.write("create table t (id integer primary key, key text, value real);\n")
+        file.write("create index i on t (key);\n")
         for number in range(rows):
             file.write("begin;\n" if number % together == 0 else "")
             key, value = generator.randrange(10**9), generator.random()
@@ -303,10 +292,14 @@ def exec_rows(rounds: int, place: Scratch) -> list[Row]:
         text = run([*before, *loop], place).stdout
         return float(re.findall(r"mean ([\d.]+)", text)[0]) / 1e3
 
+    def on_one_cpu() -> float:
+        with on_cpus({max(os.sched_getaffinity(0))}):
+            return each_ms(*STRACE)
+
     parties: dict[str, Callable[[], float]] = {
         "plain": each_ms,
         "recorded": lambda: each_ms(*place.recorder("-q")),
-        "strace": lambda: each_ms("taskset", "-c", str(max(os.sched_getaffinity(0))), *STRACE),
+        "strace": on_one_cpu,
     }
     parties["recorded"]()
     found = interleave(parties, rounds)
@@ -328,7 +321,7 @@ def start_row(rounds: int, place: Scratch) -> Row:
     found = interleave({"plain": whole_ms, "recorded": lambda: whole_ms(*place.recorder("-q"))}, rounds)
     plain = spread(found["plain"])
     ours = added(found["recorded"], found["plain"])
-    return Row("ms added to a whole run: /bin/true", f"plain, {plain.median:.3g} ms", str(ours), "–", None)
+    return shown("ms added to a whole run: /bin/true", f"plain, {plain.median:.3g} ms", str(ours))
 
 
 def added(values: Sequence[float], plain: Sequence[float]) -> Spread:

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import struct
 import subprocess
 import sys
 import tempfile
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from etude.iotrace.reader import Trace
 from rows import BIN, BUILD
 
-FRAME = struct.Struct("<4sII")
 SUMMARY = re.compile(r"(\d+) of (\d+) reads and (\d+) of (\d+) writes that the kernel counted")
 NAMING = (
     "could not be changed",
@@ -48,21 +45,6 @@ class Said:
         return enough and not any("incomplete" in line for line in self.named)
 
 
-@dataclass(frozen=True)
-class Trace:
-    """What stands in a trace beside its events."""
-
-    bytes: int
-    head: Mapping[str, Any]
-    meta: Sequence[Mapping[str, Any]]
-    foot: Mapping[str, Any]
-
-    @property
-    def execs(self) -> int:
-        """How many programs were executed."""
-        return sum(each["what"] == "exec" for each in self.meta)
-
-
 def said(text: str) -> Said:
     """From what the recorder wrote to standard error."""
     found = SUMMARY.findall(text)
@@ -74,23 +56,16 @@ def said(text: str) -> Said:
     return Said(reads, kernel_reads, writes, kernel_writes, named)
 
 
-def trace(path: Path) -> Trace:
-    """The JSON frames of a trace that is whole (docs/trace-format.md)."""
-    data, at = path.read_bytes(), 16
-    if data[:8] != b"etudetrc":
-        raise ValueError(f"{path}: not a trace")
-    found: dict[bytes, list[Any]] = {b"head": [], b"meta": [], b"foot": []}
-    while at < len(data):
-        kind, length, checksum = FRAME.unpack_from(data, at)
-        payload = data[at + FRAME.size : at + FRAME.size + length]
-        if zlib.crc32(payload, zlib.crc32(data[at : at + 8])) != checksum:
-            raise ValueError(f"{path}: damaged at byte {at}")
-        if kind in found:
-            found[kind].append(json.loads(payload))
-        at += FRAME.size + length
-    if not found[b"foot"]:
-        raise ValueError(f"{path}: cut short")
-    return Trace(len(data), found[b"head"][0], found[b"meta"], found[b"foot"][0])
+def execs(trace: Trace) -> int:
+    """How many programs were executed."""
+    return sum(each["what"] == "exec" for each in trace.meta)
+
+
+def footer(trace: Trace) -> Mapping[str, Any]:
+    """What the recorder says of a whole recording at its end."""
+    if trace.footer is None:
+        raise ValueError(f"{trace.path}: cut short")
+    return trace.footer
 
 
 @dataclass(frozen=True)

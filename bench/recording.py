@@ -8,9 +8,7 @@ Parts: calls (ns added to a call, recorded_calls.py), work (run time of workload
 
 from __future__ import annotations
 
-import argparse
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -19,7 +17,7 @@ from recorded_calls import recorded_calls
 from recorded_whole import recorded_whole
 from recorded_work import recorded_work
 from recorder import Scratch, scratch
-from rows import BIN, HEADING, Row, line, measured_where, quiet_priority
+from rows import BIN, HEADING, Row, line, measured_where, names, options, printed, publish, quiet_priority
 
 NEEDED = ("cc", "fio", "gcc", "git", "gzip", "make", "sqlite3", "strace", "tar")
 OPTIONAL = ("bpftrace", "gfortran", "go")
@@ -78,33 +76,22 @@ def machine(priority: str) -> list[str]:
 def version(name: str) -> str:
     """The first line of what a program says of its version."""
     option = "-version" if name == "sqlite3" else "--version"
-    text = subprocess.run([name, option], capture_output=True, text=True, check=True).stdout.splitlines()[0]
+    text = printed(name, option).splitlines()[0]
     return text if name in text else f"{name} {text.split()[0]}"
 
 
 def main() -> None:
     """Measure, print the page, and write it where asked; the exit code is 1 when something was not reached."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--rounds", type=int, default=15, help="two or more; 15 by default")
-    parser.add_argument("--parts", help="by commas; by default all")
-    parser.add_argument("--record", type=Path, metavar="FILE", help="write the page there as well")
-    parser.add_argument("--no-fifo", action="store_true", help="do not ask for real-time priority")
-    options = parser.parse_args()
-    parts = options.parts.split(",") if options.parts else list(PARTS)
-    if not set(parts) <= set(PARTS):
-        parser.error(f"--parts are {', '.join(PARTS)}")
-    if options.rounds < 2:
+    parser = options(__doc__, rounds=15, record=True)
+    parser.add_argument("--parts", default=",".join(PARTS), help="by commas; by default %(default)s")
+    given = parser.parse_args()
+    parts = names(parser, "parts", given.parts, PARTS)
+    if given.rounds < 2:
         parser.error("--rounds is two or more: quartiles need two values")
     check_programs()
-    header = machine("ordinary priority" if options.no_fifo else quiet_priority())
-    found = measured(options.rounds, parts)
-    text = page(found, header)
-    print(text, end="")
-    if options.record:
-        options.record.write_text(text, encoding="utf-8")
-    sys.exit(any(row.reached is False for row in found))
+    header = machine("ordinary priority" if given.no_fifo else quiet_priority())
+    found = measured(given.rounds, parts)
+    sys.exit(publish(page(found, header), given.record, found))
 
 
 if __name__ == "__main__":

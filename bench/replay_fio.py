@@ -9,9 +9,7 @@ import json
 import os
 import resource
 import shutil
-import subprocess
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,8 +25,8 @@ from etude.iotrace.profile import transfers
 from etude.iotrace.reader import Trace, Whole
 from replay_pairs import fine
 from replay_programs import Workload
-from replay_steps import Place, failed, original
-from rows import Row, interleave, ratios
+from replay_steps import Place, original, printed
+from rows import Row, interleave, ratios, shown
 
 FIRST_LINE = "fio version 3 iolog"
 NS_PER_TICK = 1000
@@ -122,9 +120,8 @@ def log_of(trace: Trace) -> Log:
 
 @dataclass(frozen=True)
 class Fio:
-    """A log that was played: how long all of fio took, and what it says."""
+    """A log that was played: what fio says."""
 
-    wall_s: float
     said: Mapping[str, Any]
 
     @property
@@ -157,20 +154,9 @@ def play(path: Path, recorded: Sequence[str] = (), environment: Mapping[str, str
     """Once, by ordinary reads and writes; `recorded` are the words before it that record it."""
     fio = ["fio", "--name=log", "--ioengine=psync", f"--read_iolog={path.name}", "--output-format=json"]
     words = [*recorded, *fio]
-    begin = time.perf_counter()
-    done = subprocess.run(
-        words,
-        cwd=path.parent,
-        env=environment,
-        capture_output=True,
-        text=True,
-        preexec_fn=as_many_files_as_allowed,
-    )
-    wall_s = time.perf_counter() - begin
-    if done.returncode:
-        failed(words, done.returncode, done.stderr)
+    said = printed(words, path.parent, environment, preexec_fn=as_many_files_as_allowed)
     # Remarks may stand before the document.
-    return Fio(wall_s, json.loads(done.stdout[done.stdout.index("{") :]))
+    return Fio(json.loads(said[said.index("{") :]))
 
 
 def as_many_files_as_allowed() -> None:
@@ -183,11 +169,11 @@ def fio_row(workload: Workload, trace: Trace, place: Place, rounds: int) -> Row:
     """fio on the data calls, warm, without its start; files are as large as they get, and open from the beginning."""
     what = f"run time, fio read_iolog / original: {workload.what}; warm"
     if shutil.which("fio") is None:
-        return Row(what, "–", "fio is not installed", "–", None)
+        return shown(what, "–", "fio is not installed")
     log = log_of(trace)
     if workload.parallel or log.calls == 0:
         why = "several threads or processes: fio plays one log by one job" if log.calls else "no data calls"
-        return Row(what, "–", f"not possible ({why})", "–", None)
+        return shown(what, "–", f"not possible ({why})")
     path = place.directory / "fio"
 
     def played() -> float:
@@ -199,4 +185,4 @@ def fio_row(workload: Workload, trace: Trace, place: Place, rounds: int) -> Row:
     found = interleave({"original": lambda: original(workload, place), "fio": played}, rounds)
     shutil.rmtree(path)
     share = f"{log.calls:,} data calls of {trace.events:,}"
-    return Row(what, f"original; {share}", fine(ratios(found["fio"], found["original"])), "–", None)
+    return shown(what, f"original; {share}", fine(ratios(found["fio"], found["original"])))

@@ -12,7 +12,7 @@ import replay_programs
 from recorded_work import tree
 from replay_programs import MAKERS, SMALL, Size, Workload, made
 from replay_steps import Place, Said, whole_way
-from rows import Row
+from rows import Row, shown
 
 FILES, FILE_BYTES, LINES = 400, 4_000, 60_000
 MOST_UNPLAYED = 0.01
@@ -94,7 +94,7 @@ def list_rows(place: Place, size: Size, rounds: int) -> Iterator[Row]:
     for name in (*LIST, *OTHERS):
         lacking = missing(name)
         if lacking:
-            yield Row(f"other results: {name}", "–", f"{lacking} is not installed", "–", None)
+            yield shown(f"other results: {name}", "–", f"{lacking} is not installed")
             continue
         directory = Place(place.directory / name.replace(" ", "-"), place.cache, place.engine)
         directory.directory.mkdir()
@@ -103,13 +103,8 @@ def list_rows(place: Place, size: Size, rounds: int) -> Iterator[Row]:
         good += row.reached is True
         played += 1
         yield row
-    yield Row(
-        "programs without other results, whose bytes are played or missed by the verdict",
-        f"{played} programs",
-        str(good),
-        f"≥ {REACH}",
-        good >= REACH,
-    )
+    what = "programs without other results, whose bytes are played or missed by the verdict"
+    yield Row(what, f"{played} programs", str(good), f"≥ {REACH}", good >= REACH)
 
 
 def missing(name: str) -> str:
@@ -134,14 +129,9 @@ def workload(name: str, place: Path) -> Workload:
 
 def listed_row(name: str, said: Said) -> Row:
     """Judged by its other results: what is not played makes the verdict refuse to call it faithful, which is said."""
-    others, calls = len(said["other_results"]), said["calls"]
-    missed = said["unplayed"]
+    others, missed = len(said["other_results"]), said["unplayed"]
     share = max(missed["bytes_share"], missed["time_share"])
     refused = "; refused by the verdict" if share > MOST_UNPLAYED else ""
-    return Row(
-        f"other results: {name}",
-        f"its recording, {calls:,} calls",
-        f"{others}; {100 * (1 - missed['bytes_share']):.4g} % of the bytes played{refused}",
-        "0; ≥ 99 %, or refused",
-        others == 0,
-    )
+    value = f"{others}; {100 * (1 - missed['bytes_share']):.4g} % of the bytes played{refused}"
+    base = f"its recording, {said['calls']:,} calls"
+    return Row(f"other results: {name}", base, value, "0; ≥ 99 %, or refused", others == 0)

@@ -19,7 +19,7 @@ from etude.iotrace.reader import Whole, read_trace
 from replay_fio import NS_PER_TICK, Log, Move, log_of, moved, play, stage
 from replay_programs import Size, tar
 from replay_steps import Place, made_roll, original, recorder, replayed, settle
-from rows import Row, Spread, interleave, ratios, spread
+from rows import Row, Spread, interleave, ratios, shown, spread
 
 LEAD_US = 200_000
 """Until the first call is due: all files are open by then."""
@@ -42,10 +42,9 @@ class Chance:
 def schedule_rows(place: Place, size: Size, rounds: int) -> list[Row]:
     """One schedule that leaves time, and one as close as tar's."""
     calls, few = min(size.rows, CALLS), replace(size, files=min(size.files, FILES))
+    random_times = f"{calls:,} reads and writes of 4 KiB at random times"
     return [
-        schedule_row(
-            f"{calls:,} reads and writes of 4 KiB at random times", by_chance(Chance(calls)), place, rounds
-        ),
+        schedule_row(random_times, by_chance(Chance(calls)), place, rounds),
         schedule_row(f"data calls of tar of {few.files:,} files", of_tar(place, few), place, rounds),
     ]
 
@@ -91,7 +90,7 @@ def schedule_row(what: str, log: Log, place: Place, rounds: int) -> Row:
     """Pairs of a replay and of fio, in random order."""
     what = f"start-time error against the schedule, 99 % below, absolute mode, warm: {what}"
     if shutil.which("fio") is None:
-        return Row(what, "–", "fio is not installed", "–", None)
+        return shown(what, "–", "fio is not installed")
     place.script.write_text(script_of(log))
     made_roll(place)
     medians: dict[str, list[float]] = {"etude": [], "fio": []}
@@ -112,10 +111,8 @@ def schedule_row(what: str, log: Log, place: Place, rounds: int) -> Row:
     found = interleave(parties, rounds)
     ratio = ratios(found["etude"], found["fio"])
     ours, peers = (told(spread(found[name]), spread(medians[name])) for name in ("etude", "fio"))
-    reached = ratio.median <= SHARE_OF_FIO
-    return Row(
-        what, f"fio read_iolog: {peers}", f"{ours}; {ratio} × fio's", f"≤ {SHARE_OF_FIO:g} × fio's", reached
-    )
+    reach = (f"≤ {SHARE_OF_FIO:g} × fio's", ratio.median <= SHARE_OF_FIO)
+    return Row(what, f"fio read_iolog: {peers}", f"{ours}; {ratio} × fio's", *reach)
 
 
 def told(high: Spread, median: Spread) -> str:
@@ -140,9 +137,8 @@ def start_errors(log: Log, trace: Path) -> Whole:
     made = list(zip(found.begin[own].tolist(), lengths, found.reads[own].tolist(), strict=True))
     asked = [(move.begin, move.bytes, move.reads) for move in log.moves]
     if made != asked:
-        sys.exit(
-            f"bench: {trace.name} has {len(made)} transfers, not the {len(asked)} of the schedule in their order"
-        )
+        others = f"not the {len(asked)} of the schedule in their order"
+        sys.exit(f"bench: {trace.name} has {len(made)} transfers, {others}")
     return errors_of(found.start_ns[own], np.array([move.tick_us for move in log.moves]) * NS_PER_TICK)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from etude.iotrace.reader import Trace, read_trace
 from replay_programs import Size, Workload, made
 from replay_steps import Place, Said, original, whole_way
-from rows import Row
+from rows import Row, shown
 
 BYTES_AN_EVENT = 1.0
 TIMES_SMALLER = 8.0
@@ -23,22 +23,20 @@ def size_rows(workload: Workload, trace: Trace, said: Said, roll_bytes: int) -> 
     each, fixed = roll_bytes / trace.events, fixed_bytes(trace) / trace.events
     timed = fixed_bytes(trace, durations=True) / trace.events
     share = roll_bytes / max(said["read_bytes"] + said["written_bytes"], 1)
-    return [
+    base = f"fixed records and texts as Pianola has them, zlib: {fixed:.3g} B; with durations {timed:.3g} B"
+    value = f"{each:.3g} B, {fixed / each:.3g} × smaller (with durations {timed / each:.3g} ×)"
+    small = each <= BYTES_AN_EVENT and fixed / each >= TIMES_SMALLER
+    rows = [
         Row(
-            f"bytes of the roll an event: {workload.what}, {trace.events:,} events",
-            f"fixed records and texts as Pianola has them, zlib: {fixed:.3g} B; with durations {timed:.3g} B",
-            f"{each:.3g} B, {fixed / each:.3g} × smaller (with durations {timed / each:.3g} ×)",
-            f"≤ {BYTES_AN_EVENT:g} B, ≥ {TIMES_SMALLER:g} ×" if judged else "–",
-            each <= BYTES_AN_EVENT and fixed / each >= TIMES_SMALLER if judged else None,
+            f"bytes of the roll an event: {workload.what}, {trace.events:,} events", base, value,
+            f"≤ {BYTES_AN_EVENT:g} B, ≥ {TIMES_SMALLER:g} ×", small,
         ),
         Row(
-            f"roll / bytes moved by the replay: {workload.what}",
-            "–",
-            f"{100 * share:.3g} %",
-            f"≤ {100 * ROLL_SHARE:g} %" if judged else "–",
-            share <= ROLL_SHARE if judged else None,
+            f"roll / bytes moved by the replay: {workload.what}", "–", f"{100 * share:.3g} %",
+            f"≤ {100 * ROLL_SHARE:g} %", share <= ROLL_SHARE,
         ),
-    ]
+    ]  # fmt: skip
+    return rows if judged else [shown(row.what, row.peer, row.value) for row in rows]
 
 
 def include_rows(place: Place, size: Size, rounds: int) -> Iterator[Row]:

@@ -78,16 +78,10 @@ def elapsed_s(command: Sequence[str], cwd: Path, environment: Mapping[str, str])
     return took_s
 
 
-def printed(command: Sequence[str], cwd: Path, environment: Mapping[str, str]) -> str:
+def printed(command: Sequence[str], cwd: Path, environment: Mapping[str, str] | None, **others: Any) -> str:
     """What a program prints, which must succeed."""
-    done = subprocess.run(
-        command,
-        cwd=cwd,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
+    done: subprocess.CompletedProcess[str] = subprocess.run(
+        command, cwd=cwd, env=environment, capture_output=True, text=True, errors="replace", **others
     )
     if done.returncode:
         failed(command, done.returncode, done.stderr)

@@ -15,12 +15,16 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing import Pool
 from pathlib import Path
+from typing import TypeVar
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 ETUDE = str(BIN / "etude")
 BUILD = ROOT / "build" / "bench"
+J = TypeVar("J")
+R = TypeVar("R")
 sys.path.append(str(ROOT / "tests"))  # tests/support has the servers and clusters that are measured
 
 
@@ -53,16 +57,6 @@ def shown(what: str, peer: str, value: str) -> Row:
 def at_most(what: str, peer: str, ratio: Spread, limit: float) -> Row:
     """A row judged by the median of a ratio, which may not exceed `limit`."""
     return Row(what, peer, f"{ratio} ×", f"≤ {limit:g} ×", ratio.median <= limit)
-
-
-def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Another table in Markdown, and the empty line after it."""
-    return [cells(header), "|---" * len(header) + "|", *map(cells, rows), ""]
-
-
-def cells(values: Sequence[str]) -> str:
-    """A line of such a table."""
-    return f"| {' | '.join(values)} |"
 
 
 def options(doc: str | None, *, rounds: int | None = None, record: bool = False) -> argparse.ArgumentParser:
@@ -187,11 +181,31 @@ def peer(name: str, *flags: str, libraries: Sequence[str] = ()) -> str:
     return str(program)
 
 
+@contextmanager
+def on_cpus(cpus: Iterable[int]) -> Iterator[None]:
+    """Stay on these CPUs, with all that is started, until the end of the block."""
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cpus)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, allowed)
+
+
 def progress(text: str) -> None:
     """Say on a terminal how far it is."""
     if sys.stderr.isatty():
         sys.stderr.write(f"\r\x1b[K{text}")
         sys.stderr.flush()
+
+
+def in_processes(work: Callable[[J], R], jobs: Sequence[J], processes: int, what: str) -> Iterator[R]:
+    """What comes of each job, in processes of their own, as they end."""
+    with Pool(processes) as pool:
+        for done, found in enumerate(pool.imap_unordered(work, jobs), 1):
+            progress(f"{done}/{len(jobs)} {what}")
+            yield found
+    progress("")
 
 
 def quiet_priority() -> str:

@@ -5,15 +5,19 @@ python bench/workbench/known_searches.py [--searches N] [--policy NAME]
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))  # bench/: rows
 
 from etude.peak.goal import Criterion, Goal
 from etude.peak.harnesses.known_server import KnownServer
 from etude.peak.policies.registry import policy
 from etude.peak.search import benchmarking_time_s, search
 from etude.peak.task import Task, Trial
+from rows import options
+from tables import cells, table
 
 SERVERS = (
     (4, "exponential", 0.010, 0.025),
@@ -42,7 +46,7 @@ def one(number: int, name: str) -> tuple[str, bool]:
     early = sum(trial.ended == "early" for trial in made)
     findings = ", ".join(each.kind for each in answer.findings) or "–"
     rate = "–" if answer.rate is None else f"{answer.rate:.1f}"
-    cells = (
+    row = (
         f"{workers} × {1e3 * mean_s:g} ms {law}, mean ≤ {1e3 * limit_s:g} ms",
         f"{truth.value:.1f}",
         f"{rate} ({answer.low:.1f}–{answer.high:.1f})",
@@ -52,26 +56,23 @@ def one(number: int, name: str) -> tuple[str, bool]:
         f"{took:.0f} s ({benchmarking_time_s(made):.0f} s of bench)",
         findings,
     )
-    return "| " + " | ".join(cells) + " |", abs(off) <= task.within
+    return cells(row), abs(off) <= task.within
 
 
 def main() -> None:
     """Print the table; the exit code is 1 when fewer than nine of ten are right."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options(__doc__)
     parser.add_argument("--searches", type=int, default=10)
     parser.add_argument("--policy", default="posterior")
-    options = parser.parse_args()
-    print("| server | peak | found | off | kept | trials | took | findings |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    given = parser.parse_args()
+    print(*table(["server", "peak", "found", "off", "kept", "trials", "took", "findings"], ())[:2], sep="\n")
     right = 0
-    for number in range(options.searches):
-        row, near = one(number, options.policy)
+    for number in range(given.searches):
+        row, near = one(number, given.policy)
         print(row, flush=True)
         right += near
-    print(f"\n{right} of {options.searches} within 10 %")
-    sys.exit(right < 0.9 * options.searches)
+    print(f"\n{right} of {given.searches} within 10 %")
+    sys.exit(right < 0.9 * given.searches)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+import scipy
+
 from etude.peak.bench import Bench
 from etude.peak.slo_ratio import slo_ratio_of
 from etude.peak.task import Answer, Task, Trial, TrialRequest
@@ -32,22 +35,20 @@ COUNT = 1_000_000
 
 
 def installed() -> Path | None:
-    """Where the library is; installed at the first use. None where pip cannot."""
+    """Where the library is; installed at the first use. None where pip cannot, which is said."""
     place = BUILD / PINNED.replace("==", "-")
     if not (place / "MLRsearch").is_dir():
-        words = [
-            sys.executable,
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--disable-pip-version-check",
-            "--no-deps",
-        ]
-        done = subprocess.run([*words, "--target", str(place), PINNED], capture_output=True, check=False)
+        words = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--target"]
+        done = subprocess.run([sys.executable, *words, str(place), PINNED], capture_output=True, check=False)
         if done.returncode:
+            print(f"bench: pip cannot install {PINNED}: left out", file=sys.stderr)
             return None
     return place
+
+
+def versions(place: Path | None) -> list[str]:
+    """Of the libraries that searches compute with, and of this one."""
+    return [f"numpy {np.__version__}", f"scipy {scipy.__version__}", PINNED if place else "no MLRsearch"]
 
 
 def library(place: Path) -> ModuleType:
@@ -57,8 +58,10 @@ def library(place: Path) -> ModuleType:
     return import_module("MLRsearch")
 
 
-def search(place: Path, task: Task, bench: Bench, width: float = WIDTH) -> Answer:
+def search(place: Path | None, task: Task, bench: Bench, width: float = WIDTH) -> Answer:
     """The middle of the bounds that it ends with."""
+    if place is None:
+        raise RuntimeError("MLRsearch is not installed")
     from_there = library(place)
     goal = from_there.SearchGoal(
         loss_ratio=0.0,

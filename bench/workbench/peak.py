@@ -11,38 +11,24 @@ judge by.
 
 from __future__ import annotations
 
-import argparse
 import os
 import secrets
 import sys
 import time
+from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # two processes; matrices are small
-
-import numpy as np
-import scipy
-
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # bench/: rows
 
 import mlrsearch_peer
-from peak_searches import (
-    FIXED_COST_S,
-    MLRSEARCH,
-    PARTIES,
-    PEAKS,
-    SEED_FACTOR,
-    TASK,
-    Found,
-    Party,
-    searched,
-)
+from peak_searches import FIXED_COST_S, MLRSEARCH, PARTIES, PEAKS, SEED_FACTOR, TASK, Found, Party, searched
 from peak_tables import OURS, in_families, reached, tables
 
 from etude.peak.harnesses.curves import CURVES, TROUBLED
-from rows import HEADING, Row, line, measured_where
+from rows import HEADING, Row, line, measured_where, names, options, publish
 
 SEARCHES, QUICK = 200, 1
 LONGEST_S = 2400.0
@@ -72,8 +58,8 @@ def page(
         *HEADING,
         *map(line, judged),
         "",
+        *tables(found, curves, troubled),
     ]
-    lines += tables(found, curves, troubled)
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -81,89 +67,59 @@ def verdicts(
     found: Found, curves: Sequence[str], troubled: Sequence[str], took_s: float, quick: bool
 ) -> list[Row]:
     """What was to be reached, the time of the bench itself as well; few searches judge nothing."""
-    time_row = Row(
-        "this bench as a whole",
-        "–",
-        f"{took_s / 60:.1f} min",
-        f"≤ {LONGEST_S / 60:g} min",
-        took_s <= LONGEST_S,
-    )
+    took, limit = f"{took_s / 60:.1f} min", f"≤ {LONGEST_S / 60:g} min"
+    time_row = Row("this bench as a whole", "–", took, limit, took_s <= LONGEST_S)
     rows = [*reached(found, curves, troubled), time_row]
     return [replace(row, reached=None) for row in rows] if quick else rows
 
 
 def main() -> int:
     """Search, print the page, and write it where asked; the exit code is 1 when something was not reached."""
-    options = _options()
+    given = _options()
     start = time.monotonic()
-    count = QUICK if options.quick else options.searches
-    parties, peer = taking_part(options.parties)
-    curves = [name for name in options.curves if name in CURVES]
-    troubled = [name for name in options.curves if name in TROUBLED]
-    if troubled and not any(party.name in IN_TROUBLE for party in parties):
-        troubled = []
-    print(f"seed {options.seed}, {count} searches of each policy on each curve", file=sys.stderr)
-    found = searched(parties, curves, options.seed, count, options.processes, peer)
+    count = QUICK if given.quick else given.searches
+    parties, peer = taking_part(given.parties)
     few = [party for party in parties if party.name in IN_TROUBLE]
-    found |= searched(few, troubled, options.seed, count, options.processes, peer)
-    took_s = time.monotonic() - start
-    header = measured_where(
-        f"{count} searches of each policy on each curve, the strawman {PARTIES['strawman'].share:g} and ours+region"
-        f" {PARTIES['ours+region'].share:g} times as many;"
-        f" --seed {options.seed}; {options.processes} processes",
-        [
-            f"numpy {np.__version__}",
-            f"scipy {scipy.__version__}",
-            mlrsearch_peer.PINNED if peer else "no MLRsearch",
-        ],
+    curves = [name for name in given.curves if name in CURVES]
+    troubled = [name for name in given.curves if name in TROUBLED and few]
+    print(f"seed {given.seed}, {count} searches of each policy on each curve", file=sys.stderr)
+    found = searched(parties, curves, given.seed, count, given.processes, peer)
+    found |= searched(few, troubled, given.seed, count, given.processes, peer)
+    judged = verdicts(found, curves, troubled, time.monotonic() - start, given.quick)
+    conditions = (
+        f"{count} searches of each policy on each curve, the strawman {PARTIES['strawman'].share:g} and ours+region "
+        f"{PARTIES['ours+region'].share:g} times as many; --seed {given.seed}; {given.processes} processes"
     )
-    judged = verdicts(found, curves, troubled, took_s, options.quick)
-    text = page(found, curves, troubled, header, judged)
-    print(text, end="")
-    if options.record:
-        options.record.write_text(text, encoding="utf-8")
-    return int(any(row.reached is False for row in judged))
+    header = measured_where(conditions, mlrsearch_peer.versions(peer))
+    return publish(page(found, curves, troubled, header, judged), given.record, judged)
 
 
 def taking_part(names: Sequence[str]) -> tuple[list[Party], Path | None]:
     """Those asked for, without MLRsearch where it cannot be had."""
     peer = mlrsearch_peer.installed() if MLRSEARCH in names else None
-    if MLRSEARCH in names and peer is None:
-        print(f"bench: pip cannot install {mlrsearch_peer.PINNED}: left out", file=sys.stderr)
     return [PARTIES[name] for name in names if name != MLRSEARCH or peer is not None], peer
 
 
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def _options() -> Namespace:
+    parser = options(__doc__, record=True)
     every = [*CURVES, *TROUBLED]
+    seed = secrets.randbelow(2**31)
     parser.add_argument("--quick", action="store_true", help="one search each: only shows that it runs")
     parser.add_argument(
         "--searches", type=int, default=SEARCHES, help="of a policy on a curve (default %(default)s)"
     )
-    parser.add_argument(
-        "--seed", type=int, default=secrets.randbelow(2**31), help="of all servers (default: a new one)"
-    )
+    parser.add_argument("--seed", type=int, default=seed, help="of all servers (default: a new one)")
     parser.add_argument("--parties", default=",".join(PARTIES), help="by commas (default %(default)s)")
     parser.add_argument(
         "--curves", default=",".join(every), help="by commas, troubled ones too (default: all)"
     )
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="(default: one a CPU)")
-    parser.add_argument("--record", type=Path, metavar="FILE", help="write the page there as well")
-    options = parser.parse_args()
-    options.parties = _list(parser, "parties", options.parties, list(PARTIES))
-    options.curves = _list(parser, "curves", options.curves, every)
-    if options.searches < 1 or options.processes < 1 or options.seed < 0:
+    given = parser.parse_args()
+    given.parties = names(parser, "parties", given.parties, PARTIES)
+    given.curves = names(parser, "curves", given.curves, every)
+    if given.searches < 1 or given.processes < 1 or given.seed < 0:
         parser.error("--searches and --processes are one or more, --seed is no negative number")
-    return options
-
-
-def _list(parser: argparse.ArgumentParser, option: str, text: str, known: Sequence[str]) -> list[str]:
-    names = text.split(",")
-    if not set(names) <= set(known):
-        parser.error(f"--{option} are {', '.join(known)}")
-    return [name for name in known if name in names]
+    return given
 
 
 if __name__ == "__main__":

@@ -7,9 +7,8 @@ import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from multiprocessing import Pool
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 import mlrsearch_peer
 import numpy as np
@@ -23,8 +22,9 @@ from etude.peak.policies.registry import policy
 from etude.peak.search import search
 from etude.peak.task import Answer, Kind, Task, Trial, TrialRequest
 from etude.peak.window import Window
-from rows import progress
+from rows import in_processes
 
+T = TypeVar("T")
 LIMIT_S = 0.040
 FIXED_COST_S = 170.0
 WITHIN = 0.10
@@ -132,14 +132,10 @@ def searched(
     peer: Path | None,
 ) -> Found:
     """All of them."""
-    todo = list(jobs(parties, curves, seed, searches, peer))
     found: dict[tuple[str, str], dict[int, Outcome]] = {}
-    with Pool(processes) as pool:
-        for done, (job, outcomes) in enumerate(pool.imap_unordered(worked, todo), 1):
-            of = found.setdefault((job.party, job.curve), {})
-            of.update(zip(job.numbers, outcomes, strict=True))
-            progress(f"{done}/{len(todo)} parts, {job.party} on {job.curve}")
-    progress("")
+    todo = list(jobs(parties, curves, seed, searches, peer))
+    for job, outcomes in in_processes(worked, todo, processes, "parts"):
+        found.setdefault((job.party, job.curve), {}).update(zip(job.numbers, outcomes, strict=True))
     return {key: [of[number] for number in sorted(of)] for key, of in found.items()}
 
 
@@ -163,14 +159,11 @@ def outcome(party: Party, curve: str, seed: int, number: int, peer: Path | None)
     """The search of that number, which has the same server for all parties."""
     server, task = drawn(party, curve, seed, number)
     counted = Counted(server)
-    timed = None if party.policy == MLRSEARCH else Timed(policy(party.policy))
-    if timed is not None:
-        answer = search(timed, task, counted)
-    elif peer is not None:
-        answer = mlrsearch_peer.search(peer, task, counted)
-    else:
-        raise RuntimeError("MLRsearch is not installed")
-    return judged(answer, server, counted.made, timed.took_s if timed else ())
+    if party.policy == MLRSEARCH:
+        return judged(mlrsearch_peer.search(peer, task, counted), server, counted.made, ())
+    timed = Timed(policy(party.policy))
+    answer = search(timed, task, counted)
+    return judged(answer, server, counted.made, timed.took_s)
 
 
 def drawn(party: Party, curve: str, seed: int, number: int) -> tuple[SimulatedServer, Task]:
@@ -240,17 +233,15 @@ class Timed:
         self.took_s: list[float] = []
         self._policy = policy
 
-    def decide(self, task: Task, trials: Sequence[Trial]) -> TrialRequest | Answer:
-        start = time.perf_counter()
-        decision = self._policy.decide(task, trials)
-        self.took_s.append(time.perf_counter() - start)
-        return decision
+    def decide(self, *given: Any) -> TrialRequest | Answer:
+        return self._timed(self._policy.decide, *given)
 
-    def enough(
-        self, task: Task, trials: Sequence[Trial], request: TrialRequest, windows: Sequence[Window]
-    ) -> bool:
+    def enough(self, *given: Any) -> bool:
+        return self._timed(self._policy.enough, *given)
+
+    def _timed(self, decide: Callable[..., T], *given: Any) -> T:
         start = time.perf_counter()
-        decision = self._policy.enough(task, trials, request, windows)
+        decision = decide(*given)
         self.took_s.append(time.perf_counter() - start)
         return decision
 

@@ -10,7 +10,8 @@ from peak_searches import MLRSEARCH, PARTIES, Found, Outcome, mean_hours, share
 
 from etude.peak.harnesses.curves import FAMILIES
 from etude.peak.task import Kind
-from rows import Row
+from rows import Row, shown
+from tables import table
 
 OURS, OURS_REGION, BINSEARCH = "ours", "ours+region", "binsearch"
 SHORTEST_WINDOW_S = 1.0
@@ -48,92 +49,66 @@ def tables(found: Found, curves: Sequence[str], troubled: Sequence[str]) -> list
     """In Markdown, by party and curve."""
     parties = [name for name in PARTIES if any((name, curve) in found for curve in curves)]
     healthy = "servers with one peak rate"
-    lines = [
-        *table(f"Benchmarking hours of a search: {healthy}", found, parties, curves, hours, "sum", sum),
-        *table(
-            f"Within 10 % of the true peak rate, %: {healthy}", found, parties, curves, right, "worst", min
-        ),
-        *table(
-            f"Response within 10 % of the limit, %: {healthy}", found, parties, curves, region, "worst", min
-        ),
-        *table(
-            f"True peak in the interval that is given, %: {healthy}",
-            found,
-            parties,
-            curves,
-            held,
-            "worst",
-            min,
-        ),
-        *stability(found, parties, curves),
-    ]
+    lines = []
+    for title, of, last in (
+        ("Benchmarking hours of a search", hours, sum),
+        ("Within 10 % of the true peak rate, %", right, min),
+        ("Response within 10 % of the limit, %", region, min),
+        ("True peak in the interval that is given, %", held, min),
+    ):
+        lines += by_curve(f"{title}: {healthy}", found, parties, curves, of, last)
+    lines += stability(found, parties, curves)
     ours = [name for name in parties if name.startswith(OURS) or name in (BINSEARCH, "bracket")]
     if ours:
-        title = "Trouble named where there is none, %: servers with one peak rate"
-        lines += table(title, found, ours, curves, trouble, "worst", max)
+        title = f"Trouble named where there is none, %: {healthy}"
+        lines += by_curve(title, found, ours, curves, trouble, max)
     if troubled and ours:
-        lines += table("Named by its trouble, %: troubled servers", found, ours, troubled, None, "worst", min)
-        lines += table(
-            "Wrong, and said to be kept, %: troubled servers", found, ours, troubled, lie, "worst", max
-        )
+        lines += by_curve("Named by its trouble, %: troubled servers", found, ours, troubled, None, min)
+        lines += by_curve("Wrong, and said to be kept, %: troubled servers", found, ours, troubled, lie, max)
     return lines
 
 
-def table(
+def by_curve(
     title: str,
     found: Found,
     parties: Sequence[str],
     curves: Sequence[str],
     of: Callable[[Sequence[Outcome]], float] | None,
-    last: str,
-    together: Callable[[Sequence[float]], float],
+    last: Callable[[Sequence[float]], float],
 ) -> list[str]:
-    """A party a row, a curve a column; `of` is None for the share that names the trouble."""
-    lines = [f"## {title}", "", row(["policy", *curves, last]), row(["---"] * (len(curves) + 2))]
+    """A party a row, a curve a column, and their sum or the worst; `of` is None for the share that names trouble."""
+    digits, rows = 2 if of is hours else 0, []
     for party in parties:
-        cells = [
-            (named(curve, outcomes) if of is None else of(outcomes))
-            for curve in curves
-            if (outcomes := found.get((party, curve)))
-        ]
-        if len(cells) == len(curves):
-            digits = 2 if of is hours else 0
-            lines.append(row([party, *(f"{cell:.{digits}f}" for cell in [*cells, together(cells)])]))
-    return [*lines, ""]
+        if all((party, curve) in found for curve in curves):
+            each = [(curve, found[party, curve]) for curve in curves]
+            cells = [named(*one) if of is None else of(one[1]) for one in each]
+            rows.append([party, *(f"{cell:.{digits}f}" for cell in (*cells, last(cells)))])
+    return [f"## {title}", "", *table(["policy", *curves, "sum" if last is sum else "worst"], rows)]
 
 
 def stability(found: Found, parties: Sequence[str], curves: Sequence[str]) -> list[str]:
     """How each policy's cost varies over curves and searches, and what it says of itself."""
-    lines = [
-        "## Ordering: all curves together",
-        "",
-        row(["policy", "hours / binsearch", "least", "most", "95th search / median", "kept, %", "misfit, %"]),
-        row(["---"] * 7),
-    ]
+    rows = []
     for party in parties:
         every = together_of(found, party, curves)
         ratios = [each for curve in curves if not math.isnan(each := ratio(found, party, BINSEARCH, [curve]))]
         spent = np.array([each.hours for each in every])
         tail = float(np.percentile(spent, 95) / np.median(spent))
         misfit = share(every, lambda each: "model-misfit" in each.kinds)
-        figures = [
-            ratio(found, party, BINSEARCH, curves),
-            min(ratios, default=math.nan),
-            max(ratios, default=math.nan),
-        ]
+        extremes = (most(ratios, default=math.nan) for most in (min, max))
+        figures = (ratio(found, party, BINSEARCH, curves), *extremes, tail)
         shares = [100 * share(every, lambda each: each.kept), 100 * misfit]
-        lines.append(row([party, *(f"{x:.2f}" for x in (*figures, tail)), *(f"{x:.0f}" for x in shares)]))
-    return [*lines, ""]
+        rows.append([party, *(f"{x:.2f}" for x in figures), *(f"{x:.0f}" for x in shares)])
+    header = ["policy", "hours / binsearch", "least", "most", "95th search / median", "kept, %", "misfit, %"]
+    return ["## Ordering: all curves together", "", *table(header, rows)]
 
 
 def reached(found: Found, curves: Sequence[str], troubled: Sequence[str]) -> list[Row]:
     """What was to be reached, as far as those took part that it is about."""
     took_part = {party for party, _ in found}
-    rows = (
-        ordering(found, curves)
-        if {"linear", "linear+seed", BINSEARCH, "binsearch+seed", "model"} <= took_part
-        else []
-    )
+    rows = []
+    if {"linear", "linear+seed", BINSEARCH, "binsearch+seed", "model"} <= took_part:
+        rows += ordering(found, curves)
     if {OURS, BINSEARCH} <= took_part:
         rows += against_binsearch(found, curves)
     if {OURS, MLRSEARCH} <= took_part:
@@ -150,15 +125,10 @@ def against_binsearch(found: Found, curves: Sequence[str]) -> list[Row]:
     """Our policy, without a seed, and the paper's."""
     cost = ratio(found, OURS, BINSEARCH, curves)
     worst, curve = worst_share(found, OURS, curves)
+    said = f"{100 * worst:.1f} % ({curve})"
     return [
         Row("benchmarking hours without a seed", "Binsearch", f"{cost:.3f} ×", "≤ 0.20 ×", cost <= 0.20),
-        Row(
-            "within 10 % of the peak, worst curve",
-            "–",
-            f"{100 * worst:.1f} % ({curve})",
-            "≥ 95 %",
-            worst >= 0.95,
-        ),
+        Row("within 10 % of the peak, worst curve", "–", said, "≥ 95 %", worst >= 0.95),
     ]
 
 
@@ -180,15 +150,12 @@ def region_promise(found: Found, curves: Sequence[str]) -> list[Row]:
     """Where no server stalls."""
     outcomes = together_of(found, OURS_REGION, curves)
     actual = share(outcomes, lambda each: each.in_region)
-    by_curve = {curve: region(found[OURS_REGION, curve]) for curve in curves}
-    worst = min(by_curve, key=lambda curve: by_curve[curve])
+    least, worst = min((region(found[OURS_REGION, curve]), curve) for curve in curves)
     cost = ratio(found, OURS_REGION, BINSEARCH, curves)
-    said = f"{100 * actual:.1f} % (worst: {by_curve[worst]:.0f} %, {worst})"
-    theirs = 100 * share(together_of(found, BINSEARCH, curves), lambda each: each.in_region)
+    said = f"{100 * actual:.1f} % (worst: {least:.0f} %, {worst})"
+    theirs = f"Binsearch: {region(together_of(found, BINSEARCH, curves)):.0f} %"
     return [
-        Row(
-            "response within 10 % of the limit", f"Binsearch: {theirs:.0f} %", said, "≥ 95 %", actual >= 0.95
-        ),
+        Row("response within 10 % of the limit", theirs, said, "≥ 95 %", actual >= 0.95),
         Row("benchmarking hours for that", "Binsearch", f"{cost:.3f} ×", "≤ 0.7 ×", cost <= 0.7),
     ]
 
@@ -199,21 +166,17 @@ def in_trouble(found: Found, curves: Sequence[str], troubled: Sequence[str]) -> 
     for name in troubled:
         outcomes = found[OURS, name]
         told, lies = named(name, outcomes), lie(outcomes)
-        rows.append(
-            Row(f"{name}: named as such", "–", f"{told:.0f} %", "≥ 90 %", told >= 90)
-            if name in JUDGED
-            else Row(f"{name}: named as such", "–", f"{told:.0f} %", "–", None)
-        )
+        reach = ("≥ 90 %", told >= 90) if name in JUDGED else ("–", None)
+        rows.append(Row(f"{name}: named as such", "–", f"{told:.0f} %", *reach))
         rows.append(Row(f"{name}: wrong, and said to be kept", "–", f"{lies:.1f} %", "≤ 5 %", lies <= 5))
     falsely = trouble(together_of(found, OURS, curves))
-    return [*rows, Row("trouble named where there is none", "–", f"{falsely:.1f} %", "–", None)]
+    return [*rows, shown("trouble named where there is none", "–", f"{falsely:.1f} %")]
 
 
 def decisions(found: Found) -> list[Row]:
     """How long the controller thinks."""
-    took = np.array(
-        [s for (party, _), of in found.items() if party == OURS for each in of for s in each.decisions_s]
-    )
+    searches = (each for (party, _), of in found.items() if party == OURS for each in of)
+    took = np.array([s for each in searches for s in each.decisions_s])
     late, most = float(np.percentile(took, 99)), float(took.max())
     said = f"99 % within {1e3 * late:.1f} ms, all within {1e3 * most:.1f} ms"
     limit = SHORTEST_WINDOW_S / 10
@@ -294,11 +257,6 @@ def named(server: str, outcomes: Sequence[Outcome]) -> float:
     if server in DIPS:
         outcomes = [each for each in outcomes if each.shows]
     return 100 * share(outcomes, lambda each: bool(each.kinds & kinds))
-
-
-def row(cells: Sequence[str]) -> str:
-    """Of a table in Markdown."""
-    return f"| {' | '.join(cells)} |"
 
 
 def in_families(curves: Sequence[str]) -> str:

@@ -15,7 +15,6 @@ and curl.
 
 from __future__ import annotations
 
-import argparse
 import math
 import random
 import statistics
@@ -28,6 +27,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))  # bench/: rows
+
 import numpy as np
 from scipy.optimize import isotonic_regression
 
@@ -39,8 +40,10 @@ from etude.peak.rehearse import place_like, rehearse
 from etude.peak.search import benchmarking_time_s, search
 from etude.peak.slo_ratio import slo_ratio_of
 from etude.peak.task import Answer, Task, Trial, TrialRequest
+from rows import ROOT, names, options
+from tables import cells, table
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+EXAMPLES = ROOT / "examples"
 HELD = {"cpu": "10", "client_cpu": "60"}
 SERVERS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "nginx": ("nginx", {}),
@@ -128,9 +131,8 @@ def searched(task: Task, bench: Bench) -> tuple[Answer, list[Trial]]:
     made: list[Trial] = []
     answer = search(Posterior(), task, bench, (), lambda _, trial: made.append(trial))
     for trial in made:
-        print(
-            f"  {trial.load:8.1f} {slo_ratio_of(task.goal, trial):7.2f} {trial.ran_s:5.1f} s", file=sys.stderr
-        )
+        ratio = slo_ratio_of(task.goal, trial)
+        print(f"  {trial.load:8.1f} {ratio:7.2f} {trial.ran_s:5.1f} s", file=sys.stderr)
     print(f"  {answer}", file=sys.stderr)
     return answer, made
 
@@ -153,13 +155,13 @@ def one(name: str, seconds: float, rehearsals: int) -> str:
         climb(task, bench, ladder, seconds, rng)
     peak = ladder.peak(ladder.readings)
     alone = " / ".join(f"{ladder.peak([each]):.4g}" for each in ladder.readings)
-    cells = [name, f"{peak:.4g}", alone, *told(quiet, peak), *told(disturbed, peak)]
+    row = [name, f"{peak:.4g}", alone, *told(quiet, peak), *told(disturbed, peak)]
     cost_s = benchmarking_time_s(made)
-    cells += [f"{ladder.cost_s:.0f} s", f"{cost_s:.0f} s"]
+    row += [f"{ladder.cost_s:.0f} s", f"{cost_s:.0f} s"]
     if rehearsals:
         rehearsed_s = rehearsed(task, made, quiet.rate or peak, rehearsals)
-        cells += [f"{rehearsed_s:.0f} s", f"{rehearsed_s / cost_s:.2f}"]
-    return "| " + " | ".join(cells) + " |"
+        row += [f"{rehearsed_s:.0f} s", f"{rehearsed_s / cost_s:.2f}"]
+    return cells(row)
 
 
 def told(answer: Answer, peak: float) -> tuple[str, str, str]:
@@ -181,19 +183,17 @@ def rehearsed(task: Task, made: Sequence[Trial], rate: float, searches: int) -> 
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options(__doc__)
     parser.add_argument("--servers", default=",".join(SERVERS), help="by commas (default: all five)")
     parser.add_argument(
         "--seconds", type=float, default=4.0, help="of a ladder's trial (default %(default)g)"
     )
     parser.add_argument("--rehearsals", type=int, default=0, help="of a server (default: none)")
-    options = parser.parse_args()
-    heading = HEADING + HEADING_COST[: 4 if options.rehearsals else 2]
-    print("| " + " | ".join(heading) + " |\n" + "| --- " * len(heading) + "|")
-    for name in options.servers.split(","):
-        print(one(name, options.seconds, options.rehearsals), flush=True)
+    given = parser.parse_args()
+    heading = HEADING + HEADING_COST[: 4 if given.rehearsals else 2]
+    print(*table(heading, ())[:2], sep="\n")
+    for name in names(parser, "servers", given.servers, SERVERS):
+        print(one(name, given.seconds, given.rehearsals), flush=True)
 
 
 if __name__ == "__main__":

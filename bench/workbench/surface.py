@@ -10,20 +10,16 @@ minutes on two cores. --quick shows within a minute that all of it runs, with ma
 
 from __future__ import annotations
 
-import argparse
 import os
 import secrets
 import sys
 import time
+from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # matrices are small
-
-import numpy as np
-import scipy
-
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # bench/: rows
 
 import mlrsearch_peer
@@ -36,7 +32,6 @@ from surface_tables import (
     THRASH,
     Everything,
     by_policy,
-    judged_table,
     over_accuracy,
     over_width,
     reached,
@@ -47,7 +42,7 @@ from etude.errors import EtudeError
 from etude.figures.save import save
 from etude.figures.style import Style
 from etude.figures.surface import cost_against, cost_by_policy
-from rows import Row, measured_where
+from rows import HEADING, Row, line, measured_where, options, publish
 
 LONGEST_S = 2400.0
 
@@ -139,8 +134,8 @@ def _within(of: Extent, seed: int, processes: int, width: float) -> Maps:
 def page(every: Everything, fitted: fits.Found, header: Sequence[str], judged: Sequence[Row]) -> str:
     """All of it in Markdown."""
     laws = list(dict.fromkeys(law for _, law in fitted))
-    lines = ["# Surfaces, simulated", "", *header, "", EXPLAINED, "", *judged_table(judged)]
-    lines += [*tables(every), *fits.tables(fitted, laws)]
+    lines = ["# Surfaces, simulated", "", *header, "", EXPLAINED, "", "## What was to be reached", ""]
+    lines += [*HEADING, *map(line, judged), "", *tables(every), *fits.tables(fitted, laws)]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -166,58 +161,42 @@ def draw(every: Everything, place: Path) -> None:
 
 def main() -> int:
     """Map, print the page, and write it where asked; the exit code is 1 when something was not reached."""
-    options = _options()
+    given = _options()
     start = time.monotonic()
-    of = extent(options.maps, options.quick, options.judged)
+    of = extent(given.maps, given.quick, given.judged)
     peer = mlrsearch_peer.installed()
-    if peer is None:
-        print(f"bench: pip cannot install {mlrsearch_peer.PINNED}: left out", file=sys.stderr)
-    print(f"seed {options.seed}, {of.maps} maps of each surface", file=sys.stderr)
-    every = everything(of, options.seed, options.processes, peer)
-    fitted = fits.all_approximated(of.fits, range(options.seed, options.seed + of.seeds), options.processes)
-    next_row = fits.next_sample_row()
-    took_s = time.monotonic() - start
-    header = measured_where(
+    print(f"seed {given.seed}, {of.maps} maps of each surface", file=sys.stderr)
+    every = everything(of, given.seed, given.processes, peer)
+    fitted = fits.all_approximated(of.fits, range(given.seed, given.seed + of.seeds), given.processes)
+    judged = verdicts(every, fitted, fits.next_sample_row(), time.monotonic() - start, given.quick)
+    conditions = (
         f"{of.maps} maps of each surface by each mapper, {max(of.few * 2, 1)} of each larger one, {of.few} of what is "
-        f"over accuracy and width; {of.seeds} systems approximated; --seed {options.seed}; "
-        f"{options.processes} processes",
-        [
-            f"numpy {np.__version__}",
-            f"scipy {scipy.__version__}",
-            mlrsearch_peer.PINNED if peer else "no MLRsearch",
-        ],
+        f"over accuracy and width; {of.seeds} systems approximated; --seed {given.seed}; {given.processes} processes"
     )
-    judged = verdicts(every, fitted, next_row, took_s, options.quick)
-    text = page(every, fitted, header, judged)
-    print(text, end="")
-    if options.record:
-        options.record.write_text(text, encoding="utf-8")
-    if options.figures:
+    header = measured_where(conditions, mlrsearch_peer.versions(peer))
+    status = publish(page(every, fitted, header, judged), given.record, judged)
+    if given.figures:
         try:
-            draw(every, options.figures)
+            draw(every, given.figures)
         except (EtudeError, OSError) as error:
-            print(f"bench: {options.figures}: no figures: {error}", file=sys.stderr)
+            print(f"bench: {given.figures}: no figures: {error}", file=sys.stderr)
             return 1
-    return int(any(row.reached is False for row in judged))
+    return status
 
 
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def _options() -> Namespace:
+    parser = options(__doc__, record=True)
+    seed = secrets.randbelow(2**31)
     parser.add_argument("--quick", action="store_true", help="one map of few: only shows that it runs")
     parser.add_argument("--judged", action="store_true", help="without larger surfaces and Figures 9 and 10")
     parser.add_argument("--maps", type=int, default=20, help="of each surface (default %(default)s)")
-    parser.add_argument(
-        "--seed", type=int, default=secrets.randbelow(2**31), help="of all systems (default: a new one)"
-    )
+    parser.add_argument("--seed", type=int, default=seed, help="of all systems (default: a new one)")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="(default: one a CPU)")
     parser.add_argument("--figures", type=Path, metavar="DIR", help="draw Figures 8 to 10 there")
-    parser.add_argument("--record", type=Path, metavar="FILE", help="write the page there as well")
-    options = parser.parse_args()
-    if options.maps < 1 or options.processes < 1 or options.seed < 0:
+    given = parser.parse_args()
+    if given.maps < 1 or given.processes < 1 or given.seed < 0:
         parser.error("--maps and --processes are one or more, --seed is no negative number")
-    return options
+    return given
 
 
 if __name__ == "__main__":

@@ -46,16 +46,14 @@ def mapped(seed: int = 3) -> SurfaceResult:
             value = server(disks, nfsds) * math.exp(MEASURED_SD * generator.normal())
             away = math.exp(Z * MEASURED_SD)
             trials = int(generator.integers(5, 12))
-            samples.append(
-                Sample(cell, "measured", value, value / away, value * away, 0.95, 240.0 * trials, trials)
-            )
+            bounds = (value, value / away, value * away, 0.95)
+            samples.append(Sample(cell, "measured", *bounds, 240.0 * trials, trials))
     found = known_samples(samples)
     fit = SelectedSurrogate().fit(SPACE, found)
     assert fit is not None
     others = [cell for cell in SPACE if cell not in found.cells]
-    return SurfaceResult(
-        SPACE, "peak rate", "1/s", "higher", tuple(samples), fit.predict(others), fit.name, _left_out(found)
-    )  # fmt: skip
+    predicted = fit.predict(others), fit.name, _left_out(found)
+    return SurfaceResult(SPACE, "peak rate", "1/s", "higher", tuple(samples), *predicted)
 
 
 def _left_out(found: KnownResponses) -> tuple[float, ...]:
@@ -73,8 +71,5 @@ if __name__ == "__main__":
     show(surface, Terminal(), target=400.0)
     for directory in sys.argv[1:]:
         for name, figure in figures_of(surface).items():
-            save(
-                figure,
-                str(Path(directory) / f"{name if name == 'surface' else f'surface-{name}'}.png"),
-                Style(),
-            )
+            file = "surface.png" if name == "surface" else f"surface-{name}.png"
+            save(figure, str(Path(directory, file)), Style())

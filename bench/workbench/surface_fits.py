@@ -1,30 +1,18 @@
 """How well a surface is approximated from few samples: the paper's quadratic, and the surrogates of Étude.
 
-python bench/workbench/surface_fits.py [--quick] [--seeds N] [--surfaces NAME,…] [--processes N]
-
 Every seed is another system: the roughness of its cells and the errors of its measured peaks are drawn anew. All
-parties measure the same systems, each the cells that its plan asks for. By default 20 seeds on each reference surface
-and 5 on each larger one. --quick shows within a minute or two that all of it runs, with too few to judge by.
+parties measure the same systems, each the cells that its plan asks for.
 """
 
 from __future__ import annotations
 
-import argparse
 import math
-import os
-import sys
 import time
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from multiprocessing import Pool
-from pathlib import Path
-
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # matrices are small
 
 import numpy as np
-
-sys.path.append(str(Path(__file__).resolve().parents[1]))  # bench/: rows
 
 from etude.surface.factors import Cell, Floats, Space
 from etude.surface.plans import d_optimal, next_sample
@@ -35,12 +23,13 @@ from etude.surface.surrogates.gaussian import Gaussian
 from etude.surface.surrogates.quadratic import Quadratic
 from etude.surface.surrogates.selection import SelectedSurrogate
 from etude.surface.surrogates.softmin import SoftMinimum
-from rows import HEADING, Row, line, progress
+from rows import Row, in_processes
+from tables import table
 
 MEASURED_SD = 0.01
 """Of the log of a measured peak."""
 COUNTS, OWN_COUNTS = (6, 8, 10), (12, 20, 30)
-SEEDS, QUICK = 20, 2
+SEEDS = 20
 OWN_SHARE = 0.25
 """Of the seeds, on the larger surfaces."""
 LAWS = ("DB_TP", "Web", "Mail", "SPECsfs97", "DB_TP-thrash", "cached", "batches")
@@ -154,17 +143,13 @@ def all_approximated(laws: Sequence[str], seeds: Sequence[int], processes: int =
         for seed in (seeds if law in REFERENCE else seeds[: max(round(OWN_SHARE * len(seeds)), 1)])
     ]
     found: dict[tuple[str, str], list[Mapping[int, Fitted]]] = {}
-    with Pool(processes) as pool:
-        done = pool.imap(_job, jobs)
-        for number, ((party, law, _), each) in enumerate(zip(jobs, done, strict=True)):
-            found.setdefault((party.name, law), []).append(each)
-            progress(f"{number + 1}/{len(jobs)} surfaces")
-    progress("")
+    for party, law, each in in_processes(_job, jobs, processes, "surfaces"):
+        found.setdefault((party, law), []).append(each)
     return found
 
 
-def _job(job: tuple[Party, str, int]) -> dict[int, Fitted]:
-    return approximated(*job)
+def _job(job: tuple[Party, str, int]) -> tuple[str, str, dict[int, Fitted]]:
+    return job[0].name, job[1], approximated(*job)
 
 
 def mape(found: Found, party: str, law: str, count: int) -> float:
@@ -196,16 +181,14 @@ def tables(found: Found, laws: Sequence[str]) -> list[str]:
     return lines
 
 
-def _table(title: str, found: Found, laws: Sequence[str], cell: object) -> list[str]:
-    lines = [f"## {title}", "", f"| surrogate | {' | '.join(laws)} |", "| --- " * (len(laws) + 1) + "|"]
-    if cell is _errors:
+def _table(
+    title: str, found: Found, laws: Sequence[str], cell: Callable[[Found, str, str], str]
+) -> list[str]:
+    rows = [[party.name, *(cell(found, party.name, law) for law in laws)] for party in PARTIES]
+    if cell is _errors and set(PAPER) & set(laws):
         theirs = [" / ".join(f"{x:g}" for x in PAPER[law]) if law in PAPER else "–" for law in laws]
-        if set(theirs) != {"–"}:
-            lines.append(f"| the paper's table 4 | {' | '.join(theirs)} |")
-    assert callable(cell)
-    for party in PARTIES:
-        lines.append(f"| {party.name} | {' | '.join(cell(found, party.name, law) for law in laws)} |")
-    return [*lines, ""]
+        rows.insert(0, ["the paper's table 4", *theirs])
+    return [f"## {title}", "", *table(["surrogate", *laws], rows)]
 
 
 def _errors(found: Found, party: str, law: str) -> str:
@@ -250,37 +233,3 @@ def next_sample_row(count: int = 60, seed: int = 1) -> Row:
     return Row(
         "next of 10 000 cells: refit, choice, plan", "–", said, f"≤ {LONGEST_S:g} s", took_s <= LONGEST_S
     )
-
-
-def main() -> int:
-    """Print the tables; the exit code is 1 when something was not reached."""
-    options = _options()
-    found = all_approximated(
-        options.surfaces, range(QUICK if options.quick else options.seeds), options.processes
-    )
-    judged = [*reached(found), next_sample_row()]
-    if options.quick:
-        judged = [replace(row, reached=None) for row in judged]
-    print("\n".join([*HEADING, *map(line, judged), "", *tables(found, options.surfaces)]))
-    return int(any(row.reached is False for row in judged))
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true", help=f"{QUICK} seeds: only shows that it runs")
-    parser.add_argument("--seeds", type=int, default=SEEDS, help="systems a surface (default %(default)s)")
-    parser.add_argument("--surfaces", default=",".join(LAWS), help="by commas (default %(default)s)")
-    parser.add_argument("--processes", type=int, default=1, help="(default %(default)s)")
-    options = parser.parse_args()
-    options.surfaces = options.surfaces.split(",")
-    if not set(options.surfaces) <= set(SURFACES):
-        parser.error(f"--surfaces are {', '.join(SURFACES)}")
-    if options.seeds < 1 or options.processes < 1:
-        parser.error("--seeds and --processes are one or more")
-    return options
-
-
-if __name__ == "__main__":
-    sys.exit(main())

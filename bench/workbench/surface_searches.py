@@ -8,12 +8,10 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from multiprocessing import Pool
 from pathlib import Path
 
 import mlrsearch_peer
 import numpy as np
-from held_out_surfaces import HELD_OUT
 from peak_searches import FIXED_COST_S, LIMIT_S, MLRSEARCH, TASK, Counted
 
 from etude.peak.harnesses.simulated import SimulatedServer
@@ -25,7 +23,7 @@ from etude.surface.next_configuration import Rules, Visit, as_predicted, decide,
 from etude.surface.peaks import Shapes, sample_of, shapes_after, task_of
 from etude.surface.samples import Sample
 from etude.surface.simulated import SURFACES, SimulatedSurface
-from rows import progress
+from rows import in_processes
 
 FIRST_SAMPLES = (6, 8, 10)
 """After so many cells the surrogate of one of our maps is judged."""
@@ -119,12 +117,9 @@ def jobs(
 def mapped(todo: Sequence[Job], processes: int) -> Maps:
     """All of them."""
     found: dict[tuple[str, str], dict[int, Found]] = {}
-    with Pool(processes) as pool:
-        for done, (job, each) in enumerate(pool.imap_unordered(worked, todo), 1):
-            for mapper, of in each.items():
-                found.setdefault((mapper, job.surface), {})[job.number] = of
-            progress(f"{done}/{len(todo)} maps, {job.mapper} of {job.surface}")
-    progress("")
+    for job, each in in_processes(worked, todo, processes, "maps"):
+        for mapper, of in each.items():
+            found.setdefault((mapper, job.surface), {})[job.number] = of
     return {key: [of[number] for number in sorted(of)] for key, of in found.items()}
 
 
@@ -145,8 +140,7 @@ def worked(job: Job) -> tuple[Job, dict[str, Found]]:
 def system_of(job: Job) -> SimulatedSurface:
     """By surface, seed and number alone: all mappers see the same."""
     drawn = np.random.default_rng([job.seed, zlib.crc32(job.surface.encode()), job.number])
-    law = {**SURFACES, **HELD_OUT}[job.surface]
-    return SimulatedSurface(law, int(drawn.integers(2**31)))
+    return SimulatedSurface(SURFACES[job.surface], int(drawn.integers(2**31)))
 
 
 def made(system: SimulatedSurface, space: Space, mapper: Mapper, job: Job) -> tuple[Found, list[Sample]]:
@@ -182,8 +176,6 @@ def answered(mapper: Mapper, task: Task, bench: Counted, peer: Path | None) -> A
     """The search of a cell."""
     if mapper.policy != MLRSEARCH:
         return search(policy(mapper.policy), task, bench)
-    if peer is None:
-        raise RuntimeError("MLRsearch is not installed")
     return mlrsearch_peer.search(peer, task, bench)
 
 
@@ -197,16 +189,14 @@ def judged(
     """By the truth. Of our own maps also what was made of the cells between."""
     hours = sum(sample.cost_s for sample in samples) / 3600
     errors = tuple(
-        None if sample.value is None else sample.value / system.peak(sample.cell) - 1 for sample in samples
+        None if each.value is None else each.value / system.peak(each.cell) - 1 for each in samples
     )
     if mapper.policy != DEFAULT:
         return Found(hours, errors)
     told = tuple(
-        (
-            (each.value or math.nan) / system.peak(each.cell) - 1,
-            each.low <= system.peak(each.cell) <= each.high,
-        )
+        ((each.value or math.nan) / peak - 1, each.low <= peak <= each.high)
         for each in as_predicted(space, samples, 0.95)
+        for peak in [system.peak(each.cell)]
     )
     return Found(hours, errors, told, approximated(system, samples), tuple(took_s))
 

@@ -11,7 +11,8 @@ from peak_searches import MLRSEARCH, WITHIN
 from surface_searches import FIRST_SAMPLES, MAPPERS, OURS, PEER, SKIP, Found, Maps
 
 from etude.surface.simulated import REFERENCE
-from rows import HEADING, Row, line
+from rows import Row, shown
+from tables import table
 
 FOUR = ("DB_TP", "Web", "Mail", "SPECsfs97")
 """The paper's three workloads, and the fourth of its generator."""
@@ -44,7 +45,12 @@ def hours(found: Maps, mapper: str, surfaces: Sequence[str]) -> float:
     """Mean benchmarking hours of a map, summed over surfaces; NaN where one was not mapped."""
     if any((mapper, surface) not in found for surface in surfaces):
         return math.nan
-    return sum(float(np.mean([each.hours for each in found[mapper, surface]])) for surface in surfaces)
+    return sum(mean_hours(found[mapper, surface]) for surface in surfaces)
+
+
+def mean_hours(found: Sequence[Found]) -> float:
+    """Benchmarking hours of a map."""
+    return float(np.mean([each.hours for each in found]))
 
 
 def right(found: Sequence[Found]) -> float:
@@ -79,11 +85,9 @@ def reached(every: Everything) -> list[Row]:
         rows.append(_coverage(whole, [THRASH], THRASH))
     if all((MLRSEARCH, name) in whole for name in surfaces):
         cost = hours(whole, OURS, surfaces) / hours(whole, MLRSEARCH, surfaces)
-        limit = "≤ 0.333 ×"
-        rows.append(
-            Row("benchmarking hours, every cell", "MLRsearch, 5 %", f"{cost:.3f} ×", limit, cost <= 1 / 3)
-        )
-    rows += [row for name in REFERENCE if (OURS, name) in whole for row in as_measured(whole, name)]
+        said = f"{cost:.3f} ×"
+        rows.append(Row("benchmarking hours, every cell", "MLRsearch, 5 %", said, "≤ 0.333 ×", cost <= 1 / 3))
+    rows += [as_measured(whole, name) for name in REFERENCE if (OURS, name) in whole]
     rows += on_larger(every.affordable)
     return [*rows, decisions(whole)]
 
@@ -113,14 +117,14 @@ def _coverage(found: Maps, surfaces: Sequence[str], name: str) -> Row:
     return Row(f"predicted cells whose interval holds the peak: {name}", "–", said, "≥ 95 %", good)
 
 
-def as_measured(found: Maps, surface: str) -> list[Row]:
+def as_measured(found: Maps, surface: str) -> Row:
     """The error of predictions where peaks are known as well as our searches tell them."""
     values = [mape(found[OURS, surface], count) for count in FIRST_SAMPLES]
     papers = PAPERS_FITS.get(surface)
     said = " / ".join(f"{value:.1f}" for value in values)
     told = "–" if papers is None else f"the paper: {' / '.join(f'{x:g}' for x in papers)} %"
     name = f"{surface}: error from {' / '.join(map(str, FIRST_SAMPLES))} cells as our searches measure them"
-    return [Row(name, told, f"{said} %", "–", None)]
+    return shown(name, told, f"{said} %")
 
 
 def on_larger(found: Maps) -> list[Row]:
@@ -134,16 +138,9 @@ def on_larger(found: Maps) -> list[Row]:
         count = len(maps[0].errors)
         name = f"{surface}: benchmarking hours of {count} of {len(maps[0].every)} cells"
         rows.append(Row(name, f"{PEER}, the same cells", f"{cost:.3f} ×", "≤ 0.15 ×", cost <= 0.15))
-        rows.append(Row(f"{surface}: all cells within 10 %", "–", f"{right(maps):.1f} %", "–", None))
-        rows.append(
-            Row(
-                f"{surface}: predicted cells whose interval holds the peak",
-                "–",
-                f"{covered(maps):.1f} %",
-                "–",
-                None,
-            )
-        )
+        rows.append(shown(f"{surface}: all cells within 10 %", "–", f"{right(maps):.1f} %"))
+        what = f"{surface}: predicted cells whose interval holds the peak"
+        rows.append(shown(what, "–", f"{covered(maps):.1f} %"))
     return rows
 
 
@@ -151,7 +148,7 @@ def decisions(found: Maps) -> Row:
     """How long the choice of a cell takes."""
     took = [s for (mapper, _), of in found.items() if mapper == SKIP for each in of for s in each.decisions_s]
     said = f"at most {max(took):.2f} s" if took else "–"
-    return Row("choice of a cell of 32", "–", said, "–", None)
+    return shown("choice of a cell of 32", "–", said)
 
 
 def tables(every: Everything) -> list[str]:
@@ -159,49 +156,46 @@ def tables(every: Everything) -> list[str]:
     whole = every.whole
     surfaces = list(dict.fromkeys(surface for _, surface in whole))
     lines = []
-    for title, of, digits in (
-        ("Benchmarking hours of a map", lambda found: float(np.mean([each.hours for each in found])), 1),
-        ("Cells within 10 % of the true peak, %", right, 1),
-    ):
-        lines += table(title, whole, surfaces, of, digits)
-    ours = {key: of for key, of in whole.items() if MAPPERS[key[0]].rules.skip}
-    lines += table("Cells predicted, % of all", ours, surfaces, predicted, 0)
-    lines += table("Predicted cells whose interval holds the true peak, %", ours, surfaces, covered, 1)
     larger = list(dict.fromkeys(surface for _, surface in every.affordable))
-    lines += table(
-        "Benchmarking hours of the cells that can be paid for",
-        every.affordable,
-        larger,
-        lambda found: float(np.mean([each.hours for each in found])),
-        1,
-    )
-    return [*lines, *figure_8(whole, surfaces), *figure_9(every), *figure_10(every)]
+    ours = {key: of for key, of in whole.items() if MAPPERS[key[0]].rules.skip}
+    for title, found, some, of, digits in (
+        ("Benchmarking hours of a map", whole, surfaces, mean_hours, 1),
+        ("Cells within 10 % of the true peak, %", whole, surfaces, right, 1),
+        ("Cells predicted, % of all", ours, surfaces, predicted, 0),
+        ("Predicted cells whose interval holds the true peak, %", ours, surfaces, covered, 1),
+        ("Benchmarking hours of the cells that can be paid for", every.affordable, larger, mean_hours, 1),
+    ):
+        lines += by_surface(title, found, some, of, digits)
+    lines += figure_8(whole, surfaces)
+    lines += _lines("Figure 9: hours of DB_TP over accuracy a", "a", over_accuracy(every))
+    title = "Figure 10: hours of DB_TP over the width s of the peak-rate region"
+    return [*lines, *_lines(title, "s", over_width(every))]
 
 
-def table(
+def by_surface(
     title: str, found: Maps, surfaces: Sequence[str], of: Callable[[Sequence[Found]], float], digits: int
 ) -> list[str]:
     """A mapper a row, a surface a column."""
-    lines = [f"## {title}", "", row(["mapper", *surfaces]), row(["---"] * (len(surfaces) + 1))]
+    rows = []
     for mapper in MAPPERS:
-        cells = [of(found[mapper, name]) if (mapper, name) in found else math.nan for name in surfaces]
-        if not all(map(math.isnan, cells)):
-            lines.append(row([mapper, *(shown(cell, digits) for cell in cells)]))
-    return [*lines, ""]
+        values = [of(found[mapper, name]) if (mapper, name) in found else math.nan for name in surfaces]
+        if not all(map(math.isnan, values)):
+            rows.append([mapper, *(figure(value, digits) for value in values)])
+    return [f"## {title}", "", *table(["mapper", *surfaces], rows)]
 
 
 def figure_8(found: Maps, surfaces: Sequence[str]) -> list[str]:
     """Hours by policy and workload, as ratios to Binsearch with a seed on DB_TP."""
     unit = hours(found, PEER, ["DB_TP"])
     title = f"Figure 8: hours as ratios to {PEER} on DB_TP ({unit:.1f} h; the paper's: {PAPERS_HOURS:g} h)"
-    return table(title, found, surfaces, lambda of: float(np.mean([e.hours for e in of])) / unit, 2)
+    return by_surface(title, found, surfaces, lambda of: mean_hours(of) / unit, 2)
 
 
 def by_policy(found: Maps) -> dict[str, dict[str, float]]:
     """Figure 8 as it is drawn: hours by workload, then policy."""
     drawn: dict[str, dict[str, float]] = {}
     for (mapper, surface), of in found.items():
-        drawn.setdefault(surface, {})[mapper] = float(np.mean([each.hours for each in of]))
+        drawn.setdefault(surface, {})[mapper] = mean_hours(of)
     return {
         surface: {name: each[name] for name in MAPPERS if name in each} for surface, each in drawn.items()
     }
@@ -228,40 +222,18 @@ def over_width(every: Everything) -> dict[str, list[tuple[float, float]]]:
     return lines
 
 
-def figure_9(every: Everything) -> list[str]:
-    """Hours over confidence and accuracy."""
-    return _lines("Figure 9: hours of DB_TP over accuracy a", "a", over_accuracy(every))
-
-
-def figure_10(every: Everything) -> list[str]:
-    """Hours over the width of the region."""
-    return _lines(
-        "Figure 10: hours of DB_TP over the width s of the peak-rate region", "s", over_width(every)
-    )
-
-
 def _lines(title: str, name: str, lines: Lines) -> list[str]:
     if not lines:
         return []
     places = sorted({at for each in lines.values() for at, _ in each})
-    head = ["mapper", *(f"{name} = {100 * at:g} %" for at in places)]
-    body = [
-        row([mapper, *(shown(dict(each).get(at, math.nan), 1) for at in places)])
+    header = ["mapper", *(f"{name} = {100 * at:g} %" for at in places)]
+    rows = [
+        [mapper, *(figure(dict(each).get(at, math.nan), 1) for at in places)]
         for mapper, each in lines.items()
     ]
-    return [f"## {title}", "", row(head), row(["---"] * len(head)), *body, ""]
+    return [f"## {title}", "", *table(header, rows)]
 
 
-def judged_table(rows: Sequence[Row]) -> list[str]:
-    """What was to be reached, in Markdown."""
-    return ["## What was to be reached", "", *HEADING, *map(line, rows), ""]
-
-
-def shown(value: float, digits: int) -> str:
+def figure(value: float, digits: int) -> str:
     """Or a dash."""
     return "–" if math.isnan(value) else f"{value:.{digits}f}"
-
-
-def row(cells: Sequence[str]) -> str:
-    """Of a table in Markdown."""
-    return f"| {' | '.join(cells)} |"

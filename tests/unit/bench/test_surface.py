@@ -109,13 +109,3 @@ def test_what_cannot_be_meant_is_said(options):
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
-
-
-@pytest.mark.more
-def test_what_skipping_saves_is_a_row_a_surface_and_mapper():
-    words = ("--maps", "1", "--seed", "1", "--surfaces", "parallel")
-    run = [sys.executable, str(BENCH / "workbench" / "surface_skips.py"), *words]
-    told = subprocess.run(run, capture_output=True, text=True, check=True).stdout
-    rows = [line.split(" | ") for line in told.splitlines() if line.startswith("| parallel")]
-    assert [each[1] for each in rows] == ["ours", "ours+skip"]
-    assert float(rows[1][2]) < 0.9 * float(rows[0][2])
