@@ -126,11 +126,9 @@ def running(commands: Sequence[list[str]]) -> Iterator[None]:
 def wait(pid: int, at_most_s: float = float("inf")) -> None:
     """Until a process has ended, or that time has passed."""
     end = time.monotonic() + at_most_s
+    state = Path(f"/proc/{pid}/stat")
     with suppress(OSError):
-        while (
-            time.monotonic() < end
-            and Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-        ):
+        while time.monotonic() < end and state.read_text().rpartition(")")[2].split()[0] != "Z":
             time.sleep(0.01)
 
 

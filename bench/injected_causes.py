@@ -8,7 +8,6 @@ they were stored, and the monitor's samples stay as they are. Nothing else shoul
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import re
@@ -26,58 +25,37 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from disturbances import (
-    PORT,
-    VICTIM,
-    Disturbance,
-    NotMeasurable,
-    Site,
-    hog,
-    limit_memory,
-    nothing,
-    pinned,
-    quota,
-    short,
-    stop,
-    timers,
-    transfer,
-    with_file,
-    with_link,
-    with_swap,
-    writer,
-)
+import disturbances as by
+from disturbances import Disturbance, NotMeasurable, Site
 from etude.analysis.load_subject import read_subject
 from etude.analysis.subject import Subject
 from etude.analysis.verdict import verdict
 from etude.analysis.verdict_options import VerdictOptions
+from rows import ETUDE, options
+from tables import cells, table
 
 SLEPT, COMPUTED = r"^for [^;]* it neither ran nor waited", r"^it used [^;]* itself"
 UNEXPLAINED = rf"^$|^nothing in the monitor|{SLEPT}|{COMPUTED}"
+OTHERS = r"^other processes used|^CPU pressure"
+WRITER = r"^other processes used [^;]*\bdd |^\S+ (busy|written)|^waiting for I/O|^I/O pressure"
+MEMORY = r"^(it had \d+ |memory pressure|major faults)(?!.*swap)"
+TIMERS = r"^(?=.*(interrupts|context switches))(other processes used|interrupts|context switches)"
 CAUSES: dict[str, Disturbance] = {
-    "hog": Disturbance(hog, r"^other processes used|^CPU pressure"),
-    "writer": Disturbance(
-        writer,
-        r"^other processes used [^;]*\bdd |^\S+ (busy|written)|^waiting for I/O|^I/O pressure",
-        work="write",
-    ),
-    "network": Disturbance(transfer, r"^etude\d+a received", work="exchange", site=with_link),
-    "memory": Disturbance(
-        limit_memory, r"^(it had \d+ |memory pressure|major faults)(?!.*swap)", work="file", site=with_file
-    ),
-    "swap": Disturbance(
-        limit_memory, r"^(it had \d+ [^;]*swap|pages swapped)", work="memory", site=with_swap
-    ),
-    "timers": Disturbance(
-        timers, r"^(?=.*(interrupts|context switches))(other processes used|interrupts|context switches)"
-    ),
-    "short": Disturbance(short, r"^other processes used|^CPU pressure"),
-    "pinned": Disturbance(pinned, r"^other processes used .*python|CPUs that it may use"),
-    "stop": Disturbance(stop, r"^[^;]*SIGSTOP"),
-    "quota": Disturbance(quota, r"^[^;]*(cpu\.max|CPU quota)"),
-    "nap": Disturbance(nothing, SLEPT, work="nap"),
-    "longer": Disturbance(nothing, COMPUTED, work="longer"),
+    "hog": Disturbance(by.hog, OTHERS),
+    "writer": Disturbance(by.writer, WRITER, "write"),
+    "network": Disturbance(by.transfer, r"^etude\d+a received", "exchange", by.with_link),
+    "memory": Disturbance(by.limit_memory, MEMORY, "file", by.with_file),
+    "swap": Disturbance(by.limit_memory, r"^(it had \d+ [^;]*swap|pages swapped)", "memory", by.with_swap),
+    "timers": Disturbance(by.timers, TIMERS),
+    "short": Disturbance(by.short, OTHERS),
+    "pinned": Disturbance(by.pinned, r"^other processes used .*python|CPUs that it may use"),
+    "stop": Disturbance(by.stop, r"^[^;]*SIGSTOP"),
+    "quota": Disturbance(by.quota, r"^[^;]*(cpu\.max|CPU quota)"),
+    "nap": Disturbance(by.nothing, SLEPT, "nap"),
+    "longer": Disturbance(by.nothing, COMPUTED, "longer"),
 }
 UNDISTURBED = "undisturbed"
+OUTCOMES = ("none", "another", "no outlier")
 WORKS = ("hog", "writer", "network", "memory")
 """Causes whose trials are measured without them, in turn, as the undisturbed ones."""
 AFTER_S = 0.03
@@ -88,7 +66,7 @@ def measured(cause: Disturbance, site: Site, hit: int, trials: int, directory: P
     """The results of an experiment whose trial `hit` is disturbed."""
     seen, program, results = directory / "seen", directory / "victim.py", directory / "r"
     seen.mkdir()
-    program.write_text(VICTIM)
+    program.write_text(by.VICTIM)
     over = threading.Event()
 
     def inject() -> None:
@@ -100,9 +78,9 @@ def measured(cause: Disturbance, site: Site, hit: int, trials: int, directory: P
         with suppress(ProcessLookupError):
             cause.inject(int(pid), site)
 
-    victim = [sys.executable, program, seen, hit, cause.work, site.data, site.group or "", site.address, PORT]
-    run = ["bench", "-o", results, "--trials", trials, "--monitor", "100ms", shlex.join(map(str, victim))]
-    etude = [str(each) for each in (Path(sys.executable).with_name("etude"), *run)]
+    where = (site.data, site.group or "", site.address, by.PORT)
+    victim = shlex.join(map(str, (sys.executable, program, seen, hit, cause.work, *where)))
+    etude = [ETUDE, "bench", "-o", str(results), "--trials", str(trials), "--monitor", "100ms", victim]
     with ThreadPoolExecutor(1) as pool:
         injected = pool.submit(inject)
         try:
@@ -121,12 +99,8 @@ def told(results: Path) -> dict[int, str]:
     assert isinstance(subject, Subject)
     found = verdict(subject, None, VerdictOptions(every_outlier=True)).every
     apart = {trial: "" for each in found if each.kind == "outliers" for trial in each.trials}
-    return apart | {
-        trial: each.text.partition("): ")[2]
-        for each in found
-        if each.kind == "outlier-explained"
-        for trial in each.trials
-    }
+    explained = (each for each in found if each.kind == "outlier-explained")
+    return apart | {trial: each.text.partition("): ")[2] for each in explained for trial in each.trials}
 
 
 @contextmanager
@@ -148,7 +122,7 @@ def disturbed(kind: str, trials: int, rng: random.Random) -> list[str | None]:
 
 def undisturbed(number: int, trials: int, rng: random.Random) -> list[str | None]:
     """The explanations of trials to which time was added, each in turn."""
-    cause = replace(CAUSES[WORKS[number % len(WORKS)]], inject=nothing)
+    cause = replace(CAUSES[WORKS[number % len(WORKS)]], inject=by.nothing)
     with place(cause) as (site, directory):
         results = measured(cause, site, 1, trials, directory)
         (path,) = results.glob("*/results.jsonl")
@@ -176,7 +150,7 @@ def judged(text: str | None, right: str) -> str:
 
 def main() -> None:
     """Prints a table: of each kind, how often the right cause was named first, none, and another."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = options(__doc__)
     kinds = [*CAUSES, UNDISTURBED]
     parser.add_argument("--experiments", type=int, default=20, help="of each kind [default: 20]")
     parser.add_argument("--trials", type=int, default=12, help="of each experiment [default: 12]")
@@ -185,24 +159,23 @@ def main() -> None:
     wanted = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that all is removed
     rng = random.Random(wanted.seed)
-    print("| cause | right first | none | another | no outlier |\n| --- | ---: | ---: | ---: | ---: |")
+    print(*table(("cause", "right first", *OUTCOMES), ())[:2], sep="\n")
     for kind in wanted.kinds:
         counts: Counter[str] = Counter()
         try:
             for number in range(wanted.experiments):
-                others = kind == UNDISTURBED
-                texts = (
-                    undisturbed(number, wanted.trials, rng) if others else disturbed(kind, wanted.trials, rng)
-                )
+                if kind == UNDISTURBED:
+                    texts, right = undisturbed(number, wanted.trials, rng), UNEXPLAINED
+                else:
+                    texts, right = disturbed(kind, wanted.trials, rng), CAUSES[kind].right
                 for text in texts:
-                    named = judged(text, UNEXPLAINED if others else CAUSES[kind].right)
+                    named = judged(text, right)
                     counts[named] += 1
                     print(f"{kind}: {named}: {text}", file=sys.stderr)
         except NotMeasurable as error:
-            print(f"| {kind} | not measurable: {error} | | | |", flush=True)
+            print(cells((kind, f"not measurable: {error}", "", "", "")), flush=True)
             continue
-        figures = (str(counts[each]) for each in ("right", "none", "another", "no outlier"))
-        print(f"| {kind} | {' | '.join(figures)} |", flush=True)
+        print(cells((kind, *(str(counts[each]) for each in ("right", *OUTCOMES)))), flush=True)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from rows import printed
+
 ETUDE = (sys.executable, "-c", "from etude.cli.main import entry; entry()")
 WORK = """\
 # NAME: notes its conditions; hangs where the harness has asked for it, and then outlives its run
@@ -212,11 +214,8 @@ class Case:
         """The names of all files but `work`'s own, and logs: each session has those of its warm-up runs."""
         own = {"hang", "hanging", "lock", "ran", "said", "work"}
         found = (path.relative_to(place.root) for path in place.root.rglob("*") if not path.is_dir())
-        return {
-            str(path)
-            for path in found
-            if str(path) not in own and not {*path.parts[:-1]} & {"cache", "tmp", "logs"}
-        }
+        lasting = (path for path in found if not {*path.parts[:-1]} & {"cache", "tmp", "logs"})
+        return {str(path) for path in lasting} - own
 
 
 def conditions(row: Mapping[str, Any], own: Sequence[str]) -> Any:
@@ -250,14 +249,14 @@ class Remount(Bench):
         mnt.mkdir()
         with image.open("wb") as file:
             file.truncate(64 << 20)
-        subprocess.run(["mkfs.ext4", "-q", image], check=True, capture_output=True)
-        subprocess.run(["mount", "-o", "loop,noatime", image, mnt], check=True)
+        printed("mkfs.ext4", "-q", image)
+        printed("mount", "-o", "loop,noatime", image, mnt)
         (mnt / "data").mkdir()
         (mnt / "data" / "file").write_bytes(bytes(1 << 20))
 
     def clean(self, place: Place) -> None:
         while os.path.ismount(place.root / "mnt"):
-            subprocess.run(["umount", place.root / "mnt"], check=True)
+            printed("umount", place.root / "mnt")
 
 
 class Surface(Case):
@@ -276,9 +275,8 @@ class Surface(Case):
 
     def paths(self, place: Place) -> list[Path]:
         """Those of resources come and go beside them."""
-        return sorted(
-            (*place.results.glob("*/results.jsonl"), *place.results.glob("*/measured/*/results.jsonl"))
-        )
+        patterns = ("*/results.jsonl", "*/measured/*/results.jsonl")
+        return sorted(path for pattern in patterns for path in place.results.glob(pattern))
 
     def cells(self, place: Place) -> Iterator[dict[str, Any]]:
         for _, line in self.lines(place):
@@ -420,11 +418,8 @@ class Record(Case):
         for path in traces[:-1]:  # killed ones: read up to their end, or refused in one line
             said = profile(path, "--partial")
             lines = said.stderr.strip().splitlines()
-            if (
-                said.returncode not in (0, 3)
-                or "Traceback" in said.stderr
-                or (said.returncode and len(lines) != 1)
-            ):
+            refused = said.returncode == 3 and len(lines) == 1
+            if not (said.returncode == 0 or refused) or "Traceback" in said.stderr:
                 yield ("unreadable", path.name), said.stderr
         found = json.loads(profile(traces[-1]).stdout)
         for name, each in found["calls"].items():
@@ -444,21 +439,12 @@ def profile(path: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
 
 
+HOOKS = ("--setup", "touch data-$ETUDE_TEST", "--cleanup", "rm data-$ETUDE_TEST")
 CASES: Sequence[Case] = (
     Bench("bench", "--trials", "6", tests=2),
     Bench("bench-repeat", "--trials", "9", tests=1),
     Bench("bench-workers", "--trials", "4", "--workers", "2", "--no-cgroup", tests=2),
-    Bench(
-        "bench-hooks",
-        "--trials",
-        "4",
-        "--setup",
-        "touch data-$ETUDE_TEST",
-        "--cleanup",
-        "rm data-$ETUDE_TEST",
-        "--shell",
-        tests=2,
-    ),
+    Bench("bench-hooks", "--trials", "4", *HOOKS, "--shell", tests=2),
     Remount("cool-remount", "--trials", "16", "--cool", "remount", "--data", "mnt/data", tests=1),
     Script(),
     Peak(),

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
 
-from kill_cases import ETUDE, Case, Place, Surface, below
-from made import results
-from rows import ROOT
-
-sys.path.insert(0, str(ROOT / "tests"))
-
 from psycopg import connect
 
+from kill_cases import ETUDE, Case, Place, Surface, below
+from made import results
 from support.postgres import Postgres
 from support.slurm_cluster import Cluster
 

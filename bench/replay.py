@@ -3,8 +3,8 @@
 python bench/replay.py [--rounds N] [--programs NAME,…] [--states warm,cold] [--parts PART,…] [--small]
                        [--record FILE] [--no-fifo]
 
-Parts: run (run, read and write time, replay_pairs.py, with fio, replay_fio.py), sizes (of rolls, replay_sizes.py),
-list (other results of many programs, replay_list.py), rate (as fast as possible, replay_rate.py), schedule (in absolute
+Parts: run (run, read and write time, replay_pairs.py, with fio, replay_fio.py), sizes (of rolls) and
+list (other results of many programs), rate (as fast as possible, replay_rate.py), schedule (in absolute
 time, replay_schedule.py).
 """
 
@@ -20,16 +20,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from etude.iotrace.reader import read_trace
-from own_filesystem import own_filesystem
 from recording import version
-from replay_fio import fio_row
-from replay_list import list_rows
+from replay_fio import fio_row, schedule_rows
+from replay_list import include_rows, list_rows, size_rows
 from replay_pairs import STATES, pair_rows, pairs
 from replay_programs import BENCH, MAKERS, SMALL, Size, Workload, missing
 from replay_rate import rate_rows
-from replay_schedule import schedule_rows
-from replay_sizes import include_rows, size_rows
-from replay_steps import Place, whole_way
+from replay_steps import Place, own_filesystem, whole_way
 from rows import BUILD, HEADING, Row, line, measured_where, names, options, quiet_priority, shown
 
 FILESYSTEM_BYTES = 4 << 30

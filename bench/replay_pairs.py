@@ -68,24 +68,16 @@ def run_row(what: str, state: str, found: Pairs) -> Row:
         allowed = max(allowed, apart(found))
     about = f"{state}, {cold_by()}" if state == "cold" else state
     floor = f"again / original {fine(ratios(found.again, found.original))}"
-    own = f"replay / its own recording {spread(quotients(found.replay, found.recording)).median:.4f}"
-    return Row(
-        f"run time, replay / original: {what}; {about}",
-        f"original, {spread(found.original).median:.3g} s; {floor}; {own}",
-        fine(ratio),
-        f"within {100 * allowed:.2g} %",
-        abs(ratio.median - 1) <= allowed,
-    )
+    own = f"replay / its own recording {ratios(found.replay, found.recording).median:.4f}"
+    base = f"original, {spread(found.original).median:.3g} s; {floor}; {own}"
+    reach = (f"within {100 * allowed:.2g} %", abs(ratio.median - 1) <= allowed)
+    return Row(f"run time, replay / original: {what}; {about}", base, fine(ratio), *reach)
 
 
 def apart(found: Pairs) -> float:
     """How far two originals of a round are apart, by the median."""
-    return statistics.median(abs(ratio - 1) for ratio in quotients(found.again, found.original))
-
-
-def quotients(values: Sequence[float], others: Sequence[float]) -> list[float]:
-    """Round by round."""
-    return [value / other for value, other in zip(values, others, strict=True)]
+    pairs = zip(found.again, found.original, strict=True)
+    return statistics.median(abs(again / once - 1) for again, once in pairs)
 
 
 def fine(ratio: Spread) -> str:
@@ -110,6 +102,5 @@ def io_row(what: str, state: str, values: Sequence[float], recorded_s: float) ->
     judged = recorded_s >= JUDGED_S
     reached = abs(ratio.median - 1) <= allowed if judged else None
     reach = f"within {100 * allowed:g} %" if judged else f"– (less than {1e3 * JUDGED_S:g} ms in total)"
-    return Row(
-        f"{what}; {state}", f"its own recording, {1e3 * recorded_s:.3g} ms", fine(ratio), reach, reached
-    )
+    base = f"its own recording, {1e3 * recorded_s:.3g} ms"
+    return Row(f"{what}; {state}", base, fine(ratio), reach, reached)

@@ -26,37 +26,25 @@ FEW_PREADS = 2_000
 AS_FAST = ("--timing", "none")
 
 FORMS: Mapping[str, str] = {
-    "access": "pn",
-    "close": "f",
-    "creat": "pn",
-    "dup": "f",
-    "faccessat": "fpn",
-    "fadvise64": "fnnn",
-    "fchmod": "fn",
-    "fcntl": "fnn",
-    "fdatasync": "f",
-    "fstat": "fb",
-    "fstatfs": "fb",
-    "fsync": "f",
-    "ftruncate": "fn",
-    "getdents64": "fbn",
-    "lseek": "fnn",
-    "lstat": "pb",
-    "mkdir": "pn",
-    "mkdirat": "fpn",
-    "newfstatat": "fpbn",
-    "open": "pnn",
-    "openat": "fpnn",
-    "pread64": "fbnn",
-    "pwrite64": "fbnn",
-    "read": "fbn",
-    "readlink": "pbn",
-    "readlinkat": "fpbn",
-    "stat": "pb",
-    "statfs": "pb",
-    "unlink": "p",
-    "unlinkat": "fpn",
-    "write": "fbn",
+    name: form
+    for form, names in {
+        "pn": "access creat mkdir",
+        "f": "close dup fdatasync fsync",
+        "fpn": "faccessat mkdirat unlinkat",
+        "fnnn": "fadvise64",
+        "fn": "fchmod ftruncate",
+        "fnn": "fcntl lseek",
+        "fb": "fstat fstatfs",
+        "fbn": "getdents64 read write",
+        "pb": "lstat stat statfs",
+        "fpbn": "newfstatat readlinkat",
+        "pnn": "open",
+        "fpnn": "openat",
+        "fbnn": "pread64 pwrite64",
+        "pbn": "readlink",
+        "p": "unlink",
+    }.items()
+    for name in names.split()
 }
 """Arguments as `calls_loop.c` has them; those of data (b) do not stand in a script, those at the end may be missing."""
 MEMORY = ("brk", "madvise", "mmap", "mprotect", "mremap", "msync", "munmap")
@@ -84,9 +72,8 @@ def rate_rows(place: Place, size: Size, rounds: int) -> list[Row]:
 
 def without_memory(script: str) -> str:
     """A script of one thread without the calls that are about memory."""
-    return "".join(
-        line for line in script.splitlines(True) if not line.startswith(tuple(f"{m}(" for m in MEMORY))
-    )
+    left_out = tuple(f"{name}(" for name in MEMORY)
+    return "".join(line for line in script.splitlines(True) if not line.startswith(left_out))
 
 
 def preads(many: int, file_bytes: int) -> str:
@@ -112,13 +99,9 @@ def rate_row(name: str, what: str, script: str, place: Place, rounds: int) -> Ro
     }
     found = interleave(parties, rounds)
     ratio, bare = ratios(found["loop"], found["replay"]), spread(found["loop"]).median / len(calls)
-    return Row(
-        f"rate without gaps, replay / bare loop: {what}, {len(calls):,} calls",
-        f"the same calls by syscall(2) in C, {1e9 * bare:,.0f} ns a call",
-        str(ratio),
-        f"≥ {REACH[name]:g}",
-        ratio.median >= REACH[name],
-    )
+    what = f"rate without gaps, replay / bare loop: {what}, {len(calls):,} calls"
+    base, reach = f"the same calls by syscall(2) in C, {1e9 * bare:,.0f} ns a call", f"≥ {REACH[name]:g}"
+    return Row(what, base, str(ratio), reach, ratio.median >= REACH[name])
 
 
 def as_fast_as_possible(place: Place, asked: Mapping[str, int]) -> float:

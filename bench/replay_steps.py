@@ -1,4 +1,4 @@
-"""From a program to its replay, by the verbs that a user has: record, script, prepare, compile, replay."""
+"""From a program to its replay, by the verbs that a user has: record, script, prepare, compile, replay; and where."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import chdir, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import chdir, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -178,3 +178,33 @@ def cold_by() -> str:
     if os.access(DROP_CACHES, os.W_OK):
         return "files, directories and inodes dropped"
     return "files dropped, directories and inodes not (root alone can)"
+
+
+PROGRAMS = ("fallocate", "mkfs.ext4", "mount", "umount")
+
+
+@contextmanager
+def own_filesystem(within: Path, size_bytes: int) -> Iterator[Path]:
+    """A directory in a new ext4 in a file of `within`, until the end of the block; in `within` where that cannot be."""
+    within.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="fs-", dir=within) as directory:
+        if os.geteuid() != 0 or not all(map(shutil.which, PROGRAMS)):
+            yield Path(directory)
+            return
+        image, place = Path(directory, "image"), Path(directory, "place")
+        place.mkdir()
+        _run("fallocate", "-l", str(size_bytes), str(image))
+        _run("mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", str(image))
+        try:
+            _run("mount", "-o", "loop", str(image), str(place))
+        except subprocess.CalledProcessError:
+            yield place
+            return
+        try:
+            yield place
+        finally:
+            _run("umount", str(place))
+
+
+def _run(*words: str) -> None:
+    subprocess.run(words, check=True, capture_output=True)

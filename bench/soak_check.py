@@ -86,13 +86,8 @@ class Columns:
             get = lambda name, many=many, first=first: self.column(name, many, first)  # noqa: E731
             arguments = np.stack([get(f"argument{place}") for place in range(4)])
             texts = np.stack([self.lengths[get("text0")], self.lengths[get("text1")]])
-            start = get("start_ns")
-            yield (
-                get("thread"),
-                Calls(get("call"), arguments, get("result"), texts),
-                start,
-                start + get("duration_ns"),
-            )
+            start, calls = get("start_ns"), Calls(get("call"), arguments, get("result"), texts)
+            yield get("thread"), calls, start, start + get("duration_ns")
 
 
 def columns_of(engine: Path, trace: Path, place: Path) -> Columns:
@@ -111,15 +106,12 @@ class Check:
         self.rules = Rules(columns.index["calls"])
         self.next = np.zeros(len(lanes), np.int64)
         self.ended = np.zeros(len(lanes), np.int64)
-        self.tids = {
-            each["thread"]: each["tid"] for each in columns.index["meta"] if each["what"] == "thread"
-        }
-        pids = {each["process"]: each["pid"] for each in columns.index["meta"] if each["what"] == "process"}
-        self.threads = {
-            (pids[each["process"]], each["tid"]): each["thread"]
-            for each in columns.index["meta"]
-            if each["what"] == "thread"
-        }
+        threads, processes = (
+            [each for each in columns.index["meta"] if each["what"] == what] for what in ("thread", "process")
+        )
+        self.tids = {each["thread"]: each["tid"] for each in threads}
+        pids = {each["process"]: each["pid"] for each in processes}
+        self.threads = {(pids[each["process"]], each["tid"]): each["thread"] for each in threads}
         self.main: dict[int, int] = {}
         self.thread_of: dict[int, int] = {}
         self.before: dict[int, Calls] = {}
@@ -180,10 +172,10 @@ class Check:
         stop = int(named[-1]) + 1 if len(named) else 0
         number = int(n[named[-1]]) + 1 if len(named) else int(self.next[main])
         limit = int(self.lanes["begun"][main])
-        while (
-            stop < len(calls.call)
-            and (found := self._later(main, calls[stop : stop + 1], number, limit)) >= 0
-        ):
+        while stop < len(calls.call):
+            found = self._later(main, calls[stop : stop + 1], number, limit)
+            if found < 0:
+                break
             stop, number = stop + 1, found + 1
         return stop
 
@@ -197,10 +189,8 @@ class Check:
 
     def _lane(self, thread: int, lane: int, calls: Calls, n: Numbers, start: Numbers, end: Numbers) -> None:
         """Calls of one lane: `n` is -1 where they do not name it."""
-        if (
-            self.thread_of.setdefault(lane, thread) != thread
-            or self.tids.get(thread) != self.lanes["tid"][lane]
-        ):
+        known = self.thread_of.setdefault(lane, thread)
+        if known != thread or self.tids.get(thread) != self.lanes["tid"][lane]:
             self.found.strange += 1
             self.found.tell(f"lane {lane} is in thread {thread}, and was {self.lanes['tid'][lane]}")
         self._times(lane, start, end)

@@ -17,9 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from rows import ROOT, Row, interleave
-
-sys.path.insert(0, str(ROOT / "tests"))
+from rows import Row, interleave
 
 STRETCHES, STRETCH_S = 10, 30.0
 """Of each: 300 s."""
@@ -86,18 +84,14 @@ def pool_idle(rounds: int) -> list[Row]:
         found = interleave(parties, rounds)
     pool, alone = (sum(found[name]) / rounds for name in ("pool", "alone"))
     ours = sorted(names - OF_SLURM - OF_TEST)
+    processes = f"{len(ours)} {' '.join(ours)}".strip()
     spent = f"{rounds * stretch_s:.0f} s of each"
+    used = f"{pool - alone:+.4f} % of a core ({pool:.4f} % and {alone:.4f} %; {spent})"
+    cpu_time, less = "CPU time of an idle node of a pool, by schedstat", pool - alone < REACH
     return [
-        Row("processes of ours on an idle node of a pool", "Slurm alone", f"{len(ours)} {' '.join(ours)}".strip(),
-            "0", not ours),
-        Row(
-            "CPU time of an idle node of a pool, by schedstat",
-            "Slurm alone",
-            f"{pool - alone:+.4f} % of a core ({pool:.4f} % and {alone:.4f} %; {spent})",
-            f"< {REACH} %",
-            pool - alone < REACH,
-        ),
-    ]  # fmt: skip
+        Row("processes of ours on an idle node of a pool", "Slurm alone", processes, "0", not ours),
+        Row(cpu_time, "Slurm alone", used, f"< {REACH} %", less),
+    ]
 
 
 @contextmanager

@@ -8,7 +8,6 @@ What the controller takes for them passes in virtual time as well: a node waits 
 
 from __future__ import annotations
 
-import argparse
 import math
 import os
 import resource
@@ -29,7 +28,7 @@ from etude.surface.factors import Cell
 from etude.surface.next_configuration import Rules, Visit, decide
 from etude.surface.samples import Sample
 from etude.surface.simulated import SURFACES, SimulatedSurface
-from rows import HEADING, Row, line, progress
+from rows import HEADING, Row, line, options, progress
 
 NODES = (1, 8, 64, 512)
 SAMPLES = 10_000
@@ -129,14 +128,12 @@ def pool_scale(count: int) -> list[Row]:
 
 def main() -> None:
     """Print the rows."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options(__doc__)
     parser.add_argument("--samples", type=int, default=SAMPLES, help="(default %(default)s)")
     parser.add_argument("--nodes", type=int, nargs="+", default=NODES, help="(default: 1 8 64 512)")
-    options = parser.parse_args()
+    given = parser.parse_args()
     print(*HEADING, sep="\n")
-    for each in costs(options.samples, tuple(options.nodes)):
+    for each in costs(given.samples, tuple(given.nodes)):
         print(line(row(each)), flush=True)
 
 
