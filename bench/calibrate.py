@@ -16,15 +16,15 @@ from typing import TypeVar
 
 import numpy as np
 
-import calibrate_mean
-import calibrate_ratio
-import calibrate_rest
-import calibrate_steps
-import calibrate_time
+from calibration.least_time import time_section
+from calibration.mean import mean_section
+from calibration.ratio import find_factors, validation
+from calibration.rest import dependent_trials, smaller_promises
+from calibration.steps import HISTORIES, histories_section
 from etude.stats.factors import MEAN_FACTORS, RATIO_FACTORS, Factors
 from etude.stats.series import OWN
+from markdown import NOMINAL, paragraph, standard_error
 from rows import options
-from tables import NOMINAL, paragraph, standard_error
 
 OUTPUT = Path(__file__).resolve().parents[1] / "docs" / "calibration.md"
 T = TypeVar("T")
@@ -37,16 +37,13 @@ def main() -> int:
         np.random.default_rng(s) for s in np.random.SeedSequence(given.seed).spawn(6)
     )
     n = given.replications
-    factors, found = _timed("factors of RatioPrecision", lambda: calibrate_ratio.find_factors(search, 2 * n))
-    means = _timed("MeanPrecision", lambda: calibrate_mean.section(mean, n))
-    ratios = _timed(
-        "RatioPrecision on fresh draws", lambda: calibrate_ratio.validation(ratio, n, RATIO_FACTORS)
-    )
-    others = _timed("the rest", lambda: calibrate_rest.smaller_promises(rest, n))
-    series = _timed("dependent trials", lambda: calibrate_rest.dependent_trials(dependent, n))
-    histories = min(n, calibrate_steps.HISTORIES)
-    steps = _timed("steps", lambda: calibrate_steps.histories_section(given.seed, histories))
-    times = _timed("the least time", lambda: calibrate_time.time_section(spans, min(n, 4000)))
+    factors, found = _timed("factors of RatioPrecision", lambda: find_factors(search, 2 * n))
+    means = _timed("MeanPrecision", lambda: mean_section(mean, n))
+    ratios = _timed("RatioPrecision on fresh draws", lambda: validation(ratio, n, RATIO_FACTORS))
+    others = _timed("the rest", lambda: smaller_promises(rest, n))
+    series = _timed("dependent trials", lambda: dependent_trials(dependent, n))
+    steps = _timed("steps", lambda: histories_section(given.seed, min(n, HISTORIES)))
+    times = _timed("the least time", lambda: time_section(spans, min(n, 4000)))
     lines = [*_head(given.seed, n), *means, *found, *ratios, *others, *series, *steps, *times]
     given.output.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
     print(f"wrote {given.output}", file=sys.stderr)

@@ -40,8 +40,8 @@ import zstandard
 
 from fuzz_readers import READERS, STORED, Reader
 from golden.corpus import lay_out
+from markdown import table
 from rows import measured_where, options, progress
-from tables import table
 
 HANG_S, MEMORY = 10, 2 << 30
 TURN_S, LOST_S = 4.0, 60.0

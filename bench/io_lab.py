@@ -21,7 +21,6 @@ import math
 import os
 import random
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -40,6 +39,7 @@ from rows import (
     interleave,
     line,
     measured_where,
+    need,
     on_cpus,
     options,
     peer,
@@ -51,6 +51,7 @@ from rows import (
     spread,
 )
 
+PROGRAMS = ("dd", "fio", "cc", str(BIN / "io-static"))
 TOTAL = 16 * 2**20
 SIZES = tuple(2**power for power in range(3, 25))
 MANY_CALLS = 2**19
@@ -103,15 +104,8 @@ def near(io: Spread, c_again: Spread) -> bool:
 
 def io_lab(rounds: int) -> list[Row]:
     """All sizes, then whole programs, as rows of `make bench`."""
-    check_programs()
+    need(*PROGRAMS)
     return [*rows(measured(SIZES, rounds), whole_programs(rounds)), *mapped_rows(mapped_copies(rounds))]
-
-
-def check_programs() -> None:
-    """End here if a program is missing."""
-    for program in ("dd", "fio", "cc", str(BIN / "io-static")):
-        if shutil.which(program) is None:
-            sys.exit(f"bench: {program} is missing: make setup, and packaging/debian-packages.txt")
 
 
 def measured(sizes: Sequence[int], rounds: int) -> list[Size]:
@@ -340,7 +334,7 @@ def main() -> None:
     sizes = [int(size) for size in given.sizes.split(",")] if given.sizes else SIZES
     if not set(sizes) <= set(SIZES):
         parser.error(f"--sizes are powers of two from {SIZES[0]} to {SIZES[-1]}")
-    check_programs()
+    need(*PROGRAMS)
     header = machine("ordinary priority" if given.no_fifo else quiet_priority())
     judgements = []
     text = ""

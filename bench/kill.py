@@ -29,11 +29,11 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kill_cases import CASES as ALONE
-from kill_cases import Case, Place, below, processes, stat_of
-from kill_served import SERVED
+from kills.cases import CASES as ALONE
+from kills.cases import Case, Place, below, processes, stat_of
+from kills.served import SERVED
+from markdown import table
 from rows import measured_where, options, progress
-from tables import table
 
 CASES = (*ALONE, *SERVED)
 TARGETS = ("etude", "engine", "both", "program", "group")

@@ -2,8 +2,8 @@
 
 python bench/recording.py [--rounds N] [--parts PART,…] [--record FILE] [--no-fifo]
 
-Parts: calls (ns added to a call, recorded_calls.py), work (run time of workloads and execs, recorded_work.py), whole
-(completeness and size, recorded_whole.py).
+Parts, by the modules of recordings/: calls (ns added to a call), work (run time of workloads and execs), whole
+(completeness and size).
 """
 
 from __future__ import annotations
@@ -13,14 +13,25 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from recorded_calls import recorded_calls
-from recorded_whole import recorded_whole
-from recorded_work import recorded_work
-from recorder import Scratch, scratch
-from rows import BIN, HEADING, Row, line, measured_where, names, options, printed, publish, quiet_priority
+from recordings.calls import recorded_calls
+from recordings.recorder import Scratch, scratch
+from recordings.whole import recorded_whole
+from recordings.work import recorded_work
+from rows import (
+    BIN,
+    HEADING,
+    Row,
+    line,
+    measured_where,
+    names,
+    need,
+    options,
+    printed,
+    publish,
+    quiet_priority,
+)
 
-NEEDED = ("cc", "fio", "gcc", "git", "gzip", "make", "sqlite3", "strace", "tar")
-OPTIONAL = ("bpftrace", "gfortran", "go")
+NEEDED = ("cc", "fio", "gcc", "git", "gzip", "make", "sqlite3", "strace", "tar", str(BIN / "etude-engine"))
 PARTS: dict[str, Callable[[int, Scratch], list[Row]]] = {
     "calls": recorded_calls,
     "work": lambda rounds, place: recorded_work(max(2, rounds // 2), place),
@@ -40,7 +51,7 @@ over a part of the same work, its output thrown away. *CPU time*: of all process
 
 def recording(rounds: int) -> list[Row]:
     """All parts, as rows of `make bench`."""
-    check_programs()
+    need(*NEEDED)
     return measured(rounds, list(PARTS))
 
 
@@ -48,13 +59,6 @@ def measured(rounds: int, parts: Sequence[str]) -> list[Row]:
     """The rows of some parts."""
     with scratch() as place:
         return [row for part in parts for row in PARTS[part](rounds, place)]
-
-
-def check_programs() -> None:
-    """End here if a program is missing."""
-    for program in (*NEEDED, str(BIN / "etude-engine")):
-        if shutil.which(program) is None:
-            sys.exit(f"bench: {program} is missing: make setup, and packaging/debian-packages.txt")
 
 
 def page(found: Sequence[Row], header: Sequence[str]) -> str:
@@ -88,7 +92,7 @@ def main() -> None:
     parts = names(parser, "parts", given.parts, PARTS)
     if given.rounds < 2:
         parser.error("--rounds is two or more: quartiles need two values")
-    check_programs()
+    need(*NEEDED)
     header = machine("ordinary priority" if given.no_fifo else quiet_priority())
     found = measured(given.rounds, parts)
     sys.exit(publish(page(found, header), given.record, found))

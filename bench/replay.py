@@ -3,9 +3,8 @@
 python bench/replay.py [--rounds N] [--programs NAME,…] [--states warm,cold] [--parts PART,…] [--small]
                        [--record FILE] [--no-fifo]
 
-Parts: run (run, read and write time, replay_pairs.py, with fio, replay_fio.py), sizes (of rolls) and
-list (other results of many programs), rate (as fast as possible, replay_rate.py), schedule (in absolute
-time, replay_schedule.py).
+Parts, by the modules of replays/: run (run, read and write time, pairs.py, with fio, fio.py), sizes (of rolls) and list
+(other results of many programs, listed.py), rate (as fast as possible, rate.py), schedule (in absolute time, fio.py).
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ from pathlib import Path
 
 from etude.iotrace.reader import read_trace
 from recording import version
-from replay_fio import fio_row, schedule_rows
-from replay_list import include_rows, list_rows, size_rows
-from replay_pairs import STATES, pair_rows, pairs
-from replay_programs import BENCH, MAKERS, SMALL, Size, Workload, missing
-from replay_rate import rate_rows
-from replay_steps import Place, own_filesystem, whole_way
+from replays.fio import fio_row, schedule_rows
+from replays.listed import include_rows, list_rows, size_rows
+from replays.pairs import STATES, pair_rows, pairs
+from replays.programs import BENCH, MAKERS, SMALL, Size, Workload, missing
+from replays.rate import rate_rows
+from replays.steps import Place, own_filesystem, whole_way
 from rows import BUILD, HEADING, Row, line, measured_where, names, options, quiet_priority, shown
 
 FILESYSTEM_BYTES = 4 << 30

@@ -7,13 +7,14 @@ import os
 import platform
 import random
 import re
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from multiprocessing import Pool
 from pathlib import Path
@@ -135,6 +136,28 @@ def interleave(
 def ratios(values: Sequence[float], peer: Sequence[float]) -> Spread:
     """The spread of value/peer, round by round."""
     return spread([a / b for a, b in zip(values, peer, strict=True)])
+
+
+def need(*programs: str) -> None:
+    """End here if a program is missing."""
+    for program in programs:
+        if shutil.which(program) is None:
+            sys.exit(f"bench: {program} is missing: make setup, and packaging/debian-packages.txt")
+
+
+@contextmanager
+def running(*commands: Sequence[str]) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Programs whose output is thrown away, which are killed at the end of the block."""
+    with ExitStack() as stack:
+        started = []
+        for command in commands:
+            program = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+            stack.callback(program.communicate)
+            stack.callback(program.kill)
+            started.append(program)
+        yield started
 
 
 def wall_s(command: Sequence[str], **options: object) -> float:

@@ -11,38 +11,34 @@ from __future__ import annotations
 
 import os
 import platform
-import shutil
 import sys
 from collections.abc import Callable
 from importlib import import_module
-from pathlib import Path
 
-from rows import HEADING, Row, line, options, printed, quiet_priority
-
-sys.path.append(str(Path(__file__).parent / "pool"))
+from rows import HEADING, Row, line, need, options, printed, quiet_priority
 
 PARTS: dict[str, tuple[str, int, int]] = {
-    "launching": ("launching.launching", 15, 3),
-    "reported": ("launching.reported", 15, 3),
-    "barrier": ("launching.barrier", 1, 1),
-    "starting": ("starting.starting", 21, 5),
-    "scripts": ("scripts.scripts", 7, 2),
-    "verdicts": ("verdicts.verdicts", 40, 3),
-    "verdict-time": ("verdicts.verdict_time", 5, 1),
-    "deciding": ("launching.deciding", 9, 2),
-    "reading": ("reading.reading", 5, 2),
-    "small": ("reading.small", 15, 3),
-    "opening": ("starting.opening", 9, 2),
+    "launching": ("costs.launching.launching", 15, 3),
+    "reported": ("costs.launching.reported", 15, 3),
+    "barrier": ("costs.launching.barrier", 1, 1),
+    "starting": ("costs.starting.starting", 21, 5),
+    "scripts": ("costs.scripts.scripts", 7, 2),
+    "verdicts": ("costs.verdicts.verdicts", 40, 3),
+    "verdict-time": ("costs.verdicts.verdict_time", 5, 1),
+    "deciding": ("costs.launching.deciding", 9, 2),
+    "reading": ("costs.reading.reading", 5, 2),
+    "small": ("costs.reading.small", 15, 3),
+    "opening": ("costs.starting.opening", 9, 2),
     "io": ("io_lab.io_lab", 15, 2),
     "recording": ("recording.recording", 15, 2),
     "replay": ("replay.replay", 7, 2),
-    "load-nfs": ("load_nfs.load_nfs", 9, 2),
-    "load-files": ("load_files.load_files", 7, 1),
-    "load-stalls": ("load_stalls.load_stalls", 3, 1),
-    "store": ("store.store", 51, 3),
-    "pool-surface": ("pool_surface.pool_surface", 3, 1),
-    "pool-idle": ("pool_idle.pool_idle", 10, 2),
-    "pool-scale": ("pool_scale.pool_scale", 10_000, 600),
+    "load-nfs": ("load.nfs.load_nfs", 9, 2),
+    "load-files": ("load.files.load_files", 7, 1),
+    "load-stalls": ("load.stalls.load_stalls", 3, 1),
+    "store": ("costs.store.store", 51, 3),
+    "pool-surface": ("pool.maps.pool_surface", 3, 1),
+    "pool-idle": ("pool.idle.pool_idle", 10, 2),
+    "pool-scale": ("pool.scale.pool_scale", 10_000, 600),
 }
 """Module and function, rounds, and rounds of --quick."""
 LARGE = {"pool-scale"}
@@ -51,7 +47,7 @@ LARGE = {"pool-scale"}
 
 def part(name: str) -> Callable[[int], list[Row]]:
     """A part's function; its module is imported now, as some compute in one thread, which is inherited from then on."""
-    module, function = PARTS[name][0].split(".")
+    module, _, function = PARTS[name][0].rpartition(".")
     found: Callable[[int], list[Row]] = getattr(import_module(module), function)
     return found
 
@@ -69,10 +65,7 @@ def main() -> None:
     unknown = set(given.parts) - set(PARTS)
     if unknown:
         parser.error(f"no part {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
-    if shutil.which("hyperfine") is None:
-        sys.exit(
-            "bench: the peer hyperfine is missing: apt-get install hyperfine (packaging/debian-packages.txt)"
-        )
+    need("hyperfine")
     peer = printed("hyperfine", "--version").strip()
     priority = "ordinary priority" if given.no_fifo else quiet_priority()
     print(f"{platform.release()}, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.2f}; {peer}; {priority}")

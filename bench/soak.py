@@ -3,7 +3,7 @@
 python bench/soak.py [--seconds N] [--threads N] [--rate N] [--full wait,drop] [--record FILE] [--keep DIRECTORY]
 
 For each way of `--full` the program peers/soak.c is recorded for so long; the recorder is stopped for a moment now and
-then, so that rings fill up. What the trace has to hold is known call by call (soak_rules.py, soak_check.py). The exit
+then, so that rings fill up. What the trace has to hold is known call by call (soaks/). The exit
 status is 1 if anything is lost, torn or there twice, or if the recorder's memory grows.
 """
 
@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from rows import BIN, BUILD, HEADING, Row, line, measured_where, names, options, peer, printed, publish, shown
-from soak_check import Check, Columns, Found, columns_of
-from soak_rules import HANDLER, JUMPER, MORTAL, read_lanes
+from soaks.check import Check, Columns, Found, columns_of
+from soaks.rules import HANDLER, JUMPER, MORTAL, read_lanes
 
 STALL_EVERY_S, STALL_S = 2.0, 0.05
 """How often the recorder is stopped, and how long: a ring lasts a few milliseconds."""

@@ -13,8 +13,8 @@ import numpy as np
 
 from etude.engine import Engine
 from etude.iolab.landmarks import Landmark, landmarks, size_text
+from markdown import table
 from rows import options, peer, printed
-from tables import table
 
 PAGE_BYTES = 4096
 COUNTS = [round(2 ** (k / 2)) for k in range(10, 35)]

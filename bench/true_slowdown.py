@@ -15,8 +15,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from markdown import table
 from rows import ETUDE, options, printed, progress, wall_s
-from tables import table
 
 PROGRAM = """
 #include <stdlib.h>

@@ -41,8 +41,8 @@ from etude.stats.series import (
 from etude.stats.shape import groups, normality, ticks
 from etude.stats.trend import trend_p
 from etude.stats.warmup import never_steady, other_level
+from markdown import paragraph, percent, section, table
 from rows import options
-from tables import paragraph, percent, section, table
 
 COUNTS = (10, 20, 30, 100)
 MIB = float(1 << 20)

@@ -37,7 +37,7 @@ from etude.stats.series import (
     normal,
 )
 from etude.stats.twosample import student, welch
-from tables import percent, section, share
+from markdown import percent, section, share
 
 Differs = Callable[[Floats, Floats], bool]
 

@@ -31,7 +31,7 @@ from etude.stats.series import (
 )
 from etude.stats.simulation import mean_stops, ratio_stops
 from etude.stats.stopping import MeanPrecision, RatioPrecision
-from tables import percent, section, share
+from markdown import percent, section, share
 
 SERIES: tuple[Series, ...] = (*REFERENCE, *OWN, *NEW)
 DRAWS = 400_000

@@ -31,8 +31,8 @@ import comparisons
 import coverage
 from own_series import OWN
 
+from markdown import paragraph, standard_error
 from rows import options
-from tables import paragraph, standard_error
 
 QUICK, FULL = 20, 4000
 

@@ -9,16 +9,15 @@ import pytest
 from support.places import BENCH
 
 with pytest.MonkeyPatch.context() as patch:
-    for place in (BENCH, BENCH / "workbench", BENCH / "pool"):
-        patch.syspath_prepend(str(place))
-    pool_surface = importlib.import_module("pool_surface")
-    pool_scale = importlib.import_module("pool_scale")
+    patch.syspath_prepend(str(BENCH))
+    pool_maps = importlib.import_module("pool.maps")
+    pool_scale = importlib.import_module("pool.scale")
 
 
 @pytest.mark.more
 @pytest.mark.parametrize("aware", [True, False], ids=["aware", "naive"])
 def test_a_map_over_nodes_measures_as_many_cells_as_were_asked_for(aware: bool) -> None:
-    made = pool_surface.made(pool_surface.Asked("DB_TP", 0, 6, 3, aware))
+    made = pool_maps.made(pool_maps.Asked("DB_TP", 0, 6, 3, aware))
     assert made.samples == 6
     assert made.busy_s / 3 <= made.span_s <= made.busy_s
     assert 0 < made.error < 1

@@ -15,7 +15,14 @@ with pytest.MonkeyPatch.context() as patch:
     patch.syspath_prepend(str(BENCH))
     calls, recorder, recording, whole, work, rows = map(
         importlib.import_module,
-        ("recorded_calls", "recorder", "recording", "recorded_whole", "recorded_work", "rows"),
+        (
+            "recordings.calls",
+            "recordings.recorder",
+            "recording",
+            "recordings.whole",
+            "recordings.work",
+            "rows",
+        ),
     )
 
 SUMMARY = """\

@@ -22,7 +22,15 @@ with pytest.MonkeyPatch.context() as patch:
     patch.syspath_prepend(str(BENCH))
     replay, fio, listed, pairs, programs, steps, rows = map(
         importlib.import_module,
-        ("replay", "replay_fio", "replay_list", "replay_pairs", "replay_programs", "replay_steps", "rows"),
+        (
+            "replay",
+            "replays.fio",
+            "replays.listed",
+            "replays.pairs",
+            "replays.programs",
+            "replays.steps",
+            "rows",
+        ),
     )
 
 SAID = {

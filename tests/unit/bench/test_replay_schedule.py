@@ -1,4 +1,4 @@
-"""bench/replay_fio.py: one schedule as a script and as a log of fio, and how far from it calls began."""
+"""bench/replays/fio.py: one schedule as a script and as a log of fio, and how far from it calls began."""
 
 import importlib
 import re
@@ -13,7 +13,7 @@ from support.traces import imported
 
 with pytest.MonkeyPatch.context() as patch:
     patch.syspath_prepend(str(BENCH))
-    fio, steps = map(importlib.import_module, ("replay_fio", "replay_steps"))
+    fio, steps = map(importlib.import_module, ("replays.fio", "replays.steps"))
 
 LOG = fio.Log(
     [
