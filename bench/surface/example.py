@@ -14,7 +14,7 @@ import numpy as np
 from etude.figures.save import save
 from etude.figures.style import Style
 from etude.figures.surface_figures import figures_of
-from etude.present.surface_display import show
+from etude.present.sections.surface import show
 from etude.present.terminal import Terminal
 from etude.surface.factors import Factor, Space
 from etude.surface.samples import KnownResponses, Sample, known_samples

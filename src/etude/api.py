@@ -14,7 +14,7 @@ from etude.experiment.run import Outcome, run
 from etude.experiment.test import Test
 from etude.figures.plot import Plot
 from etude.figures.style import Style
-from etude.present.notebook import notebook_table
+from etude.present.export import notebook_table
 from etude.results.results import Results
 
 __all__ = ["Outcome", "Plan", "Plot", "Test", "bench", "make_plan", "plot", "run"]
@@ -51,7 +51,7 @@ def plot(
         InputError: there is nothing to plot; UsageError: what is asked does not fit.
     """
     from etude.analysis.subject import subject_of
-    from etude.figures.kinds import make, usual_kind
+    from etude.figures.plot import make, usual_kind
     from etude.figures.plot_options import PlotOptions
     from etude.figures.sources import read_samples, samples_of
 

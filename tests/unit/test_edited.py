@@ -13,14 +13,14 @@ import pytest
 from etude.cluster.distributed.part import read_part
 from etude.cluster.pool.journal import Journal
 from etude.errors import InputError
-from etude.experiment import shell_syntax as shells
-from etude.history import stored_backtests as backtests
+from etude.experiment import test as shells
+from etude.history import backtest as backtests
 from etude.iolab.lab import read_lab
 from etude.machine.remote.hosts import read_hosts
 from etude.peak.harnesses.load_report import Unreadable
 from etude.peak.harnesses.readers import Place, by_path, read_window_line
 from etude.peak.harnesses.tools import k6
-from etude.present.extension import lasted_s
+from etude.present.sentences.extension import lasted_s
 from etude.store.content import read_content
 from etude.store.database import Store, open_store
 from etude.surface.configuration_jobs import read_todo, sample_in

@@ -16,7 +16,7 @@ from etude.iolab.sweeps import Sweep
 
 if TYPE_CHECKING:
     from etude.figures.plot import Plot
-    from etude.iolab.trial_rows import Row
+    from etude.iolab.lab import Row
     from etude.results.results import Results
 
 __all__ = ["Reading", "Sweep", "explain", "figures", "rows", "sweep"]
@@ -31,8 +31,8 @@ def rows(results: Results) -> list[Row]:
         InputError: the results are not those of a sweep.
     """
     from etude.analysis.subject import subject_of
+    from etude.iolab.lab import rows_of
     from etude.iolab.points import swept_of
-    from etude.iolab.trial_rows import rows_of
 
     return list(rows_of(swept_of(subject_of(results))))
 

@@ -1,4 +1,4 @@
-"""What a sweep says, in sentences: an automatic reading, and what it cannot know."""
+"""The automatic reading of a sweep in sentences, and its limits."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from etude.units.formatting import counted
 
 @dataclass(frozen=True)
 class Reading:
-    """What the curves say, and what to keep in mind about such curves."""
+    """Statements on the curves, and general notes on such curves."""
 
     over: Over
     findings: tuple[str, ...]
     caveats: tuple[str, ...]
     costs: tuple[Costs, ...] = ()
-    """Of a sweep over buffers, what each curve costs."""
+    """Costs of each curve of a sweep over buffers."""
     shapes: tuple[Shape, ...] = ()
     """Peak, plateau, steps and scatter of each curve of a sweep over buffers."""
     partings: tuple[Parting, ...] = ()
@@ -63,7 +63,7 @@ def reading_of(swept: Swept) -> Reading:
 
 
 def measured_badly(swept: Swept) -> tuple[str, ...]:
-    """Why its values say less than they could: few trials, a busy machine."""
+    """Reasons that weaken the values: few trials, a busy machine."""
     few = min(values.size for curve in swept.curves for values in curve.samples)
     enough = Thresholds.few
     said = [f"a size has as few as {counted(few, 'trial')}: make {enough} or more"] if few < enough else []

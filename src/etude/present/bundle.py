@@ -17,9 +17,10 @@ from etude.analysis.verdict import verdict
 from etude.analysis.verdict_options import VerdictOptions
 from etude.errors import EtudeError, InputError
 from etude.masking import Mask, mask_of, mask_of_all
-from etude.present import details, verdict_text
-from etude.present.bundle_text import Packed, readme
 from etude.present.export import to_json
+from etude.present.sentences import details
+from etude.present.sentences import verdict as verdict_text
+from etude.present.sentences.bundle_readme import Packed, readme
 from etude.results.anonymous import Anonymous, Identity, identity_of
 from etude.results.bundle import FORMAT, VERSION, Member, member_of
 from etude.results.bundle_name import INDEX

@@ -1,4 +1,4 @@
-"""All that a surface says, made once for the screen, the document and the report: optimum, ranges, effects, cost."""
+"""Summary of a surface for screen, document and report: optimum, ranges, effects, cost."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from etude.units.formatting import counted, duration, percent
 
 @dataclass(frozen=True)
 class Accuracy:
-    """The mean absolute percentage error of predictions (Table 4 of the paper), from leaving each sample out."""
+    """Mean absolute percentage error of leave-one-out predictions (Table 4 of the paper)."""
 
     mape: float
-    """A share."""
+    """Mean error, a share."""
     low: float
     high: float
     worst: float
@@ -50,7 +50,7 @@ class Accuracy:
 
 @dataclass(frozen=True)
 class CostSummary:
-    """Cells by state, and benchmarking time."""
+    """Number of configurations by state, and benchmarking time."""
 
     cells: int
     measured: int
@@ -77,7 +77,7 @@ class CostSummary:
 
 
 def accuracy(loo: Sequence[float], confidence: float = 0.95) -> Accuracy | None:
-    """From relative errors, signs and all; None of fewer than three."""
+    """Accuracy from signed relative errors; None for fewer than three."""
     sizes = np.abs(np.asarray(loo, dtype=float))
     sizes = sizes[np.isfinite(sizes)]
     if len(sizes) < 3:
@@ -89,7 +89,7 @@ def accuracy(loo: Sequence[float], confidence: float = 0.95) -> Accuracy | None:
 
 
 def cost_summary(mapped: SurfaceResult) -> CostSummary:
-    """Over all attempts; of samples where no costs were kept."""
+    """Costs over all attempts, or of the samples if attempts were not stored."""
     states = [mapped.estimate(cell).state for cell in mapped.space]
     taken = [(c.cost_s, c.trials) for c in mapped.costs] or [(s.cost_s, s.trials) for s in mapped.samples]
     return CostSummary(
@@ -108,12 +108,12 @@ MOST_INTERACTIONS, MOST_CROSSOVERS, MOST_SETTINGS = 3, 6, 6
 
 @dataclass(frozen=True)
 class Summary:
-    """What a surface says."""
+    """All sections of the summary."""
 
     optimum: Optimum | None
     limits: tuple[Limit, ...]
     ranges: tuple[tuple[Range, tuple[Range, ...]], ...]
-    """Of each factor: over all settings, and for each of them."""
+    """Ranges of each factor: over all settings, and for each of them."""
     effects: tuple[MainEffect, ...]
     interactions: tuple[Interaction, ...]
     crossovers: tuple[Crossover, ...]
@@ -123,7 +123,7 @@ class Summary:
 
 
 def summarise(mapped: SurfaceResult, *, target: float | None = None, little: float = LITTLE) -> Summary:
-    """target: a response of which is said how much of each factor it takes."""
+    """Summary of a map. `target`: response for which break-even levels are given."""
     filled, better = mapped.filled, mapped.better
     rising = [f.name for f in mapped.space.factors if f.scale != "categorical" and len(f.levels) > 1]
     return Summary(
@@ -142,7 +142,7 @@ def summarise(mapped: SurfaceResult, *, target: float | None = None, little: flo
 
 
 def summary_lines(said: Summary) -> list[tuple[str, tuple[str, ...]]]:
-    """Sentences under headings; those that have none are left out."""
+    """Sentences under headings, without empty sections."""
     if said.optimum is None:
         limits = (limits_text(said.limits),)
         return [
@@ -166,7 +166,7 @@ def summary_lines(said: Summary) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def _told(overall: Range, each: tuple[Range, ...]) -> list[Range]:
-    """Overall, and the settings in which it is another."""
+    """The overall range, and those of the settings that differ from it."""
     others = [r for r in each if (r.low, r.high) != (overall.low, overall.high)]
     return [overall, *(others if len(others) <= MOST_SETTINGS else [])]
 
@@ -176,21 +176,21 @@ MOST_NAMED = 4
 
 @dataclass(frozen=True)
 class Optimum:
-    """Where the response is best, as far as is known."""
+    """The best known response."""
 
     name: str
-    """Of the cell."""
+    """Name of the configuration."""
     best: Estimate
     alike: tuple[Cell, ...]
-    """Others that may be as good or better: in all, with the confidence of the surface, none is missing."""
+    """Other configurations that may be as good or better; the list is complete with the confidence of the surface."""
     alike_names: tuple[str, ...]
     edges: tuple[str, ...]
-    """Factors of which it has the lowest or highest level that was tried: the true optimum may lie beyond."""
+    """Factors at the lowest or highest level that was tried: the true optimum may be beyond."""
     text: tuple[str, ...]
 
 
 def optimum(mapped: SurfaceResult) -> Optimum | None:
-    """None where nothing is known of any cell."""
+    """The optimum; None if no configuration is known."""
     filled, space = mapped.filled, mapped.space
     sign = 1.0 if mapped.better == "higher" else -1.0
     known = [cell for cell in space if filled.known[cell]]

@@ -13,13 +13,13 @@ import pytest
 
 from etude import trail
 from etude.analysis.getstats.options import parse_getstats
-from etude.cli.export import write_text
+from etude.cli.analyse.export import write_text
 from etude.errors import EtudeError
 from etude.figures import save
 from etude.iolab import lab
 from etude.osutil import named
 from etude.osutil.named import APPEND, WRITE, open_named, write_named
-from etude.present.page.write import write
+from etude.present.page.content import write
 from etude.results.bundle import verify
 from etude.script.checkpoint import is_state
 from etude.script.source import read_lines

@@ -9,7 +9,7 @@ import pytest
 
 from etude.experiment.bench import Event
 from etude.experiment.progress import Progress
-from etude.present.script_display import ScriptDisplay
+from etude.present.progress.script import ScriptDisplay
 from etude.script.state import Running
 from etude.stats.describe import describe
 from etude.stats.predicate import Predicate

@@ -14,7 +14,7 @@ DEFAULT = "posterior"
 
 
 def policy(name: str) -> Policy:
-    """By its name here, or as MODULE:NAME of something that is called without arguments. Raises UsageError."""
+    """A policy by its name, or as MODULE:NAME of a callable without arguments. Raises UsageError."""
     if name in POLICIES:
         return POLICIES[name]()
     module, colon, attribute = name.partition(":")
@@ -27,7 +27,7 @@ def policy(name: str) -> Policy:
 
 
 def _made(module: str, attribute: str) -> Policy:
-    """Imported only now: the fitted ones take their time."""
+    """Import lazily: the fitted ones take time."""
     return cast(Policy, getattr(import_module(module), attribute)())
 
 
@@ -37,7 +37,7 @@ def _ours(module: str, attribute: str) -> Callable[[], Policy]:
 
 POLICIES: Mapping[str, Callable[[], Policy]] = {
     "strawman": _ours("strawman", "Strawman"),
-    "linear": _ours("linear", "linear"),
+    "linear": _ours("strawman", "linear"),
     "binsearch": _ours("binsearch", "binsearch"),
     "model": _ours("model", "model"),
     "polynomial": _ours("model", "polynomial"),

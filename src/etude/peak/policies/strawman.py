@@ -6,15 +6,36 @@ peak rate: an answer within a step of the truth, and its rule promises no more.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from etude.peak.policies.answer import allowed_ends, found_answer, unfinished_answer
-from etude.peak.policies.linear import step
-from etude.peak.policies.load_history import LoadHistory, allowed_load
-from etude.peak.policies.stopping import first_load, nothing_learnt, why_nothing
+from etude.peak.policies.binsearch import middle
+from etude.peak.policies.load_history import LoadHistory, allowed_load, sides_of
+from etude.peak.policies.stopping import Stopping, first_load, nothing_learnt, why_nothing
 from etude.peak.slo_ratio import Reading
 from etude.peak.task import Answer, Finding, Task, Trial, TrialRequest
 from etude.peak.window import Window
+
+
+def linear() -> Stopping:
+    """The policy. It begins at the seed, or else at the lowest load."""
+    return Stopping("linear", picked)
+
+
+def picked(task: Task, visits: Sequence[Reading]) -> float | Answer:
+    """One step up. Our reading of the paper: one step down while all fail, as a seed may."""
+    fine, too_much = sides_of(task, visits)
+    if math.isinf(too_much):
+        return fine + step(task)
+    return middle(task, visits) if fine > 0 else too_much - step(task)
+
+
+def step(task: Task) -> float:
+    """The paper's "small fixed increment", whose size it does not give: the task's `step`."""
+    size = task.lowest if task.step is None else task.step
+    return max(float(round(size)), 1.0) if task.whole else size
+
 
 TRIALS = 10
 
@@ -22,8 +43,8 @@ RUNLENGTH_S = 300.0
 
 
 class Strawman:
-    """Saturated is a load whose mean of ten trials is above the limit. Between the lines: from a seed that is
-    saturated it steps down, and the first load that is not is the answer."""
+    """A load is saturated if the mean of ten trials is above the limit. Our reading of the paper: from a saturated seed
+    it steps down, and the first load that is not saturated is the answer."""
 
     name = "strawman"
 
@@ -31,7 +52,7 @@ class Strawman:
         self._visits = LoadHistory()
 
     def decide(self, task: Task, trials: Sequence[Trial]) -> TrialRequest | Answer:
-        """Another of the ten, or another load, or the end."""
+        """Another of the ten trials, or another load, or the end."""
         if not trials:
             return TrialRequest(first_load(task), RUNLENGTH_S, "the first load")
         visits = self._visits.of(task.goal, trials)
@@ -47,7 +68,7 @@ class Strawman:
     def enough(
         self, task: Task, trials: Sequence[Trial], request: TrialRequest, windows: Sequence[Window]
     ) -> bool:
-        """Never."""
+        """False: trials are never ended early."""
         return False
 
     def best(self, task: Task, trials: Sequence[Trial], why: str) -> Answer:

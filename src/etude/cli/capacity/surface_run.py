@@ -1,0 +1,194 @@
+"""A map from its spec to its results: measured, kept, and resumed."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from etude.cli.capacity.peak_run import resumed_by_same_command, say_lost
+from etude.cli.capacity.show_results import show_map
+from etude.cli.shared_options import pool_of
+from etude.cluster.pool.journal import FILE, Journal, JournaledPool
+from etude.cluster.pool.pool_config import PoolSpec
+from etude.cluster.pool.spec import open_pool
+from etude.cluster.pool.timeline import timeline
+from etude.errors import InputError, UsageError
+from etude.experiment.session import new_directory
+from etude.osutil.end_signals import ending_by_signals, naming_results
+from etude.present.progress.surface import SurfaceDisplay
+from etude.present.section import Sentence
+from etude.present.terminal import Terminal
+from etude.present.to_terminal import show_aside
+from etude.surface.configuration_jobs import CellJobs
+from etude.surface.map_store import Charted, MapStore, keeping_surface, resume_map
+from etude.surface.metric import Metric
+from etude.surface.next_configuration import Rules, contradiction
+from etude.surface.peaks import PeakRate
+from etude.surface.response import Response
+from etude.surface.response_sources import response_of, simulated_response
+from etude.surface.run_map import Display, Means, run_map
+from etude.surface.spec import read_spec
+from etude.surface.spread import SpreadDisplay, run_map_over_pool
+from etude.units.formatting import counted
+
+
+def map_surface(options: argparse.Namespace) -> int:
+    """Map on this machine or over a pool, and show the map; returns the exit code."""
+    pool = pool_of(options)
+    what, response, means = asked_for(options)
+    if pool is None:
+        return show_map(mapped(options, what, response, means), options)
+
+    return show_map(mapped_over(options, pool, what, response, means), options)
+
+
+def asked_for(options: argparse.Namespace) -> tuple[Charted, Response, Means]:
+    """The map that is asked for, as the command line changes it."""
+    means = Means({}, options.budget)
+    if options.deadline is not None:
+        means = replace(means, left_s=lambda: (options.deadline - datetime.now(UTC)).total_seconds())
+    if options.simulate is not None:
+        system, response = simulated_response(options.simulate)
+        what = resume_map(
+            system.law.name, system.space, rules_of(Rules(), options, system.space.size), response, ""
+        )
+        return what, response, means
+
+    spec = read_spec(Path(options.spec))
+    for name, resource in spec.resources.items() if options.pool is None else ():
+        if (why := resource.check()) is not None:
+            raise UsageError(f"{spec.path}: factor {name} ({resource.name}) cannot be set here: {why}")
+    response = response_of(spec, options.deadline)
+    means = replace(
+        means,
+        resources=spec.resources,
+        budget_s=spec.budget_s if options.budget is None else options.budget,
+        cell_s=spec.cell_s,
+    )
+    return (
+        resume_map(
+            spec.name, spec.space, rules_of(spec.rules, options, spec.space.size), response, spec.text
+        ),
+        response,
+        means,
+    )
+
+
+def rules_of(rules: Any, options: argparse.Namespace, size: int) -> Any:
+    given = {
+        "plan": options.plan,
+        "count": options.count,
+        "error": options.error,
+        "skip": options.skip or None,
+    }
+    if options.plan is not None and options.plan != rules.plan:  # what is only of the plan that SPEC has
+        rules = replace(rules, error=None, base=None, skip=rules.skip and options.plan != "in-order")
+    changed = replace(rules, **{name: value for name, value in given.items() if value is not None})
+    if (wrong := contradiction(changed, size)) is not None:
+        raise UsageError(f"--{' '.join(wrong)}")
+    return changed
+
+
+def mapped(options: argparse.Namespace, what: Charted, response: Response, means: Means) -> MapStore:
+    """The map itself: it goes on after the cells that are on disk."""
+    path = directory_of(options, what)
+    _none_under_way(path)
+    with ending_by_signals(), keeping_surface(path, what, options.command_line) as kept:
+        say_lost(kept, "cells")
+        if options.retry:
+            kept.forget_failed()
+        with _on_disk(kept):
+            if options.quiet:
+                run_map(kept, response, means, Display())
+                return kept
+            display = SurfaceDisplay(sys.stderr, kept)
+            try:
+                run_map(kept, response, means, Display(display.begins, display.tell, display.made))
+            finally:
+                display.close()
+    return kept
+
+
+def directory_of(options: argparse.Namespace, what: Charted) -> Path:
+    """The results directory: as -o says, else a new one."""
+    return Path(options.output) if options.output is not None else new_directory(None, f"surface-{what.name}")
+
+
+def _none_under_way(path: Path) -> None:
+    """Raises InputError where jobs in a pool measure cells of this map."""
+    if not (path / FILE).exists() or not (count := len(Journal(path).unfinished())):
+        return
+    jobs = "a job" if count == 1 else f"{count} jobs"
+    raise InputError(
+        f"{path}: {jobs} of it may be under way in a pool: go on with the same --pool, which waits for them"
+    )
+
+
+def _on_disk(kept: MapStore) -> AbstractContextManager[None]:
+    """However a map is ended, it says where it is, and how to resume it."""
+    return naming_results(
+        lambda _: resumed_by_same_command(counted(len(kept.samples()), "cell"), kept.directory)
+    )
+
+
+def mapped_over(
+    options: argparse.Namespace, pool: PoolSpec, what: Charted, response: Response, means: Means
+) -> MapStore:
+    """The map; it goes on after the cells that are on disk, and with the jobs that are under way."""
+    _check_pool(pool, response, means)
+    screen = Terminal(sys.stderr)
+    path = directory_of(options, what).absolute()
+    spec = None if options.spec is None else Path(options.spec)
+    simulate = options.simulate or ""
+    cells = CellJobs(
+        what.name, what.space, response, spec, simulate, options.deadline, pool.python, what.spec
+    )
+    with ending_by_signals(), keeping_surface(path, what, options.command_line, elsewhere=True) as kept:
+        if options.retry:
+            kept.forget_failed()
+        with _on_disk(kept), open_pool(pool, path, say=screen.say) as nodes:
+            _spread(kept, cells, JournaledPool(nodes, Journal(path)), means, quiet=options.quiet)
+    return kept
+
+
+def _check_pool(pool: PoolSpec, response: Response, means: Means) -> None:
+    """Raises UsageError for what the nodes of this pool cannot do."""
+    if isinstance(response, PeakRate) and response.load_hosts:
+        raise UsageError(
+            "--pool: its jobs would offer load from the same hosts ([generator] hosts): leave out one of them"
+        )
+    resource = next(iter(means.resources), None)
+    if pool.etude == "copied":
+        what = (
+            None if isinstance(response, Metric) and response.asked.command else f"a cell of {response.name}"
+        )
+        what = what if resource is None else f"factor {resource} (a resource)"
+        if what is not None:
+            raise UsageError(
+                f"--pool: {what} needs Étude on the nodes: with etude=copied a cell can be a command only; install it "
+                "on a file system that the nodes share, and leave out etude=copied"
+            )
+    if response.nodes > 1 and resource is not None and pool.kind != "local":
+        raise UsageError(
+            f"--pool: factor {resource} is a resource of the machine that offers, and the system is on another "
+            "([commands] apart): leave out one of them"
+        )
+
+
+def _spread(kept: MapStore, cells: CellJobs, pool: JournaledPool, means: Means, *, quiet: bool) -> None:
+    if quiet:
+        run_map_over_pool(kept, cells, pool, means, SpreadDisplay())
+        return
+    display = SurfaceDisplay(sys.stderr, kept)
+    try:
+        run_map_over_pool(
+            kept, cells, pool, means, SpreadDisplay(looks=display.looks, made=display.made, lost=display.lost)
+        )
+    finally:
+        display.close()
+        show_aside(*(Sentence(row, "aside") for row in timeline(pool.journal.jobs)))

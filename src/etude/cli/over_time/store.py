@@ -1,0 +1,75 @@
+"""`etude store`: list, check and remove stored results."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+
+from etude.errors import UsageError
+from etude.escaping import escaped
+from etude.present.sections.compare import results_table
+from etude.present.to_json import print_json
+from etude.present.to_terminal import show
+from etude.store.database import Store, open_store
+
+
+def run(options: argparse.Namespace) -> int:
+    """Do one of them; `check` ends with 1 where it finds something."""
+    if options.results and options.what != "forget":
+        raise UsageError(f"etude store {options.what} takes no RESULT")
+    with open_store(options.store) as store:
+        if options.what == "list":
+            _list(store, options.json)
+        elif options.what == "tests":
+            _tests({test: store.metrics(test) for test in store.tests()}, options.json)
+        elif options.what == "forget":
+            _forget(store, options.results)
+        else:
+            return _check(store)
+    return 0
+
+
+def _list(store: Store, as_json: bool) -> None:
+    results = store.results()
+    if as_json:
+        print_json({"format": "etude-store-list", "version": 1, "results": results})
+    elif results:
+        show([results_table(results)])
+    else:
+        _print(f"{store.where}: no results")
+
+
+def _tests(metrics: Mapping[str, Sequence[str]], as_json: bool) -> None:
+    """Print each test with its metrics."""
+    if as_json:
+        print_json({"format": "etude-store-tests", "version": 1, "tests": metrics})
+        return
+    for test, names in metrics.items():
+        _print(f"{test}: {', '.join(names)}")
+
+
+def _print(text: str) -> None:
+    """On one line, whatever it names: paths can be copied, and programs read lines."""
+    print(escaped(text, lines=False))
+
+
+def _forget(store: Store, numbers: Sequence[str]) -> None:
+    wrong = [number for number in numbers if not number.isdecimal()]
+    if wrong or not numbers:
+        what = repr(wrong[0]) if wrong else "nothing"
+        raise UsageError(
+            f"etude store forget: expected numbers of results, as etude store list shows them, not {what}"
+        )
+    for number in numbers:
+        store.forget(int(number))
+        _print(f"result {number}: taken out of {store.where}")
+
+
+def _check(store: Store) -> int:
+    wrong = store.check()
+    for line in wrong:
+        _print(line)
+    if not wrong:
+        count = len(store.results())
+        _print(f"{store.where}: {count} {'result' if count == 1 else 'results'}, nothing is wrong")
+    return 1 if wrong else 0

@@ -1,0 +1,101 @@
+"""Measures one configuration of a surface on a node of a pool, in a job started by `cluster/worker.py`.
+
+The job's directory contains the request (`surface/configuration_jobs.py`) and gets the sample. A search begun on
+another machine is not resumed: it restarts in its own directory.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from etude.errors import EtudeError, InputError
+from etude.escaping import escaped
+from etude.experiment.remote_engine import VARIABLE
+from etude.machine.boot.record import boot_id
+from etude.machine.resources.resource import Resource, undo_left
+from etude.osutil.end_signals import EndedBySignal, ending_by_signals
+from etude.osutil.one_thread import one_thread
+from etude.surface import configuration_jobs
+from etude.surface.configuration_jobs import NODE, Todo, attempt_in
+from etude.surface.factors import Space
+from etude.surface.measure_configuration import RESOURCES, UNMEASURABLE, failed_sample, measured_in
+from etude.surface.response import Response
+from etude.surface.response_sources import response_of, simulated_response
+from etude.surface.spec import read_spec
+
+
+def measure_cell(place: Path) -> int:
+    """Measure the configuration of a job's directory; returns the exit status, which is 0 also for a failed
+    configuration, since that is a result too."""
+    one_thread()
+    try:
+        with ending_by_signals():
+            _measure(place)
+    except EtudeError as error:
+        print(escaped(f"etude: {error}"), file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt as error:
+        return 128 + (error.number if isinstance(error, EndedBySignal) else 2)
+    return 0
+
+
+def _measure(place: Path) -> None:
+    """Measure, and write the sample. Raises EtudeError if not even a failed sample can be written."""
+    todo = configuration_jobs.read_todo(place)
+    if (place / configuration_jobs.SAMPLE).exists():
+        return  # the controller had not seen its end
+    response, resources, space, text = _asked(todo)
+    settings = space.settings(todo.visit.cell)
+    if configuration_jobs.depends_on(response, text, settings) != todo.text:
+        raise InputError(
+            f"{todo.spec or todo.simulate}: what it measures is another than when this cell was chosen: leave it as it "
+            "is until the map has ended"
+        )
+    response.recall(todo.lesson)
+    engine_elsewhere = bool(os.environ.get(VARIABLE))
+    if not engine_elsewhere:
+        _undo_left(place)
+        configuration_jobs.begin_on_node(place)
+    began = time.monotonic()
+
+    def bounds() -> tuple[float | None, float]:
+        if todo.deadline is None:
+            return todo.left_s, float("inf")
+        return todo.left_s, (todo.deadline - datetime.now(UTC)).total_seconds()
+
+    try:
+        sample = measured_in(place, response, resources, todo.visit, settings, bounds, lambda text: None)
+    except UNMEASURABLE as error:
+        sample = failed_sample(todo.visit.cell, str(error), time.monotonic() - began)
+    if engine_elsewhere:
+        configuration_jobs.engine_was_on_node(place)
+    configuration_jobs.write_sample(place, sample)
+
+
+def _asked(todo: Todo) -> tuple[Response, Mapping[str, Resource], Space, str]:
+    """Response, resources, space and text of SPEC.toml of a request."""
+    if todo.simulate:
+        system, response = simulated_response(todo.simulate)
+        return response, {}, system.space, ""
+    spec = read_spec(Path(todo.spec))
+    return response_of(spec, todo.deadline), spec.resources, spec.space, spec.text
+
+
+def _undo_left(place: Path) -> None:
+    """Undo the resources of killed attempts on this node: no other process measures here now."""
+    here = os.uname().nodename, boot_id()
+    cell = place.resolve()
+    # If results are fetched from here, this node has only its own configurations.
+    usual = cell.parents[cell.name.startswith("attempt-")]
+    results = next((above for above in cell.parents if (above / "experiment.json").exists()), usual)
+    for file in results.glob(f"**/{RESOURCES}/resources.json"):
+        other = file.parent.parent
+        if (other / NODE).exists():
+            made = attempt_in(other)
+            if (made.host, made.boot_id) == here:
+                undo_left(file.parent)
