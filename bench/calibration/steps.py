@@ -1,8 +1,8 @@
 """Steps and drifts of histories: how often either is claimed of what is the other or of neither, and what sizes cover.
 
-    python bench/calibration/steps.py [HISTORIES]
+    python bench/calibration/steps.py [--alarms] [HISTORIES]
 
-Prints the section of docs/calibration.md.
+Prints the section of docs/calibration.md, or the table of docs/history.md.
 """
 
 from __future__ import annotations
@@ -17,10 +17,13 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))  # bench/: markdown
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
+from scipy.signal import lfilter
 
+from etude.history.backtest import Rate
 from etude.stats.changes import SHORTEST, Stepped, stepped
 from etude.stats.series import Floats, autoregressive
 from markdown import paragraph, table
+from rows import options
 
 TOGETHER: tuple[tuple[tuple[float, ...], float], ...] = (
     ((5.0, 5.0), 0.0),
@@ -224,5 +227,69 @@ def _rng(seed: int, history: int, n: int) -> Generator:
     return np.random.default_rng([seed, history, n])
 
 
+ALARM_LENGTHS = (50, 200)
+
+
+def autoregression(dependence: float, *, heavy: bool = False) -> Noise:
+    """Of first order, from normal or t3 innovations."""
+
+    def draw(random: Generator, n: int) -> Floats:
+        noise = random.standard_t(3, n + 100) if heavy else random.standard_normal(n + 100)
+        series: Floats = lfilter([1], [1, -dependence], noise)[100:]
+        return series
+
+    return draw
+
+
+ALARM_NOISES: dict[str, Noise] = {
+    "white": lambda random, n: random.standard_normal(n),
+    "autocorrelated, 0.3": autoregression(0.3),
+    "autocorrelated, 0.5": autoregression(0.5),
+    "autocorrelated, 0.7": autoregression(0.7),
+    "heavy-tailed, t3": lambda random, n: random.standard_t(3, n),
+    "heavy-tailed, Cauchy": lambda random, n: random.standard_cauchy(n),
+    "one in twelve ten times as wild": lambda random, n: (
+        random.standard_normal(n) * np.where(random.random(n) < 1 / 12, 10, 1)
+    ),
+    "two modes": lambda random, n: random.standard_normal(n) + 5 * (random.random(n) < 0.3),
+    "autocorrelated, 0.5, and t3": autoregression(0.5, heavy=True),
+}
+
+
+def alarms(histories: int) -> None:
+    """Print how often steps are found in flat histories, and missed in others: the table of docs/history.md.
+
+    False alarms of flat series with their interval; and of steps of three robust deviations (of the noise's own
+    middle), the shares found within two places and at their place.
+    """
+    print("| noise | results | false alarms | step found | at its place |")
+    print("| --- | --: | --: | --: | --: |")
+    for name, draw in ALARM_NOISES.items():
+        for n in ALARM_LENGTHS:
+            false = near = there = 0
+            for seed in range(histories):
+                random = np.random.default_rng([2026, seed])
+                x = draw(random, n)
+                false += bool(stepped(x).steps)
+                at = int(random.integers(n // 10, n - n // 10))
+                x[at:] += 3.0 * 1.4826 * float(np.median(np.abs(x - np.median(x))))
+                places = [step.at for step in stepped(x).steps]
+                near += any(abs(place - at) <= 2 for place in places)
+                there += at in places
+            ends = Rate(false, histories).interval
+            told = f"{100 * false / histories:.1f} % ({100 * ends.low:.1f} to {100 * ends.high:.1f})"
+            shares = [f"{100 * count / histories:.0f} %" for count in (near, there)]
+            print(f"| {name} | {n} | {told} | {shares[0]} | {shares[1]} |", flush=True)
+
+
 if __name__ == "__main__":
-    print("\n".join(histories_section(2026, int(sys.argv[1]) if len(sys.argv) > 1 else HISTORIES)))
+    parser = options(__doc__)
+    parser.add_argument(
+        "histories", type=int, nargs="?", help=f"of a case (default {HISTORIES}; of --alarms 1000)"
+    )
+    parser.add_argument("--alarms", action="store_true", help="the table of docs/history.md")
+    given = parser.parse_args()
+    if given.alarms:
+        alarms(given.histories or 1000)
+    else:
+        print("\n".join(histories_section(2026, given.histories or HISTORIES)))

@@ -45,13 +45,27 @@ DIPS = ("non-monotone", "non-monotone-low")
 TROUBLES: frozenset[Kind] = frozenset(("stalling", "non-monotone", "hysteretic", "bimodal", "drifting"))
 
 
+def percent_of(has: Callable[[Outcome], bool]) -> Callable[[Sequence[Outcome]], float]:
+    """The share of searches that have something, in %."""
+    return lambda outcomes: 100 * share(outcomes, has)
+
+
+right = percent_of(lambda each: each.right)
+region = percent_of(lambda each: each.in_region)
+held = percent_of(lambda each: each.held)
+wrongly_kept = percent_of(lambda each: each.kept and not each.right)
+kept = percent_of(lambda each: each.kept)
+misfit = percent_of(lambda each: "model-misfit" in each.kinds)
+trouble = percent_of(lambda each: bool(each.kinds & TROUBLES))
+
+
 def tables(found: Found, curves: Sequence[str], troubled: Sequence[str]) -> list[str]:
     """In Markdown, by party and curve."""
     parties = [name for name in PARTIES if any((name, curve) in found for curve in curves)]
     healthy = "servers with one peak rate"
     lines = []
     for title, of, last in (
-        ("Benchmarking hours of a search", hours, sum),
+        ("Benchmarking hours of a search", mean_hours, sum),
         ("Within 10 % of the true peak rate, %", right, min),
         ("Response within 10 % of the limit, %", region, min),
         ("True peak in the interval that is given, %", held, min),
@@ -64,7 +78,9 @@ def tables(found: Found, curves: Sequence[str], troubled: Sequence[str]) -> list
         lines += by_curve(title, found, ours, curves, trouble, max)
     if troubled and ours:
         lines += by_curve("Named by its trouble, %: troubled servers", found, ours, troubled, None, min)
-        lines += by_curve("Wrong, and said to be kept, %: troubled servers", found, ours, troubled, lie, max)
+        lines += by_curve(
+            "Wrong, and said to be kept, %: troubled servers", found, ours, troubled, wrongly_kept, max
+        )
     return lines
 
 
@@ -77,7 +93,7 @@ def by_curve(
     last: Callable[[Sequence[float]], float],
 ) -> list[str]:
     """A party a row, a curve a column, and their sum or the worst; `of` is None for the share that names trouble."""
-    digits, rows = 2 if of is hours else 0, []
+    digits, rows = 2 if of is mean_hours else 0, []
     for party in parties:
         if all((party, curve) in found for curve in curves):
             each = [(curve, found[party, curve]) for curve in curves]
@@ -94,10 +110,9 @@ def stability(found: Found, parties: Sequence[str], curves: Sequence[str]) -> li
         ratios = [each for curve in curves if not math.isnan(each := ratio(found, party, BINSEARCH, [curve]))]
         spent = np.array([each.hours for each in every])
         tail = float(np.percentile(spent, 95) / np.median(spent))
-        misfit = share(every, lambda each: "model-misfit" in each.kinds)
         extremes = (most(ratios, default=math.nan) for most in (min, max))
         figures = (ratio(found, party, BINSEARCH, curves), *extremes, tail)
-        shares = [100 * share(every, lambda each: each.kept), 100 * misfit]
+        shares = (kept(every), misfit(every))
         rows.append([party, *(f"{x:.2f}" for x in figures), *(f"{x:.0f}" for x in shares)])
     header = ["policy", "hours / binsearch", "least", "most", "95th search / median", "kept, %", "misfit, %"]
     return ["## Ordering: all curves together", "", *table(header, rows)]
@@ -165,7 +180,7 @@ def in_trouble(found: Found, curves: Sequence[str], troubled: Sequence[str]) -> 
     rows = []
     for name in troubled:
         outcomes = found[OURS, name]
-        told, lies = named(name, outcomes), lie(outcomes)
+        told, lies = named(name, outcomes), wrongly_kept(outcomes)
         reach = ("≥ 90 %", told >= 90) if name in JUDGED else ("–", None)
         rows.append(Row(f"{name}: named as such", "–", f"{told:.0f} %", *reach))
         rows.append(Row(f"{name}: wrong, and said to be kept", "–", f"{lies:.1f} %", "≤ 5 %", lies <= 5))
@@ -219,36 +234,6 @@ def worst_share(found: Found, party: str, curves: Sequence[str]) -> tuple[float,
 def together_of(found: Found, party: str, curves: Sequence[str]) -> list[Outcome]:
     """On all of them."""
     return [each for curve in curves for each in found.get((party, curve), [])]
-
-
-def hours(outcomes: Sequence[Outcome]) -> float:
-    """Of a search."""
-    return mean_hours(outcomes)
-
-
-def right(outcomes: Sequence[Outcome]) -> float:
-    """%, by the rate."""
-    return 100 * share(outcomes, lambda each: each.right)
-
-
-def region(outcomes: Sequence[Outcome]) -> float:
-    """%, by the response."""
-    return 100 * share(outcomes, lambda each: each.in_region)
-
-
-def held(outcomes: Sequence[Outcome]) -> float:
-    """%, by the interval."""
-    return 100 * share(outcomes, lambda each: each.held)
-
-
-def lie(outcomes: Sequence[Outcome]) -> float:
-    """%: the rate is wrong, and its promise is said to be kept."""
-    return 100 * share(outcomes, lambda each: each.kept and not each.right)
-
-
-def trouble(outcomes: Sequence[Outcome]) -> float:
-    """%: any is named."""
-    return 100 * share(outcomes, lambda each: bool(each.kinds & TROUBLES))
 
 
 def named(server: str, outcomes: Sequence[Outcome]) -> float:
