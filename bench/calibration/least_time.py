@@ -10,7 +10,7 @@ from numpy.random import Generator
 from scipy.stats import ttest_ind
 
 from etude.analysis.warnings import Thresholds, series_warnings
-from etude.experiment.plan_defaults import LEAST_S, MAXIMUM, MINIMUM
+from etude.experiment.plan_defaults import MAXIMUM, MIN_TIME_S, MINIMUM
 from etude.results.series import Column, Series
 from etude.stats.factors import MEAN_FACTORS, factor_for
 from etude.stats.series import normal
@@ -76,12 +76,12 @@ def time_section(rng: Generator, replications: int) -> list[str]:
         for length in LENGTHS_S
     ]
     words = ("covers", "misses show it", "of these warned of")
-    header = [f"{least} s: {word}" for least in ("0", f"{LEAST_S:g}") for word in words]
+    header = [f"{least} s: {word}" for least in ("0", f"{MIN_TIME_S:g}") for word in words]
     text = (
         "Machines whose pace changes with the seconds, not with the trials; noise of cv "
         f"{100 * CV:g} %, trials of the length named, the rule of section 1. Coverage in % (trials on average) of "
         "the mean over a long time, where the rule ends a series as soon as its target is reached, and where it "
-        f"ends none before {LEAST_S:g} s (`--min-time`). Of the series whose interval misses, in %: how many have "
+        f"ends none before {MIN_TIME_S:g} s (`--min-time`). Of the series whose interval misses, in %: how many have "
         "trials of more than one pace, so that they show it, and how many of these have a warning "
         f"({WARNED} at most were looked at; in brackets how many, if fewer than 100). The others were over before "
         f"it came, or lay within it: nothing in them can be warned of. {replications} replications."
@@ -94,7 +94,7 @@ def time_section(rng: Generator, replications: int) -> list[str]:
 
 
 def _cells(rng: Generator, replications: int, pace: Pace, length_s: float, truth: float) -> list[str]:
-    fewest = max(MINIMUM, math.ceil(LEAST_S / length_s))
+    fewest = max(MINIMUM, math.ceil(MIN_TIME_S / length_s))
     trials, paces = _drawn(rng, replications, pace, length_s, max(MAXIMUM, fewest))
     cells = []
     for minimum in (MINIMUM, fewest):

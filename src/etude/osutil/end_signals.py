@@ -12,7 +12,7 @@ from etude.errors import EtudeError, Interrupted
 
 
 class EndedBySignal(KeyboardInterrupt):
-    """SIGTERM or SIGHUP, told as Ctrl-C is: the harness stops what it has started."""
+    """SIGTERM or SIGHUP, handled like Ctrl-C: the harness stops what it has started."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -21,7 +21,7 @@ class EndedBySignal(KeyboardInterrupt):
 
 @contextmanager
 def ending_by_signals() -> Iterator[None]:
-    """SIGTERM and SIGHUP raise `EndedBySignal` in here."""
+    """Makes SIGTERM and SIGHUP raise `EndedBySignal` within the block."""
 
     def end(number: int, _: FrameType | None) -> None:
         raise EndedBySignal(number)

@@ -11,7 +11,7 @@ from pathlib import Path
 from etude.analysis.cross_session import CrossSession
 from etude.analysis.verdict import Verdict
 from etude.errors import cannot_write
-from etude.osutil.named import write_named
+from etude.osutil.user_files import write_user_file
 from etude.present.section import Table
 from etude.present.sections.bench import verdict_table
 from etude.present.sentences import comparison as text
@@ -44,7 +44,9 @@ def write(verdict: Verdict, form: str, path: Path) -> None:
     """
     content = {"csv": to_csv, "json": to_json, "markdown": to_markdown}[form](verdict)
     try:
-        write_named(path, (content if content.endswith("\n") else content + "\n").encode("utf-8", "replace"))
+        write_user_file(
+            path, (content if content.endswith("\n") else content + "\n").encode("utf-8", "replace")
+        )
     except OSError as error:
         raise cannot_write(path, error) from error
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from etude.present.section import Section, Table, cell_text
+from etude.present.section import Section, Table, cell_text, page_table
 from etude.present.sentences.comparison import with_full_stop
 
 if TYPE_CHECKING:
@@ -39,10 +39,12 @@ def escaped(text: str) -> str:
 
 def table_markdown(table: Table) -> Iterator[str]:
     """The lines of a table; of a long one the first rows, and how many more there are."""
-    rows = [tuple(map(cell_text, row)) for row in table.rows]
-    yield from _grid(table.headings, table.words, rows[:MOST_ROWS])
-    if len(rows) > MOST_ROWS:
-        yield from ("", f"and {len(rows) - MOST_ROWS} more rows")
+    yield f"| {' | '.join(map(escaped, table.headings))} |"
+    yield f"| {' | '.join('---' if n < table.words else '---:' for n in range(len(table.headings)))} |"
+    for row in table.rows[:MOST_ROWS]:
+        yield f"| {' | '.join(escaped(cell_text(cell)) for cell in row)} |"
+    if len(table.rows) > MOST_ROWS:
+        yield from ("", f"and {len(table.rows) - MOST_ROWS} more rows")
 
 
 def _lines(c: Content) -> Iterator[str]:
@@ -61,7 +63,8 @@ def _lines(c: Content) -> Iterator[str]:
         yield from _part(part)
     if c.expectations:
         yield from ("", "### Expectations", "")
-        yield from _grid(("test", "purpose", "expected", "result", "met?"), 5, _expected(c))
+        headings = ("test", "purpose", "expected", "result", "met?")
+        yield from table_markdown(page_table("expectations", "Expectations", headings, _expected(c), 5))
     for heading, table in (("Comparisons", c.comparisons), ("Tests", c.tests)):
         if table.rows:
             yield from ("", f"### {heading}", "")
@@ -110,10 +113,3 @@ def _warnings(c: Content) -> Iterator[str]:
         yield f"- `{w.kind}` {test}{escaped(with_full_stop(w.text))}{advice}"
     if len(c.warnings) > MOST_WARNINGS:
         yield f"- and {len(c.warnings) - MOST_WARNINGS} more"
-
-
-def _grid(headings: tuple[str, ...], words: int, rows: list[tuple[str, ...]]) -> Iterator[str]:
-    yield f"| {' | '.join(map(escaped, headings))} |"
-    yield f"| {' | '.join('---' if place < words else '---:' for place in range(len(headings)))} |"
-    for row in rows:
-        yield f"| {' | '.join(map(escaped, row))} |"

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from etude.cluster.pool.job import ELSEWHERE
+from etude.cluster.pool.job import RETRYABLE
 
 INTERRUPTED = "interrupted"
 """The attempt was ended from here; another machine does not resume it."""
-LOST = frozenset((*ELSEWHERE, INTERRUPTED))
+LOST = frozenset((*RETRYABLE, INTERRUPTED))
 """Ends without information on the configuration."""
 
 

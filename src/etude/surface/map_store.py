@@ -20,7 +20,7 @@ import orjson
 
 from etude.codec import decoded, plain
 from etude.errors import EDITED, InputError
-from etude.experiment.session import asks_anew, new_document
+from etude.experiment.session import new_document, replace_plan
 from etude.peak.record import (
     FILE,
     Record,
@@ -260,7 +260,7 @@ def _opened(path: Path, what: Charted, command_line: Sequence[str]) -> MapStore:
         raise InputError(f"{path}: holds another map ({how}); name another directory with -o")
     kept.charted = what
     plan = what.plan()
-    asks_anew(kept.document, plan, digest(plan), what.name)
+    replace_plan(kept.document, plan, digest(plan), what.name)
     kept.document["metrics"] |= _metrics(what)
     return kept
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from etude.errors import CommandFailed, InputError, MachineRefuses
-from etude.machine.resources.resource import Resource, limited
+from etude.machine.resources.resource import Resource, applied_levels
 from etude.surface.factors import Cell
 from etude.surface.next_configuration import Visit
 from etude.surface.response import ConfigurationRequest, Response, Tell
@@ -36,7 +36,7 @@ def measured_in(
     Raises:
         EtudeError: it cannot be measured; errors of UNMEASURABLE concern only this configuration.
     """
-    with limited(resources, settings, place / RESOURCES) as setting:
+    with applied_levels(resources, settings, place / RESOURCES) as setting:
         left_s, until_s = bounds()
         sample = response.measure(
             ConfigurationRequest(visit, settings, setting, place, left_s, until_s), tell

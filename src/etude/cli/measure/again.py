@@ -25,14 +25,14 @@ from etude.osutil.trust import check_directory_for_root, check_for_root
 from etude.present.progress.bench import Display
 from etude.present.progress.script import ScriptDisplay
 from etude.present.section import Sentence
-from etude.present.sections.again import again_blocks, to_document
 from etude.present.sections.bench import verdict_blocks
+from etude.present.sections.repetition import again_blocks, to_document
 from etude.present.to_json import print_json
 from etude.present.to_terminal import show, show_aside
 from etude.results.bundle import open_bundle
 from etude.results.bundle_name import is_bundle
 from etude.results.reader import load_results
-from etude.results.results import of_machine
+from etude.results.results import machine_member
 from etude.script.run import run_script
 from etude.script.stored_script import changed_files, stored_script
 from etude.stats.cross_session import given_between
@@ -108,7 +108,7 @@ def _notes(document: Mapping[str, Any], seed: int, new: bool) -> list[str]:
     ended = [sitting.get("how_ended") for sitting in document["sittings"]]
     if not ended or ended[-1] != "complete":
         notes.append(f"The first experiment was not complete: {ended[-1] if ended else 'no session'}.")
-    place = of_machine(document, "directory", "path")
+    place = machine_member(document, "directory", "path")
     if place not in (None, os.getcwd()):
         notes.append(f"The first one ran in {place}, this one in {os.getcwd()}: relative paths differ.")
     return notes

@@ -13,7 +13,7 @@ from etude.cli.analyse.diff import NOW, state_now
 from etude.experiment.plan import Plan
 from etude.present.section import note
 from etude.present.to_terminal import show_aside
-from etude.results.units import unit_kept
+from etude.results.units import stored_unit
 
 
 def check_baseline(baseline: Subject, plan: Plan, options: argparse.Namespace, *, over_pool: bool) -> None:
@@ -27,7 +27,7 @@ def check_baseline(baseline: Subject, plan: Plan, options: argparse.Namespace, *
         baseline,
         {test.name: test.command for test in plan.tests},
         plan.primary,
-        next((unit_kept(m.unit).base for m in options.metric if m.name == plan.primary), None),
+        next((stored_unit(m.unit).base for m in options.metric if m.name == plan.primary), None),
         between=options.between_sessions,
         several=over_pool,
     )

@@ -49,7 +49,7 @@ def bench(plan: Plan, spec: PoolSpec, options: argparse.Namespace, monitor: Any)
 
 def script(asked: ScriptOptions, spec: PoolSpec, options: argparse.Namespace, monitor: Any) -> Path:
     """`etude run --pool`."""
-    groups_of(asked.outline(), asked.program.path)  # what cannot be is found before anything is made
+    groups_of(asked.dry_run(), asked.program.path)  # what cannot be is found before anything is made
     name = Path(asked.program.path).stem
     document = document_of(
         "run", name, plan_of(asked), asked.program.digest, spec, options.command_line, monitor
@@ -136,7 +136,7 @@ def _blocks(path: Path, document: dict[str, Any], spec: PoolSpec) -> Results:
 def _tests(
     path: Path, document: dict[str, Any], spec: PoolSpec, asked: ScriptOptions, include: list[str]
 ) -> None:
-    groups = groups_of(asked.outline(), asked.program.path)
+    groups = groups_of(asked.dry_run(), asked.program.path)
     with open_jobs(path, spec, f"etude run --resume {path}") as (jobs, _):
         Tests(asked, groups, jobs, document, monitoring.from_document(document), include).run()
 

@@ -62,7 +62,7 @@ def _begin(options: argparse.Namespace) -> int:
         masks=tuple(options.mask),
     )
     if options.list or options.check:
-        found = asked.outline()
+        found = asked.dry_run()
         lines = [test.name for test in found.tests] if options.list else _told(found, options.script)
         print("\n".join(escaped(line, lines=False) for line in lines))
         return 0

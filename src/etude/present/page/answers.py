@@ -19,7 +19,7 @@ from etude.present.sentences.comparison import with_full_stop
 from etude.present.sentences.extension import lasted_s, reaching_command
 from etude.present.sentences.notes import listed_names
 from etude.present.sentences.verdict import not_compared_lines, status_line, unanswered_lines
-from etude.results.results import of_machine
+from etude.results.results import machine_member
 from etude.stats.cross_session import NotSupported
 from etude.units.formatting import counted, duration, percent, quantity, span
 
@@ -249,7 +249,7 @@ def machine_sentence(experiment: Mapping[str, Any] | None) -> str:
     """The machine in one line: processor, memory, system, file system. Of a simulation: that there was none."""
     if simulated := simulation_of(experiment):
         return f"Simulated ({simulated}): response times were computed, and no machine served them."
-    member = partial(of_machine, experiment)
+    member = partial(machine_member, experiment)
     cpus, memory = member("cpu", "online"), member("memory", "total_bytes")
     under_test = under_test_of(experiment)
     directory = () if under_test else (member("directory", "type"), member("directory", "device"))

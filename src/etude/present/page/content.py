@@ -13,7 +13,7 @@ from etude.analysis.verdict import Verdict
 from etude.analysis.warnings import DataWarning, meaning_of
 from etude.errors import MachineRefuses
 from etude.osutil.files import replace_file
-from etude.osutil.named import write_named
+from etude.osutil.user_files import write_user_file
 from etude.present.page.answers import answers_of, headline
 from etude.present.page.expectations import expectations_of
 from etude.present.page.gather import Gathered
@@ -201,7 +201,7 @@ def write(path: Path, document: str) -> None:
     """
     try:
         if path.exists() and not path.is_file():  # a device, such as /dev/stdout
-            write_named(path, document.encode("utf-8", "replace"))
+            write_user_file(path, document.encode("utf-8", "replace"))
             return
         replace_file(path, document.encode("utf-8", "replace"), sync=False)
     except OSError as error:

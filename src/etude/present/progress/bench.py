@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, TextIO
 
 from etude.escaping import unescaped
-from etude.experiment.bench import Event, Named
+from etude.experiment.bench import Event, NamedTest
 from etude.experiment.progress import Progress
 from etude.present.progress.script import mean_so_far
 from etude.present.table_layout import cells_of, shortened
@@ -26,7 +26,7 @@ class Display:
         self._clock = clock
         self._screen = Terminal(stream)
         self._terminal = self._screen.obeys
-        self._tests: tuple[Named, ...] = ()
+        self._tests: tuple[NamedTest, ...] = ()
         self._metric = "elapsed"
         self._minimum = 0
         self._shown_at = -float("inf") if self._terminal else clock()
@@ -119,7 +119,7 @@ class Display:
         last = " · ".join(part for part in (self._doing(event), self._why, left) if part)
         return Text("\n".join(map(self._screen.one_line, [*lines, last])), no_wrap=True, overflow="crop")
 
-    def _state(self, ledger: Progress, test: Named, event: Event) -> str:
+    def _state(self, ledger: Progress, test: NamedTest, event: Event) -> str:
         """Trials done and the mean so far of the metric that is judged; with its interval, unless the stop rule says
         how well it is known."""
         count = event.done if event.what == "progress" else ledger.count(test.name, self._metric)
@@ -135,7 +135,7 @@ class Display:
         return (self._screen.width or USUAL_WIDTH) - cells_of(beside) - 3
 
 
-def time_left(tests: tuple[Named, ...], ledger: Progress, minimum: int) -> str:
+def time_left(tests: tuple[NamedTest, ...], ledger: Progress, minimum: int) -> str:
     """How long the minimum of trials still takes by the clock; nothing once it is done."""
     done = {test.name: ledger.kept(test.name) for test in tests}
     if not min(done.values(), default=0) or min(done.values()) >= minimum:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO, cast
 
-from etude.experiment.bench import Event, Named
+from etude.experiment.bench import Event, NamedTest
 from etude.experiment.progress import Progress
 from etude.present.terminal import Terminal
 from etude.units.formatting import counted, duration, percent, quantity
@@ -101,7 +101,7 @@ class ScriptDisplay:
             self._moving = False
 
 
-def _state(test: Named, ledger: Progress, beside: str) -> str:
+def _state(test: NamedTest, ledger: Progress, beside: str) -> str:
     """A test's trials so far, and the means of the metrics that its stop rule names.
 
     beside: what stands behind it. Where the rule says there how well a mean is known, by its own estimator, the means

@@ -112,7 +112,7 @@ def rehearsal_blocks(rows: Sequence[Row]) -> Iterator[Block]:
 
 def status_blocks(rows: Sequence[Row]) -> Iterator[Block]:
     """A line an operation: how it is now, how it is when quiet, and its state, which may wrap."""
-    cells = [("operation", "now", "quiet", "state"), *((r.name, r.now, r.quiet, r.told) for r in rows)]
+    cells = [("operation", "now", "quiet", "state"), *((r.name, r.now, r.quiet, r.state_text) for r in rows)]
     widths = [max(map(len, column)) for column in list(zip(*cells, strict=True))[:-1]]
     for *first, state in cells:
         padded = (f"{cell:<{width}}" for cell, width in zip(first, widths, strict=True))

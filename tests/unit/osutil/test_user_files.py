@@ -17,8 +17,8 @@ from etude.cli.analyse.export import write_text
 from etude.errors import EtudeError
 from etude.figures import save
 from etude.iolab import lab
-from etude.osutil import named
-from etude.osutil.named import APPEND, WRITE, open_named, write_named
+from etude.osutil import user_files
+from etude.osutil.user_files import APPEND, WRITE, open_user_file, write_user_file
 from etude.present.page.content import write
 from etude.results.bundle import verify
 from etude.script.checkpoint import is_state
@@ -43,7 +43,7 @@ def another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A FIFO of another user's than who this seems to be."""
     os.mkfifo(tmp_path / "pipe")
     user = os.geteuid() + 1
-    monkeypatch.setattr(named, "behind_root", lambda: frozenset({user}))
+    monkeypatch.setattr(user_files, "trusted_users", lambda: frozenset({user}))
     monkeypatch.setattr(os, "geteuid", lambda: user)
     return tmp_path / "pipe"
 
@@ -60,9 +60,9 @@ def test_a_pipe_that_takes_the_place_of_a_file_is_refused(
 ) -> None:
     other_end = os.open(another, os.O_RDWR)
     before = len(os.listdir("/proc/self/fd"))
-    monkeypatch.setattr(named.os, "stat", lambda path: os.lstat(__file__))
+    monkeypatch.setattr(user_files.os, "stat", lambda path: os.lstat(__file__))
     with pytest.raises(OSError, match="pipe") as refused:
-        open_named(another, flags)
+        open_user_file(another, flags)
     assert refused.value.errno == errno.EACCES
     assert len(os.listdir("/proc/self/fd")) == before
     os.close(other_end)
@@ -71,7 +71,7 @@ def test_a_pipe_that_takes_the_place_of_a_file_is_refused(
 def test_a_pipe_of_ones_own_waits_for_its_other_end(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    writer = threading.Thread(target=write_named, args=(pipe, b"EXEC true\n"))
+    writer = threading.Thread(target=write_user_file, args=(pipe, b"EXEC true\n"))
     writer.start()
     assert not is_state(pipe), "nor does this take what is in it"
     assert [line.text for line in read_lines(pipe).lines] == ["EXEC true"]
@@ -80,11 +80,11 @@ def test_a_pipe_of_ones_own_waits_for_its_other_end(tmp_path: Path) -> None:
 
 def test_a_file_is_written_anew_or_appended_to(tmp_path: Path) -> None:
     path = tmp_path / "x"
-    write_named(path, b"long")
-    write_named(path, b"1")
-    with open(open_named(path, APPEND), "ab") as file:
+    write_user_file(path, b"long")
+    write_user_file(path, b"1")
+    with open(open_user_file(path, APPEND), "ab") as file:
         assert os.get_blocking(file.fileno())
         file.write(b"2")
     assert path.read_bytes() == b"12"
     with pytest.raises(FileNotFoundError):
-        open_named(tmp_path / "absent")
+        open_user_file(tmp_path / "absent")

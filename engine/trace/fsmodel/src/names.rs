@@ -4,33 +4,33 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use crate::model::{Needed, What};
+use crate::paths::{EMPTY, resolve};
 
 pub type NodeId = u32;
 
-/// The directory of the replay.
+/// The directory at which absolute paths begin.
 pub const ROOT: NodeId = 0;
 
 /// What a name stands for.
 #[derive(Clone, Debug)]
 pub struct Node {
-    pub kept: Kept,
+    pub kind: NodeKind,
     /// From the root, without a slash before; the root's is empty.
     pub names: Vec<Vec<u8>>,
-    /// Whether a step made it.
+    /// Whether a call made it.
     pub made: bool,
-    /// Whether a line of the script asks for it, not only for something below it.
+    /// Whether it was there at first by itself, not only as a directory of something else.
     pub asked: bool,
-    /// Whether a step met it.
+    /// Whether a call met it.
     pub used: bool,
-    /// Whether a step read which names are in it.
+    /// Whether a call read which names are in it.
     pub listed: bool,
     /// How far it was read.
     pub reached: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum NodeKind {
     File { bytes: u64, allocated: u64, seen: bool },
     Directory,
     Link(Arc<[u8]>),
@@ -44,40 +44,22 @@ pub struct Names {
     links: usize,
 }
 
-impl Names {
-    pub fn new(needed: &[Needed]) -> Names {
+impl Default for Names {
+    /// The root alone.
+    fn default() -> Names {
         let mut names = Names { nodes: Vec::new(), by_path: BTreeMap::new(), links: 0 };
-        names.add(Vec::new(), Kept::Directory, false);
-        for each in needed {
-            let path = key(&each.path);
-            let kept = match &each.what {
-                What::File { bytes, allocated, seen } => Kept::File {
-                    bytes: *bytes,
-                    allocated: allocated.unwrap_or(*bytes).min(*bytes),
-                    seen: *seen,
-                },
-                What::Directory => Kept::Directory,
-                What::Link(to) => Kept::Link(to.clone()),
-                What::HardLink(_) => continue,
-            };
-            let node = names.add(path, kept, false);
-            names.nodes[node as usize].asked = true;
-        }
-        for each in needed {
-            if let What::HardLink(of) = &each.what {
-                let node = names.find(&key(of)).unwrap_or_else(|| names.add(key(of), unknown_file(), false));
-                names.name_too(node, key(&each.path));
-            }
-        }
+        names.add(Vec::new(), NodeKind::Directory, false);
         names
     }
+}
 
+impl Names {
     /// A new node with a name, and the directories above it. What had the name has it no longer.
-    pub fn add(&mut self, path: Vec<u8>, kept: Kept, made: bool) -> NodeId {
+    pub fn add(&mut self, path: Vec<u8>, kind: NodeKind, made: bool) -> NodeId {
         let node = self.nodes.len() as NodeId;
-        self.links += usize::from(matches!(kept, Kept::Link(_)));
+        self.links += usize::from(matches!(kind, NodeKind::Link(_)));
         let fresh =
-            Node { kept, names: Vec::new(), made, asked: false, used: false, listed: false, reached: 0 };
+            Node { kind, names: Vec::new(), made, asked: false, used: false, listed: false, reached: 0 };
         self.nodes.push(fresh);
         self.name_too(node, path);
         node
@@ -86,8 +68,8 @@ impl Names {
     /// A new node that has no name.
     pub fn add_nameless(&mut self) -> NodeId {
         let node = self.nodes.len() as NodeId;
-        let node_of = |kept| Node {
-            kept,
+        let node_of = |kind| Node {
+            kind,
             names: Vec::new(),
             made: true,
             asked: false,
@@ -95,7 +77,7 @@ impl Names {
             listed: false,
             reached: 0,
         };
-        self.nodes.push(node_of(Kept::File { bytes: 0, allocated: 0, seen: true }));
+        self.nodes.push(node_of(NodeKind::File { bytes: 0, allocated: 0, seen: true }));
         node
     }
 
@@ -107,7 +89,7 @@ impl Names {
             if self.by_path.contains_key(&path[..end]) {
                 break;
             }
-            self.add(path[..end].to_vec(), Kept::Directory, false);
+            self.add(path[..end].to_vec(), NodeKind::Directory, false);
         }
         self.remove(&path);
         self.nodes[node as usize].names.push(path.clone());
@@ -136,8 +118,8 @@ impl Names {
 
     /// Takes away all names at and below a path; they are given without it.
     fn take(&mut self, path: &[u8]) -> Vec<(Vec<u8>, NodeId)> {
-        let mut taken: Vec<_> = self.below(path).map(|(name, _)| name.to_vec()).collect();
-        taken.push(path.to_vec());
+        let mut taken = vec![path.to_vec()];
+        taken.extend(self.below(path).map(|(name, _)| name.to_vec()));
         let without = |name: Vec<u8>, node| (name[path.len()..].to_vec(), node);
         taken.into_iter().filter_map(|name| self.remove(&name).map(|node| without(name, node))).collect()
     }
@@ -178,8 +160,8 @@ impl Names {
         if self.links == 0 {
             return None;
         }
-        match &self.node(self.find(path)?).kept {
-            Kept::Link(to) => Some(to),
+        match &self.node(self.find(path)?).kind {
+            NodeKind::Link(to) => Some(to),
             _ => None,
         }
     }
@@ -189,55 +171,27 @@ impl Names {
         self.by_path.iter().map(|(path, node)| (&path[..], *node))
     }
 
-    /// What has to be there for a script that begins here. A directory that has names in it is made with them.
-    pub fn needed(&self) -> Vec<Needed> {
-        let mut needed = Vec::new();
-        let mut later = Vec::new();
-        for (path, id) in self.all().filter(|(path, _)| !path.is_empty()) {
-            let node = self.node(id);
-            // Steps that cannot have happened may have given the root other names, or its name to others.
-            let first = node.names.iter().find(|name| !name.is_empty()).map_or(path, |name| name);
-            let what = match &node.kept {
-                _ if first != path => {
-                    later.push(Needed { path: path.into(), what: What::HardLink(first.into()) });
-                    continue;
-                }
-                Kept::File { bytes, allocated, seen } => {
-                    let allocated = (allocated < bytes).then_some(*allocated);
-                    What::File { bytes: *bytes, allocated, seen: *seen }
-                }
-                Kept::Link(to) => What::Link(to.clone()),
-                Kept::Directory if node.asked || self.below(path).next().is_none() => What::Directory,
-                Kept::Directory => continue,
-            };
-            needed.push(Needed { path: path.into(), what });
-        }
-        needed.extend(later);
-        needed
+    /// Where a path leads from a directory.
+    pub fn resolve(&self, base: &[u8], path: &[u8], follow: bool) -> Vec<u8> {
+        self.resolve_through(base, path, follow, |_| ())
+    }
+
+    /// The same, and the links that it goes through.
+    pub fn resolve_through(
+        &self,
+        base: &[u8],
+        path: &[u8],
+        follow: bool,
+        mut through: impl FnMut(&[u8]),
+    ) -> Vec<u8> {
+        resolve(EMPTY, base, path, follow, |at, _| {
+            let to = self.link(at)?;
+            through(at);
+            Some(to.clone())
+        })
     }
 }
 
-pub fn unknown_file() -> Kept {
-    Kept::File { bytes: 0, allocated: 0, seen: false }
-}
-
-/// A path from the root without `.`, `..` and slashes that say nothing.
-pub fn key(path: &[u8]) -> Vec<u8> {
-    let mut key = Vec::with_capacity(path.len());
-    path.split(|byte| *byte == b'/').for_each(|part| append_component(&mut key, part));
-    key
-}
-
-/// Goes on from a path by one part of another.
-pub fn append_component(key: &mut Vec<u8>, part: &[u8]) {
-    match part {
-        b"" | b"." => {}
-        b".." => key.truncate(key.iter().rposition(|byte| *byte == b'/').unwrap_or(0)),
-        name => {
-            if !key.is_empty() {
-                key.push(b'/');
-            }
-            key.extend_from_slice(name);
-        }
-    }
+pub fn unknown_file() -> NodeKind {
+    NodeKind::File { bytes: 0, allocated: 0, seen: false }
 }

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use etude_calls::{Interface, Role};
 
-use super::Effect;
-use crate::model::Called;
+use crate::done::Done;
+use crate::model::Effect;
 
 /// A queue: process, interface, number.
 type Queue = (u32, Interface, u64);
@@ -25,9 +25,9 @@ impl Requests {
         self.next
     }
 
-    pub(super) fn step(&mut self, process: u32, called: &Called, effect: &mut Effect) {
-        let words = &called.arguments;
-        match called.call.role() {
+    pub(crate) fn step(&mut self, process: u32, done: &Done, effect: &mut Effect) {
+        let words = done.arguments;
+        match done.call.role() {
             Some(Role::Request { interface, tag }) => {
                 let queue = (process, interface, words[1]);
                 self.open.insert((queue, words[tag]), self.next);
