@@ -16,7 +16,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from calibrate_tables import paragraph, table
-from etude.stats.changes import SHORTEST, Stepped, stepped
+from etude.stats.changes import SHORTEST, StepFit, fit_steps
 from etude.stats.series import Floats, autoregressive
 
 TOGETHER: tuple[tuple[tuple[float, ...], float], ...] = (
@@ -137,7 +137,7 @@ def _drifts(seed: int, histories: int) -> list[str]:
         cells = []
         for change, was in zip(CHANGES, STEPS_BEFORE.get((name, n), UNKNOWN), strict=True):
             line = np.linspace(0.0, change, n)
-            found = [stepped(NOISES[name](_rng(seed, k, n), n) + line) for k in range(histories)]
+            found = [fit_steps(NOISES[name](_rng(seed, k, n), n) + line) for k in range(histories)]
             steps, sure, drifts = (
                 _share(found, lambda x: bool(x.steps)),
                 _share(found, lambda x: any(not step.or_drift for step in x.steps)),
@@ -162,7 +162,7 @@ def _days(seed: int, histories: int) -> list[str]:
         for k in range(histories):
             rng = _rng(seed, k, n)
             days, x = _of_days(rng, n, each, offset)
-            found.append(stepped(x, blocks=days))
+            found.append(fit_steps(x, blocks=days))
         steps, drifts = _share(found, lambda x: bool(x.steps)), _share(found, lambda x: x.drift is not None)
         rows.append([str(each), f"{offset:g}", str(n), f"{steps:.1f} ({was:.1f})", f"{drifts:.1f}"])
     return [
@@ -180,7 +180,7 @@ def _clear(seed: int, histories: int) -> list[str]:
             days, x = _of_days(rng, n, each, offset)
             at = each * int(rng.integers(SHORTEST, days[-1] + 2 - SHORTEST))
             x[at:] += CLEAR * np.hypot(1.0, offset)
-            found.append(stepped(x, blocks=days))
+            found.append(fit_steps(x, blocks=days))
             near += any(abs(step.at - at) <= 5 for step in found[-1].steps)
         drifts = _share(found, lambda x: x.drift is not None)
         rows.append(
@@ -206,7 +206,7 @@ def _found(seed: int, histories: int) -> list[str]:
                 rng = _rng(seed, k, n)
                 x, at = NOISES[name](rng, n), int(rng.integers(n // 10, n - n // 10))
                 x[at:] += size
-                found = stepped(x)
+                found = fit_steps(x)
                 drifts += found.drift is not None
                 there = [step for step in found.steps if abs(step.at - at) <= 5]
                 if there:
@@ -244,7 +244,7 @@ def _together(seed: int, histories: int) -> list[str]:
                 ]
                 for at, size in zip(places, sizes, strict=True):
                     x[at:] += size
-                found = stepped(x)
+                found = fit_steps(x)
                 near = all(any(abs(step.at - at) <= 3 for step in found.steps) for at in places)
                 both += (
                     near and len(found.steps) == len(places) and (found.drift is not None) == (line != 0.0)
@@ -270,7 +270,7 @@ def _of_days(rng: Generator, n: int, each: int, offset: float) -> tuple[NDArray[
     return days, rng.standard_normal(n) + offset * rng.standard_normal(days[-1] + 1)[days]
 
 
-def _share(found: list[Stepped], has: Callable[[Stepped], bool]) -> float:
+def _share(found: list[StepFit], has: Callable[[StepFit], bool]) -> float:
     return 100.0 * sum(has(each) for each in found) / len(found)
 
 

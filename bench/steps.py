@@ -13,7 +13,7 @@ import numpy as np
 from scipy.signal import lfilter
 
 from etude.history.backtest import Rate
-from etude.stats.changes import stepped
+from etude.stats.changes import fit_steps
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 LENGTHS = (50, 200)
@@ -55,10 +55,10 @@ def main(histories: int) -> None:
             for seed in range(histories):
                 random = np.random.default_rng([2026, seed])
                 x = draw(random, n)
-                false += bool(stepped(x).steps)
+                false += bool(fit_steps(x).steps)
                 at = int(random.integers(n // 10, n - n // 10))
                 x[at:] += 3.0 * 1.4826 * float(np.median(np.abs(x - np.median(x))))
-                places = [step.at for step in stepped(x).steps]
+                places = [step.at for step in fit_steps(x).steps]
                 near += any(abs(place - at) <= 2 for place in places)
                 there += at in places
             ends = Rate(false, histories).interval

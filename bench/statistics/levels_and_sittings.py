@@ -7,7 +7,7 @@ from numpy.random import Generator
 from two_samples import percent
 
 from calibrate_tables import share, table
-from etude.stats.cross_session import NotSupported, between_sessions, compare_sessions, given_between
+from etude.stats.cross_session import NotSupported, between_sessions, compare_sessions, stated_session_spread
 from etude.stats.intervals import mean_interval
 from etude.stats.levels import split_variance
 from etude.stats.series import lognormal
@@ -53,7 +53,7 @@ def sittings(rng: Generator, replications: int) -> list[str]:
                 effects = lognormal(between)(rng, 1, stored + 2)[0]
                 *known, base, other = (e * np.exp(rng.normal(0.0, 0.03, 10)) for e in effects)
                 one = compare_sessions(base, other, between_sessions(known))
-                two = compare_sessions(base, other, given_between(100.0 * between))
+                two = compare_sessions(base, other, stated_session_spread(100.0 * between))
                 assert not isinstance(one, NotSupported)
                 assert not isinstance(two, NotSupported)
                 widened += not one.low <= 1.0 <= one.high

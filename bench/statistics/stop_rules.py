@@ -8,7 +8,7 @@ from numpy.random import Generator
 from own_series import OWN as NEW
 
 from calibrate_tables import share, table
-from etude.stats.series import MACHINES, OWN, REFERENCE, Series, in_blocks, normal
+from etude.stats.series import MACHINES, OWN, REFERENCE, Series, deal_into_blocks, normal
 from etude.stats.simulation import mean_stops, ratio_stops
 from etude.stats.stopping import MeanPrecision, RatioPrecision
 
@@ -47,7 +47,7 @@ def ratio_rule(rng: Generator, replications: int) -> list[str]:
             rule = RatioPrecision(precision=target)
             length = 2 * (rule.maximum + 1)
             trials = machine.draw(rng, replications, length) * normal(0.02)(rng, replications, length)
-            stops = ratio_stops(in_blocks(rng, trials, 2)[..., 1:], rule)
+            stops = ratio_stops(deal_into_blocks(rng, trials, 2)[..., 1:], rule)
             cells += [share(stops.covers(0.0), replications), f"{stops.count.mean():.1f}"]
         rows.append(cells)
     for series in SERIES:
@@ -55,7 +55,7 @@ def ratio_rule(rng: Generator, replications: int) -> list[str]:
         for target in (0.02, 0.05):
             rule = RatioPrecision(precision=target)
             trials = series.draw(rng, replications, 2 * (rule.maximum + 1))
-            stops = ratio_stops(in_blocks(rng, np.maximum(trials, 1e-9), 2)[..., 1:], rule)
+            stops = ratio_stops(deal_into_blocks(rng, np.maximum(trials, 1e-9), 2)[..., 1:], rule)
             cells += [share(stops.covers(0.0), replications), f"{stops.count.mean():.1f}"]
         rows.append(cells)
     return [

@@ -15,7 +15,7 @@ from calibrate_tables import table
 from etude.stats.compare import paired_mean_ratio, paired_ratio, unpaired_mean_ratio
 from etude.stats.equivalence import equivalence_of
 from etude.stats.ranks import mann_whitney, wilcoxon
-from etude.stats.series import MACHINES, Draw, Floats, autoregressive, in_blocks, lognormal, normal
+from etude.stats.series import MACHINES, Draw, Floats, autoregressive, deal_into_blocks, lognormal, normal
 from etude.stats.twosample import student, welch
 
 Differs = Callable[[Floats, Floats], bool]
@@ -65,7 +65,7 @@ def designs(rng: Generator, replications: int) -> list[str]:
     rows = []
     for machine in MACHINES:
         trials = machine.draw(rng, replications, 20) * normal(0.02)(rng, replications, 20)
-        base, other = in_blocks(rng, trials, 2)
+        base, other = deal_into_blocks(rng, trials, 2)
         same = (
             percent(found(TESTS["Welch"], trials[:, :10], trials[:, 10:])),
             percent(found(TESTS["Welch"], base, other)),
@@ -114,7 +114,7 @@ def equivalence(rng: Generator, replications: int) -> list[str]:
             rows.append(cells)
     for machine in MACHINES:
         trials = machine.draw(rng, replications, 40) * normal(0.01)(rng, replications, 40)
-        base, other = in_blocks(rng, trials, 2)
+        base, other = deal_into_blocks(rng, trials, 2)
         cells = [f"{machine.name}, cv 1 %, in pairs", "20"]
         for ratio in (1.0, 1.01, 1.02, 1.05):
             same = found(

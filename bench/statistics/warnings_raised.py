@@ -25,7 +25,7 @@ from etude.stats.series import (
     slow_start,
 )
 from etude.stats.shape import groups, normality, ticks
-from etude.stats.warmup import never_steady, other_level
+from etude.stats.warmup import level_shift, no_steady_state_p
 
 COUNTS = (10, 15, 20, 30, 60)
 
@@ -43,7 +43,7 @@ def warm_up(rng: Generator, replications: int) -> list[str]:
     ]
     few = max(20, replications // 8)
     rows = [
-        [name, *(percent(_said(lambda x: other_level(x) is not None, draw(rng, few, n))) for n in COUNTS)]
+        [name, *(percent(_said(lambda x: level_shift(x) is not None, draw(rng, few, n))) for n in COUNTS)]
         for name, draw in cases
     ]
     return [
@@ -153,7 +153,7 @@ def _suspected(found: object) -> bool:
 
 
 def _unsteady(x: Floats) -> bool:
-    p = never_steady(x, other_level(x))
+    p = no_steady_state_p(x, level_shift(x))
     return p is not None and p < 0.01
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from etude.present.table_layout import Column
 from etude.present.terminal import Terminal
 from etude.surface.effects import Ratio
-from etude.surface.factors import Cell
+from etude.surface.factors import Configuration
 from etude.surface.limits import NOTHING
 from etude.surface.ranges import LITTLE, Range
 from etude.surface.summary import Summary, summarise, summary_lines
@@ -117,7 +117,7 @@ def _short(each: Estimate, unit: str) -> str:
     return f"{mark}{told} ± {percent(half)}"
 
 
-def _cell(mapped: SurfaceResult, cell: Cell) -> dict[str, Any]:
+def _cell(mapped: SurfaceResult, cell: Configuration) -> dict[str, Any]:
     each, sample = mapped.estimate(cell), mapped.last.get(cell)
     made = [cost for cost in mapped.costs if cost.cell == cell]
     return {

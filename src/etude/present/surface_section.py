@@ -7,8 +7,7 @@ import math
 from etude.figures.surface_figures import figures_of
 from etude.present.page.section import Paragraphs, Picture, Section
 from etude.present.page.tables import Cell, Table, number_cell, text_cell
-from etude.surface.factors import Cell as Place
-from etude.surface.factors import magnitude
+from etude.surface.factors import Configuration, magnitude
 from etude.surface.limits import NOTHING, Limit
 from etude.surface.summary import Summary, summarise, summary_lines
 from etude.surface.surface_result import SurfaceResult
@@ -68,7 +67,7 @@ def effects_table(said: Summary, key: str = "effects") -> Table:
     return Table(key, "Main effects", ("factor", "level", "× lowest level", "interval"), rows, 2)
 
 
-def _row(mapped: SurfaceResult, cell: Place, limit: Limit | None) -> tuple[Cell, ...]:
+def _row(mapped: SurfaceResult, cell: Configuration, limit: Limit | None) -> tuple[Cell, ...]:
     each, sample = mapped.estimate(cell), mapped.last.get(cell)
     made = [cost for cost in mapped.costs if cost.cell == cell]
     cost_s = sum(c.cost_s for c in made) if made else sample.cost_s if sample else 0.0

@@ -20,7 +20,7 @@ from etude.present.search_status import of_map, of_search
 from etude.present.status_line import as_line
 from etude.present.surface_section import surface_part
 from etude.results.reader import read_experiment
-from etude.surface.map_store import MapStore, mapped_of
+from etude.surface.map_store import MapStore, surface_result_of
 
 
 def parts_of(paths: Sequence[str]) -> tuple[Section, ...]:
@@ -67,7 +67,7 @@ def _peaks(paths: Sequence[str]) -> tuple[Section, ...]:
 def _surface(path: str, number: int, several: bool) -> Section:
     kept = MapStore(path)
     kept.check_whole("cells")
-    mapped = mapped_of(kept)
+    mapped = surface_result_of(kept)
     heading = f"Surface of {path}" if several else "Surface"
     part = surface_part(mapped, f"surface-{number}", heading)
     status = as_line(of_map(kept, mapped))

@@ -16,9 +16,8 @@ from etude.cli.shared_options import pool_of
 from etude.errors import EtudeError, Interrupted
 from etude.experiment.session import new_directory
 from etude.osutil.end_signals import EndedBySignal, ending_by_signals
-from etude.peak.bench import Bench, ObservedBench, Paced
-from etude.peak.deadline import with_deadline
-from etude.peak.policies.policy import Policy
+from etude.peak.bench import Bench, ObservedBench, PacedBench
+from etude.peak.policies.policy import Policy, with_deadline
 from etude.peak.policies.registry import policy
 from etude.peak.record import Record
 from etude.peak.search import benchmarking_time_s, search
@@ -180,7 +179,7 @@ def open_bench(options: argparse.Namespace, source: Source, kept: SearchStore) -
     place = kept.directory / "harness"
     try:
         with source.bench(kept.sought.factors, place, kept.trials(), kept.task.seed) as bench:
-            yield bench if options.speed is None else Paced(bench, options.speed, time.sleep)
+            yield bench if options.speed is None else PacedBench(bench, options.speed, time.sleep)
     except KeyboardInterrupt as ended:
         number = ended.number if isinstance(ended, EndedBySignal) else signal.SIGINT
         raise Interrupted(number, f"ended by {signal.Signals(number).name}; {_on_disk(kept)}") from None
