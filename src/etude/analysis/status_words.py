@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from etude.results.session_groups import stretches
+from etude.results.session_groups import session_groups
 
 SIMULATED = "simulated"
 NOT_CONVERGED = "not converged"
@@ -27,4 +27,6 @@ def was_simulated(experiment: Mapping[str, Any]) -> bool:
 def was_resumed(experiment: Mapping[str, Any]) -> bool:
     """Whether experiment.json has several sessions. Those between which it restarted the machine are one; those of the
     nodes of a pool run beside each other."""
-    return not experiment.get("pool") and len(set(stretches(experiment.get("sittings") or ()).values())) > 1
+    return (
+        not experiment.get("pool") and len(set(session_groups(experiment.get("sittings") or ()).values())) > 1
+    )

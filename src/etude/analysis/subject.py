@@ -15,10 +15,10 @@ from etude.errors import UsageError
 from etude.results.columns_series import series_of_columns
 from etude.results.integrity import repeated_note
 from etude.results.model import is_printed
-from etude.results.results import Results, names_of, of_machine
+from etude.results.results import Results, machine_member, names_of
 from etude.results.series import Column, Series, no_trials
 from etude.results.series_of import series_of_table
-from etude.results.session_groups import stretches
+from etude.results.session_groups import session_groups
 from etude.results.trials import Trials, trials_of_results
 from etude.units.formatting import counted
 
@@ -58,7 +58,7 @@ class Subject:
     @property
     def memory_bytes(self) -> int | None:
         """Of the machine, where it is known."""
-        total = of_machine(self.experiment, "memory", "total_bytes")
+        total = machine_member(self.experiment, "memory", "total_bytes")
         return total if isinstance(total, int) else None
 
 
@@ -79,7 +79,7 @@ def subject_of_trials(trials: Trials) -> Subject:
     """
     experiment = trials.experiment
     made = {series.test: series for series in series_of_columns(trials.columns)}
-    parts = stretches(experiment["sittings"])
+    parts = session_groups(experiment["sittings"])
 
     def of_role(role: str) -> tuple[Series, ...]:
         return tuple(
@@ -209,7 +209,7 @@ def session_notes(trials: Trials, tests: Sequence[Series]) -> list[str]:
         for sitting in sittings
         for name in sitting.get("torn") or ()
     ]
-    parts = len(set(stretches(sittings).values()))
+    parts = len(set(session_groups(sittings).values()))
     if len(sittings) > parts:
         found.append(f"the machine was restarted {counted(len(sittings) - parts, 'time')}, as was asked for")
     measured = len({part for series in tests for part in _parts(series)})

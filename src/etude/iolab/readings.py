@@ -14,7 +14,7 @@ from etude.iolab.comparisons import Comparison, comparisons_of
 from etude.iolab.costs import Costs, costs_of
 from etude.iolab.points import Over, Swept, swept_of
 from etude.iolab.shapes import Parting, Shape, partings_of, shape_of
-from etude.results.results import Results, of_machine
+from etude.results.results import Results, machine_member
 from etude.units.formatting import counted
 
 
@@ -73,7 +73,7 @@ def measured_badly(swept: Swept) -> tuple[str, ...]:
 
 def unknown_machine(experiment: Mapping[str, Any]) -> tuple[str, ...]:
     """Facts that a virtual machine does not know of itself; none on a real one, and where nothing was recorded."""
-    seen = of_machine(experiment, "virtualisation") or {}
+    seen = machine_member(experiment, "virtualisation") or {}
     if not (seen.get("hypervisor_flag") or seen.get("hypervisor")):
         return ()
     name = seen.get("product") or seen.get("hypervisor")

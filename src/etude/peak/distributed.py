@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from etude.cluster.distributed.jobs import Jobs, begin_again
+from etude.cluster.distributed.jobs import Jobs, should_retry
 from etude.cluster.distributed.part import TASK, Part
 from etude.cluster.pool.job import JobEnd
 from etude.codec import plain
@@ -58,14 +58,14 @@ def search_on_pool(
 
     def heed(over: Sequence[tuple[Part, JobEnd]]) -> None:
         for part, ended in over:
-            if begin_again(part, ended):
+            if should_retry(part, ended):
                 begin(part.attempt + 1)
             else:
                 found.append(part)
 
     try:
-        found += [part for part in jobs.over if _answer_of(part) is not None]
-        _check_same([*jobs.over, *jobs.parts], sought)
+        found += [part for part in jobs.ended_parts if _answer_of(part) is not None]
+        _check_same([*jobs.ended_parts, *jobs.parts], sought)
         if not found and not jobs.parts:
             begin(1)
         while jobs.parts:

@@ -20,7 +20,7 @@ import orjson
 
 from etude.codec import decoded, plain
 from etude.errors import EDITED, InputError
-from etude.experiment.session import asks_anew, new_document
+from etude.experiment.session import new_document, replace_plan
 from etude.osutil.trust import check_for_root
 from etude.peak.goal import Goal
 from etude.peak.policies.registry import policy
@@ -212,7 +212,7 @@ def _opened(path: Path, sought: SearchSpec, command_line: Sequence[str]) -> Sear
     if kept.trials() and (how := _differs(kept.sought, sought)) is not None:
         raise InputError(f"{path}: holds another search ({how}); name another directory with -o")
     kept.sought = sought
-    asks_anew(kept.document, sought.plan(), digest(sought.plan()), sought.name)
+    replace_plan(kept.document, sought.plan(), digest(sought.plan()), sought.name)
     return kept
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from etude.analysis.warnings.machine import machine_warnings
-from etude.cluster.pool.job import ELSEWHERE, TRIES, UNFIT, JobEnd
+from etude.cluster.pool.job import MAX_ATTEMPTS, NODE_UNSUITABLE, RETRYABLE, JobEnd
 from etude.cluster.pool.journal import JournaledPool, Submitted
 from etude.errors import CommandFailed, EtudeError, InputError, MachineRefuses
 from etude.peak.search import BUDGET_SPENT
@@ -225,7 +225,7 @@ class _DistributedMap:
 
     def made(self) -> str:
         restore_learned_state(self.kept, self.cells)
-        for job in self.pool.take_up():
+        for job in self.pool.recover():
             assert job.id is not None
             self.visits[job.id] = read_request(job.job.place).visit
         while True:
@@ -305,7 +305,7 @@ class _DistributedMap:
         sample = read_sample(place, self.kept.definition.space)
         if sample is not None:
             self._made(visit, place, ended, sample)
-        elif ended.how in ELSEWHERE:
+        elif ended.how in RETRYABLE:
             self._lost(visit, place, ended)
         elif ended.how == "held":
             self._stop(MachineRefuses(ended.why), visit, place)
@@ -329,11 +329,11 @@ class _DistributedMap:
     def _lost(self, visit: Visit, place: Path, ended: JobEnd) -> None:
         """Store a lost attempt, which does not count; it is repeated until TRIES attempts were lost."""
         attempt, sample = read_attempt(place, ended), failed_sample(visit.cell, ended.why, _took(ended))
-        if ended.how in UNFIT:
+        if ended.how in NODE_UNSUITABLE:
             self.unfit.update(ended.nodes[:1])
-        tries = 1 + sum(line.lost in ELSEWHERE for line in self.kept.losses(visit.cell))
+        tries = 1 + sum(line.lost in RETRYABLE for line in self.kept.losses(visit.cell))
         self.display.lost(visit, ended)
-        if tries < TRIES:
+        if tries < MAX_ATTEMPTS:
             self._keep_lost(visit, attempt, ended.how, replace(sample, trials=spent_on_disk(place)[1]))
             return
         sample = replace(sample, why=f"{tries} nodes came to no end of it; the last: {ended.why}")

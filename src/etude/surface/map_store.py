@@ -18,10 +18,10 @@ from typing import Any, Literal
 import numpy as np
 import orjson
 
-from etude.cluster.pool.job import ELSEWHERE
+from etude.cluster.pool.job import RETRYABLE
 from etude.codec import decoded, plain
 from etude.errors import EDITED, InputError
-from etude.experiment.session import asks_anew, new_document
+from etude.experiment.session import new_document, replace_plan
 from etude.peak.record import (
     FILE,
     Record,
@@ -49,7 +49,7 @@ from etude.units.formatting import percent
 
 INTERRUPTED = "interrupted"
 """The attempt was ended from here; another machine does not resume it."""
-LOST = frozenset((*ELSEWHERE, INTERRUPTED))
+LOST = frozenset((*RETRYABLE, INTERRUPTED))
 """Ends without information on the configuration."""
 
 
@@ -288,7 +288,7 @@ def _opened(path: Path, what: MapDefinition, command_line: Sequence[str]) -> Map
         raise InputError(f"{path}: holds another map ({how}); name another directory with -o")
     kept.definition = what
     plan = what.plan()
-    asks_anew(kept.document, plan, digest(plan), what.name)
+    replace_plan(kept.document, plan, digest(plan), what.name)
     kept.document["metrics"] |= _metrics(what)
     return kept
 

@@ -19,7 +19,7 @@ from etude.errors import CommandFailed, InputError, UsageError
 from etude.experiment.bench import Event
 from etude.experiment.plan_defaults import make_plan
 from etude.experiment.progress import Progress
-from etude.experiment.remote_engine import only_here
+from etude.experiment.remote_engine import require_local_engine
 from etude.experiment.run import resume, run
 from etude.experiment.session import EngineMaker
 from etude.experiment.test import MetricPattern, Test
@@ -111,7 +111,7 @@ class Metric:
         given = {**asked.settings, **asked.setting.values}
         quoted = {name: shlex.quote(text) for name, text in given.items()}
         if asked.setting.prefix:
-            only_here("a surface with resources")
+            require_local_engine("a surface with resources")
         words = (*asked.setting.prefix, "/bin/sh", "-c", fill(self.asked.command, quoted))
         pattern = (
             (MetricPattern(self.name, self.asked.pattern, self.unit or "1"),) if self.asked.pattern else ()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from etude.errors import CommandFailed, InputError, MachineRefuses
-from etude.machine.resources.resource import Resource, Setting, limited
+from etude.machine.resources.resource import Resource, Setting, applied_levels
 from etude.surface.factors import Configuration
 from etude.surface.next_configuration import Visit
 from etude.surface.samples import Sample
@@ -102,7 +102,7 @@ def measure_configuration(
     Raises:
         EtudeError: it cannot be measured; errors of UNMEASURABLE concern only this configuration.
     """
-    with limited(resources, settings, place / RESOURCES) as setting:
+    with applied_levels(resources, settings, place / RESOURCES) as setting:
         left_s, until_s = bounds()
         sample = response.measure(
             ConfigurationRequest(visit, settings, setting, place, left_s, until_s), tell

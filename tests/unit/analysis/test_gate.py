@@ -20,7 +20,7 @@ from etude.analysis.gate import Answer, Bound, answers, parse_bound
 from etude.analysis.subject import subject_of_table
 from etude.analysis.verdict import MetricSummary, TestVerdict, Verdict, verdict
 from etude.errors import UsageError
-from etude.present.text import EXTENDED
+from etude.present.sentences.comparison import EXTENDED
 from etude.results.readers import read_table
 from etude.stats.compare import Ratio
 from etude.stats.cross_session import CrossSessionRatio, NotSupported, stated_session_spread

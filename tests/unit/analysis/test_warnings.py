@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from etude.analysis.output_equivalence import WorkDifference
 from etude.analysis.warnings import KINDS, DataWarning, Thresholds, series_warnings, work_warnings
 from etude.results.series import Column, Failure, Series
-from etude.results.trial_join import ways_of
+from etude.results.trial_join import joins_of
 from etude.stats.outliers import outlier_places
 from etude.stats.warmup import level_shift
 from support.profiles import examples
@@ -203,7 +203,7 @@ def test_available_memory_is_preferred_and_memory_that_grows_is_no_leak():
 def test_the_shipped_hooks_free_memory_shows_a_leak_and_is_one_machines_whatever_the_workers():
     falling = {"free_memory": Column("B", "cost", 4e9 - 2.0 * MIB * np.arange(30))}
     assert kinds(series(NOISE[30:60], more=falling)) == ["leak"]
-    assert ways_of("free_memory", "B") == ways_of("memory_free", "B")
+    assert joins_of("free_memory", "B") == joins_of("memory_free", "B")
 
 
 def test_any_metric_can_be_watched_for_what_changes_in_the_course_of_the_trials():

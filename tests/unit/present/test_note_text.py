@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from etude.analysis.warnings import KINDS, DataWarning
 from etude.analysis.warnings.values import signed
 from etude.analysis.warnings.warning import warning
-from etude.present.note_text import note_line, notes_of, short_text
+from etude.present.sentences.notes import note_line, notes_of, short_text
 from support.golden import Golden
 
 

@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use etude_counters::{Count, Counts};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::exit::{Fail, IOERR, said};
@@ -140,21 +142,36 @@ fn plain(value: &Value) -> String {
 
 /// The report for programs: one object on one line, its members in a fixed order.
 pub fn json(containers: &[Container], samples: Option<&[Sample]>) -> String {
-    let mut members: Vec<_> = containers
-        .iter()
-        .map(|container| format!("{}:{}", json!(container.name), object(&container.members)))
-        .collect();
-    if let Some(samples) = samples {
-        let samples: Vec<_> = samples.iter().map(|sample| object(&sample_members(sample))).collect();
-        members.push(format!("\"benchmark_samples\":[{}]", samples.join(",")));
-    }
-    format!("{{{}}}\n", members.join(","))
+    let samples = samples.map(|samples| samples.iter().map(|sample| Members(sample_members(sample))));
+    let report = Report { containers, samples: samples.map(Iterator::collect) };
+    serde_json::to_string(&report).expect("its keys are texts") + "\n"
 }
 
-/// A JSON object that keeps its order.
-fn object(members: &[(&'static str, Value)]) -> String {
-    let members: Vec<_> = members.iter().map(|(name, value)| format!("{}:{value}", json!(name))).collect();
-    format!("{{{}}}", members.join(","))
+struct Report<'a> {
+    containers: &'a [Container],
+    samples: Option<Vec<Members>>,
+}
+
+/// An object that keeps its order.
+struct Members(Vec<(&'static str, Value)>);
+
+impl Serialize for Report<'_> {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        let mut map = out.serialize_map(None)?;
+        for container in self.containers {
+            map.serialize_entry(container.name, &Members(container.members.clone()))?;
+        }
+        if let Some(samples) = &self.samples {
+            map.serialize_entry("benchmark_samples", samples)?;
+        }
+        map.end()
+    }
+}
+
+impl Serialize for Members {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        out.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+    }
 }
 
 fn sample_members(sample: &Sample) -> Vec<(&'static str, Value)> {

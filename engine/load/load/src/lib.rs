@@ -21,7 +21,6 @@ mod mmc_queue;
 mod named_workload;
 mod nfs;
 mod nfs_url;
-mod option_values;
 mod options;
 mod outstanding;
 mod plan;

@@ -11,7 +11,7 @@ use crate::content::Content;
 use crate::ending::ended;
 use crate::grow::{allocate_most, is_full, is_unknown};
 use crate::space::{Space, sync};
-use crate::{Wrong, machine};
+use crate::{Failed, machine};
 
 /// The file, in the directory that is named.
 pub const NAME: &str = "etude-fill";
@@ -31,7 +31,7 @@ pub enum Goal {
 ///
 /// # Errors
 /// It is above its level already, it was filled before, or the machine fails.
-pub fn fill(directory: &Path, goal: Goal, written: bool) -> Result<Map<String, Value>, Wrong> {
+pub fn fill(directory: &Path, goal: Goal, written: bool) -> Result<Map<String, Value>, Failed> {
     let began_ns = monotonic_ns();
     let before = Space::of(directory)?;
     if missing(&before, goal) < -(before.block as i64) {
@@ -73,7 +73,7 @@ pub fn fill(directory: &Path, goal: Goal, written: bool) -> Result<Map<String, V
 ///
 /// # Errors
 /// There is none, or it cannot be removed.
-pub fn remove(directory: &Path) -> Result<(), Wrong> {
+pub fn remove(directory: &Path) -> Result<(), Failed> {
     let path = directory.join(NAME);
     fs::remove_file(&path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => (format!("{}: there is nothing to remove", path.display()), 2),

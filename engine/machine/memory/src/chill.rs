@@ -5,7 +5,7 @@ use std::io;
 
 use serde::Serialize;
 
-use crate::Wrong;
+use crate::Failed;
 use crate::confinement;
 use crate::control_loop::{Bounds, Course, Step, Stopped};
 use crate::machine::{Machine, Real, events, memory};
@@ -52,7 +52,7 @@ impl From<Memory> for Caches {
 ///
 /// # Errors
 /// The machine does not allow it: a limit on memory or nodes, no `/proc`.
-pub fn chill(wish: &Wish) -> Result<Answer, Wrong> {
+pub fn chill(wish: &Wish) -> Result<Answer, Failed> {
     let refused = |why: String| (why, 5);
     let before = memory().map_err(refused)?;
     confinement::check(before.total).map_err(refused)?;

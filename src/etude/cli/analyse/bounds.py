@@ -91,7 +91,7 @@ def answer(
         return 0
     from etude.analysis.gate import answers
     from etude.analysis.warnings import Thresholds
-    from etude.present.extension import deciding_command
+    from etude.present.sentences.extension import deciding_command
     from etude.present.terminal import Terminal
 
     screen = Terminal(sys.stderr if aside else None)

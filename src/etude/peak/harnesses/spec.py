@@ -18,7 +18,7 @@ from typing import Any
 
 from etude.cluster.pool.allocation import other_node
 from etude.errors import UsageError
-from etude.experiment.remote_engine import only_here
+from etude.experiment.remote_engine import require_local_engine
 from etude.machine.remote.hosts import Entry, read_hosts
 from etude.patterns import PatternError, compile_pattern
 from etude.peak.bench import Bench
@@ -122,7 +122,7 @@ class Harness:
                 alike = difflib.get_close_matches(name, self.factors, 1)
                 hint = f": {alike[0]}?" if alike else ": its [factors] name all that there are"
                 raise UsageError(f"{self.path}: has no factor {name!r}{hint}")
-        only_here(f"{self.path}: a harness")
+        require_local_engine(f"{self.path}: a harness")
         node = other_node() if self.commands.apart else None
         if node is not None and within:
             raise UsageError(

@@ -22,9 +22,10 @@ use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 
+use etude_options::Failed;
 use etude_workload::Kind;
 
-use crate::exit::{Wrong, machine, signals};
+use crate::exit::{machine, signals};
 use crate::files::call::Place;
 use crate::files::calls::Calls;
 use crate::files::handles::Handles;
@@ -45,7 +46,7 @@ const MOST_HANDLES: usize = 4096;
 const OTHERS: usize = 64;
 
 /// Puts the file set right and offers the load.
-pub(crate) fn offer(asked: &FilesAsked, chosen: &Chosen, plan: &Plan, format: Format) -> Result<(), Wrong> {
+pub(crate) fn offer(asked: &FilesAsked, chosen: &Chosen, plan: &Plan, format: Format) -> Result<(), Failed> {
     let place = ready(asked, chosen, plan)?;
     let stream = chosen.stream(plan.seed);
     let file_set = Some(root_of(asked, chosen).display().to_string());
@@ -62,7 +63,7 @@ pub(crate) fn offer(asked: &FilesAsked, chosen: &Chosen, plan: &Plan, format: Fo
 }
 
 /// Puts the file set right, and offers nothing.
-pub(crate) fn populate_only(asked: &FilesAsked, chosen: &Chosen) -> Result<(), Wrong> {
+pub(crate) fn populate_only(asked: &FilesAsked, chosen: &Chosen) -> Result<(), Failed> {
     populate::populate(&root_of(asked, chosen), &chosen.set, &Data::new(chosen.seed))
 }
 
@@ -70,7 +71,7 @@ fn root_of(asked: &FilesAsked, chosen: &Chosen) -> PathBuf {
     populate::root_of(&asked.directory, &chosen.name(), chosen.seed)
 }
 
-fn ready(asked: &FilesAsked, chosen: &Chosen, plan: &Plan) -> Result<Place, Wrong> {
+fn ready(asked: &FilesAsked, chosen: &Chosen, plan: &Plan) -> Result<Place, Failed> {
     let root = root_of(asked, chosen);
     let data = Data::new(chosen.seed);
     populate::populate(&root, &chosen.set, &data)?;

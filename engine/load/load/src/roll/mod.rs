@@ -10,13 +10,13 @@ mod scored_roll;
 
 use std::os::fd::OwnedFd;
 
+use etude_options::Failed;
 use etude_replay::Changes;
 use etude_terminal::complain;
 
 use self::pass_sequence::Course;
 use self::places::Places;
 use self::scored_roll::piece;
-use crate::exit::Wrong;
 use crate::options::{Format, RollAsked};
 use crate::plan::Plan;
 use crate::run::run_with_report;
@@ -25,7 +25,7 @@ use crate::run::run_with_report;
 ///
 /// # Errors
 /// The roll is wrong (3), it cannot be played so fast (2), or not here (5).
-pub(crate) fn offer(asked: &RollAsked, plan: &Plan, signals: &OwnedFd, format: Format) -> Result<(), Wrong> {
+pub(crate) fn offer(asked: &RollAsked, plan: &Plan, signals: &OwnedFd, format: Format) -> Result<(), Failed> {
     let piece = piece(asked)?;
     let plan = &whole_passes(plan, piece.score.length_ns);
     let passes = plan.warm_up_ns.saturating_add(plan.duration_ns).div_ceil(piece.score.length_ns);

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use etude_options::Failed;
 use etude_replay::{Roll, Score};
 use etude_script::{Needed, What};
 
-use crate::exit::Wrong;
 use crate::options::{Pace, RollAsked};
 use crate::summary::LeftOut;
 
@@ -51,7 +51,7 @@ impl Files {
 ///
 /// # Errors
 /// The roll is wrong (3), or it cannot be played so fast (2).
-pub(super) fn piece(asked: &RollAsked) -> Result<Piece, Wrong> {
+pub(super) fn piece(asked: &RollAsked) -> Result<Piece, Failed> {
     let shown = asked.roll.display().to_string();
     let input = |what: String| (format!("{shown}: {what}"), 3);
     let mut roll = Roll::open(&asked.roll).map_err(input)?;

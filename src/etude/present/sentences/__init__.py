@@ -1,0 +1,1 @@
+"""Sentences on results: nothing here knows where they are shown."""
