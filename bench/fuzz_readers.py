@@ -33,7 +33,7 @@ from etude.machine.resources import ledger
 from etude.patterns import PatternError, compile_pattern
 from etude.peak.harnesses.harness_text import read_value
 from etude.peak.harnesses.load_report import Run, Unreadable
-from etude.peak.harnesses.readers import TOOLS, Figures, OfTool, Place, Windows, by_expression, by_path
+from etude.peak.harnesses.readers import TOOLS, Figures, Place, ToolReader, Windows, by_expression, by_path
 from etude.probes.executables import parse_output
 from etude.results.histograms import encode
 from etude.results.windows import parse_window
@@ -108,7 +108,7 @@ PLACES = {
 PRINTED = {"completed": Place(r"n=(\S+)", ONE), "mean": Place(r"mean (\S+)", None)}
 OUTPUTS = {
     "windows": Windows,
-    **{name: partial(OfTool, tool=name) for name in TOOLS if name != "pgbench"},
+    **{name: partial(ToolReader, tool=name) for name in TOOLS if name != "pgbench"},
     "json": lambda run: Figures(run, PLACES, by_path),
     "regex": lambda run: Figures(run, PRINTED, by_expression),
 }

@@ -12,7 +12,7 @@ from numpy.random import Generator
 
 from etude.stats.compare import Ratio, paired_mean_ratio, paired_ratio, unpaired_mean_ratio
 from etude.stats.factors import RATIO_FACTORS, Factors, factor_for
-from etude.stats.series import MACHINES, OWN, REFERENCE, Draw, in_blocks, lognormal, normal
+from etude.stats.series import MACHINES, OWN, REFERENCE, Draw, deal_into_blocks, lognormal, normal
 from etude.stats.simulation import Floats, ratio_stops
 from etude.stats.stopping import RatioPrecision
 from markdown import NOMINAL, paragraph, share, table
@@ -221,7 +221,7 @@ def _covers(ratio: Callable[[Floats, Floats], Ratio], base: Floats, other: Float
 
 def _blocks(case: Case, rng: Generator, replications: int, *, tests: int = 2, blocks: int = BLOCKS) -> Floats:
     """Shape (tests, replications, blocks-1): the first block is excluded."""
-    return in_blocks(rng, case.draw(rng, replications, blocks * tests), tests)[..., 1:]
+    return deal_into_blocks(rng, case.draw(rng, replications, blocks * tests), tests)[..., 1:]
 
 
 def _on(machine: Draw, noise: Draw) -> Draw:

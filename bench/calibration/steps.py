@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.signal import lfilter
 
 from etude.history.backtest import Rate
-from etude.stats.changes import SHORTEST, Stepped, stepped
+from etude.stats.changes import SHORTEST, StepFit, fit_steps
 from etude.stats.series import Floats, autoregressive
 from markdown import paragraph, table
 from rows import options
@@ -88,7 +88,7 @@ def _drifts(seed: int, histories: int) -> list[str]:
         cells = []
         for change in CHANGES:
             line = np.linspace(0.0, change, n)
-            found = [stepped(NOISES[name](_rng(seed, k, n), n) + line) for k in range(histories)]
+            found = [fit_steps(NOISES[name](_rng(seed, k, n), n) + line) for k in range(histories)]
             sure = _share(found, lambda x: any(not step.or_drift for step in x.steps))
             cells.append(f"{_share(found, _stepped):.1f}; {sure:.1f}; {_share(found, _drifting):.0f}")
         rows.append([name, str(n), *cells])
@@ -109,7 +109,7 @@ def _days(seed: int, histories: int) -> list[str]:
         for k in range(histories):
             rng = _rng(seed, k, n)
             days, x = _of_days(rng, n, each, offset)
-            found.append(stepped(x, blocks=days))
+            found.append(fit_steps(x, blocks=days))
         shares = [f"{_share(found, has):.1f}" for has in (_stepped, _drifting)]
         rows.append([str(each), f"{offset:g}", str(n), *shares])
     return [
@@ -127,7 +127,7 @@ def _clear(seed: int, histories: int) -> list[str]:
             days, x = _of_days(rng, n, each, offset)
             at = each * int(rng.integers(SHORTEST, days[-1] + 2 - SHORTEST))
             x[at:] += CLEAR * np.hypot(1.0, offset)
-            found.append(stepped(x, blocks=days))
+            found.append(fit_steps(x, blocks=days))
             near += any(abs(step.at - at) <= 5 for step in found[-1].steps)
         shares = [f"{100 * near / histories:.1f}", f"{_share(found, _drifting):.1f}"]
         rows.append([str(each), f"{offset:g}", str(n), *shares])
@@ -150,7 +150,7 @@ def _found(seed: int, histories: int) -> list[str]:
                 rng = _rng(seed, k, n)
                 x, at = NOISES[name](rng, n), int(rng.integers(n // 10, n - n // 10))
                 x[at:] += size
-                found = stepped(x)
+                found = fit_steps(x)
                 drifts += found.drift is not None
                 there = [step for step in found.steps if abs(step.at - at) <= 5]
                 if there:
@@ -187,7 +187,7 @@ def _together(seed: int, histories: int) -> list[str]:
                 places = [int(rng.integers(first, first + third)) for first in firsts]
                 for at, size in zip(places, sizes, strict=True):
                     x[at:] += size
-                found = stepped(x)
+                found = fit_steps(x)
                 near = all(any(abs(step.at - at) <= 3 for step in found.steps) for at in places)
                 both += near and len(found.steps) == len(places) and _drifting(found) == (line != 0.0)
             cells.append(f"{100 * both / histories:.1f}")
@@ -211,15 +211,15 @@ def _of_days(rng: Generator, n: int, each: int, offset: float) -> tuple[NDArray[
     return days, rng.standard_normal(n) + offset * rng.standard_normal(days[-1] + 1)[days]
 
 
-def _stepped(found: Stepped) -> bool:
+def _stepped(found: StepFit) -> bool:
     return bool(found.steps)
 
 
-def _drifting(found: Stepped) -> bool:
+def _drifting(found: StepFit) -> bool:
     return found.drift is not None
 
 
-def _share(found: list[Stepped], has: Callable[[Stepped], bool]) -> float:
+def _share(found: list[StepFit], has: Callable[[StepFit], bool]) -> float:
     return 100.0 * sum(has(each) for each in found) / len(found)
 
 
@@ -270,10 +270,10 @@ def alarms(histories: int) -> None:
             for seed in range(histories):
                 random = np.random.default_rng([2026, seed])
                 x = draw(random, n)
-                false += bool(stepped(x).steps)
+                false += bool(fit_steps(x).steps)
                 at = int(random.integers(n // 10, n - n // 10))
                 x[at:] += 3.0 * 1.4826 * float(np.median(np.abs(x - np.median(x))))
-                places = [step.at for step in stepped(x).steps]
+                places = [step.at for step in fit_steps(x).steps]
                 near += any(abs(place - at) <= 2 for place in places)
                 there += at in places
             ends = Rate(false, histories).interval

@@ -36,7 +36,7 @@ from etude.peak.bench import Bench
 from etude.peak.harnesses.curves import CURVES
 from etude.peak.harnesses.spec import read_harness
 from etude.peak.policies.posterior import Posterior
-from etude.peak.rehearse import place_like, rehearse
+from etude.peak.rehearse import bench_model_like, rehearse
 from etude.peak.search import benchmarking_time_s, search
 from etude.peak.slo_ratio import slo_ratio_of
 from etude.peak.task import Answer, Task, Trial, TrialRequest
@@ -175,7 +175,7 @@ def told(answer: Answer, peak: float) -> tuple[str, str, str]:
 
 def rehearsed(task: Task, made: Sequence[Trial], rate: float, searches: int) -> float:
     """Median benchmarking time, s, with the costs and the noise that trials had."""
-    place = place_like(task, made, rate)
+    place = bench_model_like(task, made, rate)
     print(f"  {place}", file=sys.stderr)
     curves = [CURVES[name] for name in ("mm1", "mmc", "knee", "ramp")]
     return 3600 * rehearse(Posterior(), task, curves, max(searches // 4, 1), 1, place=place).hours(0.5)

@@ -78,7 +78,7 @@ def row(case: str, outcomes: Sequence[Outcome]) -> str:
 
 def without_second_trials() -> None:
     """From here on, also in processes that are forked."""
-    posterior.once_more = lambda task, known, rate: None
+    posterior.confirmation_trial = lambda task, known, rate: None
 
 
 def main() -> None:

@@ -22,8 +22,8 @@ from etude.cluster.pool.job import Job
 from etude.cluster.pool.simulated import SimulatedPool
 from etude.peak.policies.registry import DEFAULT, policy
 from etude.peak.search import search
-from etude.surface.factors import Cell, Space
-from etude.surface.next_configuration import MapComplete, Rules, Visit, Wait, as_predicted, decide
+from etude.surface.factors import Configuration, Space
+from etude.surface.next_configuration import MapComplete, Rules, Visit, Wait, decide, predicted_samples
 from etude.surface.peaks import Shapes, sample_of, shapes_after, task_of
 from etude.surface.samples import Sample
 from etude.surface.simulated import SURFACES, SimulatedSurface
@@ -126,7 +126,7 @@ def made(asked: Asked) -> Made:
     rules = Rules("adaptive", asked.cells) if asked.cells < system.space.size else Rules()
     costs: dict[str, float] = {}
     pool = SimulatedPool(asked.nodes, lambda job, node: costs[job.name])
-    under_way: dict[str, tuple[Cell, Sample, Shapes]] = {}
+    under_way: dict[str, tuple[Configuration, Sample, Shapes]] = {}
     samples: list[Sample] = []
     shapes: Shapes = ()
     while True:
@@ -149,7 +149,7 @@ def made(asked: Asked) -> Made:
 
 
 def chosen(
-    space: Space, rules: Rules, samples: Sequence[Sample], under_way: Sequence[Cell], aware: bool
+    space: Space, rules: Rules, samples: Sequence[Sample], under_way: Sequence[Configuration], aware: bool
 ) -> Visit | MapComplete | Wait:
     """The next cell; one that does not know of others under way takes the best of those that are left."""
     if aware:
@@ -170,5 +170,5 @@ def searched(system: SimulatedSurface, visit: Visit, shapes: Shapes) -> tuple[Sa
 
 def off(system: SimulatedSurface, samples: Sequence[Sample]) -> float:
     """Mean absolute error over all cells of which something is said."""
-    every = [*samples, *as_predicted(system.space, samples, 0.95)]
+    every = [*samples, *predicted_samples(system.space, samples, 0.95)]
     return fmean(abs(each.value / system.peak(each.cell) - 1) for each in every if each.value is not None)

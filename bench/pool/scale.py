@@ -24,7 +24,7 @@ import numpy as np
 
 from etude.cluster.pool.job import Job
 from etude.cluster.pool.simulated import SimulatedPool
-from etude.surface.factors import Cell
+from etude.surface.factors import Configuration
 from etude.surface.next_configuration import Rules, Visit, decide
 from etude.surface.samples import Sample
 from etude.surface.simulated import SURFACES, SimulatedSurface
@@ -82,7 +82,7 @@ def mapped(nodes: int, count: int) -> Cost:
     busy_until_s, cpu_s, slowest_s = 0.0, 0.0, 0.0
     while True:
         while len(under_way) < nodes:
-            pending: list[Cell] = [each.cell for each in under_way.values()]
+            pending: list[Configuration] = [each.cell for each in under_way.values()]
             began_s = time.process_time()
             visit = decide(system.space, rules, samples, pending)
             took_s = time.process_time() - began_s

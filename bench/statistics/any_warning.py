@@ -40,7 +40,7 @@ from etude.stats.series import (
 )
 from etude.stats.shape import groups, normality, ticks
 from etude.stats.trend import trend_p
-from etude.stats.warmup import never_steady, other_level
+from etude.stats.warmup import level_shift, no_steady_state_p
 from markdown import paragraph, percent, section, table
 from rows import options
 
@@ -133,7 +133,7 @@ def warm_up(rng: Generator, replications: int) -> list[str]:
     ]
     few = max(20, replications // 8)
     counts = (10, 15, 20, 30, 60)
-    rows = _rows(rng, few, cases, counts, [lambda x: other_level(x) is not None])
+    rows = _rows(rng, few, cases, counts, [lambda x: level_shift(x) is not None])
     text = (
         f"Share of series of which the first or last trials are called another level, in % ({few} series each): "
         "one change by the largest t below 30 trials, PELT from 30 on."
@@ -327,7 +327,7 @@ def _suspected(found: object) -> bool:
 
 
 def _unsteady(x: Floats) -> bool:
-    p = never_steady(x, other_level(x))
+    p = no_steady_state_p(x, level_shift(x))
     return p is not None and p < 0.01
 
 

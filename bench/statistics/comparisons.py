@@ -13,7 +13,7 @@ from numpy.random import Generator
 from scipy.special import ndtr
 
 from etude.stats.compare import Ratio, paired_mean_ratio, paired_ratio, unpaired_mean_ratio
-from etude.stats.cross_session import NotSupported, between_sessions, compare_sessions, given_between
+from etude.stats.cross_session import NotSupported, between_sessions, compare_sessions, stated_session_spread
 from etude.stats.equivalence import equivalence_of
 from etude.stats.multiplicity import benjamini_hochberg, holm
 from etude.stats.planning import noise_of_pairs, plan_for_effect
@@ -30,8 +30,8 @@ from etude.stats.series import (
     Draw,
     Floats,
     autoregressive,
+    deal_into_blocks,
     gamma,
-    in_blocks,
     lognormal,
     mixture,
     normal,
@@ -105,7 +105,7 @@ def designs(rng: Generator, replications: int) -> list[str]:
     rows = []
     for machine in MACHINES:
         trials = machine.draw(rng, replications, 20) * normal(0.02)(rng, replications, 20)
-        base, other = in_blocks(rng, trials, 2)
+        base, other = deal_into_blocks(rng, trials, 2)
         same = (
             percent(found(TESTS["Welch"], trials[:, :10], trials[:, 10:])),
             percent(found(TESTS["Welch"], base, other)),
@@ -140,7 +140,7 @@ def equivalence(rng: Generator, replications: int) -> list[str]:
             rows.append([f"normal cv {100 * cv:g} %", str(n), *same(unpaired_mean_ratio, base, other)])
     for machine in MACHINES:
         trials = machine.draw(rng, replications, 40) * normal(0.01)(rng, replications, 40)
-        base, other = in_blocks(rng, trials, 2)
+        base, other = deal_into_blocks(rng, trials, 2)
         rows.append([f"{machine.name}, cv 1 %, in pairs", "20", *same(paired_mean_ratio, base, other)])
     text = (
         "Share called the same, in %, by how far the tests really lie apart. At 2 % and beyond it must not exceed "
@@ -272,7 +272,7 @@ def sittings(rng: Generator, replications: int) -> list[str]:
                 effects = lognormal(between)(rng, 1, stored + 2)[0]
                 *known, base, other = (e * np.exp(rng.normal(0.0, 0.03, 10)) for e in effects)
                 widened = compare_sessions(base, other, between_sessions(known))
-                given = compare_sessions(base, other, given_between(100.0 * between))
+                given = compare_sessions(base, other, stated_session_spread(100.0 * between))
                 assert not isinstance(widened, NotSupported)
                 assert not isinstance(given, NotSupported)
                 false += [_excludes_one(widened), _excludes_one(given), welch(base, other).p < 0.05]

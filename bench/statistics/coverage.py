@@ -24,7 +24,7 @@ from etude.stats.series import (
     Floats,
     Series,
     autoregressive,
-    in_blocks,
+    deal_into_blocks,
     lognormal,
     mixture,
     normal,
@@ -76,7 +76,7 @@ def ratio_rule(rng: Generator, replications: int) -> list[str]:
         for target in (0.02, 0.05):
             rule = RatioPrecision(precision=target)
             trials = draw(rng, replications, 2 * (rule.maximum + 1))
-            stops = ratio_stops(in_blocks(rng, trials, 2)[..., 1:], rule)
+            stops = ratio_stops(deal_into_blocks(rng, trials, 2)[..., 1:], rule)
             cells += [share(stops.covers(0.0), replications), f"{stops.count.mean():.1f}"]
         rows.append(cells)
     text = (

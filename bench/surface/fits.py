@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from etude.surface.factors import Cell, Floats, Space
+from etude.surface.factors import Configuration, Floats, Space
 from etude.surface.plans import d_optimal, next_sample
 from etude.surface.samples import KnownResponses
 from etude.surface.simulated import OWN, REFERENCE, SURFACES, SimulatedSurface
@@ -100,7 +100,7 @@ def approximated(party: Party, law: str, seed: int) -> dict[int, Fitted]:
 
 
 def _sampled(
-    party: Party, space: Space, counts: Sequence[int], measured: Mapping[Cell, float], seed: int
+    party: Party, space: Space, counts: Sequence[int], measured: Mapping[Configuration, float], seed: int
 ) -> list[tuple[int, KnownResponses, Fit | None]]:
     if not party.adaptive:
         designs = [_known(d_optimal(space, count, (), seed), measured) for count in counts]
@@ -114,7 +114,7 @@ def _sampled(
     return found
 
 
-def _known(cells: Sequence[Cell], measured: Mapping[Cell, float]) -> KnownResponses:
+def _known(cells: Sequence[Configuration], measured: Mapping[Configuration, float]) -> KnownResponses:
     values = np.array([measured[cell] for cell in cells], dtype=float)
     return KnownResponses(tuple(cells), values, np.full(len(cells), MEASURED_SD**2))
 
@@ -124,7 +124,7 @@ def _raw(space: Space) -> Space:
     return Space(tuple(plain), space.without)
 
 
-def _judged(fit: Fit, cells: Sequence[Cell], truth: Floats, known: KnownResponses) -> Fitted:
+def _judged(fit: Fit, cells: Sequence[Configuration], truth: Floats, known: KnownResponses) -> Fitted:
     predicted = fit.predict(cells)
     off = predicted.log - truth
     fresh = np.array([cell not in set(known.cells) for cell in cells])

@@ -16,8 +16,8 @@ from etude.peak.harnesses.simulated import SimulatedServer
 from etude.peak.policies.registry import DEFAULT, policy
 from etude.peak.search import search
 from etude.peak.task import Answer, Task
-from etude.surface.factors import Cell, Space
-from etude.surface.next_configuration import Rules, Visit, as_predicted, decide, fit_surrogate
+from etude.surface.factors import Configuration, Space
+from etude.surface.next_configuration import Rules, Visit, decide, fit_surrogate, predicted_samples
 from etude.surface.peaks import Shapes, sample_of, shapes_after, task_of
 from etude.surface.samples import Sample
 from etude.surface.simulated import SURFACES, SimulatedSurface
@@ -164,7 +164,7 @@ def made(system: SimulatedSurface, space: Space, mapper: Mapper, job: Job) -> tu
     return judged(system, space, mapper, samples, took_s), samples
 
 
-def server(system: SimulatedSurface, cell: Cell) -> SimulatedServer:
+def server(system: SimulatedSurface, cell: Configuration) -> SimulatedServer:
     """Of one cell; its noise is the same for all mappers."""
     drawn = np.random.default_rng([system.seed, *cell, 1]).integers(2**31)
     return SimulatedServer(
@@ -195,7 +195,7 @@ def judged(
         return Found(hours, errors)
     told = tuple(
         ((each.value or math.nan) / peak - 1, each.low <= peak <= each.high)
-        for each in as_predicted(space, samples, 0.95)
+        for each in predicted_samples(space, samples, 0.95)
         for peak in [system.peak(each.cell)]
     )
     return Found(hours, errors, told, approximated(system, samples), tuple(took_s))

@@ -34,7 +34,7 @@ from etude.results.readers import formats_of, read_table
 from etude.script.checkpoint import load as load_state
 from etude.script.parse import parse_script
 from etude.store.database import open_store
-from etude.surface.map_store import MapStore, mapped_of
+from etude.surface.map_store import MapStore, surface_result_of
 from etude.surface.spec import read_spec
 from golden.plain import plain
 
@@ -146,9 +146,9 @@ def search(path: Path) -> Any:
 def surface(path: Path) -> Any:
     """Of `etude surface`."""
     kept = MapStore(path)
-    mapped = mapped_of(kept)
+    mapped = surface_result_of(kept)
     told = {
-        "charted": {**plain(kept.charted), "space": list(kept.charted.space)},
+        "charted": {**plain(kept.definition), "space": list(kept.definition.space)},
         "attempts": kept.attempts(),
     }
     told |= {"surrogate": mapped.surrogate, "estimates": [mapped.estimate(cell) for cell in mapped.space]}

@@ -49,7 +49,10 @@ UPWARD = {
     ("cluster.worker", "script.distributed"): "as above",
     ("cluster.worker", "surface.worker"): "as above",
     ("script.stop", "analysis.getstats.options"): "a stop program that is getstats is evaluated in process",
-    ("surface.spread", "analysis.warnings.machine"): "a map over a pool says at its end that machines differ",
+    (
+        "surface.distributed_map",
+        "analysis.warnings.machine",
+    ): "a map over a pool says at its end that machines differ",
 }
 """Imports of a layer above, with their reason."""
 

@@ -7,7 +7,7 @@ from typing import TypeGuard
 
 from etude.analysis.quieter_metrics import QuieterMetric
 from etude.analysis.reachability import within_reach
-from etude.stats.compare import Ratio, range_of_further
+from etude.stats.compare import Ratio, further_range
 from etude.stats.equivalence import Equivalence
 from etude.stats.intervals import Interval
 from etude.stats.means import Mean
@@ -116,7 +116,7 @@ class Comparison:
     def range_of(self, more: int) -> tuple[int, int]:
         """The fewest and the most of so many further pairs, as far as the spread is known."""
         degrees = self.ratio.degrees if self.ratio.degrees > 0.0 else max(self.ratio.count - 1, 1)
-        return range_of_further(self.ratio.count, more, degrees)
+        return further_range(self.ratio.count, more, degrees)
 
     @property
     def within_reach(self) -> bool:

@@ -39,7 +39,7 @@ from etude.stats.intervals import Interval
 from etude.stats.machines import contrasts, ratio_over_machines, ratios_differ, unpaired_over_machines
 from etude.stats.means import ADDING_UP, Kind, Mean
 from etude.stats.moments import effective_moments, interval_of_mean, mean_of
-from etude.stats.multiplicity import benjamini_hochberg, of_many
+from etude.stats.multiplicity import benjamini_hochberg, bonferroni_confidence
 from etude.stats.ranks import mann_whitney, wilcoxon
 from etude.stats.twosample import welch
 
@@ -154,7 +154,7 @@ def _unpaired(
     means = _unpaired_means(base, other, metric, verdict_options.confidence)
     headline = means and means.among(together)
     mean, which = _fitting(base, metric, values[0])
-    level = of_many(verdict_options.confidence, together)
+    level = bonferroni_confidence(verdict_options.confidence, together)
     difference = _or_none(lambda: welch(*map(effective_moments, reversed(values)), confidence=level))
     margin = verdict_options.same_within
     return Comparison(
@@ -203,7 +203,7 @@ def _paired(
     typical = _paired_ratio(pairs, factor, verdict_options.confidence, subtract).among(together)
     headline = _paired_means(pairs, _kind(base, metric), factor, verdict_options.confidence, subtract)
     ratio = headline.among(together) if headline else typical
-    level = of_many(verdict_options.confidence, together)
+    level = bonferroni_confidence(verdict_options.confidence, together)
     again = _against_itself(subject, base, metric)
     itself = _of_itself(again, _kind(base, metric))
     mean, which = _fitting(base, metric, values[0] - subtract[0])
@@ -426,7 +426,7 @@ def _own_noise(subject: Subject, c: Comparison, base: Series, metric: str, confi
         return None
     twins = tuple(map(with_cpu_time, subject.twins))
     again = _against_itself(replace(subject, twins=twins), base, metric)
-    level, kind = of_many(confidence, c.ratio.together), _kind(base, metric)
+    level, kind = bonferroni_confidence(confidence, c.ratio.together), _kind(base, metric)
     return _noise(again, c.ratio.count, c.ratio.factor, _of_itself(again, kind), kind, level)
 
 

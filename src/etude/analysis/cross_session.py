@@ -25,8 +25,8 @@ from etude.stats.cross_session import (
     SessionSpread,
     between_sessions,
     compare_sessions,
-    given_between,
     overall_ratio,
+    stated_session_spread,
 )
 from etude.stats.describe import describe
 from etude.stats.means import Kind, average
@@ -170,7 +170,7 @@ def compare_with_first(
     between: the relative spread between sessions as somebody states it (0.03); else it is looked for beside the first.
     """
     base, *others = subjects
-    known = None if between is None else given_between(100.0 * between)
+    known = None if between is None else stated_session_spread(100.0 * between)
     stored = [] if known else stored_beside(base)
     found: list[CrossSession] = []
     without: list[tuple[str, str]] = []

@@ -18,7 +18,7 @@ from etude.errors import InputError, UsageError
 from etude.results.series import Floats, Series
 from etude.stats.intervals import effective_count, t_quantile
 from etude.stats.moments import deviation_of
-from etude.stats.multiplicity import of_many
+from etude.stats.multiplicity import bonferroni_confidence
 from etude.stats.planning import (
     MOST,
     Noise,
@@ -238,7 +238,7 @@ def _quieter(
             *_, own, _ = _noisiest(subject, quiet, paired, name)
         except InputError:
             continue  # some of its values are at zero
-        plan = plan_for_effect(own, effect, power=power, confidence=of_many(0.95, together))
+        plan = plan_for_effect(own, effect, power=power, confidence=bonferroni_confidence(0.95, together))
         if plan is not None and 0.0 < TIMES_NARROWER * own.deviation <= noise.deviation:
             found.append(QuieterPlan(name, own.deviation, plan.trials))
     return min(found, key=lambda each: each.deviation, default=None)
@@ -319,7 +319,7 @@ def _half_width(values: Floats, count: int) -> float:
 
 
 def _row(noise: Noise, effect: float, power: float, tests: int, cost: Cost, together: int) -> Row:
-    plan = plan_for_effect(noise, effect, power=power, confidence=of_many(0.95, together))
+    plan = plan_for_effect(noise, effect, power=power, confidence=bonferroni_confidence(0.95, together))
     if plan is None:
         return Row(effect, None, None, None)
     return Row(effect, plan.trials, plan.likely_trials, _times(plan.trials * tests, cost))
@@ -328,7 +328,7 @@ def _row(noise: Noise, effect: float, power: float, tests: int, cost: Cost, toge
 def _fit(noise: Noise, wanted: PlanTargets, tests: int, cost: Cost, together: int) -> Fit | None:
     if wanted.deadline_s is None or cost.seconds is None:
         return None
-    hours, confidence = wanted.deadline_s / 3600.0 * 2.0 / tests, of_many(0.95, together)
+    hours, confidence = wanted.deadline_s / 3600.0 * 2.0 / tests, bonferroni_confidence(0.95, together)
     plan = plan_for_deadline(noise, hours, power=wanted.power, confidence=confidence)
     if plan is None:
         return Fit(wanted.deadline_s, None, None)

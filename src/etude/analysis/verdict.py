@@ -36,12 +36,12 @@ from etude.analysis.warnings.trials import DATA, limited, never_begun, several_m
 from etude.analysis.warnings.warning import warning
 from etude.results.results import Results
 from etude.results.series import Column, Floats, Series
-from etude.stats.compare import more_trials, range_of_further
+from etude.stats.compare import further_range, more_trials
 from etude.stats.describe import Summary, describe
-from etude.stats.levels import Split, no_narrower, split_by_kind
+from etude.stats.levels import Split, at_least_as_wide, split_by_kind
 from etude.stats.means import Kind
 from etude.stats.moments import interval_above_zero
-from etude.stats.multiplicity import of_many
+from etude.stats.multiplicity import bonferroni_confidence
 
 WITHOUT_SHELL = "leave out --shell, or give the command more to do"
 
@@ -95,7 +95,7 @@ class TestVerdict:
     @property
     def more_range(self) -> tuple[int, int]:
         """`more` as far as the spread is known."""
-        return range_of_further(self.kept, self.more, max(self.kept - 1, 1))
+        return further_range(self.kept, self.more, max(self.kept - 1, 1))
 
     @property
     def within_reach(self) -> bool:
@@ -142,7 +142,7 @@ class Verdict:
         if count < 2:
             return self.tests, 1
         verdict_options = replace(
-            self.verdict_options, confidence=of_many(self.verdict_options.confidence, count)
+            self.verdict_options, confidence=bonferroni_confidence(self.verdict_options.confidence, count)
         )
         judged = [
             _test_verdict(self.subject, s, (metric,), metric, verdict_options) for s in self.subject.tests
@@ -313,7 +313,7 @@ def metric_summary(
         summary = _with_error(summary, error)
     levels = _levels(series, column, values - cost, kind, verdict_options.confidence)
     if levels is not None:
-        levels = no_narrower(levels, summary.mean, summary.mean_interval)
+        levels = at_least_as_wide(levels, summary.mean, summary.mean_interval)
         summary = replace(summary, mean=levels.mean, mean_interval=levels.interval)
     return MetricSummary(metric, column.unit, summary, None, cost, column.kind, levels, joined, workers)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from etude.surface.factors import Cell, Factor
+from etude.surface.factors import Configuration, Factor
 from etude.surface.surface_result import Filled, z_of
 from etude.surface.surface_text import setting_text, settings_of
 from etude.units.formatting import digits
@@ -51,11 +51,11 @@ def crossovers(filled: Filled, better: str = "higher") -> tuple[Crossover, ...]:
             for along, other in enumerate(factors):
                 if other.numeric and len(other.levels) > 1:
                     for a, b in itertools.combinations(range(len(factor.levels)), 2):
-                        found += crossovers_of(filled, at, (a, b), along, better)
+                        found += level_crossovers(filled, at, (a, b), along, better)
     return tuple(found)
 
 
-def crossovers_of(
+def level_crossovers(
     filled: Filled, factor: int, levels: tuple[int, int], along: int, better: str = "higher"
 ) -> list[Crossover]:
     """Crossovers of two levels of one factor (by its index) along a numeric one."""
@@ -81,7 +81,7 @@ def crossovers_of(
 
 
 def _sign_changes(
-    filled: Filled, cell: Cell, pair: tuple[int, int, int], along: int
+    filled: Filled, cell: Configuration, pair: tuple[int, int, int], along: int
 ) -> list[tuple[float, float | None, float | None, bool]]:
     """Sign changes of log(first) - log(second): coded level, its interval, and True if the difference rises there."""
     factor, a, b = pair

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 
-from etude.surface.factors import Cell, Factor, magnitude
+from etude.surface.factors import Configuration, Factor, magnitude
 from etude.surface.ranges import LITTLE
 from etude.surface.surface_result import Filled, z_of
 from etude.surface.surface_text import joined
@@ -19,7 +19,7 @@ NOTHING = "nothing that was varied"
 class Limit:
     """The limiting factor at one configuration."""
 
-    cell: Cell
+    cell: Configuration
     name: str
     """Name of the configuration."""
     factor: str | None
@@ -66,7 +66,7 @@ def limits_text(found: tuple[Limit, ...]) -> str:
     return f"{joined(told)}{more}."
 
 
-def _limit(filled: Filled, cell: Cell, sign: float, little: float) -> Limit:
+def _limit(filled: Filled, cell: Configuration, sign: float, little: float) -> Limit:
     name = filled.space.name(cell)
     found = [
         limit
@@ -78,7 +78,7 @@ def _limit(filled: Filled, cell: Cell, sign: float, little: float) -> Limit:
     return max(found, key=lambda each: each.elasticity)
 
 
-def _step(filled: Filled, cell: Cell, at: int, sign: float) -> Limit | None:
+def _step(filled: Filled, cell: Configuration, at: int, sign: float) -> Limit | None:
     """Effect of the next level of one factor; at its highest level, that of the last step."""
     factor = filled.space.factors[at]
     beyond = cell[at] == len(factor.levels) - 1

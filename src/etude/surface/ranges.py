@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from etude.surface.factors import Cell, Factor
+from etude.surface.factors import Configuration, Factor
 from etude.surface.surface_result import Filled, z_of
 from etude.surface.surface_text import joined, row_of, setting_text, settings_of
 from etude.units.formatting import percent
@@ -133,7 +133,7 @@ def break_even_lines(found: Sequence[BreakEven], most: int = 4) -> tuple[str, ..
     return tuple(lines)
 
 
-def _range(filled: Filled, at: int, factor: Factor, cell: Cell, little: float) -> Range | None:
+def _range(filled: Filled, at: int, factor: Factor, cell: Configuration, little: float) -> Range | None:
     row = [each for each in row_of(cell, at, len(factor.levels)) if filled.known[each]]
     if len(row) < 2:
         return None
@@ -154,12 +154,12 @@ def _range(filled: Filled, at: int, factor: Factor, cell: Cell, little: float) -
     )
 
 
-def _differ(filled: Filled, one: Cell, other: Cell) -> bool:
+def _differ(filled: Filled, one: Configuration, other: Configuration) -> bool:
     apart = abs(float(filled.log[one] - filled.log[other]))
     return apart > z_of(filled.confidence) * math.hypot(float(filled.sd[one]), float(filled.sd[other]))
 
 
-def _at_most(filled: Filled, one: Cell, other: Cell) -> float:
+def _at_most(filled: Filled, one: Configuration, other: Configuration) -> float:
     """Largest relative change between two configurations that their intervals allow."""
     apart = abs(float(filled.log[one] - filled.log[other]))
     return math.expm1(
@@ -176,7 +176,7 @@ def _overall(each: Sequence[Range], factor: Factor) -> Range:
     return Range(factor.name, "", low, high, each[0].levels, each[0].little, could, shown)
 
 
-def _break_even(filled: Filled, at: int, cell: Cell, target: float, better: str) -> BreakEven:
+def _break_even(filled: Filled, at: int, cell: Configuration, target: float, better: str) -> BreakEven:
     factor, sign = filled.space.factors[at], 1.0 if better == "higher" else -1.0
     row = [each for each in row_of(cell, at, len(factor.levels)) if filled.known[each]]
     z, aim = z_of(filled.confidence), sign * math.log(target) - 1e-12

@@ -11,7 +11,7 @@ from scipy import special
 
 from etude.surface.crossover import Crossover, crossovers
 from etude.surface.effects import Interaction, MainEffect, interactions, main_effects
-from etude.surface.factors import Cell
+from etude.surface.factors import Configuration
 from etude.surface.limits import Limit, limits, limits_text
 from etude.surface.ranges import (
     LITTLE,
@@ -181,7 +181,7 @@ class Optimum:
     name: str
     """Name of the configuration."""
     best: Estimate
-    alike: tuple[Cell, ...]
+    alike: tuple[Configuration, ...]
     """Other configurations that may be as good or better; the list is complete with the confidence of the surface."""
     alike_names: tuple[str, ...]
     edges: tuple[str, ...]
@@ -210,7 +210,7 @@ def optimum(mapped: SurfaceResult) -> Optimum | None:
     return _optimum_of(mapped, best, alike)
 
 
-def _optimum_of(mapped: SurfaceResult, best: Cell, alike: list[Cell]) -> Optimum:
+def _optimum_of(mapped: SurfaceResult, best: Configuration, alike: list[Configuration]) -> Optimum:
     space = mapped.space
     names = tuple(map(space.name, alike))
     edges = tuple(

@@ -23,7 +23,7 @@ from etude.errors import UsageError
 from etude.present.sentences.comparison import EXTENDED
 from etude.results.readers import read_table
 from etude.stats.compare import Ratio
-from etude.stats.cross_session import CrossSessionRatio, NotSupported, given_between
+from etude.stats.cross_session import CrossSessionRatio, NotSupported, stated_session_spread
 from etude.stats.describe import describe
 from etude.stats.intervals import Interval, effective_count, t_quantile
 from etude.units.formatting import percent
@@ -157,7 +157,7 @@ def test_fewer_trials_than_a_verdict_judges_decide_no_bound() -> None:
         "t", {}, 5, {}, 5, 1, (MetricSummary("elapsed", "s", describe([1.0, 1.1, 0.9])),), 0, 0.0
     )
     assert answers(parse_bound("elapsed > 0.01 s"), [test], (), ())[0].fails is None
-    ratio = CrossSessionRatio(1.2, 1.1, 1.3, 0.01, given_between(2.0), 0.5, 0.95)
+    ratio = CrossSessionRatio(1.2, 1.1, 1.3, 0.01, stated_session_spread(2.0), 0.5, 0.95)
     found = CrossSession("a", "a", "old", "new", "elapsed", "s", 1.0, ratio, trials=9)
     assert asked("elapsed > baseline * 1.05", across=(found,)) == [None]
 
@@ -220,7 +220,7 @@ def test_a_mean_is_judged_by_its_interval() -> None:
 
 
 def test_a_stored_baseline_counts_as_far_as_it_may_be_compared() -> None:
-    ratio = CrossSessionRatio(1.2, 1.1, 1.3, 0.01, given_between(2.0), 0.5, 0.95)
+    ratio = CrossSessionRatio(1.2, 1.1, 1.3, 0.01, stated_session_spread(2.0), 0.5, 0.95)
     found = CrossSession("a", "a", "old", "new", "elapsed", "s", 1.0, ratio)
     assert asked("elapsed > baseline * 1.05", across=(found,)) == [True]
     with pytest.raises(UsageError, match="by their ratio"):

@@ -25,7 +25,7 @@ from etude.analysis.verdict import Verdict, verdict
 from etude.api import make_plan, run
 from etude.present.sections import repetition as again_text
 from etude.stats.compare import Ratio, paired_ratio
-from etude.stats.cross_session import given_between
+from etude.stats.cross_session import stated_session_spread
 from support.fakes import World
 from support.golden import Golden
 
@@ -147,7 +147,7 @@ def test_a_difference_that_is_gone_is_not_reproduced(tmp_path: Path, golden: Gol
 
 def test_levels_are_judged_by_what_is_stated_or_stored(tmp_path: Path) -> None:
     then, now = of(tmp_path / "then", 1.05), of(tmp_path / "now", 1.05, level=1.1)
-    stated = [repetition(then, now, known=given_between(pct)).outcome for pct in (1.0, 20.0)]
+    stated = [repetition(then, now, known=stated_session_spread(pct)).outcome for pct in (1.0, 20.0)]
     assert stated == ["not reproduced", "reproduced"]
     stored = [of(tmp_path / f"old{i}", 1.05, level=1.0 + i / 1000) for i in (1, 2, 3)]
     by_stored = repetition(then, now, stored=[old.subject for old in stored])

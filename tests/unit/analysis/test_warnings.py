@@ -13,7 +13,7 @@ from etude.analysis.warnings import KINDS, DataWarning, Thresholds, series_warni
 from etude.results.series import Column, Failure, Series
 from etude.results.trial_join import joins_of
 from etude.stats.outliers import outlier_places
-from etude.stats.warmup import other_level
+from etude.stats.warmup import level_shift
 from support.profiles import examples
 
 DEFAULT = Thresholds()
@@ -91,7 +91,7 @@ def test_a_warm_up_is_told_with_the_number_of_trials_to_set_aside():
     for n in (12, 29, 30, 100):
         x = NOISE[:n].copy()
         x[:3] *= 1.3
-        found, first = only(x), other_level(x).first
+        found, first = only(x), level_shift(x).first
         assert found.kind == "warm-up"
         assert found.trials == tuple(range(1, first + 1))
         assert (found.numbers["first"], found.numbers["runs"]) == (first, first + 1)

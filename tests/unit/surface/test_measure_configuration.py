@@ -9,8 +9,8 @@ from typing import ClassVar
 
 from etude.machine.resources.ledger import Ledger
 from etude.machine.resources.resource import Setting
-from etude.surface.measure_configuration import measured_in
 from etude.surface.next_configuration import Visit
+from etude.surface.response import measure_configuration
 from support.charting import Made
 
 
@@ -33,7 +33,7 @@ class Noted:
 
 def test_what_a_resource_notes_stands_with_the_cell(tmp_path: Path) -> None:
     response = Made()
-    sample = measured_in(
+    sample = measure_configuration(
         tmp_path / "cell",
         response,
         {"n": Noted()},

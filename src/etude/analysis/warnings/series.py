@@ -28,7 +28,7 @@ from etude.analysis.warnings.warning import DataWarning, warning
 from etude.results.series import Series
 from etude.stats.compare import more_trials
 from etude.stats.intervals import mean_interval
-from etude.stats.machines import StandsOut, stand_out
+from etude.stats.machines import DeviatingMachine, deviating_machines
 from etude.units.formatting import counted, p_value, percent
 
 MOST = 3
@@ -42,7 +42,7 @@ def machine_apart(series: Series, metric: str) -> list[DataWarning]:
     if len(set(names)) < 2 or not bool(np.all(values > 0.0)):
         return []
     sittings = None if series.sittings is None else series.sittings[_counted(series, metric)].tolist()
-    found = stand_out(values, names, sittings)
+    found = deviating_machines(values, names, sittings)
     if not found:
         return []
     others = "the other" if len(set(names)) == 2 else "the others"
@@ -52,7 +52,7 @@ def machine_apart(series: Series, metric: str) -> list[DataWarning]:
     return [warning("machine-apart", series.test, metric, text, "find out why, or leave out that machine")]
 
 
-def _told(one: StandsOut, others: str) -> str:
+def _told(one: DeviatingMachine, others: str) -> str:
     limits = f"{one.low:.3f}–{one.high:.3f}"
     return f"{one.machine} is {signed(one.ratio - 1.0)} {others} (× {one.ratio:.3f}; 95 %: {limits}; {p_value(one.p)})"
 

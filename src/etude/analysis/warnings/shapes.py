@@ -16,7 +16,7 @@ from etude.analysis.warnings.warning import DataWarning
 from etude.stats.intervals import autocorrelation
 from etude.stats.outliers import outlier_places
 from etude.stats.shape import Groups, Ticks, groups, normality, ticks
-from etude.stats.warmup import OtherLevel
+from etude.stats.warmup import LevelShift
 from etude.units.formatting import counted
 
 FEW_OUTLIERS = 2
@@ -127,7 +127,7 @@ def far_ones(about: About, course: Course) -> tuple[list[DataWarning], Floats]:
     if level is not None and middle and not course.warnings:
         between = float(np.median(others)) or middle
         off = (float(values[found].mean()) - between) / abs(between)
-        ends = OtherLevel(*level, off, off if level[1] else 0.0, "outliers, all of them there")
+        ends = LevelShift(*level, off, off if level[1] else 0.0, "outliers, all of them there")
         return [other_ends(about, ends)], others
     farthest = float(values[found[np.argmax(np.abs(values[found] - middle))]])
     shift = (farthest - middle) / abs(middle) if middle else 0.0

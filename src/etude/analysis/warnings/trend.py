@@ -10,7 +10,7 @@ from etude.analysis.warnings.values import About, Floats, signed, size
 from etude.analysis.warnings.warning import DataWarning
 from etude.stats.leak import Drift, drift, leak
 from etude.stats.trend import trend_p
-from etude.stats.warmup import OtherLevel, other_level
+from etude.stats.warmup import LevelShift, level_shift
 from etude.units.formatting import counted, p_value
 
 MEMORY = ("memory_obtainable", "memory_available", "memory_free", "free_memory")
@@ -37,7 +37,7 @@ def course(about: About) -> Course:
     below ten trials.
     """
     values, thresholds = about.values, about.thresholds
-    level = other_level(
+    level = level_shift(
         values,
         practical=thresholds.warm_up,
         level=thresholds.warm_up_level,
@@ -65,7 +65,7 @@ def _trend(about: About, values: Floats) -> Drift | None:
     return found
 
 
-def _line_is_nearer(values: Floats, level: OtherLevel) -> bool:
+def _line_is_nearer(values: Floats, level: LevelShift) -> bool:
     """Whether a straight line leaves less than the levels do."""
     n = values.size
     centred = values - values.mean()
@@ -98,7 +98,7 @@ def causes(slower: bool) -> str:
     )
 
 
-def _never_steady(about: About, level: OtherLevel, left: Drift) -> DataWarning:
+def _never_steady(about: About, level: LevelShift, left: Drift) -> DataWarning:
     way = "rises" if left.change > 0 else "falls"
     text = (
         f"{about.metric} never settles: without the {_ends(level.first, level.last)} it still {way} by "
@@ -111,7 +111,7 @@ def _never_steady(about: About, level: OtherLevel, left: Drift) -> DataWarning:
     )
 
 
-def other_ends(about: About, level: OtherLevel) -> DataWarning:
+def other_ends(about: About, level: LevelShift) -> DataWarning:
     """That the first and last trials that are named, not both none, are another level.
 
     Where both are, it comes back: runs before the first trial do not help, and it is no warm-up.

@@ -8,7 +8,7 @@ from typing import Any
 
 from etude.figures.data import Figure
 from etude.figures.peak import Varying, readings_over_load, readings_over_runlength, trials_needed
-from etude.peak.calibrate import AtLoad, Calibration
+from etude.peak.calibrate import Calibration, LoadCalibration
 from etude.peak.rehearse import Place, Rehearsal, Share
 from etude.peak.task import Task
 from etude.present.section import Block, Column, Sentence, Table
@@ -123,7 +123,7 @@ def calibration_blocks(task: Task, found: Calibration) -> Iterator[Block]:
     yield Sentence(f"Its t may as well be {low} to {high}: that is how well so few trials tell a variance.")
 
 
-def _between(at: AtLoad) -> str:
+def _between(at: LoadCalibration) -> str:
     last = at.spreads[-1]
     return f"{percent(last.cv_low)} … {percent(last.cv_high)}"
 
@@ -132,7 +132,7 @@ def _trials(count: int | None) -> str:
     return "too many" if count is None else str(count)
 
 
-def _bench(at: AtLoad) -> str:
+def _bench(at: LoadCalibration) -> str:
     return "–" if at.cheapest.trials is None else duration(at.cheapest.bench_s)
 
 
@@ -170,7 +170,7 @@ def calibration_figures(task: Task, found: Calibration) -> dict[str, Figure]:
     }
 
 
-def _nearest(loads: Sequence[AtLoad]) -> list[AtLoad]:
+def _nearest(loads: Sequence[LoadCalibration]) -> list[LoadCalibration]:
     found = [min(loads, key=lambda at: abs(at.factor - want)) for want in SHOWN_FACTORS]
     return list(dict.fromkeys(found))
 

@@ -9,6 +9,7 @@ from typing import Any
 from etude.figures.surface_figures import figures_of
 from etude.present.section import (
     Block,
+    Cell,
     Column,
     Paragraphs,
     Picture,
@@ -19,9 +20,8 @@ from etude.present.section import (
     number,
     page_table,
 )
-from etude.present.section import Cell as TableCell
 from etude.surface.effects import Ratio
-from etude.surface.factors import Cell, magnitude
+from etude.surface.factors import Configuration, magnitude
 from etude.surface.limits import NOTHING, Limit
 from etude.surface.ranges import LITTLE, Range
 from etude.surface.summary import Summary, summarise, summary_lines
@@ -159,7 +159,7 @@ def effects_table(said: Summary, key: str = "effects") -> Table:
     return page_table(key, "Main effects", ("factor", "level", "× lowest level", "interval"), rows, 2)
 
 
-def _row(mapped: SurfaceResult, cell: Cell, limit: Limit | None) -> tuple[TableCell, ...]:
+def _row(mapped: SurfaceResult, cell: Configuration, limit: Limit | None) -> tuple[Cell, ...]:
     each = mapped.estimate(cell)
     cost_s, trials = _spent(mapped, cell)
     levels = [
@@ -178,7 +178,7 @@ def _row(mapped: SurfaceResult, cell: Cell, limit: Limit | None) -> tuple[TableC
     )
 
 
-def _spent(mapped: SurfaceResult, cell: Cell) -> tuple[float, int]:
+def _spent(mapped: SurfaceResult, cell: Configuration) -> tuple[float, int]:
     """Benchmarking time in seconds, and trials, of a cell."""
     made = [cost for cost in mapped.costs if cost.cell == cell]
     if not made and (sample := mapped.last.get(cell)) is not None:
@@ -213,7 +213,7 @@ def surface_document(
     }
 
 
-def _cell(mapped: SurfaceResult, cell: Cell) -> dict[str, Any]:
+def _cell(mapped: SurfaceResult, cell: Configuration) -> dict[str, Any]:
     each, sample = mapped.estimate(cell), mapped.last.get(cell)
     cost_s, trials = _spent(mapped, cell)
     return {

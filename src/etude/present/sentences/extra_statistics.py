@@ -18,11 +18,11 @@ from etude.results.series import Floats, Series
 from etude.stats.intervals import effective_count
 from etude.stats.levels import LEVELS, Component
 from etude.stats.means import Kind, Mean, MeanRefused, average
-from etude.stats.multiplicity import of_many
+from etude.stats.multiplicity import bonferroni_confidence
 from etude.stats.percentiles import trimmed_mean
 from etude.stats.resampling import bootstrap_ratio, permutation
 from etude.stats.twosample import Difference, student
-from etude.stats.variances import chosen_by_variance
+from etude.stats.variances import t_test_by_variance
 from etude.units.formatting import counted, level_text, percent, quantity, span
 
 FEW_GROUPS = 5
@@ -142,7 +142,7 @@ def _student(first: Floats, second: Floats, c: Comparison) -> str:
 
 
 def _by_variance(first: Floats, second: Floats, c: Comparison) -> str:
-    found, spread = chosen_by_variance(first, second, confidence=_level(c))
+    found, spread = t_test_by_variance(first, second, confidence=_level(c))
     return (
         f"{found.method}'s t, chosen by the F test of the variances ({p_text(spread.p)}; never the default, since it "
         f"costs more errors than Welch's t always): {_difference(found, c)}"
@@ -170,7 +170,7 @@ def _difference(d: Difference, c: Comparison) -> str:
 
 def _level(c: Comparison) -> float:
     """Confidence of one interval of as many as are judged at once."""
-    return of_many(c.ratio.confidence, c.ratio.together)
+    return bonferroni_confidence(c.ratio.confidence, c.ratio.together)
 
 
 def _p(p: float, c: Comparison) -> str:

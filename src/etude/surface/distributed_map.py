@@ -21,14 +21,28 @@ from etude.cluster.pool.journal import JournaledPool, Submitted
 from etude.errors import CommandFailed, EtudeError, InputError, MachineRefuses
 from etude.peak.search import BUDGET_SPENT
 from etude.stats.twosample import Difference, welch
-from etude.surface.attempt import INTERRUPTED, Attempt
-from etude.surface.configuration_jobs import CellJobs, attempt_in, is_begun, on_disk, read_todo, sample_in
-from etude.surface.cost_model import LEAST, expected_cost
-from etude.surface.factors import Cell, Floats
-from etude.surface.map_store import MapStore
-from etude.surface.measure_configuration import failed_sample
+from etude.surface.configuration_jobs import (
+    ConfigurationJobs,
+    is_begun,
+    read_attempt,
+    read_request,
+    read_sample,
+    spent_on_disk,
+)
+from etude.surface.cost_model import LEAST_COSTS, expected_cost
+from etude.surface.factors import Configuration, Floats
+from etude.surface.map_store import INTERRUPTED, Attempt, MapStore
 from etude.surface.next_configuration import Visit, decide, fit_surrogate, visit
-from etude.surface.run_map import HOPELESS, LEAST_S, Means, findings, forecast_of, is_hopeless, taught_before
+from etude.surface.response import failed_sample
+from etude.surface.run_map import (
+    HOPELESS,
+    LEAST_S,
+    MapBudget,
+    findings,
+    forecast_of,
+    is_hopeless,
+    restore_learned_state,
+)
 from etude.surface.samples import Sample, known_samples
 from etude.surface.surrogates.selection import Choice
 from etude.units.formatting import percent
@@ -101,57 +115,57 @@ def _told(name: str, found: Difference, pair: bool) -> str:
 DEADLINE, BUDGET = "the deadline has come", BUDGET_SPENT
 
 
-def why_over(kept: MapStore, means: Means, pending: Sequence[Cell]) -> str:
+def end_reason(kept: MapStore, budget: MapBudget, pending: Sequence[Configuration]) -> str:
     """Reason why no further configuration is started; empty if one may be."""
-    if means.left_s() < LEAST_S:
+    if budget.left_s() < LEAST_S:
         return DEADLINE
-    left_s = budget_left(kept, means, pending)
+    left_s = budget_left(kept, budget, pending)
     return BUDGET if left_s is not None and left_s <= 0 else ""
 
 
-def budget_left(kept: MapStore, means: Means, pending: Sequence[Cell]) -> float | None:
+def budget_left(kept: MapStore, budget: MapBudget, pending: Sequence[Configuration]) -> float | None:
     """Benchmarking time neither spent nor expected to be spent by pending configurations, s; None if not bounded.
 
     With few measured costs their mean is expected; with none, the budget of a configuration.
     """
-    if means.budget_s is None:
+    if budget.budget_s is None:
         return None
     cost = _cost(kept)
     spent = sum(line.sample.cost_s for line in kept.attempts())
     paid = [sample.cost_s for sample in kept.samples() if sample.cost_s > 0]
-    usual_s = fmean(paid) if paid else means.cell_s or math.inf
-    return means.budget_s - spent - sum(usual_s if cost is None else cost(cell) for cell in pending)
+    usual_s = fmean(paid) if paid else budget.cell_s or math.inf
+    return budget.budget_s - spent - sum(usual_s if cost is None else cost(cell) for cell in pending)
 
 
-def following(kept: MapStore, means: Means, pending: Sequence[Cell]) -> Visit | str:
+def next_visit(kept: MapStore, budget: MapBudget, pending: Sequence[Configuration]) -> Visit | str:
     """The next visit, or the reason why none starts now. A configuration that would miss the deadline is not
     started."""
-    space, rules, samples = kept.charted.space, kept.charted.rules, kept.samples()
+    space, rules, samples = kept.definition.space, kept.definition.rules, kept.samples()
     if again := _lost(kept, pending):
         return visit(space, rules, again[0], samples)
-    bounded = means.budget_s is not None or math.isfinite(means.left_s())
+    bounded = budget.budget_s is not None or math.isfinite(budget.left_s())
     cost = _cost(kept) if bounded else None
-    late: list[Cell] = []
+    late: list[Configuration] = []
     while True:
         decision = decide(space, rules, samples, [*pending, *late], cost)
         if not isinstance(decision, Visit):
             return "no other cell would end before the deadline" if late else decision.why
-        if cost is None or cost(decision.cell) <= means.left_s():
+        if cost is None or cost(decision.cell) <= budget.left_s():
             return decision
         late.append(decision.cell)
 
 
-def _cost(kept: MapStore) -> Callable[[Cell], float] | None:
+def _cost(kept: MapStore) -> Callable[[Configuration], float] | None:
     """Expected benchmarking time of a configuration, s; None with too few measured costs."""
     samples = kept.samples()
     paid = sum(sample.cost_s > 0 for sample in samples)
-    return expected_cost(kept.charted.space, samples) if paid >= LEAST else None
+    return expected_cost(kept.definition.space, samples) if paid >= LEAST_COSTS else None
 
 
-def _lost(kept: MapStore, pending: Sequence[Cell]) -> list[Cell]:
+def _lost(kept: MapStore, pending: Sequence[Configuration]) -> list[Configuration]:
     """Configurations whose last attempt does not count, in the order of these attempts."""
     last = {line.sample.cell: line.lost for line in kept.attempts()}
-    closed = {*pending, *(sample.cell for sample in kept.samples()), *kept.charted.space.without}
+    closed = {*pending, *(sample.cell for sample in kept.samples()), *kept.definition.space.without}
     return [cell for cell, lost in last.items() if lost and cell not in closed]
 
 
@@ -160,18 +174,22 @@ LOOK_S = 20.0
 
 
 @dataclass(frozen=True)
-class SpreadDisplay:
+class DistributedDisplay:
     """Callbacks for progress."""
 
     begins: Callable[[Visit], None] = lambda visit: None
-    looks: Callable[[Sequence[Cell], int], None] = lambda cells, running: None
+    looks: Callable[[Sequence[Configuration], int], None] = lambda cells, running: None
     """Pending configurations, and how many of them run; the others wait for a node."""
     made: Callable[[Visit, Sample, str], None] = lambda visit, sample, host: None
     lost: Callable[[Visit, JobEnd], None] = lambda visit, ended: None
 
 
 def run_map_over_pool(
-    kept: MapStore, cells: CellJobs, pool: JournaledPool, means: Means, display: SpreadDisplay
+    kept: MapStore,
+    cells: ConfigurationJobs,
+    pool: JournaledPool,
+    budget: MapBudget,
+    display: DistributedDisplay,
 ) -> str:
     """Measure until the rules are satisfied, and return the reason. Jobs of an earlier controller are waited for; an
     interruption leaves running jobs to the next controller.
@@ -179,21 +197,21 @@ def run_map_over_pool(
     Raises:
         EtudeError: nothing can be measured at all, the pool refuses, or results cannot be written.
     """
-    why = _Spread(kept, cells, pool, means, display).made()
+    why = _DistributedMap(kept, cells, pool, budget, display).made()
     samples = kept.samples()
-    surrogate = fit_surrogate(kept.charted.space, tuple(samples))
+    surrogate = fit_surrogate(kept.definition.space, tuple(samples))
     said = [*findings(samples), *machine_findings(kept, surrogate)]
     kept.ended(why, "" if surrogate is None else surrogate.name, said)
     return why
 
 
 @dataclass
-class _Spread:
+class _DistributedMap:
     kept: MapStore
-    cells: CellJobs
+    cells: ConfigurationJobs
     pool: JournaledPool
-    means: Means
-    display: SpreadDisplay
+    budget: MapBudget
+    display: DistributedDisplay
     visits: dict[str, Visit] = field(default_factory=dict)
     """Pending visits, by job id."""
     unfit: set[str] = field(default_factory=set)
@@ -206,10 +224,10 @@ class _Spread:
     """Consecutive jobs that were ended from outside."""
 
     def made(self) -> str:
-        taught_before(self.kept, self.cells)
+        restore_learned_state(self.kept, self.cells)
         for job in self.pool.recover():
             assert job.id is not None
-            self.visits[job.id] = read_todo(job.job.place).visit
+            self.visits[job.id] = read_request(job.job.place).visit
         while True:
             why = self._fill()
             if not self.visits:
@@ -217,11 +235,11 @@ class _Spread:
                     raise self.stopped
                 return why
             self.display.looks(self._pending(), len(self.pool.pool.running() & set(self.visits)))
-            left_s = self.means.left_s()
+            left_s = self.budget.left_s()
             for submitted, ended in self.pool.ended(left_s if LEAST_S < left_s < LOOK_S else LOOK_S):
                 self._ended(submitted, ended)
 
-    def _pending(self) -> list[Cell]:
+    def _pending(self) -> list[Configuration]:
         return [visit.cell for visit in self.visits.values()]
 
     def _fill(self) -> str:
@@ -229,12 +247,12 @@ class _Spread:
         width = max((self.pool.pool.width() - len(self.unfit)) // self.cells.nodes, 1)
         self.widest = max(self.widest, width)
         while True:
-            why = str(self.stopped or "") or why_over(self.kept, self.means, self._pending())
+            why = str(self.stopped or "") or end_reason(self.kept, self.budget, self._pending())
             if why == DEADLINE:
                 self._withdraw(set(self.visits) - self.pool.pool.running(), why)
             if why or not self._room(width):
                 return why
-            chosen = following(self.kept, self.means, self._pending())
+            chosen = next_visit(self.kept, self.budget, self._pending())
             if isinstance(chosen, str):
                 return chosen
             self._submit(chosen)
@@ -250,15 +268,15 @@ class _Spread:
         if is_begun(place):  # by a session without a pool, or by a withdrawn job
             self._interrupted(visit, place, "it was interrupted, and is begun anew")
             place = self.kept.attempt_place(visit.cell)
-        bounds = (self.means.cell_s, budget_left(self.kept, self.means, self._pending()))
+        bounds = (self.budget.cell_s, budget_left(self.kept, self.budget, self._pending()))
         left_s = min((bound for bound in bounds if bound is not None), default=None)
         left_s = None if left_s is None else max(left_s, LEAST_S)
         job = self.cells.job(visit, place, self._avoided(visit.cell), left_s)
-        id = self.pool.submit(job, self.kept.charted.space.name(visit.cell))
+        id = self.pool.submit(job, self.kept.definition.space.name(visit.cell))
         self.visits[id] = visit
         self.display.begins(visit)
 
-    def _avoided(self, cell: Cell) -> frozenset[str]:
+    def _avoided(self, cell: Configuration) -> frozenset[str]:
         """Nodes that a configuration must not run on, while there are others."""
         lost = {line.host for line in self.kept.losses(cell) if line.lost == "node-lost"}
         for avoid in (self.unfit | lost, self.unfit):
@@ -284,7 +302,7 @@ class _Spread:
 
     def _keep(self, visit: Visit, place: Path, ended: JobEnd) -> EtudeError | None:
         """Store one attempt, whatever its result; returns the error if the map cannot resume."""
-        sample = sample_in(place, self.kept.charted.space)
+        sample = read_sample(place, self.kept.definition.space)
         if sample is not None:
             self._made(visit, place, ended, sample)
         elif ended.how in RETRYABLE:
@@ -298,8 +316,8 @@ class _Spread:
         return None
 
     def _made(self, visit: Visit, place: Path, ended: JobEnd, sample: Sample) -> None:
-        attempt, self.refused = attempt_in(place, ended), 0
-        if sample.state == "failed" and self.means.left_s() < LEAST_S:  # out of time
+        attempt, self.refused = read_attempt(place, ended), 0
+        if sample.state == "failed" and self.budget.left_s() < LEAST_S:  # out of time
             self._keep_lost(visit, attempt, INTERRUPTED, sample)
             return
         sample = forecast_of(sample, visit)
@@ -310,13 +328,13 @@ class _Spread:
 
     def _lost(self, visit: Visit, place: Path, ended: JobEnd) -> None:
         """Store a lost attempt, which does not count; it is repeated until TRIES attempts were lost."""
-        attempt, sample = attempt_in(place, ended), failed_sample(visit.cell, ended.why, _took(ended))
+        attempt, sample = read_attempt(place, ended), failed_sample(visit.cell, ended.why, _took(ended))
         if ended.how in NODE_UNSUITABLE:
             self.unfit.update(ended.nodes[:1])
         tries = 1 + sum(line.lost in RETRYABLE for line in self.kept.losses(visit.cell))
         self.display.lost(visit, ended)
         if tries < MAX_ATTEMPTS:
-            self._keep_lost(visit, attempt, ended.how, replace(sample, trials=on_disk(place)[1]))
+            self._keep_lost(visit, attempt, ended.how, replace(sample, trials=spent_on_disk(place)[1]))
             return
         sample = replace(sample, why=f"{tries} nodes came to no end of it; the last: {ended.why}")
         self.kept.keep(visit, forecast_of(sample, visit), attempt)
@@ -326,7 +344,7 @@ class _Spread:
         """Store a failed sample of a job that was cancelled, ran out of time, or failed inside Étude. Returns an error
         if all jobs end like this."""
         why = ended.why or "its job has ended well, and what it measured is not here"
-        sample, attempt = failed_sample(visit.cell, why, _took(ended)), attempt_in(place, ended)
+        sample, attempt = failed_sample(visit.cell, why, _took(ended)), read_attempt(place, ended)
         self.kept.keep(visit, forecast_of(sample, visit), attempt)
         self.display.made(visit, sample, where_measured(attempt))
         self.refused += 1
@@ -340,9 +358,9 @@ class _Spread:
         self._interrupted(visit, place, str(why))
 
     def _interrupted(self, visit: Visit, place: Path, why: str) -> None:
-        cost_s, trials = on_disk(place)
+        cost_s, trials = spent_on_disk(place)
         sample = replace(failed_sample(visit.cell, why, cost_s), trials=trials)
-        self._keep_lost(visit, attempt_in(place), INTERRUPTED, sample)
+        self._keep_lost(visit, read_attempt(place), INTERRUPTED, sample)
 
     def _keep_lost(self, visit: Visit, attempt: Attempt, how: str, sample: Sample) -> None:
         self.kept.keep(visit, sample, replace(attempt, lost=how))

@@ -18,14 +18,13 @@ from etude.cluster.pool.journal import Journal
 from etude.cluster.pool.simulated import Death
 from etude.errors import CommandFailed, InputError, MachineRefuses
 from etude.peak.record import utc_now
-from etude.surface.attempt import Attempt
-from etude.surface.configuration_jobs import read_todo
-from etude.surface.factors import Cell, Factor, Space
-from etude.surface.map_store import MapStore, keeping_surface, mapped_of, resume_map
+from etude.surface.configuration_jobs import read_request
+from etude.surface.distributed_map import DistributedDisplay, machine_findings, machines_apart
+from etude.surface.factors import Configuration, Factor, Space
+from etude.surface.map_store import Attempt, MapStore, define_map, open_map, surface_result_of
 from etude.surface.next_configuration import Rules, Visit
-from etude.surface.run_map import Means
+from etude.surface.run_map import MapBudget
 from etude.surface.samples import Sample, known_samples
-from etude.surface.spread import SpreadDisplay, machine_findings, machines_apart
 from support.charting import SPACE, lines, product
 from support.golden import Golden
 from support.spreading import Nodes, Response, mapped_over
@@ -81,7 +80,7 @@ def test_each_line_says_its_machine_and_each_machine_is_a_sitting(tmp_path: Path
 def test_a_cell_whose_node_was_lost_is_measured_anew_elsewhere_and_the_attempt_stays(tmp_path: Path) -> None:
     told: list[str] = []
     nodes = Nodes(2, deaths=[Death("node001", 90.0)])
-    display = SpreadDisplay(lost=lambda visit, ended: told.append(ended.how))
+    display = DistributedDisplay(lost=lambda visit, ended: told.append(ended.how))
     kept = mapped_over(tmp_path, nodes, display=display)
     assert told == ["node-lost"]
     assert sorted(cell for cell, _ in nodes.ran) == list(SPACE)
@@ -97,7 +96,7 @@ def test_a_cell_whose_node_was_lost_is_measured_anew_elsewhere_and_the_attempt_s
     assert again.name == "attempt-2"
     assert (again / "sample.json").exists()
     assert dict(nodes.ran)[lost.sample.cell] == "node002"
-    spent = sum(cost.cost_s for cost in mapped_of(MapStore(tmp_path)).costs)
+    spent = sum(cost.cost_s for cost in surface_result_of(MapStore(tmp_path)).costs)
     assert spent == 6 * 60.0 + 30.0, "what was lost counts as benchmarking time"
 
 
@@ -153,7 +152,7 @@ def test_a_controller_that_is_killed_loses_nothing_and_measures_nothing_twice(
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("support.spreading.Journal", Ticking)
-        display = SpreadDisplay(begins=tick, made=lambda *_: tick(), lost=lambda *_: tick())
+        display = DistributedDisplay(begins=tick, made=lambda *_: tick(), lost=lambda *_: tick())
         try:
             mapped_over(tmp_path, nodes, space=WIDE, display=display)
         except Killed:
@@ -168,22 +167,22 @@ def test_a_controller_that_is_killed_loses_nothing_and_measures_nothing_twice(
 
 def test_what_is_under_way_counts_in_the_budget(tmp_path: Path) -> None:
     nodes = Nodes(4)
-    kept = mapped_over(tmp_path, nodes, space=WIDE, means=Means({}, budget_s=400.0))
+    kept = mapped_over(tmp_path, nodes, space=WIDE, means=MapBudget({}, budget_s=400.0))
     assert "budget" in kept.document["surface"]["why"]
     assert len(kept.samples()) == 7, "as many as what is under way leaves time for"
 
 
 def test_a_budget_is_not_spent_once_on_each_node_before_a_cell_has_told_its_cost(tmp_path: Path) -> None:
-    kept = mapped_over(tmp_path, Nodes(4), space=WIDE, means=Means({}, budget_s=100.0))
+    kept = mapped_over(tmp_path, Nodes(4), space=WIDE, means=MapBudget({}, budget_s=100.0))
     assert len(kept.samples()) == 2, "one, and one with what is left"
-    kept = mapped_over(tmp_path / "b", Nodes(4), space=WIDE, means=Means({}, budget_s=100.0, cell_s=40.0))
+    kept = mapped_over(tmp_path / "b", Nodes(4), space=WIDE, means=MapBudget({}, budget_s=100.0, cell_s=40.0))
     assert len(kept.samples()) == 3, "as many as it is enough for, by what each may take"
 
 
 def test_cells_of_two_nodes_are_as_many_at_once_as_there_are_pairs(tmp_path: Path) -> None:
     nodes = Nodes(5)
     most = []
-    display = SpreadDisplay(looks=lambda cells, running: most.append(len(cells)))
+    display = DistributedDisplay(looks=lambda cells, running: most.append(len(cells)))
     mapped_over(tmp_path, nodes, space=WIDE, response=Response(nodes=2), display=display)
     assert {job.nodes for job in nodes.jobs} == {2}
     assert max(most) == 2
@@ -219,7 +218,9 @@ def test_a_job_that_never_ran_was_on_no_machine(tmp_path: Path) -> None:
 
 def test_no_cell_is_begun_that_would_not_end_before_the_deadline(tmp_path: Path) -> None:
     nodes = Nodes(2)
-    kept = mapped_over(tmp_path, nodes, space=WIDE, means=Means({}, left_s=lambda: 200.0 - nodes.clock_s()))
+    kept = mapped_over(
+        tmp_path, nodes, space=WIDE, means=MapBudget({}, left_s=lambda: 200.0 - nodes.clock_s())
+    )
     assert nodes.clock_s() == 180.0
     assert len(kept.samples()) == 6
     assert "before the deadline" in kept.document["surface"]["why"]
@@ -228,7 +229,7 @@ def test_no_cell_is_begun_that_would_not_end_before_the_deadline(tmp_path: Path)
 def test_a_job_that_waits_at_the_deadline_is_withdrawn_and_its_cell_left_for_later(tmp_path: Path) -> None:
     nodes = Nodes(2, deaths=[Death("node002", 0.5)])
     nodes.width = lambda nodes=1: 2  # type: ignore[method-assign]  # nobody knows yet that one is dead
-    kept = mapped_over(tmp_path, nodes, means=Means({}, left_s=lambda: 130.0 - nodes.clock_s()))
+    kept = mapped_over(tmp_path, nodes, means=MapBudget({}, left_s=lambda: 130.0 - nodes.clock_s()))
     assert not nodes.running()
     waited = [line for line in kept.attempts() if line.lost == "interrupted"]
     assert waited
@@ -239,8 +240,8 @@ def test_a_job_that_waits_at_the_deadline_is_withdrawn_and_its_cell_left_for_lat
 
 def test_a_cell_may_take_what_one_may_and_no_more_than_is_left_of_all(tmp_path: Path) -> None:
     nodes = Nodes(1)
-    mapped_over(tmp_path, nodes, means=Means({}, budget_s=250.0, cell_s=100.0))
-    assert [read_todo(job.place).left_s for job in nodes.jobs][:4] == [100.0, 100.0, 100.0, 70.0]
+    mapped_over(tmp_path, nodes, means=MapBudget({}, budget_s=250.0, cell_s=100.0))
+    assert [read_request(job.place).left_s for job in nodes.jobs][:4] == [100.0, 100.0, 100.0, 70.0]
 
 
 def test_a_pool_that_takes_no_more_ends_the_map_with_its_words(tmp_path: Path) -> None:
@@ -261,9 +262,9 @@ def test_a_job_that_others_end_is_a_failed_cell(tmp_path: Path, how: str) -> Non
 
 
 def test_where_all_jobs_are_ended_by_others_so_is_the_map(tmp_path: Path) -> None:
-    done: list[Cell] = []
+    done: list[Configuration] = []
 
-    def ends(cell: Cell, node: str) -> str | None:
+    def ends(cell: Configuration, node: str) -> str | None:
         if len(done) < 2 and cell not in done:
             done.append(cell)
         return None if cell in done else "cancelled"
@@ -277,9 +278,9 @@ def test_where_all_jobs_are_ended_by_others_so_is_the_map(tmp_path: Path) -> Non
 
 
 def test_jobs_that_others_end_now_and_then_do_not_end_the_map(tmp_path: Path) -> None:
-    met: dict[Cell, bool] = {}
+    met: dict[Configuration, bool] = {}
 
-    def ends(cell: Cell, node: str) -> How | None:
+    def ends(cell: Configuration, node: str) -> How | None:
         return "cancelled" if met.setdefault(cell, len(met) % 2 == 1) else None
 
     kept = mapped_over(tmp_path, Nodes(1, ends=ends), space=WIDE)
@@ -315,7 +316,7 @@ def test_equal_machines_are_seldom_named_apart() -> None:
 
 
 def test_of_a_system_with_a_node_of_its_own_that_node_is_named_apart(tmp_path: Path) -> None:
-    with keeping_surface(tmp_path, resume_map("made", WIDE, Rules(), Response(), ""), elsewhere=True) as kept:
+    with open_map(tmp_path, define_map("made", WIDE, Rules(), Response(), ""), elsewhere=True) as kept:
         for number, cell in enumerate(WIDE):
             sample = Sample(cell, "measured", 100.0, 99.0, 101.0, 0.95, 60.0, 3)
             where = Attempt(f"client{number % 3}", "boot", utc_now(), system=f"system{number % 2}")

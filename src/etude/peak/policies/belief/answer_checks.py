@@ -1,14 +1,14 @@
 """Checks before an answer is trusted. Each check costs a trial and is made only if it can change the answer.
 
-1. *Hysteresis*: a server may stay slow for a while after an overload, by a factor of at most `LEFT_OVER`, so that its
-   peak looks too low. Unless the answer would hold anyway, the highest load that passed before the overload is offered
-   again and has to be as fast as before; if it is not, it is offered once more, since one slow trial may be chance.
+1. *Hysteresis*: a server may stay slow for a while after an overload (by a factor of at most `MAX_SLOWDOWN`), so that
+   its peak looks too low. Unless the answer would hold anyway, the highest load that passed before the overload is
+   offered again and has to be as fast as before; if it is not, it is offered once more: one slow trial may be chance.
 2. *A lower load slower than a higher one*: both are repeated.
 3. *No clearly failing load above the answer*: one well above it has to fail, or a hump may have brushed the limit.
    A load further above is no evidence: a hump may end before it.
 4. *Below the lowest load*: a higher load may pass.
 5. *Requests that failed in an overload*: a load well above may be answered even less.
-6. *Too few windows* of passing loads (`FEW`): one of these is repeated, to show stalls and hysteresis.
+6. *Too few windows* of passing loads (`MIN_CALM_WINDOWS`): one of these is repeated, to show stalls and hysteresis.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from etude.peak.diagnostics import DOUBT, SURE, by_load, conflict, mark_disturbed, overloads
+from etude.peak.diagnostics import DOUBT, SURE, by_load, conflict, hysteresis_pair, overloads
 from etude.peak.policies.belief.evidence import Evidence
 from etude.peak.policies.belief.grid import posterior_of
 from etude.peak.task import Task, Trial, TrialRequest
 
-LEFT_OVER = math.log(3.0)
+MAX_SLOWDOWN = math.log(3.0)
 """Log of the maximum slowdown that an overload may leave in a server."""
-HOLDS = 0.8
+ROBUST_PROBABILITY = 0.8
 """Probability that the answer must keep under that slowdown to stand without a check."""
-DEEP = math.log(2.5)
+CLEAR_OVERLOAD = math.log(2.5)
 """Log SLO ratio that is clearly beyond the limit."""
-MIDDLING = math.log(0.5)
+NEAR_PASSING = math.log(0.5)
 """Log SLO ratio of a load that may pass by far, or nearly fail."""
 ABOVE, FURTHER = 1.5, 1.9
 """Multiples of the answer that count as well above it, and as too far above."""
@@ -36,20 +36,20 @@ SHED = 0.02
 """Share of failing requests above which an overload sheds load instead of queueing it."""
 CALM = math.log(1.1)
 """Log SLO ratio above which windows vary anyway, and stalls do not show."""
-FEW = 36
+MIN_CALM_WINDOWS = 36
 """Minimum windows of trials without overload, in all, that show rare stalls and hysteresis."""
 LOOK_WINDOWS = 6
 """Minimum windows of a check, so that two SLO ratios can be compared."""
 
 
-def look(task: Task, known: Sequence[Evidence], rate: float, most: float) -> TrialRequest | None:
+def required_check(task: Task, known: Sequence[Evidence], rate: float, most: float) -> TrialRequest | None:
     """The trial needed before `rate` can be the answer, at a load of at most `most`; None if none is needed."""
     # A predicted peak is no hump that brushes the limit.
     above = None if task.seed_spread is not None else _above(task, known, rate, most)
     return above or _recovered(task, known, rate)
 
 
-def is_shedding(task: Task, trials: Sequence[Trial], rate: float, most: float) -> TrialRequest | None:
+def shedding_check(task: Task, trials: Sequence[Trial], rate: float, most: float) -> TrialRequest | None:
     """A load well above the answer, if an overload failed requests: throughput may fall below that at the peak."""
     load = min(ABOVE * rate, most)
     fails = any(
@@ -62,18 +62,18 @@ def is_shedding(task: Task, trials: Sequence[Trial], rate: float, most: float) -
     return TrialRequest(load, task.runlength_s, "whether still fewer are answered well above")
 
 
-def has_recovered(task: Task, known: Sequence[Evidence]) -> TrialRequest | None:
+def hysteresis_check(task: Task, known: Sequence[Evidence]) -> TrialRequest | None:
     """An immediate check for hysteresis, if a trial after an overload neither passes despite a slowdown nor fails
     without one."""
     bad = overloads(known)
-    if not bad or not any(MIDDLING < e.value < DEEP and e.order > bad[0].order for e in known):
+    if not bad or not any(NEAR_PASSING < e.value < CLEAR_OVERLOAD and e.order > bad[0].order for e in known):
         return None
     return _as_before(task, known)
 
 
-def remarkable_loads(task: Task, known: Sequence[Evidence]) -> TrialRequest | None:
+def slowdown_check(task: Task, known: Sequence[Evidence]) -> TrialRequest | None:
     """Another trial of a load that was slower in its only trial after an overload."""
-    found = mark_disturbed(known)
+    found = hysteresis_pair(known)
     if found is None or found[1].trials > 1:
         return None
     return TrialRequest(found[1].load, task.runlength_s, "it was slower after the overload: once more")
@@ -93,7 +93,7 @@ def rising_evidence(known: Sequence[Evidence]) -> list[Evidence]:
     return left
 
 
-def recheck_of(known: Sequence[Evidence], load: float) -> Evidence | None:
+def recheck_baseline(known: Sequence[Evidence], load: float) -> Evidence | None:
     """Evidence that a new trial of this load is compared with: its last trial before the first overload, if there is
     none after it."""
     bad = overloads(known)
@@ -109,7 +109,7 @@ def _recovered(task: Task, known: Sequence[Evidence], rate: float) -> TrialReque
     if (
         task.promise == "rate"
         and bad
-        and calm_windows(known) >= FEW
+        and calm_windows(known) >= MIN_CALM_WINDOWS
         and _holds_even_so(task, known, rate, bad[0].order)
     ):
         return None
@@ -130,13 +130,13 @@ def _as_before(task: Task, known: Sequence[Evidence]) -> TrialRequest | None:
 
 
 def _holds_even_so(task: Task, known: Sequence[Evidence], rate: float, since: int) -> bool:
-    slack = [replace(e, slack=LEFT_OVER if e.order > since else 0.0) for e in known]
+    slack = [replace(e, slack=MAX_SLOWDOWN if e.order > since else 0.0) for e in known]
     belief = posterior_of(task, slack)
     held = belief.below(rate / (1 - task.within)) - belief.below(rate / (1 + task.within))
-    return float(held) >= HOLDS
+    return float(held) >= ROBUST_PROBABILITY
 
 
-def repeat_of(task: Task, known: Sequence[Evidence]) -> TrialRequest | None:
+def non_monotone_check(task: Task, known: Sequence[Evidence]) -> TrialRequest | None:
     """The next trial of a pair of loads whose lower one was slower, while either has only one trial."""
     pair = conflict(known, DOUBT)
     if pair is None:
@@ -155,7 +155,7 @@ def repeat_of(task: Task, known: Sequence[Evidence]) -> TrialRequest | None:
 
 def _above(task: Task, known: Sequence[Evidence], rate: float, most: float) -> TrialRequest | None:
     higher = [each for each in known if rate < each.load <= FURTHER * rate]
-    if any(each.value >= DEEP for each in higher):
+    if any(each.value >= CLEAR_OVERLOAD for each in higher):
         return None
     well = [each for each in higher if each.load >= 0.9 * ABOVE * rate]
     load = min(ABOVE * rate, most)
