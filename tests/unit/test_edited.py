@@ -102,7 +102,7 @@ def test_bytes_in_place_of_a_text_are_damage(
 @pytest.mark.parametrize("text", [NESTED, "[]", "{}", '{"results": 1e999}'])
 def test_a_backtest_that_was_edited_does_not_hold(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     class Notes:
-        def remembered(self, name: str) -> str:
+        def recall(self, name: str) -> str:
             return text
 
     monkeypatch.setattr(backtests, "_name", lambda *_: "a")

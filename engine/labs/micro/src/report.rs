@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
+use etude_clock::seconds;
 use etude_counters::{Count, Counts};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -69,7 +70,7 @@ pub fn say(text: &str) -> Result<(), Fail> {
 impl Sample {
     /// KBytes/sec, as the lab counts them: 1 KByte is 1024 bytes. None if the clock did not move.
     pub fn bandwidth(&self) -> Option<f64> {
-        let seconds = self.elapsed_ns as f64 / 1e9;
+        let seconds = seconds(self.elapsed_ns);
         (self.elapsed_ns > 0).then(|| self.bytes as f64 / 1024.0 / seconds)
     }
 }
@@ -175,7 +176,7 @@ impl Serialize for Members {
 }
 
 fn sample_members(sample: &Sample) -> Vec<(&'static str, Value)> {
-    let mut members = vec![("bandwidth", json!(sample.bandwidth())), ("time", seconds(sample.elapsed_ns))];
+    let mut members = vec![("bandwidth", json!(sample.bandwidth())), ("time", time(sample.elapsed_ns))];
     members.extend(sample.usage.as_ref().map(usage_members).into_iter().flatten());
     if let Some(counts) = &sample.counts {
         let (instructions, cycles) = (counted(counts, "instructions"), counted(counts, "cycles"));
@@ -189,8 +190,8 @@ fn sample_members(sample: &Sample) -> Vec<(&'static str, Value)> {
 
 fn usage_members(usage: &Usage) -> [(&'static str, Value); 6] {
     [
-        ("utime", seconds(usage.utime_ns)),
-        ("stime", seconds(usage.stime_ns)),
+        ("utime", time(usage.utime_ns)),
+        ("stime", time(usage.stime_ns)),
         ("nvcsw", json!(usage.nvcsw)),
         ("nivcsw", json!(usage.nivcsw)),
         ("inblock", json!(usage.inblock)),
@@ -198,8 +199,8 @@ fn usage_members(usage: &Usage) -> [(&'static str, Value); 6] {
     ]
 }
 
-fn seconds(ns: u64) -> Value {
-    json!(ns as f64 / 1e9)
+fn time(ns: u64) -> Value {
+    json!(seconds(ns))
 }
 
 fn counted(counts: &Counts, name: &str) -> Option<f64> {

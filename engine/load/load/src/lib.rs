@@ -12,6 +12,7 @@ mod distribution;
 mod driver;
 mod exit;
 mod files;
+mod gate;
 mod http;
 mod http_target;
 mod incompressible_data;

@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use etude_clock::monotonic_ns;
+use etude_clock::{monotonic_ns, seconds};
 use serde_json::{Map, Value, json};
 
 use crate::content::Content;
@@ -397,7 +397,7 @@ impl Aging {
             "free": free::of(&self.file).ok(),
             "new_file_fragments_per_mib": new_file_fragments,
             "digest": format!("{:016x}", self.history.digest()),
-            "seconds": (monotonic_ns() - self.began_ns) as f64 / 1e9,
+            "seconds": seconds(monotonic_ns() - self.began_ns),
         });
         for (name, value) in found.as_object().cloned().unwrap_or_default() {
             manifest.set(&name, value);

@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::Path;
 
-use etude_clock::monotonic_ns;
+use etude_clock::{monotonic_ns, seconds};
 use serde_json::{Map, Value, json};
 
 use crate::content::Content;
@@ -64,7 +64,7 @@ pub fn fill(directory: &Path, goal: Goal, written: bool) -> Result<Map<String, V
         "missed_bytes": missing(&after, goal),
         "complete": how == "complete",
         "ended": how,
-        "seconds": (monotonic_ns() - began_ns) as f64 / 1e9,
+        "seconds": seconds(monotonic_ns() - began_ns),
     });
     Ok(filled.as_object().cloned().unwrap_or_default())
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 
+use etude_clock::seconds;
 use serde::Serialize;
 
 use crate::Failed;
@@ -65,7 +66,7 @@ pub fn chill(wish: &Wish) -> Result<Answer, Failed> {
     let killed_after = events().map_err(refused)?.oom_kills;
     Ok(Answer {
         allocated_bytes: done.allocated,
-        seconds: done.elapsed_ns as f64 / 1e9,
+        seconds: seconds(done.elapsed_ns),
         stopped: done.stopped,
         pressure_share: done.share,
         before: before.into(),

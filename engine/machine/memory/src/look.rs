@@ -10,7 +10,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use etude_clock::monotonic_ns;
+use etude_clock::{monotonic_ns, seconds};
 use serde::Serialize;
 
 use crate::Failed;
@@ -95,7 +95,7 @@ pub fn look(
         })?;
         seen.also.push(one);
     }
-    seen.seconds = (monotonic_ns() - began_ns) as f64 / 1e9;
+    seen.seconds = seconds(monotonic_ns() - began_ns);
     Ok(seen)
 }
 

@@ -51,7 +51,7 @@ def _peak(path: str, number: int, several: bool) -> Section:
 
 
 def _peaks(paths: Sequence[str]) -> tuple[Section, ...]:
-    """Of several searches: what they found beside each other."""
+    """The section that compares several searches."""
     return (peaks_section(searches_of(paths)),) if len(paths) > 1 else ()
 
 

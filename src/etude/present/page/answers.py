@@ -132,8 +132,8 @@ def _verdict(found: Gathered) -> tuple[str, ...]:
 
 
 def _open(verdict: Verdict) -> Iterator[str]:
-    """What the terminal says below its table besides the ratios: missed targets, tests that were not compared, and why
-    each test of a script ended."""
+    """Lines that the terminal has below its table besides the ratios: missed targets, tests that were not compared, and
+    the reason why each test of a script ended."""
     missed = [c for c in verdict.comparisons if c.missed]
     several = len(verdict.comparisons) > 1
     yield from (line for c in missed[:MOST_NAMED] for line in text.comparison_lines(c, several=several)[1:])
@@ -146,7 +146,7 @@ def _open(verdict: Verdict) -> Iterator[str]:
 
 
 def _ended(verdict: Verdict) -> Iterator[str]:
-    """Why the tests had enough trials, those of one reason together."""
+    """Lines on why the tests had enough trials, those of one reason together."""
     experiment = verdict.subject.experiment or {}
     reasons: dict[str, list[str]] = {}
     for name, why in ended_in(experiment).items():
@@ -231,7 +231,7 @@ def _where(found: Gathered) -> Iterator[str]:
 
 
 def simulation_of(experiment: Mapping[str, Any] | None) -> str:
-    """What was simulated in place of a machine, such as `mm1:700`; empty where something was measured."""
+    """The simulated system, such as `mm1:700`; empty for a measurement."""
     plan = (experiment or {}).get("plan") or {}
     text = plan.get("text")
     harness = str(plan.get("harness") or (text if isinstance(text, str) else "")).split()

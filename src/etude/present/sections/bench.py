@@ -34,7 +34,7 @@ COLUMNS = (
     ("system", 4),
     ("peak memory", 4),
 )
-"""Of the table; where it is too wide, those of the highest rank are left out first."""
+"""Columns of the table; where it is too wide, those of the highest rank are left out first."""
 BESIDE = ("user", "system", "peak_memory")
 """Metrics that the table shows beside the one that is judged."""
 
@@ -105,7 +105,7 @@ def notes_blocks(
 
 
 def _is_answered(verdict: Verdict, warning: DataWarning, marked: Collection[str]) -> bool:
-    """Whether a line of the verdict itself says as much."""
+    """True if a line of the verdict itself says as much."""
     if warning.kind != "not-converged":
         return False
     if warning.test in marked and not warning.metric:
@@ -115,7 +115,7 @@ def _is_answered(verdict: Verdict, warning: DataWarning, marked: Collection[str]
 
 
 def _of_the_table(verdict: Verdict, limited: Mapping[str, str]) -> Iterator[str]:
-    """What figures of the table mean."""
+    """Notes on the meaning of figures in the table."""
     by_reason: dict[str, list[str]] = {}
     for name, why in limited.items():
         by_reason.setdefault(why, []).append(name)
@@ -134,7 +134,7 @@ def _of_the_table(verdict: Verdict, limited: Mapping[str, str]) -> Iterator[str]
 
 
 def _without_interval(verdict: Verdict) -> Iterator[str]:
-    """Why the mean of a test has no margin of error."""
+    """Reasons why the mean of a test has no margin of error."""
     by_reason: dict[str, list[str]] = {}
     for test in verdict.tests:
         found = test.metric(verdict.primary)

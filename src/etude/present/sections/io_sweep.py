@@ -25,7 +25,7 @@ def sweep_blocks(each: Studied) -> Iterator[Block]:
 
 
 def figure_places(each: Studied) -> Iterator[Block]:
-    """Where the figures of a sweep are."""
+    """Paths of the figures of a sweep."""
     return (FilePath(f"Figure {name}", str(path), "aside") for name, path in each.figures.items())
 
 

@@ -20,7 +20,7 @@ MOST_CLOSE = 3
 MOST_SITTINGS = 3
 """Sessions of a result that are drawn."""
 SHORT = 60
-"""Of so few readings the whole session shows as much."""
+"""Readings up to which the whole session is shown as it is."""
 KEY = "monitor"
 
 

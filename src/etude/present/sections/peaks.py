@@ -68,7 +68,7 @@ def peaks_section(searches: Sequence[Search]) -> Section:
 
 
 def figure_of(searches: Sequence[Search]) -> Figure:
-    """Of a goal with one limit of response times in its own unit, else as a share of the limit."""
+    """Figure of searches for a goal with one limit of response times in its own unit, else as response / limit."""
     task = searches[0].task
     timed = [criterion for criterion in task.goal.criteria if criterion.of != "errors"]
     alike = all(each.task.goal == task.goal for each in searches)

@@ -50,7 +50,7 @@ def plan_blocks(plan: TrialPlan, document: Any) -> Iterator[Block]:
 
 
 def heading(plan: TrialPlan) -> str:
-    """What the table's first column is."""
+    """Heading of the table's first column."""
     return "difference" if plan.noise else "margin of error"
 
 
@@ -92,7 +92,7 @@ def lines(plan: TrialPlan, document: Mapping[str, Any] | None) -> Iterator[str]:
 
 
 def pilot_line(plan: TrialPlan) -> str:
-    """What the plan stands on."""
+    """Sentence on the pilot that the plan is based on."""
     if plan.noise is None:
         spread = f"trials vary by {percent(plan.spread or 0.0)} (standard deviation)"
         pilot = f"Pilot: {counted(plan.pilot, 'trial')} of {plan.tests[0]}; {plan.metric}: {spread}."
@@ -113,7 +113,7 @@ def pilot_line(plan: TrialPlan) -> str:
 
 
 def _worth(worth: float) -> str:
-    """As how many independent trials each counts, where that is fewer than one."""
+    """Sentence on the worth of each trial in independent ones; empty where it is one."""
     if worth >= 1:
         return ""
     return f" Consecutive trials are autocorrelated: each is worth {worth:.2f} independent ones."
@@ -243,7 +243,7 @@ def without_tests(words: Sequence[str], left_out: Sequence[Mapping[str, Any]]) -
 
 
 def _is_command(word: str, command: Sequence[str]) -> bool:
-    """Whether a word is this command: split into words, or handed to a shell whole."""
+    """True if a word is this command: split into words, or handed to a shell whole."""
     try:
         return shlex.split(word) == list(command) or word == command[-1]
     except ValueError:

@@ -21,7 +21,7 @@ SHOWN_FACTORS = (0.3, 0.9)
 
 
 def rehearsal_blocks(found: Rehearsal, place: Place) -> Iterator[Block]:
-    """What searches of simulated servers cost, and how often they were right."""
+    """Blocks on the cost of searches of simulated servers, and on how often they were right."""
     by_curve = found.by_curve()
     yield Table(
         (
@@ -176,7 +176,7 @@ def _nearest(loads: Sequence[LoadCalibration]) -> list[LoadCalibration]:
 
 
 def _unit(task: Task) -> tuple[float, str, float]:
-    """What readings are multiplied by to be drawn, what they are then, and the limit."""
+    """Factor and label by which readings are drawn, and the limit in that unit."""
     (first, *others) = task.goal.criteria
     if others or first.of == "errors":
         return 1.0, "reading (share of the limit)", 1.0
@@ -215,7 +215,8 @@ def calibration_document(found: Calibration) -> dict[str, Any]:
 def map_rehearsal_blocks(
     found: Sequence[RehearsedMap], size: int, task: Task, place: Place
 ) -> Iterator[Block]:
-    """What maps of simulated surfaces cost, and how many cells were right. `size`: cells of the space."""
+    """Blocks on the cost of maps of simulated surfaces, and on how many cells were right. `size`: cells of the
+    space."""
     yield Table(
         (
             Column("simulated server", [each.curve for each in found]),

@@ -12,12 +12,12 @@ from etude.stats.compare import Ratio
 from etude.units.formatting import quantity, span
 
 HEADINGS = {"then": 2, "now": 1, "now / then": 0, "verdict": 0}
-"""Of the table; where it is too wide, those of the highest rank are left out first."""
+"""Columns of the table; where it is too wide, those of the highest rank are left out first."""
 MOST_DIFFERENCES = 30
 
 
 def again_blocks(again: Repetition, first: str) -> Iterator[Block]:
-    """What stands below the new verdict. `first`: the results that were repeated."""
+    """Blocks below the new verdict. `first`: the results that were repeated."""
     yield Sentence()
     yield FilePath("Again", first)
     first_cells, *cells = zip(*rows(again), strict=True) if again.parts else [()] * 5

@@ -1,4 +1,4 @@
-"""How `etude stats` looks: status, a table a test, where its time went, the comparisons, and notes last."""
+"""The output of `etude stats`: status, a table a test, its time breakdown, the comparisons, and notes last."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ COLUMNS = {
     "max": 7,
     "deviation": 4,
 }
-"""Of the table; where it is too wide, those of the highest rank are left out first."""
+"""Columns and their ranks; where the table is too wide, those of the highest rank are left out first."""
 SUMMARY_COLUMNS = {
     "metric": 0,
     "n": 1,
@@ -52,7 +52,7 @@ SUMMARY_COLUMNS = {
     "error": 1,
 }
 MOST_BARS = 100
-"""Of a sparkline, however wide the screen."""
+"""Most bars of a sparkline, however wide the screen."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Statistics:
             yield Command(extension.label, extension.command)
 
     def _narrower(self, verdict: Verdict, c: Comparison) -> Iterator[Block]:
-        """How to know a ratio better, where it is known as well as was asked."""
+        """Advice for a narrower ratio, where its target was reached."""
         line, extension = text.narrower_line(c), narrowing_command(verdict, c)
         if line is None:
             return
@@ -201,7 +201,7 @@ class Statistics:
 
 
 def summary_cells(m: MetricSummary, bar: tuple[float, float] | None) -> dict[str, Number]:
-    """What is known of a sample, by the names of columns. `bar`: the ends of its error bar, in the metric's unit."""
+    """Statistics of a sample by the names of columns. `bar`: the ends of its error bar, in the metric's unit."""
     s, unit = m.summary, m.unit
     assert s is not None
     like = s.median or s.mean or None
@@ -272,7 +272,7 @@ def _summary_cells(row: SummaryRow) -> tuple[str, ...]:
 
 
 def _is_nothing(m: MetricSummary) -> bool:
-    """Whether it is 0 in each trial, and not time: a counter of what never happened."""
+    """True if it is 0 in each trial, and no time: a counter of an event that never happened."""
     return m.summary is not None and m.summary.minimum == m.summary.maximum == 0.0 and m.unit != "s"
 
 

@@ -30,7 +30,7 @@ from etude.surface.surface_text import axis_label, estimate_text, setting_text, 
 from etude.units.formatting import duration, percent
 
 MOST_ROWS = 60
-"""Of a table on a screen; a page and JSON have all cells."""
+"""Most rows of a table on a screen; a page and JSON have all cells."""
 CAPTIONS = {
     "surface": "The response over the factors",
     "map": "The same from above, with lines of equal response",

@@ -1,4 +1,4 @@
-"""What is said of a sample or a comparison only on request: other means, levels, percentiles, other tests."""
+"""Statistics of a sample or a comparison on request: other means, levels, percentiles, other tests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from etude.stats.variances import t_test_by_variance
 from etude.units.formatting import counted, level_text, percent, quantity, span
 
 FEW_GROUPS = 5
-"""Of so few groups the variance between them is hardly known: with 1 to 4 degrees of freedom."""
+"""Groups up to which the variance between them is hardly known: with 1 to 4 degrees of freedom."""
 
 
 def bar(m: MetricSummary, kind: str) -> tuple[float, float] | None:
@@ -169,7 +169,7 @@ def _difference(d: Difference, c: Comparison) -> str:
 
 
 def _level(c: Comparison) -> float:
-    """Of one interval of as many as are judged at once."""
+    """Confidence of one interval of as many as are judged at once."""
     return bonferroni_confidence(c.ratio.confidence, c.ratio.together)
 
 

@@ -117,7 +117,7 @@ NAMED = 3
 
 
 def not_compared_lines(verdict: Verdict) -> Iterator[str]:
-    """Why they were not compared and how they can be, in words."""
+    """Lines on why tests were not compared, and how they can be."""
     found = not_compared(verdict)
     if found is None:
         return
@@ -144,7 +144,7 @@ def unanswered_lines(
     same_within: float | None,
     tests: Sequence[str] = (),
 ) -> list[str]:
-    """In words, why options of comparisons have no answer here; none where they have one everywhere."""
+    """Lines on options of comparisons that have no answer here; none where they have one everywhere."""
     options = ["--same-within"] * (same_within is not None) + ["--test"] * bool(tests)
     named = " and ".join(options)
     if options and across:
@@ -174,7 +174,8 @@ def _joined_words(how: str, workers: Collection[int]) -> str:
 
 
 def joined_lines(tests: Sequence[TestVerdict], metrics: Collection[str]) -> list[str]:
-    """How the values of several workers or commands became one of a trial, of these metrics; which could not."""
+    """Lines on how values of several workers or commands became one of a trial, for these metrics; and on those that
+    could not."""
     workers: dict[tuple[str, str], set[int]] = {}
     refused: dict[str, dict[str, None]] = {}
     for test in tests:

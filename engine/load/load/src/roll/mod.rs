@@ -10,6 +10,7 @@ mod scored_roll;
 
 use std::os::fd::OwnedFd;
 
+use etude_clock::seconds;
 use etude_options::Failed;
 use etude_replay::Changes;
 use etude_terminal::complain;
@@ -32,7 +33,7 @@ pub(crate) fn offer(asked: &RollAsked, plan: &Plan, signals: &OwnedFd, format: F
     let many = if piece.score.changes == Changes::Nothing { 1 } else { passes };
     let mut places = Places::make(asked, &piece, many, signals)?;
     if piece.score.length_ns > plan.duration_ns {
-        let (pass_s, run_s) = (piece.score.length_ns as f64 / 1e9, plan.duration_ns as f64 / 1e9);
+        let (pass_s, run_s) = (seconds(piece.score.length_ns), seconds(plan.duration_ns));
         complain!(
             "etude load: a pass of the roll lasts {pass_s:.1} s: {run_s} s are only a part, which may have another rate"
         );

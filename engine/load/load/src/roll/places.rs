@@ -10,7 +10,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use etude_clock::monotonic_ns;
+use etude_clock::{monotonic_ns, seconds};
 use etude_launch::sys;
 use etude_options::Failed;
 use etude_replay::{Changes, untouched};
@@ -68,7 +68,7 @@ impl Places {
         }
         done?;
         places.write_marker(&mark)?;
-        places.prepared_s = (monotonic_ns() - begun) as f64 / 1e9;
+        places.prepared_s = seconds(monotonic_ns() - begun);
         let shared = match places.shared {
             Files { many: 0, .. } => String::new(),
             Files { many, bytes } => {
