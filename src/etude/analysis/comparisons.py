@@ -10,15 +10,18 @@ from typing import TypeVar, cast
 
 import numpy as np
 
-from etude.analysis.comparison import Comparison, OnMachine, Secondary, is_steady
-from etude.analysis.pairs import Pairs, machines_of, paired_values, pairs_of, samples
-from etude.analysis.quieter_metrics import (
+from etude.analysis.comparison import (
     CANDIDATES,
     LEAST_KNOWN,
     TIMES_NARROWER,
+    Comparison,
+    OnMachine,
     QuieterMetric,
+    Secondary,
+    is_steady,
     with_cpu_time,
 )
+from etude.analysis.pairs import Pairs, machines_of, paired_values, pairs_of, samples
 from etude.analysis.subject import Subject, column_of
 from etude.analysis.time_breakdown import mean_trial_s, seconds_per_trial, time_span_s
 from etude.analysis.verdict_options import VerdictOptions

@@ -157,6 +157,21 @@ def limited_in(experiment: Mapping[str, Any]) -> dict[str, str]:
     return {name: why for name, why in ended_in(experiment).items() if name in limited}
 
 
+def was_simulated(experiment: Mapping[str, Any]) -> bool:
+    """Whether no machine served what experiment.json tells of: a search of a simulated server, or a map of some."""
+    plan = experiment.get("plan")
+    plan = plan if isinstance(plan, Mapping) else {}
+    if plan.get("kind") == "peak":
+        return str(plan.get("harness")).split()[:1] == ["simulate"]
+    return plan.get("kind") == "surface" and plan.get("spec") == ""
+
+
+def was_resumed(experiment: Mapping[str, Any]) -> bool:
+    """Whether experiment.json has several sessions. Those between which it restarted the machine are one; those of the
+    nodes of a pool run beside each other."""
+    return not experiment.get("pool") and len(set(stretches(experiment.get("sittings") or ()).values())) > 1
+
+
 def column_of(series: Series, metric: str) -> Column:
     """The metric's column. Raises UsageError where the test has none of that name."""
     column = series.column(metric)

@@ -9,10 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from etude.analysis.cross_session import CrossSession, compare_with_first, machines_lines
-from etude.analysis.load_subject import read_subject
-from etude.analysis.predicate import judge_subjects, read_predicate
+from etude.analysis.gate import judge_subjects, read_predicate
+from etude.analysis.load_subject import Summaries, read_subject
 from etude.analysis.subject import Subject, check_metric
-from etude.analysis.summaries import Summaries
 from etude.analysis.verdict import Verdict, verdict
 from etude.analysis.verdict_options import VerdictOptions, usual_metrics
 from etude.analysis.warnings import KINDS, Thresholds

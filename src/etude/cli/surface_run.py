@@ -13,7 +13,6 @@ from json import dumps
 from pathlib import Path
 from typing import Any, TextIO
 
-from etude.analysis.status_words import UNFINISHED
 from etude.cli.end_signals import EndedBySignal, ending_by_signals
 from etude.cli.options.shared import pool_of
 from etude.cli.peak_run import say_lost
@@ -29,6 +28,7 @@ from etude.experiment.session import new_directory
 from etude.figures.surface_figures import figures_of
 from etude.present.peak_display import save_figures
 from etude.present.search_status import of_map
+from etude.present.sentences.status import UNFINISHED
 from etude.present.status_line import as_line
 from etude.present.surface_display import document, show
 from etude.present.terminal import Terminal

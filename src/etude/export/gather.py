@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from etude.analysis.comparison import Comparison
-from etude.analysis.load_subject import read_subject
+from etude.analysis.load_subject import Summaries, read_subject
 from etude.analysis.subject import Subject
-from etude.analysis.summaries import Summaries
 from etude.analysis.verdict import MetricSummary, Verdict, verdict
 from etude.analysis.verdict_options import VerdictOptions
 from etude.errors import InputError

@@ -13,13 +13,12 @@ from typing import Any
 
 from etude.analysis.comparison import Comparison
 from etude.analysis.cross_session import CrossSession, overall
-from etude.analysis.not_compared import not_compared
 from etude.analysis.subject import ended_in
-from etude.analysis.verdict import Verdict
-from etude.analysis.verdict_status import status_of
+from etude.analysis.verdict import Verdict, not_compared
 from etude.errors import cannot_write
 from etude.osutil.named import write_named
 from etude.present import text, verdict_text
+from etude.present.sentences.status import status_of
 from etude.present.status_line import status_line
 from etude.results.delimited import text_cell
 from etude.stats.compare import Ratio

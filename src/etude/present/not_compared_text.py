@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from etude.analysis.cross_session import CrossSession
-from etude.analysis.not_compared import not_compared
-from etude.analysis.verdict import Verdict
+from etude.analysis.verdict import Verdict, not_compared
 from etude.units.formatting import counted
 
 NAMED = 3

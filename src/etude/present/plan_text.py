@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from etude.analysis.comparison import INSTEAD, within_reach
 from etude.analysis.planning import Row, TrialPlan
-from etude.analysis.reachability import INSTEAD, within_reach
 from etude.present import text
 from etude.present.again_text import finite
 from etude.present.table_layout import Column

@@ -1,19 +1,18 @@
-"""The words of the first line of a search and of a map (`analysis.status_words`)."""
+"""The words of the first line of a search and of a map (`present.sentences.status`)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from etude.analysis.status_words import (
+from etude.analysis.subject import was_resumed, was_simulated
+from etude.cluster.pool.journal import FILE
+from etude.present.sentences.status import (
     FAILED_CELLS,
     NOT_CONVERGED,
     RESUMED,
     SIMULATED,
     UNFINISHED,
-    was_resumed,
-    was_simulated,
 )
-from etude.cluster.pool.journal import FILE
 
 if TYPE_CHECKING:
     from etude.peak.search_store import SearchStore

@@ -8,15 +8,15 @@ from typing import Any
 
 from etude.analysis.comparison import Comparison
 from etude.analysis.cross_session import CrossSession
-from etude.analysis.summaries import Summaries, SummaryRow
+from etude.analysis.load_subject import Summaries, SummaryRow
 from etude.analysis.verdict import MetricSummary, TestVerdict, Verdict
 from etude.analysis.verdict_options import VerdictOptions
-from etude.analysis.verdict_status import status_of
 from etude.present import details, extra_statistics, text
 from etude.present.export import to_json
 from etude.present.extension import narrowing_command, reaching_command
 from etude.present.join_text import joined_lines
 from etude.present.not_compared_text import not_compared_lines
+from etude.present.sentences.status import status_of
 from etude.present.sparkline import bar_lines
 from etude.present.table_layout import Column
 from etude.present.terminal import Terminal

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from etude.analysis.cross_session import CrossSession
 from etude.analysis.verdict import Verdict
-from etude.analysis.verdict_status import status_of
+from etude.present.sentences.status import status_of
 
 
 def as_line(words: Iterable[str]) -> str:

@@ -6,8 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from etude.analysis.comparison import EXTENDED
-from etude.analysis.reachability import INSTEAD
+from etude.analysis.comparison import EXTENDED, INSTEAD
 from etude.stats.levels import LEVEL_WORDS
 from etude.units.formatting import (
     counted,

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from etude.analysis.subject import limited_in
 from etude.analysis.verdict import Verdict
 from etude.analysis.warnings import DataWarning
-from etude.analysis.warnings.ranking import FOLDED_ABOVE
-from etude.analysis.warnings.warning import KINDS
+from etude.analysis.warnings.warning import FOLDED_ABOVE, KINDS
 from etude.present import export, text, verdict_text
 from etude.present.join_text import joined_lines
 from etude.present.note_text import MOST, note_line, notes_of, some_names

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from etude.analysis.comparison import within_reach
 from etude.analysis.planning import PlanTargets, TrialPlan, plan_from
-from etude.analysis.reachability import within_reach
 from etude.analysis.subject import subject_of, subject_of_table
 from etude.analysis.time_breakdown import seconds_per_trial
 from etude.analysis.verdict import verdict

@@ -20,7 +20,6 @@ import pytest
 from etude.analysis.comparisons import _noise
 from etude.analysis.verdict import Verdict, verdict
 from etude.analysis.verdict_options import VerdictOptions
-from etude.analysis.verdict_status import status_of
 from etude.api import make_plan, run
 from etude.errors import MachineRefuses, UsageError
 from etude.experiment.test import Test, make_test
@@ -28,6 +27,7 @@ from etude.export.gather import gather
 from etude.present.export import to_csv, to_json, to_markdown, write
 from etude.present.extension import limit_line, reaching_command
 from etude.present.extra_statistics import percentile_lines
+from etude.present.sentences.status import status_of
 from etude.present.status_line import status_line
 from etude.present.text import basis_line, comparison_lines, precision_line
 from etude.present.verdict_text import verdict_lines

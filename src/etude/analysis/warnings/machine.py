@@ -7,7 +7,7 @@ from typing import Any
 
 from etude.analysis.differences import compare_states
 from etude.analysis.snapshots import value_text
-from etude.analysis.status_words import was_simulated
+from etude.analysis.subject import was_simulated
 from etude.analysis.warnings.warning import DataWarning, warning
 from etude.results.session_groups import restarted_into
 from etude.units.formatting import counted

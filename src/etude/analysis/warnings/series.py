@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from etude.analysis.comparison import INSTEAD, within_reach
 from etude.analysis.output_equivalence import WorkDifference
 from etude.analysis.pairs import machines_of
-from etude.analysis.reachability import INSTEAD, within_reach
 from etude.analysis.warnings.shapes import autocorrelated, clock, far_ones, modes, neighbours_alike, skewed
 from etude.analysis.warnings.thresholds import Thresholds
 from etude.analysis.warnings.trend import MEMORY, Course, course, leaks

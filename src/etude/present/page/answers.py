@@ -9,8 +9,8 @@ from typing import Any
 
 from etude.analysis.comparison import Comparison
 from etude.analysis.differences import Differences, first_line
+from etude.analysis.load_subject import Summaries
 from etude.analysis.subject import ended_in
-from etude.analysis.summaries import Summaries
 from etude.analysis.verdict import TestVerdict, Verdict
 from etude.present import details, text
 from etude.present.extension import lasted_s, reaching_command

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from etude.analysis.comparison import Comparison
-from etude.analysis.summaries import SummaryRow
+from etude.analysis.load_subject import SummaryRow
 from etude.analysis.verdict import MetricSummary, TestVerdict, Verdict
 from etude.analysis.verdict_options import usual_metrics
 from etude.present import details, text

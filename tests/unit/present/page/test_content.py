@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from etude.analysis.cross_session import NotSupported
-from etude.analysis.not_compared import not_compared
+from etude.analysis.verdict import not_compared
 from etude.analysis.verdict_options import VerdictOptions
-from etude.analysis.verdict_status import status_of
 from etude.api import make_plan, run
 from etude.present.export import to_json, to_markdown
 from etude.present.not_compared_text import not_compared_lines
@@ -21,6 +20,7 @@ from etude.present.notebook import as_html
 from etude.present.page import content_of, gather
 from etude.present.page.answers import QUESTIONS, Answer, answers_of, headline
 from etude.present.page.gather import Gathered
+from etude.present.sentences.status import status_of
 from etude.present.status_line import status_line
 from etude.present.text import UNPAIRED, precision_line
 from etude.present.verdict_text import answer_lines
