@@ -49,6 +49,9 @@ UPWARD = {
     ("cluster.distributed.worker_main", "script.distributed"): "as above",
     ("script.stop", "analysis.getstats.options"): "a stop program that is getstats is evaluated in process",
     ("surface.spread", "analysis.warnings.machine"): "a map over a pool says at its end that machines differ",
+    ("surface.spread", "present.sentences.warnings"): "as above",
+    ("figures.timeline", "present.sentences.warnings"): "the notes below a figure are its text",
+    ("iolab.readings", "present.sentences.warnings"): "the caveats of a sweep are its text",
 }
 """Imports of a layer above, with their reason."""
 

@@ -13,8 +13,17 @@ from etude.stats.means import Mean
 from etude.stats.ranks import Shift
 from etude.units.formatting import DAY_S, HOUR_S
 
-EXTENDED = "extended after a look"
-"""Said of intervals that hold as often as they say only where no result was seen before the last trials were made."""
+
+@dataclass(frozen=True)
+class Uncompared:
+    """Tests of which a metric that was asked for is not compared."""
+
+    metric: str
+    tests: tuple[str, ...]
+    base: str
+    """What they were to be compared with; empty where they lack the metric."""
+    reason: str
+    """Why their values have no ratio; empty where they lack the metric."""
 
 
 @dataclass(frozen=True)
@@ -174,8 +183,6 @@ def is_steady(itself: Ratio | None) -> TypeGuard[Ratio]:
 TIMES_MEASURED = 100
 """Beyond an hour, more trials than this many times those that were made are no advice."""
 MOST_TRIALS = 10**7
-INSTEAD = "make each trial longer, judge a less noisy metric, or accept a coarser precision"
-"""The alternatives to more trials."""
 
 
 def within_reach(more: int, measured: int, seconds: float) -> bool:

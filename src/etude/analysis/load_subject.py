@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from etude.analysis.stop_rule_info import asked_of
-from etude.analysis.subject import Subject, subject_of, subject_of_table, subject_of_trials
+from etude.analysis.subject import ResultNote, Subject, subject_of, subject_of_table, subject_of_trials
 from etude.results.reader import read_experiment
 from etude.results.resfile import read_res
 from etude.results.results import names_of
@@ -60,8 +60,7 @@ def _of_experiment(found: Subject, place: Path) -> Subject:
     asked = asked_of(experiment, place)
     names = [series.test for series in found.tests]
     if not set(names) <= set(names_of(experiment)):
-        note = "the transforms made other tests: blocks, and what the stop rule costs, are not counted"
-        return replace(found, notes=(*found.notes, note))
+        return replace(found, notes=(*found.notes, ResultNote("transformed")))
     primary = asked.primary if any(asked.primary in s.columns for s in found.tests) else found.asked.primary
     groups = tuple(group for group in asked.groups if set(group) <= set(names))
     return replace(found, asked=replace(asked, primary=primary, groups=groups), experiment=experiment)

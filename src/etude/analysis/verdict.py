@@ -12,13 +12,14 @@ from typing import Literal, cast
 
 import numpy as np
 
-from etude.analysis.comparison import Comparison, within_reach
+from etude.analysis.comparison import Comparison, Uncompared, within_reach
 from etude.analysis.comparisons import compare_tests, shell_cost
 from etude.analysis.other_processes import others_warnings
 from etude.analysis.outliers_explained import explain_outliers
 from etude.analysis.pairs import pairs_of
 from etude.analysis.stop_rule_info import StopRuleInfo
 from etude.analysis.subject import (
+    ResultNote,
     Subject,
     check_metric,
     column_of,
@@ -30,7 +31,15 @@ from etude.analysis.subject import (
 )
 from etude.analysis.time_breakdown import TimeBreakdown, mean_trial_s, seconds_per_trial, time_spent
 from etude.analysis.verdict_options import VerdictOptions
-from etude.analysis.warnings import DataWarning, machine_warnings, ranked, series_warnings, work_warnings
+from etude.analysis.warnings import (
+    DataWarning,
+    WarningGroup,
+    machine_warnings,
+    ranked,
+    series_warnings,
+    work_warnings,
+)
+from etude.analysis.warnings.facts import AgainstItself, Noted, WithinShell
 from etude.analysis.warnings.trend import MEMORY
 from etude.analysis.warnings.trials import DATA, limited, never_begun, several_matches
 from etude.analysis.warnings.warning import warning
@@ -43,7 +52,7 @@ from etude.stats.means import Kind
 from etude.stats.moments import interval_above_zero
 from etude.stats.multiplicity import of_many
 
-WITHOUT_SHELL = "leave out --shell, or give the command more to do"
+NO_REASON = "no reason given"
 
 
 @dataclass(frozen=True)
@@ -54,6 +63,7 @@ class MetricSummary:
     unit: str
     summary: Summary | None
     reason: str | None = None
+    """The recorded one why there is none."""
     corrected_s: float = 0.0
     kind: str = "cost"
     levels: Split | None = None
@@ -121,12 +131,11 @@ class Verdict:
     """The metric that is judged."""
     tests: tuple[TestVerdict, ...]
     comparisons: tuple[Comparison, ...]
-    warnings: tuple[DataWarning, ...]
+    warnings: tuple[WarningGroup, ...]
     """The most important first: whether the tests did the same work."""
     every: tuple[DataWarning, ...] = ()
     """The same before what many tests share became one line: each about one test, or about the whole."""
-    without: tuple[str, ...] = ()
-    """Why comparisons that were asked for are not there."""
+    without: tuple[Uncompared, ...] = ()
     verdict_options: VerdictOptions = field(default_factory=VerdictOptions)
     """By which it was judged."""
 
@@ -190,12 +199,13 @@ def verdict(
     ]
     printed = {(test.test, m.metric): m for test in tests for m in test.metrics}
     comparisons = [_with_printed_mean(c, printed) for found, _ in compared for c in found]
-    without = [line for _, lines in compared for line in lines]
+    without = [each for _, uncompared in compared for each in uncompared]
+    notes: list[ResultNote | Uncompared] = [*subject.notes, *without]
     found = [
         *work_warnings(subject.work),
         *machine_warnings(subject.experiment or {}),
         *_against_itself(comparisons, primary),
-        *(warning("note", "", "", text, "") for text in (*subject.notes, *without)),
+        *(warning("note", "", "", Noted(note)) for note in notes),
     ]
     for series, test in zip(subject.tests, tests, strict=True):
         found += _warned(subject, series, test, primary, verdict_options)
@@ -263,7 +273,7 @@ def _test_verdict(
         series.test,
         series.parameters,
         int(series.trials.size),
-        Counter((series.why[place] if series.why else None) or "no reason given" for place in excluded),
+        Counter((series.why[place] if series.why else None) or NO_REASON for place in excluded),
         int(np.count_nonzero(series.kept)),
         series.inner,
         summaries,
@@ -299,15 +309,13 @@ def metric_summary(
     values = series.sample(metric)
     joined, workers = column.joined, column.workers
     if values.size == 0:
-        reason = column.reason or "no kept trial has a value"
         return MetricSummary(
-            metric, column.unit, None, reason, kind=column.kind, joined=joined, workers=workers
+            metric, column.unit, None, column.reason, kind=column.kind, joined=joined, workers=workers
         )
     cost, error = shell
     kind = cast(Kind, column.kind)
     if cost and float(values.min()) <= cost:
-        reason = f"not above the start of the shell that is subtracted: {WITHOUT_SHELL}"
-        return MetricSummary(metric, column.unit, None, reason, cost, column.kind)
+        return MetricSummary(metric, column.unit, None, None, cost, column.kind)
     summary = describe(values - cost, kind, factor=factor, confidence=verdict_options.confidence)
     if error and summary.mean_interval:
         summary = _with_error(summary, error)
@@ -373,8 +381,7 @@ def _warned(
         interval = summary.mean_interval
         if summary.count < 2 or (interval is not None and interval.half_width < summary.mean):
             return told
-    text = "its time cannot be told from the shell's own start"
-    return [*told, warning("shell", series.test, primary, text, WITHOUT_SHELL)]
+    return [*told, warning("shell", series.test, primary, WithinShell())]
 
 
 def _against_itself(comparisons: Sequence[Comparison], primary: str) -> list[DataWarning]:
@@ -385,12 +392,8 @@ def _against_itself(comparisons: Sequence[Comparison], primary: str) -> list[Dat
     floor = c.floor_ratio
     if floor is None or c.floor_pairs < 5 or floor.low <= 1.0 <= floor.high:
         return []
-    limits = f"{floor.low:.3f}–{floor.high:.3f}"
-    text = (
-        f"against itself: {floor.ratio:.3f} (95 %: {limits}; {c.floor_pairs} pairs), which the A/A noise "
-        "includes"
-    )
-    return [warning("against-itself", c.base, primary, text, "distrust differences of this size here")]
+    itself = AgainstItself(floor.ratio, floor.low, floor.high, c.floor_pairs)
+    return [warning("against-itself", c.base, primary, itself)]
 
 
 __all__ = ["Comparison", "MetricSummary", "TestVerdict", "Verdict", "metric_summary", "verdict"]

@@ -7,11 +7,12 @@ import sys
 from pathlib import Path
 
 from etude.analysis.cross_session import check_comparable
-from etude.analysis.differences import compare_states, first_line, state_of
+from etude.analysis.differences import compare_states, state_of
 from etude.analysis.load_subject import read_ours
 from etude.analysis.subject import Subject
 from etude.cli.diff import NOW, state_now
 from etude.experiment.plan import Plan
+from etude.present.sentences.machines import machine_line
 from etude.present.terminal import Terminal
 from etude.present.verdict_display import say_note
 from etude.results.units import unit_kept
@@ -39,7 +40,7 @@ def check_baseline(baseline: Subject, plan: Plan, options: argparse.Namespace, *
 def _note_other_machine(baseline: Subject) -> None:
     """Print, before anything is measured, how this machine differs from the baseline's."""
     known = state_of(baseline.experiment or {})
-    line = first_line(baseline.label, NOW, compare_states(known, state_now(known)))
+    line = machine_line(baseline.label, NOW, compare_states(known, state_now(known)))
     if line is not None:
         say_note(Terminal(sys.stderr), line)
 

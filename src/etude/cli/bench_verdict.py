@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from etude.analysis.cross_session import CrossSession, compare_with_first, machines_lines
+from etude.analysis.cross_session import CrossSession, compare_with_first
 from etude.analysis.gate import Bound
 from etude.analysis.subject import Subject
 from etude.analysis.verdict import Verdict, verdict
@@ -15,6 +15,7 @@ from etude.cli.bounds import answer
 from etude.cli.export import write_exports
 from etude.cli.exports import Export
 from etude.errors import NotComparable
+from etude.present.sentences.machines import machines_lines
 from etude.present.terminal import Terminal
 from etude.present.verdict_display import BESIDE, show
 from etude.results.results import Results

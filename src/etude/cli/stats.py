@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from etude.analysis.cross_session import CrossSession, compare_with_first, machines_lines
+from etude.analysis.cross_session import CrossSession, compare_with_first
 from etude.analysis.gate import judge_subjects, read_predicate
 from etude.analysis.load_subject import Summaries, read_subject
 from etude.analysis.subject import Subject, check_metric
@@ -18,6 +18,7 @@ from etude.analysis.warnings import KINDS, Thresholds
 from etude.cli.bounds import answer, read_bounds
 from etude.errors import UsageError
 from etude.present.not_compared_text import unanswered_lines
+from etude.present.sentences.machines import machines_lines
 from etude.present.stats_display import StatsDisplay, show_summaries
 from etude.present.terminal import Terminal
 from etude.results.bundle import open_bundle

@@ -17,6 +17,8 @@ from etude.analysis.verdict_options import VerdictOptions
 from etude.errors import InputError
 from etude.export.document import Compared, Document, Figures, Point, Run
 from etude.export.sample_description import figures_of, of_summary
+from etude.present.sentences.result_notes import NO_VALUE, missing_reason
+from etude.present.sentences.warnings import group_text
 from etude.present.text import comparison_lines
 from etude.results.model import metric_kind
 from etude.results.series import Series
@@ -55,7 +57,7 @@ def _read(path: str, origin: Run, confidence: float) -> Document:
         point for number in range(len(found.tests)) for point in _points(judged, number, run, confidence)
     )
     compared = tuple(_compared(found, c) for c in judged.comparisons)
-    return Document(points, judged.primary, compared, tuple(str(warning) for warning in judged.warnings))
+    return Document(points, judged.primary, compared, tuple(map(group_text, judged.warnings)))
 
 
 def _of_summaries(found: Summaries, run: Run) -> Iterator[Point]:
@@ -115,7 +117,7 @@ def _points(judged: Verdict, number: int, run: Run, confidence: float) -> Iterat
                 metric.kind,
                 values,
                 figures,
-                "" if figures else metric.reason or "no kept trial has a value",
+                "" if figures else missing_reason(metric) or NO_VALUE,
                 tuple((str(name), str(value)) for name, value in series.parameters.items()),
             )
 

@@ -14,6 +14,7 @@ from etude.iolab.comparisons import Comparison, comparisons_of
 from etude.iolab.costs import Costs, costs_of
 from etude.iolab.points import Over, Swept, swept_of
 from etude.iolab.shapes import Parting, Shape, partings_of, shape_of
+from etude.present.sentences.warnings import warning_text
 from etude.results.results import Results, of_machine
 from etude.units.formatting import counted
 
@@ -67,7 +68,7 @@ def measured_badly(swept: Swept) -> tuple[str, ...]:
     few = min(values.size for curve in swept.curves for values in curve.samples)
     enough = Thresholds.few
     said = [f"a size has as few as {counted(few, 'trial')}: make {enough} or more"] if few < enough else []
-    busy = [f"{each.text}: {each.advice}" for each in busy_machine(swept.experiment)]
+    busy = list(map(warning_text, busy_machine(swept.experiment)))
     return (*said, *busy)
 
 

@@ -18,7 +18,9 @@ from etude.analysis.verdict import Verdict, not_compared
 from etude.errors import cannot_write
 from etude.osutil.named import write_named
 from etude.present import text, verdict_text
+from etude.present.sentences.result_notes import missing_reason
 from etude.present.sentences.status import status_of
+from etude.present.sentences.warnings import finding_document, group_text
 from etude.present.status_line import status_line
 from etude.results.delimited import text_cell
 from etude.stats.compare import Ratio
@@ -66,8 +68,8 @@ def to_json(verdict: Verdict, across: Sequence[CrossSession] = (), machines: Seq
         "primary": verdict.primary,
         "judged": list(verdict.judged),
         "status": list(status_of(verdict, across)),
-        "warnings": [str(warning) for warning in verdict.warnings],
-        "findings": [asdict(warning) for warning in verdict.every],
+        "warnings": list(map(group_text, verdict.warnings)),
+        "findings": list(map(finding_document, verdict.every)),
         "tests": [
             {
                 "test": test.test,
@@ -94,7 +96,7 @@ def to_json(verdict: Verdict, across: Sequence[CrossSession] = (), machines: Seq
 def _metric(m: Any) -> dict[str, Any]:
     joined = {"joined": m.joined, "workers": m.workers} if m.joined else {}
     if m.summary is None:
-        return {"unit": m.unit, "reason": m.reason, **joined}
+        return {"unit": m.unit, "reason": missing_reason(m), **joined}
     return {
         "unit": m.unit,
         "kind": m.kind,
@@ -196,7 +198,7 @@ def to_markdown(verdict: Verdict) -> str:
         )
     notes = [
         *filter(None, [status_line(verdict)]),
-        *map(str, verdict.warnings),
+        *map(group_text, verdict.warnings),
         *verdict_text.answer_lines(verdict),
     ]
     return "\n".join([*lines, "", *[f"- {note}" for note in notes], ""])

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
+from etude.present.sentences.result_notes import missing_reason
+
 if TYPE_CHECKING:
     from etude.analysis.verdict import MetricSummary, TestVerdict
 
@@ -35,8 +37,8 @@ def joined_lines(tests: Sequence[TestVerdict], metrics: Collection[str]) -> list
         for m in test.metrics:
             if m.metric in metrics and m.joined in _JOINED:
                 workers.setdefault((m.joined, m.metric), set()).add(m.workers)
-            elif m.metric in metrics and m.joined and m.reason:
-                refused.setdefault(m.reason, {})[m.metric] = None
+            elif m.metric in metrics and m.joined and (reason := missing_reason(m)):
+                refused.setdefault(reason, {})[m.metric] = None
     found: dict[str, list[str]] = {}
     for (how, metric), numbers in workers.items():
         found.setdefault(_joined_words(how, numbers), []).append(metric)

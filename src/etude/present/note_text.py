@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from etude.analysis.warnings import DataWarning, meaning_of
-from etude.analysis.warnings.values import named, signed, size
+from etude.present.sentences.phrases import named, signed
+from etude.present.sentences.warnings import numbers_of, way, words_of
 from etude.units.formatting import counted, quantity
 
 Numbers = Mapping[str, Any]
@@ -30,10 +31,10 @@ def note_line(note: Note, tests: int) -> str:
 def short_text(warning: DataWarning) -> str:
     """What was found and what to do, without the test's name; the whole text where there is no shorter one."""
     short = _SHORT.get(warning.kind)
-    if short is None or not warning.numbers:
-        return ": ".join(part for part in (warning.text, warning.advice) if part)
-    machine = warning.numbers.get("machine")
-    return f"{f'on {machine}: ' if machine else ''}{short(warning, warning.numbers)}"
+    numbers = numbers_of(warning)
+    if short is None or not numbers:
+        return ": ".join(filter(None, words_of(warning)))
+    return f"{f'on {warning.machine}: ' if warning.machine else ''}{short(warning, numbers)}"
 
 
 def some_names(names: Sequence[str]) -> str:
@@ -41,10 +42,6 @@ def some_names(names: Sequence[str]) -> str:
     if len(names) <= NAMED:
         return ", ".join(names)
     return f"{', '.join(names[:NAMED])} and {len(names) - NAMED} more"
-
-
-def _way(change: float) -> str:
-    return f"{'rises' if change > 0 else 'falls'} by {size(change)}"
 
 
 def _failed(w: DataWarning, n: Numbers) -> str:
@@ -86,12 +83,12 @@ def _autocorrelated(w: DataWarning, n: Numbers) -> str:
 
 
 def _drift(w: DataWarning, n: Numbers) -> str:
-    return f"{w.metric} {_way(n['change'])} over {n['of']} trials, or {RESEMBLE}"
+    return f"{w.metric} {way(n['change'])} over {n['of']} trials, or {RESEMBLE}"
 
 
 def _never_steady(w: DataWarning, n: Numbers) -> str:
     ends = [f"{word} {n[word]}" for word in ("first", "last") if n[word]]
-    return f"no steady state: {w.metric} {_way(n['change'])} even without the {' and '.join(ends)} trials"
+    return f"no steady state: {w.metric} {way(n['change'])} even without the {' and '.join(ends)} trials"
 
 
 def _warm_up(w: DataWarning, n: Numbers) -> str:

@@ -8,6 +8,7 @@ from html import escape
 
 from etude.analysis.verdict import TestVerdict, Verdict
 from etude.present import text
+from etude.present.sentences.warnings import group_text
 from etude.present.status_line import status_line
 from etude.present.verdict_text import answer_lines, verdict_lines
 from etude.units.formatting import counted, quantity
@@ -44,7 +45,7 @@ def as_html(verdict: Verdict) -> str:
     """A table of the judged metric, and the sentences below it."""
     rows = [_cells(test, verdict.primary) for test in verdict.tests]
     lines = [*filter(None, [status_line(verdict)]), *answer_lines(verdict)]
-    notes = [f"Note: {warning}" for warning in verdict.warnings]
+    notes = [f"Note: {group_text(group)}" for group in verdict.warnings]
     return table((verdict.primary, *_HEADINGS), rows) + "".join(
         f"<p>{escape(line)}</p>" for line in (*lines, *notes)
     )

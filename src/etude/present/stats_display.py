@@ -16,6 +16,7 @@ from etude.present.export import to_json
 from etude.present.extension import narrowing_command, reaching_command
 from etude.present.join_text import joined_lines
 from etude.present.not_compared_text import not_compared_lines
+from etude.present.sentences.result_notes import missing_reason
 from etude.present.sentences.status import status_of
 from etude.present.sparkline import bar_lines
 from etude.present.table_layout import Column
@@ -293,7 +294,7 @@ def _without_value(test: TestVerdict, everything: bool) -> list[str]:
     reasons: dict[str, list[str]] = {}
     for m in test.metrics:
         if m.summary is None and not m.joined:
-            reasons.setdefault(m.reason or "unknown", []).append(m.metric)
+            reasons.setdefault(missing_reason(m) or "unknown", []).append(m.metric)
     nothing = [m.metric for m in test.metrics if _is_nothing(m)]
     missing = [f"always 0: {', '.join(nothing)} (--all)"] if nothing and not everything else []
     missing += [f"not measured: {', '.join(names)}: {reason}" for reason, names in reasons.items()]

@@ -13,6 +13,7 @@ from etude.analysis.warnings.warning import FOLDED_ABOVE, KINDS
 from etude.present import export, text, verdict_text
 from etude.present.join_text import joined_lines
 from etude.present.note_text import MOST, note_line, notes_of, some_names
+from etude.present.sentences.warnings import warning_text
 from etude.present.status_line import status_line
 from etude.present.table_layout import Column
 from etude.present.terminal import Terminal
@@ -102,7 +103,7 @@ def say_notes(
         where = f"{verdict.subject.label}: " if len(verdicts) > 1 else ""
         found = [each for each in verdict.every if not _is_answered(verdict, each, marked)]
         if every:
-            lines += [(each.rank, f"{where}{each}") for each in found]
+            lines += [(each.rank, where + warning_text(each)) for each in found]
             continue
         notes = notes_of(found)
         lines += [(note.rank, f"{where}{note_line(note, len(verdict.tests))}") for note in notes[:MOST]]

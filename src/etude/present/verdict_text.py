@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from etude.analysis.verdict import Verdict
 from etude.present.extension import limit_line, reaching_command
 from etude.present.not_compared_text import not_compared_lines
+from etude.present.sentences.warnings import group_text
 from etude.present.status_line import status_line
 from etude.present.text import (
     FOLDED_ABOVE,
@@ -73,7 +74,7 @@ def verdict_lines(verdict: Verdict) -> list[str]:
         *filter(None, [status_line(verdict)]),
         *(test_line(test, verdict.primary) for test in verdict.tests),
         *answer_lines(verdict),
-        *map(str, verdict.warnings),
+        *map(group_text, verdict.warnings),
     ]
 
 

@@ -146,7 +146,7 @@ def test_a_trial_costs_what_is_done_around_it_too(tmp_path: Path) -> None:
     found = columns(tmp_path, 2.5, a=A, b=B)
     (plan,) = plans(found)
     assert plan.cost.seconds == pytest.approx(2.5)
-    assert plan.cost.reason is None
+    assert plan.cost.lacking == ""
     assert plan.row.trials is not None
     assert plan.row.seconds == pytest.approx(2 * plan.row.trials * 2.5)
 
@@ -168,8 +168,8 @@ def test_where_starts_are_unknown_a_trial_costs_its_elapsed_and_this_is_told(tmp
     }
     (plan,) = plans(load_results(results_directory(tmp_path, rows, plan=SCRIPT)))
     assert plan.cost.seconds == pytest.approx((A.mean() + B.mean()) / 2)
-    assert plan.cost.reason
-    assert plan.cost.reason in plan_text.pilot_line(plan)
+    assert plan.cost.lacking == "starts"
+    assert "it is not recorded when trials began" in plan_text.pilot_line(plan)
 
 
 def test_tests_that_did_not_take_turns_are_planned_unpaired_and_told_so(
@@ -314,8 +314,8 @@ def test_a_table_of_another_program_is_a_pilot_whose_time_may_not_be_known(tmp_p
     assert (plan.row.seconds, plan.fit) == (None, None)
     assert plan.row.trials is not None
     assert plan.cost.seconds is None
-    assert plan.cost.reason
-    assert plan.cost.reason in plan_text.pilot_line(plan)
+    assert plan.cost.lacking == "times"
+    assert "neither when trials began nor how long they took" in plan_text.pilot_line(plan)
 
 
 def test_what_cannot_be_reached_is_said(tmp_path: Path, golden: Golden) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from etude.analysis.comparison import Comparison
-from etude.analysis.differences import Differences, first_line
+from etude.analysis.differences import Differences
 from etude.analysis.load_subject import Summaries
 from etude.analysis.subject import ended_in
 from etude.analysis.verdict import TestVerdict, Verdict
@@ -16,6 +16,8 @@ from etude.present import details, text
 from etude.present.extension import lasted_s, reaching_command
 from etude.present.not_compared_text import not_compared_lines, unanswered_lines
 from etude.present.page.gather import Gathered
+from etude.present.sentences.machines import machine_line
+from etude.present.sentences.warnings import group_text
 from etude.present.status_line import status_line
 from etude.results.results import of_machine
 from etude.stats.cross_session import NotSupported
@@ -94,7 +96,7 @@ def _without_searches(found: Gathered) -> Gathered:
 def _machines_differ(found: Gathered) -> Iterator[str]:
     first = next((v.subject.label for v in found.verdicts if v.subject.experiment), "")
     for label, differences in found.machines:
-        line = first_line(first, label, Differences(differences, (), ()))
+        line = machine_line(first, label, Differences(differences, (), ()))
         if line is not None:
             yield line
 
@@ -432,7 +434,7 @@ def _size(c: Comparison) -> str:
 
 
 def _against(found: Gathered) -> Iterator[str]:
-    warnings = [f"{where}{w}" for where, verdict in _labelled(found) for w in verdict.warnings]
+    warnings = [where + group_text(w) for where, verdict in _labelled(found) for w in verdict.warnings]
     yield from map(with_full_stop, warnings[:MOST_NAMED])
     if len(warnings) > MOST_NAMED:
         yield f"{len(warnings) - MOST_NAMED} more warnings stand below."

@@ -26,6 +26,7 @@ from etude.present.page.tables import (
     summary_table,
     tests_table,
 )
+from etude.present.sentences.warnings import words_of
 from etude.present.text import test_line
 from etude.version import __version__
 
@@ -162,8 +163,7 @@ def _warned(warning: DataWarning, result: int, number: int, places: Mapping[str,
         warning.kind,
         meaning_of(warning.kind),
         warning.test,
-        warning.text,
-        warning.advice,
+        *words_of(warning),
         "" if place is None else anchor(result, place),
         warning.trials,
     )
