@@ -384,5 +384,8 @@ def _told(subject: Subject, what: str, function: Callable[[], T]) -> T:
     try:
         return function()
     except ValueError as error:
-        remedy = "; run a pilot of 10 trials, as with --trials 10" if "pilot of" in str(error) else ""
-        raise InputError(f"{subject.label}: {what}: {error}{remedy}") from None
+        if "pilot of" not in str(error):
+            raise InputError(f"{subject.label}: {what}: {error}") from None
+        raise InputError(
+            f"{subject.label}: {what}: {error}; run a pilot of 10 trials, as with --trials 10"
+        ) from None
