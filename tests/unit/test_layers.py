@@ -51,7 +51,7 @@ UPWARD = {
     ("surface.spread", "analysis.warnings.machine"): "a map over a pool says at its end that machines differ",
     ("surface.spread", "present.sentences.warnings"): "as above",
     ("figures.timeline", "present.sentences.warnings"): "the notes below a figure are its text",
-    ("iolab.readings", "present.sentences.warnings"): "the caveats of a sweep are its text",
+    ("iolab", "present.sentences.io_lab"): "etude.io.explain is called from Python, and is sentences",
 }
 """Imports of a layer above, with their reason."""
 

@@ -10,6 +10,7 @@ from etude.iolab import comparisons, costs, shapes
 from etude.iolab.lab import Studied
 from etude.iolab.landmarks import size_text
 from etude.iolab.points import Points, Swept
+from etude.present.sentences.io_lab import explanation_of
 from etude.present.table_layout import Column
 from etude.present.terminal import Terminal
 from etude.units.formatting import percent, quantity
@@ -38,9 +39,10 @@ def _print(studied: Sequence[Studied], json: bool) -> None:
     screen = Terminal()
     for each in studied:
         _table(each.swept, screen)
-        for line in each.reading.findings:
+        explained = explanation_of(each.reading)
+        for line in explained.findings:
             screen.say(line)
-        for caveat in each.reading.caveats:
+        for caveat in explained.caveats:
             screen.say(f"Note: {caveat}.", "dim")
         for name, path in each.figures.items():
             screen.say_path(f"Figure {name}", str(path), "dim")
@@ -73,7 +75,7 @@ def _away(value: float, median: float) -> str:
 
 
 def _document(studied: Studied) -> dict[str, Any]:
-    swept, reading = studied.swept, studied.reading
+    swept, reading = studied.swept, explanation_of(studied.reading)
     return {
         "results": str(studied.results.directory),
         "over": swept.over,

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from etude.present.sentences.surface import summary_lines
 from etude.present.table_layout import Column
 from etude.present.terminal import Terminal
 from etude.surface.effects import Ratio
 from etude.surface.factors import Cell
 from etude.surface.limits import NOTHING
 from etude.surface.ranges import LITTLE, Range
-from etude.surface.summary import Summary, summarise, summary_lines
+from etude.surface.summary import Summary, summarise
 from etude.surface.surface_result import Estimate, SurfaceResult
 from etude.surface.surface_text import axis_label, estimate_text, setting_text
 from etude.units.formatting import percent

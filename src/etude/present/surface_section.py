@@ -7,10 +7,11 @@ import math
 from etude.figures.surface_figures import figures_of
 from etude.present.page.section import Paragraphs, Picture, Section
 from etude.present.page.tables import Cell, Table, number_cell, text_cell
+from etude.present.sentences.surface import optimum_lines, summary_lines
 from etude.surface.factors import Cell as Place
 from etude.surface.factors import magnitude
 from etude.surface.limits import NOTHING, Limit
-from etude.surface.summary import Summary, summarise, summary_lines
+from etude.surface.summary import Summary, summarise
 from etude.surface.surface_result import SurfaceResult
 from etude.surface.surface_text import axis_label, estimate_text, span_text
 from etude.units.formatting import duration
@@ -33,7 +34,7 @@ def surface_part(
     drawn = figures_of(mapped) if mapped.filled.known.any() else {}
     pictures = tuple(Picture(_caption(name, figure.title), figure) for name, figure in drawn.items())
     tables = (cells_table(mapped, said, f"{key}-cells"), effects_table(said, f"{key}-effects"))
-    answer = said.optimum.text if said.optimum else ("Nothing is known yet.",)
+    answer = optimum_lines(said.optimum) if said.optimum else ("Nothing is known yet.",)
     return Section(key, heading, tuple(paragraphs), pictures, tables, tuple(answer))
 
 
