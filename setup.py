@@ -1,7 +1,7 @@
 """What pyproject.toml cannot say: which machines the wheel fits, and that the examples go into it as they lie.
 
 It holds programs and no Python extension, so it fits every Python 3, but only one platform. The examples, and the
-scripts that they use, are installed below share/etude (`etude.script.shipped_library` looks for them there).
+scripts that they use, are installed below share/etude (`etude.script.environment` looks for them there).
 """
 
 import os

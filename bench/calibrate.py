@@ -2,7 +2,7 @@
 
     python bench/calibrate.py [--replications N] [--seed N] [--output FILE]
 
-Exits with 1 where a factor in src/etude/stats/factors.py is smaller than the one found.
+Exits with 1 where a factor in src/etude/stats/stopping.py is smaller than the one found.
 """
 
 from __future__ import annotations

@@ -24,8 +24,8 @@ from etude.cluster.pool.slurm import answers
 from etude.cluster.pool.slurm.hostlist import expand
 from etude.cluster.pool.spec import read_pool
 from etude.errors import EDITED, EtudeError
-from etude.experiment.shell_syntax import shell_syntax
 from etude.experiment.sweep import parse_parameter
+from etude.experiment.test import shell_syntax
 from etude.iolab.lab import read_lab
 from etude.machine.remote.hosts import read_hosts
 from etude.machine.resources import ledger

@@ -26,7 +26,7 @@ DONE
 """
 CHECK = """
 import json, sys, time
-from etude.cli.run import _told
+from etude.cli.measure.run import _told
 from etude.script.run import read_script
 import etude.stats.predicate, etude.stats.expression, etude.analysis.getstats.options
 

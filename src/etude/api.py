@@ -51,7 +51,7 @@ def plot(
         InputError: there is nothing to plot; UsageError: what is asked does not fit.
     """
     from etude.analysis.subject import subject_of
-    from etude.figures.kinds import make, usual_kind
+    from etude.figures.plot import make, usual_kind
     from etude.figures.plot_options import PlotOptions
     from etude.figures.sources import read_samples, samples_of
 

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from etude.analysis.summaries import Summaries
 
-from etude.analysis.load_subject import read_subject
+from etude.analysis.load_subject import Summaries, read_subject
 from etude.analysis.subject import subject_of
 from etude.cluster.pool.journal import Journal
 from etude.errors import EtudeError
@@ -34,9 +33,8 @@ from etude.results.readers import formats_of, read_table
 from etude.script.checkpoint import load as load_state
 from etude.script.parse import parse_script
 from etude.store.database import open_store
-from etude.surface.map_store import MapStore
+from etude.surface.map_store import MapStore, mapped_of
 from etude.surface.spec import read_spec
-from etude.surface.stored_map import mapped_of
 from golden.plain import plain
 
 Read = Callable[[Path], Any]

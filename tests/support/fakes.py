@@ -16,7 +16,7 @@ from typing import Any
 
 from etude.engine import Launch, Repeated
 from etude.errors import MachineRefuses
-from etude.experiment.interrupts import SignalWatch
+from etude.experiment.bench import SignalWatch
 
 
 class Screen(io.StringIO):

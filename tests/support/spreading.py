@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from etude.cluster.pool.job import How, Job, JobEnd
-from etude.cluster.pool.journal import Journal
-from etude.cluster.pool.journaled_pool import JournaledPool
+from etude.cluster.pool.journal import Journal, JournaledPool
 from etude.cluster.pool.simulated import Death, SimulatedPool
 from etude.results.writer import replace_json
 from etude.surface.configuration_jobs import NODE, CellJobs, read_todo, write_sample

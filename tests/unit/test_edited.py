@@ -13,8 +13,8 @@ import pytest
 from etude.cluster.distributed.part import read_part
 from etude.cluster.pool.journal import Journal
 from etude.errors import InputError
-from etude.experiment import shell_syntax as shells
-from etude.history import stored_backtests as backtests
+from etude.experiment import test as shells
+from etude.history import backtest as backtests
 from etude.iolab.lab import read_lab
 from etude.machine.remote.hosts import read_hosts
 from etude.peak.harnesses.load_report import Unreadable

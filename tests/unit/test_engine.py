@@ -14,7 +14,7 @@ import pytest
 
 from etude.engine import Engine, Launch, Repeat, Worker
 from etude.errors import MachineRefuses
-from etude.experiment.interrupts import SignalWatch
+from etude.experiment.bench import SignalWatch
 from etude.program import engine_path
 
 HELLO = '{"hello": {"protocol": 1, "engine": "0.1.0", "pid": 1, "cpus": [0]}}'

@@ -33,7 +33,7 @@ LAYERS = (
     "probes store",
     "machine",
     "results",
-    "engine engine_columns",
+    "engine",
     "program toml_config trail",
     "masking osutil",
     "codec escaping limits stats",
@@ -43,10 +43,11 @@ LAYERS = (
 """Packages and modules of `etude`, from the top down: each may import what stands below it."""
 UPWARD = {
     (
-        "cluster.distributed.worker_main",
+        "cluster.worker",
         "peak.distributed",
-    ): "what a job starts, and of which kind it is, is known there",
-    ("cluster.distributed.worker_main", "script.distributed"): "as above",
+    ): "the program of all jobs starts what the job's directory describes",
+    ("cluster.worker", "script.distributed"): "as above",
+    ("cluster.worker", "surface.worker"): "as above",
     ("script.stop", "analysis.getstats.options"): "a stop program that is getstats is evaluated in process",
     ("surface.spread", "analysis.warnings.machine"): "a map over a pool says at its end that machines differ",
     ("surface.spread", "present.sentences.warnings"): "as above",

@@ -111,7 +111,7 @@ def test_no_name_is_a_bare_participle(package: str) -> None:
     assert found == sorted(ALLOWED & set(found))
 
 
-ALLOWED = {"units/formatting.py: counted", "cli/again.py: again"}
+ALLOWED = {"units/formatting.py: counted", "cli/measure/again.py: again"}
 """`counted(3, "trial")` reads as what it returns; `again` is an option's name."""
 
 

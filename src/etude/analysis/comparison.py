@@ -15,7 +15,7 @@ from etude.units.formatting import DAY_S, HOUR_S
 
 
 @dataclass(frozen=True)
-class Uncompared:
+class NoComparison:
     """Tests of which a metric that was asked for is not compared."""
 
     metric: str

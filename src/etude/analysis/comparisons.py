@@ -15,10 +15,10 @@ from etude.analysis.comparison import (
     LEAST_KNOWN,
     TIMES_NARROWER,
     Comparison,
+    NoComparison,
     OnMachine,
     QuieterMetric,
     Secondary,
-    Uncompared,
     is_steady,
     with_cpu_time,
 )
@@ -58,10 +58,10 @@ FINER = 2.0
 
 def compare_tests(
     subject: Subject, metric: str, verdict_options: VerdictOptions
-) -> tuple[list[Comparison], list[Uncompared]]:
+) -> tuple[list[Comparison], list[NoComparison]]:
     """Comparisons asked for, by the experiment or by `verdict_options.reference`; and why some are not there."""
     found: list[Comparison] = []
-    without: list[Uncompared] = []
+    without: list[NoComparison] = []
     planned = list(_asked_for(subject, verdict_options))
     for base, other, paired in planned:
         try:
@@ -69,7 +69,7 @@ def compare_tests(
                 _not_beyond, _compare(subject, base, other, metric, paired, verdict_options, len(planned))
             )
         except ValueError as error:
-            without.append(Uncompared(metric, (other.test,), base.test, str(error)))
+            without.append(NoComparison(metric, (other.test,), base.test, str(error)))
     without += _lacking(subject, metric, planned)
     if metric == "elapsed" and subject.shell is None:  # whose CPU time cannot be taken off
         found = [replace(c, quieter=_quieter(subject, c, verdict_options.confidence)) for c in found]
@@ -88,7 +88,7 @@ def _not_beyond(c: Comparison) -> Comparison:
 
 def _lacking(
     subject: Subject, metric: str, planned: Sequence[tuple[Series, Series, bool]]
-) -> list[Uncompared]:
+) -> list[NoComparison]:
     """Tests that nobody compares and that lack the metric that a user asked for."""
     compared = {series.test for base, other, _ in planned for series in (base, other)}
     made = [series for series in subject.tests if series.trials.size]
@@ -96,7 +96,7 @@ def _lacking(
     if metric in (subject.asked.primary, *subject.asked.judged) or len(lacking) == len(made):
         return []
     alone = tuple(test for test in lacking if test not in compared)
-    return [Uncompared(metric, alone, "", "")] if alone else []
+    return [NoComparison(metric, alone, "", "")] if alone else []
 
 
 def _asked_for(subject: Subject, verdict_options: VerdictOptions) -> Iterator[tuple[Series, Series, bool]]:

@@ -53,7 +53,7 @@ class NotRun:
 
 
 @dataclass(frozen=True)
-class Stopped:
+class NeitherRanNorWaited:
     """A trial that neither ran nor waited for anything that the kernel counts."""
 
     for_s: float
@@ -70,7 +70,7 @@ class OwnFaults:
     shown_by: Level | None = None
 
 
-OwnState = MoreCpuTime | NotRun | Stopped | OwnFaults
+OwnState = MoreCpuTime | NotRun | NeitherRanNorWaited | OwnFaults
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ def _own_state(
     stalled = sum(float(np.nan_to_num(known.values[named[name]][place])) for name in PRESSURES)
     stalled *= known.seconds(place)
     if stalled < SUFFICES * waited:
-        return None, Stopped(waited)
+        return None, NeitherRanNorWaited(waited)
     return None, None
 
 

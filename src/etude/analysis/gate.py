@@ -55,7 +55,7 @@ class Bound:
 
 
 @dataclass(frozen=True)
-class Bounded:
+class BoundedInterval:
     """An interval, and the bound that it was held against."""
 
     of: Literal["mean", "ratio", "difference"]
@@ -79,7 +79,7 @@ class Answer:
     fails: bool | None
     """None: undecided, because the interval holds the bound, there are too few trials, or a difference that the verdict
     does not claim would decide it."""
-    bounded: Bounded | None
+    bounded: BoundedInterval | None
     """None: there is no interval."""
     of_ratio: bool = False
     """Whether it is the ratio that has none, since nothing varies; else the mean, of too few values."""
@@ -176,7 +176,7 @@ def _of_value(bound: Bound, test: TestVerdict, confidence: float, together: int,
         return Answer(test.test, None, None)
     i = m.summary.mean_interval
     found = _judged(
-        bound, test.test, Bounded("mean", i.low, i.high, bound.limit, m.unit, confidence, together)
+        bound, test.test, BoundedInterval("mean", i.low, i.high, bound.limit, m.unit, confidence, together)
     )
     return replace(_with_enough(found, m.summary.count, few), of_each_test=False)
 
@@ -217,7 +217,7 @@ def _of_comparison(bound: Bound, c: Comparison, together: int, few: int) -> Answ
         many = max(together, c.ratio.together)
         interval = c.ratio.for_many(many)
         ends = interval.low, interval.high, bound.limit
-        bounded = Bounded("ratio", *ends, "ratio", c.ratio.confidence, many, c.extended)
+        bounded = BoundedInterval("ratio", *ends, "ratio", c.ratio.confidence, many, c.extended)
         found = _as_claimed(bound, 1.0, c, _judged(bound, name, bounded))
         return _with_enough(_decidable(bound, c, interval, found), c.trials, few)
     _check_unit(bound, c.unit)
@@ -226,7 +226,7 @@ def _of_comparison(bound: Bound, c: Comparison, together: int, few: int) -> Answ
             f"--fail-if {bound.text!r}: the difference of {c.other} and {c.base} has no interval"
         )
     ends = c.difference.low, c.difference.high, bound.limit
-    bounded = Bounded("difference", *ends, c.unit, c.ratio.confidence, c.ratio.together, c.extended)
+    bounded = BoundedInterval("difference", *ends, c.unit, c.ratio.confidence, c.ratio.together, c.extended)
     found = _judged(bound, f"{c.other} against {c.base}", bounded)
     return _with_enough(_as_claimed(bound, 0.0, c, found), c.trials, few)
 
@@ -275,7 +275,7 @@ def _of_across(bound: Bound, a: CrossSession, few: int) -> Answer:
         )
     name = f"{a.other} ({a.other_label}) against {a.base} ({a.base_label})"
     ends = a.found.low, a.found.high, bound.limit
-    bounded = Bounded("ratio", *ends, "ratio", a.found.confidence, a.found.together)
+    bounded = BoundedInterval("ratio", *ends, "ratio", a.found.confidence, a.found.together)
     return _with_enough(_judged(bound, name, bounded), a.trials, few)
 
 
@@ -284,7 +284,7 @@ def _check_unit(bound: Bound, unit: str) -> None:
         raise UsageError(f"--fail-if {bound.text!r}: {bound.metric} is in {unit}, not in {bound.unit}")
 
 
-def _judged(bound: Bound, test: str, found: Bounded) -> Answer:
+def _judged(bound: Bound, test: str, found: BoundedInterval) -> Answer:
     beyond = found.low > bound.limit if bound.above else found.high < bound.limit
     within = found.high <= bound.limit if bound.above else found.low >= bound.limit
     return Answer(test, True if beyond else False if within else None, found)

@@ -111,7 +111,7 @@ class TrialValue:
 
 
 @dataclass(frozen=True)
-class Explained(Facts):
+class OutlierExplanation(Facts):
     """What was unusual beside one trial."""
 
     of: TrialValue
@@ -124,11 +124,11 @@ class CauseInCommon(Facts):
 
     count: int
     slower: int
-    example: Explained
+    example: OutlierExplanation
 
 
 @dataclass(frozen=True)
-class Unexplained(Facts):
+class NoExplanation(Facts):
     """Why there is no explanation of one trial."""
 
     of: TrialValue
@@ -199,7 +199,7 @@ def _of_group(known: Interference, apart: DataWarning) -> Iterator[DataWarning]:
     farthest = max(most, key=lambda place: abs(column.values[place] - median))
     trials = [int(series.trials[place]) for place in most]
     value = TrialValue(int(series.trials[farthest]), float(column.values[farthest]), median, column.unit)
-    common = CauseInCommon(len(most), len(odd), Explained(value, whys[farthest]))
+    common = CauseInCommon(len(most), len(odd), OutlierExplanation(value, whys[farthest]))
     yield warning("outlier-explained", series.test, "", common, trials)
 
 
@@ -234,7 +234,7 @@ def _of_test(known: Interference, outliers: DataWarning, every_one: bool) -> Ite
             continue
         number, unit = int(series.trials[place]), series.columns[outliers.metric].unit
         value = TrialValue(number, float(values[place]), median, unit)
-        facts = Explained(value, why) if why else _why_not(known, place, others, value)
+        facts = OutlierExplanation(value, why) if why else _why_not(known, place, others, value)
         yield warning("outlier-explained", series.test, "", facts, [number])
     if every_one and len(farthest) > MOST:
         rest = [int(series.trials[place]) for place in sorted(farthest[MOST:])]
@@ -250,17 +250,17 @@ def _was_read(known: Interference, place: int) -> bool:
     return within and any(np.isfinite(values[place]) for values in known.values.values())
 
 
-def _why_not(known: Interference, place: int, usual: Whole, value: TrialValue) -> Unexplained:
+def _why_not(known: Interference, place: int, usual: Whole, value: TrialValue) -> NoExplanation:
     """Why there is no explanation of a trial."""
     monitor = known.monitor(place)
     assert monitor is not None
     if not _was_read(known, place):
-        return Unexplained(value, "no reading", monitor.every_s)
+        return NoExplanation(value, "no reading", monitor.every_s)
     if usual.size < FEWEST:
-        return Unexplained(value, "few others", monitor.every_s)
+        return NoExplanation(value, "few others", monitor.every_s)
     if lost_time(known, place, usual).lost_s < -known.seconds(place) * QUICKER:
-        return Unexplained(value, "quicker", monitor.every_s)
-    return Unexplained(value, "too coarse" if known.is_coarse(place) else "nothing", monitor.every_s)
+        return NoExplanation(value, "quicker", monitor.every_s)
+    return NoExplanation(value, "too coarse" if known.is_coarse(place) else "nothing", monitor.every_s)
 
 
 def _why(known: Interference, place: int, usual: Whole) -> Why | None:

@@ -10,8 +10,7 @@ from typing import Any
 
 from etude.analysis.getstats.options import parse_getstats
 from etude.errors import InputError, UsageError
-from etude.experiment.plan import from_document
-from etude.experiment.schedule import DUET
+from etude.experiment.plan import DUET, from_document
 from etude.results.results import names_of
 from etude.stats.factors import MEAN_FACTORS, RATIO_FACTORS, Factors, factor_for
 

@@ -12,7 +12,7 @@ from typing import Literal, cast
 
 import numpy as np
 
-from etude.analysis.comparison import Comparison, Uncompared, within_reach
+from etude.analysis.comparison import Comparison, NoComparison, within_reach
 from etude.analysis.comparisons import compare_tests, shell_cost
 from etude.analysis.other_processes import others_warnings
 from etude.analysis.outliers_explained import explain_outliers
@@ -39,7 +39,7 @@ from etude.analysis.warnings import (
     series_warnings,
     work_warnings,
 )
-from etude.analysis.warnings.facts import AgainstItself, Noted, WithinShell
+from etude.analysis.warnings.facts import AgainstItself, NoteOnResult, WithinShell
 from etude.analysis.warnings.trend import MEMORY
 from etude.analysis.warnings.trials import DATA, limited, never_begun, several_matches
 from etude.analysis.warnings.warning import warning
@@ -135,7 +135,7 @@ class Verdict:
     """The most important first: whether the tests did the same work."""
     every: tuple[DataWarning, ...] = ()
     """The same before what many tests share became one line: each about one test, or about the whole."""
-    without: tuple[Uncompared, ...] = ()
+    without: tuple[NoComparison, ...] = ()
     verdict_options: VerdictOptions = field(default_factory=VerdictOptions)
     """By which it was judged."""
 
@@ -200,12 +200,12 @@ def verdict(
     printed = {(test.test, m.metric): m for test in tests for m in test.metrics}
     comparisons = [_with_printed_mean(c, printed) for found, _ in compared for c in found]
     without = [each for _, uncompared in compared for each in uncompared]
-    notes: list[ResultNote | Uncompared] = [*subject.notes, *without]
+    notes: list[ResultNote | NoComparison] = [*subject.notes, *without]
     found = [
         *work_warnings(subject.work),
         *machine_warnings(subject.experiment or {}),
         *_against_itself(comparisons, primary),
-        *(warning("note", "", "", Noted(note)) for note in notes),
+        *(warning("note", "", "", NoteOnResult(note)) for note in notes),
     ]
     for series, test in zip(subject.tests, tests, strict=True):
         found += _warned(subject, series, test, primary, verdict_options)

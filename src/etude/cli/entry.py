@@ -84,7 +84,7 @@ def _for_want_of_memory(error: MemoryError | ImportError) -> bool:
 
 
 def _interrupted(name: str) -> int:
-    """Also OpenBLAS, which NumPy and SciPy load, raises SIGINT: where its threads, one a CPU, cannot be started."""
+    """Report SIGINT, which OpenBLAS raises too where its threads, one a CPU, cannot be started."""
     from etude.limits import limit_reached, threads_start
 
     if threads_start(os.cpu_count() or 1):
@@ -115,7 +115,8 @@ def _make_streams_usable() -> None:
 
 
 def hand_on_closed_output() -> None:
-    """To the program that takes the place of this one: it shall see that its output cannot be written."""
+    """Pass a closed output to the program that takes the place of this one: it sees that its output cannot be
+    written."""
     if _Output.closed_at_start:
         os.set_inheritable(1, True)
 

@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             said = fitted(USAGE, help_width()) if options.help else f"getstats (Étude) {__version__}\n"
             print(said, end="")
             return 0
-        from etude.cli.getstats_run import run
+        from etude.cli.analyse.getstats_run import run
 
         return run(options)
     except EtudeError as error:

@@ -60,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             said = fitted(USAGE, help_width()) if options.help else f"graphit (Étude) {__version__}\n"
             print(said, end="")
             return 0
-        from etude.cli.graphit_run import run
+        from etude.cli.figures.graphit_run import run
 
         return run(options)
     except EtudeError as error:
@@ -68,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from etude.cli.options.shared import font_size, key_place, number, picture_size
+    from etude.cli.shared_options import font_size, key_place, number, picture_size
 
     parser = _Parser(prog="graphit", add_help=False, allow_abbrev=False)
 

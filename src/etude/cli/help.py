@@ -14,7 +14,7 @@ _BESIDE = re.compile(r" +\S+(?: \S+)*  +(?=\S)")
 
 
 def help_width() -> int | None:
-    """Of the terminal on standard output, or what COLUMNS says; None where there is neither."""
+    """Columns of the terminal on standard output, or those of COLUMNS; None without both."""
     if not sys.stdout.isatty() and not os.environ.get("COLUMNS", "").isdigit():
         return None
     return shutil.get_terminal_size().columns
@@ -41,7 +41,7 @@ def _blocks(lines: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _goes_on(block: Sequence[str], line: str) -> bool:
-    """Whether a line belongs to the block before it."""
+    """True if a line belongs to the block before it."""
     first, indent = block[0], len(line) - len(line.lstrip())
     if not line or not first or first.startswith("usage:"):
         return False

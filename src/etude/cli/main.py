@@ -85,7 +85,7 @@ def _unknown(verb: str, arguments: list[str]) -> int:
 
 
 def _unknown_operation(verb: str, words: list[str]) -> int:
-    """Where the word after the verb is nearly that of a longer verb, such as `io swep`; 0 where it is not."""
+    """Exit status for a word after the verb that is nearly that of a longer verb, such as `io swep`; else 0."""
     from etude.cli.parser import closest
 
     longer = [each.removeprefix(f"{verb} ") for each in VERBS if each.startswith(f"{verb} ")]
@@ -96,7 +96,7 @@ def _unknown_operation(verb: str, words: list[str]) -> int:
 
 
 def _is_command(line: str) -> bool:
-    """Whether it begins with a program that is there."""
+    """True if the line begins with a program that is there."""
     import shutil
 
     first = line.split(maxsplit=1)[:1]
@@ -137,7 +137,7 @@ def _help_of(program: str, command: list[str]) -> int:
 
 
 def _environment_at_start() -> dict[str, str]:
-    """As `os.environ`, but with the LC_CTYPE that was there before Python set it (PEP 538): what runs would see it."""
+    """`os.environ` with the LC_CTYPE from before Python set it (PEP 538), which runs would inherit."""
     environment = dict(os.environ)
     with suppress(OSError), open("/proc/self/environ", "rb") as file:
         environment.pop("LC_CTYPE", None)
@@ -169,7 +169,7 @@ def _run(verb: str, arguments: list[str]) -> int:
         trail.note("begin", f"Étude {__version__}: {' '.join(mask.words(options.command_line))}")
         code: int = verb_module(verb).run(options)
     except Restarting as error:
-        from etude.cli.restart_notice import restart_now
+        from etude.cli.machine.restart_notice import restart_now
 
         return restart_now(error.entry, lambda why: _complain(str(why), why.exit_code))
     except EtudeError as error:

@@ -34,7 +34,7 @@ class Help(argparse.HelpFormatter):
         return fitted(text, width)
 
     def _split_lines(self, text: str, width: int) -> list[str]:
-        """At blanks only: a name of an option or a path stays whole."""
+        """Lines broken at blanks only, so that names of options and paths stay whole."""
         return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)
 
 
@@ -57,7 +57,7 @@ class OneLineParser(argparse.ArgumentParser):
         sys.exit(complain("etude", f"{message}{self._hint(message)}; see {self.prog} --help", 2))
 
     def _hint(self, message: str) -> str:
-        """For the first unknown option that resembles one that there is, or is known from elsewhere."""
+        """Advice for the first unknown option that resembles a known one, or is known from another program."""
         words = message.partition("unrecognized arguments: ")[2].split()
         for option in (word.partition("=")[0] for word in words if word.startswith("-")):
             if option in self.instead:
@@ -167,7 +167,7 @@ def monitor_every(text: str) -> float | None:
 
 
 def monitor_top(text: str) -> int:
-    """How many processes the monitor lists each time."""
+    """Number of processes that the monitor lists in each reading."""
     if not text.isdecimal() or int(text) > MOST_TOP:
         raise argparse.ArgumentTypeError(f"{text!r}: expected a number of processes from 0 to {MOST_TOP}")
     return int(text)
@@ -192,7 +192,7 @@ def add_monitor(add: Callable[..., object]) -> None:
 
 
 def monitor(options: argparse.Namespace) -> Monitoring | None:
-    """What was asked for by these."""
+    """The monitoring that the options request; None without it."""
     return None if options.monitor is None else Monitoring(options.monitor, options.monitor_top)
 
 
@@ -302,7 +302,7 @@ def number_above_0(text: str) -> float:
 
 
 def count(text: str) -> int:
-    """From 1 to a million."""
+    """An integer from 1 to a million."""
     if not re.fullmatch(r"[0-9]{1,20}", text) or not 1 <= int(text) <= 10**6:
         raise argparse.ArgumentTypeError(f"{text!r}: expected a number from 1 to 1000000")
     return int(text)

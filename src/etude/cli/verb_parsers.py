@@ -11,7 +11,7 @@ from typing import Any
 
 from etude.cli.examples import example_lines
 from etude.cli.parser import OneLineParser
-from etude.cli.verbs import EXIT_CODES, OPTIONS, SUMMARIES, VERBS, overview
+from etude.cli.verbs import EXIT_CODES, FOLDERS, SUMMARIES, VERBS, overview
 from etude.version import __version__
 
 
@@ -53,17 +53,17 @@ def identifier(verb: str) -> str:
 
 def verb_module(verb: str) -> Any:
     """The module that has `run` of a verb."""
-    return import_module(f"etude.cli.{identifier(verb)}")
+    return import_module(f"etude.cli.{FOLDERS[verb]}.{identifier(verb)}")
 
 
 def of_verb(verb: str, what: str, default: Any = None) -> Any:
-    """What the options of a verb have by that name, such as `bench_options` or `BENCH_INSTEAD`."""
+    """The verb's member of that name in its options, such as `bench_options` or `BENCH_INSTEAD`."""
     name = identifier(verb).upper() if what.isupper() else identifier(verb)
     return getattr(_options_of(verb), f"{name}_{what}", default)
 
 
 def _options_of(verb: str) -> ModuleType:
-    return import_module(f"etude.cli.options.{OPTIONS[verb]}")
+    return import_module(f"etude.cli.{FOLDERS[verb]}.options")
 
 
 def others_given(options: argparse.Namespace, keep: Collection[str]) -> list[str]:

@@ -66,19 +66,19 @@ SUMMARIES = {verb: text for verbs in GROUPS.values() for verb, text in verbs.ite
 VERBS = {verb: text for verb, text in SUMMARIES.items() if verb not in ENGINE}
 ENGINE_VERBS = {verb: text for verb, text in SUMMARIES.items() if verb in ENGINE}
 
-OPTIONS = {
-    verb: module
-    for module, verbs in {
+FOLDERS = {
+    verb: folder
+    for folder, verbs in {
         "measure": ("bench", "run", "io sweep", "io lab", "io explain"),
         "analyse": ("stats", "report", "diff", "plan", "export", "bundle"),
-        "plot": ("plot", "profile"),
+        "figures": ("plot", "profile"),
         "capacity": ("peak", "surface"),
         "machine": ("doctor", "quiet", "cool", "hosts", "boot-resume", "completion"),
-        "results_over_time": ("store add", "store", "history", "history mark", "compare"),
+        "over_time": ("store add", "store", "history", "history mark", "compare"),
     }.items()
     for verb in verbs
 }
-"""Which module of `etude.cli.options` has those of a verb."""
+"""The folder of `etude.cli` in which a verb has its module, and its options in the module `options`."""
 
 EXIT_CODES = """\
 exit codes:

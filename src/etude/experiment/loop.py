@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, cast
 from etude.errors import Interrupted, MachineRefuses, UsageError
 from etude.experiment.bench import Bench
 from etude.experiment.hooks import end_hooks, run_hook
-from etude.experiment.plan import Plan
+from etude.experiment.plan import DUET, Plan, block_order, groups
 from etude.experiment.progress import Progress
 from etude.experiment.remote_engine import there_of
-from etude.experiment.schedule import DUET, block_order, groups
 from etude.experiment.test import Test, shell_words
 from etude.experiment.trial import TrialPosition, needs_nothing_between, repeat_trials, run_trial
 from etude.machine.cool.methods import REBOOTS

@@ -6,15 +6,15 @@ import hashlib
 import json
 import math
 import os
+import random
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from etude.codec import decoded
-from etude.errors import EDITED, InputError, UsageError
-from etude.experiment.schedule import BLOCKS, DUET, IN_TURN
+from etude.errors import EDITED, InputError, MachineRefuses, UsageError
 from etude.experiment.test import Test, to_plan
 from etude.masking import MASKED, Mask
 from etude.osutil.trust import check_for_root
@@ -22,6 +22,42 @@ from etude.stats.factors import next_look
 
 if TYPE_CHECKING:
     from etude.stats.stopping import Rule
+
+
+IN_TURN, BLOCKS, DUET = "in-turn", "blocks", "duet"
+
+
+def groups(schedule: str, tests: Sequence[Test]) -> list[tuple[Test, ...]]:
+    """Tests that share blocks: each alone when in turn, else all together."""
+    return [(test,) for test in tests] if schedule == IN_TURN else [tuple(tests)]
+
+
+def block_order(tests: Sequence[Test], block: int, seed: int) -> list[Test]:
+    """The members of a block in their random order, which depends on the seed and the block alone.
+
+    Random order within each block holds its error rate under drift, steps and periods, where a strict ABAB
+    fails at period two (simulation, docs/calibration.md).
+    """
+    order = list(tests)
+    random.Random(f"{seed}:{block}").shuffle(order)
+    return order
+
+
+def disjoint_cpus(cpus: Sequence[int], parties: int, block: int, seed: int) -> list[tuple[int, ...]]:
+    """CPUs for each party of a duet: equal shares, dealt anew for each block so that no party owns the better ones.
+
+    Raises:
+        MachineRefuses: there are fewer CPUs than parties.
+    """
+    share = len(cpus) // parties
+    if share == 0:
+        raise MachineRefuses(
+            f"{len(cpus)} CPU{'' if len(cpus) == 1 else 's'} for a duet of {parties}; each needs one of its own"
+        )
+    shares = [tuple(cpus[i * share : (i + 1) * share]) for i in range(parties)]
+    random.Random(f"{seed}:{block}:cpus").shuffle(shares)
+    return shares
+
 
 CHECK_FIRST, CHECK_EACH = "first", "each"
 COUNTERS_AUTO = "auto"  # count perf events where there are hardware ones; also "on" and "off"

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from etude.errors import UsageError
-from etude.experiment.plan import Plan, RuleSpec
-from etude.experiment.schedule import BLOCKS, DUET, IN_TURN
+from etude.experiment.plan import BLOCKS, DUET, IN_TURN, Plan, RuleSpec
 from etude.experiment.test import Test, make_test
 from etude.masking import Mask
 

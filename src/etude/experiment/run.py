@@ -14,10 +14,9 @@ from etude.experiment.bench import Bench, Event
 from etude.experiment.monitoring import USUAL, Monitoring
 from etude.experiment.new_limits import NewLimits, extended_rule
 from etude.experiment.origin import begun_directory
-from etude.experiment.plan import Plan, digest, plan_to_resume, to_document
+from etude.experiment.plan import Plan, digest, groups, plan_to_resume, to_document
 from etude.experiment.progress import Progress
 from etude.experiment.remote_engine import check_plan, engine_maker
-from etude.experiment.schedule import groups
 from etude.experiment.session import (
     EngineMaker,
     SessionContext,

@@ -17,9 +17,8 @@ from typing import Any
 from etude.engine import Engine
 from etude.errors import EtudeError, InputError, Interrupted, MachineRefuses, Restarting
 from etude.experiment import monitoring
-from etude.experiment.bench import EngineLike, Session
+from etude.experiment.bench import EngineLike, Session, SignalWatch
 from etude.experiment.cooling import settled_cache
-from etude.experiment.interrupts import SignalWatch
 from etude.experiment.kernel_log import KernelLog, Silence
 from etude.experiment.monitoring import Monitoring
 from etude.experiment.origin import check_programs, check_same

@@ -23,8 +23,7 @@ from etude.experiment.output_metric import (
     printed_metric,
     printed_text,
 )
-from etude.experiment.plan import CHECK_EACH, Plan
-from etude.experiment.schedule import DUET, disjoint_cpus
+from etude.experiment.plan import CHECK_EACH, DUET, Plan, disjoint_cpus
 from etude.experiment.test import Test
 from etude.machine.cool.methods import REBOOTS, Cooled
 from etude.machine.resources.cgroup_limit import oom_kills

@@ -1,4 +1,4 @@
-"""What is posted to Conbench's /api/benchmark-results/: a list of results, each one metric of one test.
+"""Results for Conbench's /api/benchmark-results/: a list, each item one metric of one test.
 
 The fields are those of its create schema, and of benchadapt's BenchmarkResult. It knows the units B/s, s, ns and i/s.
 """
@@ -77,7 +77,7 @@ def _result(document: Document, point: Point) -> dict[str, Any]:
 
 
 def _tags(point: Point) -> dict[str, str]:
-    """What makes the case: the metric, too, since a case has one series of numbers."""
+    """Tags of the case, the metric among them, since a case has one series of numbers."""
     tags = {one_line(name): one_line(value) for name, value in point.parameters}
     return tags | {"name": one_line(point.test), "metric": one_line(point.metric)}
 

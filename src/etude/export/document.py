@@ -1,4 +1,4 @@
-"""What is exported: each metric of each test in each result, as plain data, whatever it was read from."""
+"""The exported document: each metric of each test in each result, as plain data, whatever it was read from."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from etude.store.entry import Machine
 
 @dataclass(frozen=True)
 class Figures:
-    """What is said of the values, in their unit; None for what is not known."""
+    """Statistics of the values, in their unit; None where one is not known."""
 
     count: int | None
     mean: float | None
@@ -37,10 +37,10 @@ class Run:
     machine: Machine | None = None
     """None where the file does not say on which it was measured."""
     measured: datetime | None = None
-    """When it began, UTC."""
+    """Begin of the measurement, UTC."""
     commit: str | None = None
     committed: datetime | None = None
-    """When that commit was made, UTC."""
+    """Time of that commit, UTC."""
     branch: str | None = None
     tags: tuple[str, ...] = ()
 
@@ -56,12 +56,12 @@ class Point:
     kind: str
     """cost, rate, ratio, count or binary."""
     values: tuple[float | None, ...]
-    """Of the kept trials, in the order in which they were made: the same trials for all metrics of a test. None where a
-    trial has none. Empty where only figures are known."""
+    """Values of the included trials in the order of their making: the same trials for all metrics of a test. None where
+    a trial has none. Empty where only statistics are known."""
     figures: Figures | None
     """None where no kept trial has a value."""
     reason: str = ""
-    """Why there are no figures."""
+    """Reason for missing statistics."""
     parameters: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -81,10 +81,10 @@ class Compared:
     low: float
     high: float
     worse: bool | None
-    """Whether the whole interval says that `other` is worse; None where nobody knows which way is better."""
+    """True if the whole interval says that `other` is worse; None where the better direction is not known."""
     sentences: tuple[str, ...]
     differs: bool = True
-    """Whether a difference is claimed where the interval excludes 1."""
+    """True if a difference is claimed where the interval excludes 1."""
 
 
 @dataclass(frozen=True)
@@ -92,16 +92,16 @@ class Document:
     """All that is exported at once."""
 
     points: tuple[Point, ...]
-    """In the order of the runs, then of their tests; each test's metrics stand together."""
+    """Points in the order of the runs, then of their tests; each test's metrics are consecutive."""
     primary: str
     """The metric that is judged."""
     compared: tuple[Compared, ...] = ()
     notes: tuple[str, ...] = ()
-    """What the verdicts warn of."""
+    """Warnings of the verdicts."""
     repository: str | None = None
     """URL of the project's repository."""
     reason: str | None = None
-    """Why it was run, such as `commit` or `nightly`."""
+    """Reason of the run, such as `commit` or `nightly`."""
 
     @cached_property
     def runs(self) -> tuple[Run, ...]:
@@ -110,18 +110,18 @@ class Document:
 
     @cached_property
     def machines(self) -> tuple[Machine | None, ...]:
-        """On which they were made."""
+        """Machines of the runs, each once."""
         return tuple(dict.fromkeys(run.machine for run in self.runs))
 
     def name(self, point: Point) -> str:
-        """What a format without a place for machines calls the test: with its machine, where there are several."""
+        """The test's name in a format without a place for machines: with its machine, where there are several."""
         called = point.run.machine.name if point.run.machine else "unknown machine"
         return f"{point.test} @ {called}" if len(self.machines) > 1 else point.test
 
 
 @dataclass(frozen=True)
 class NotExported:
-    """What a format cannot hold."""
+    """A value that a format cannot hold."""
 
     test: str
     """Empty where it is of none."""
@@ -150,7 +150,7 @@ def by_test(points: Sequence[Point]) -> Iterator[tuple[Point, ...]]:
 
 
 def omit_point(point: Point) -> NotExported:
-    """That a point is left out since there is nothing to say of it."""
+    """Note that a point without statistics is left out."""
     return NotExported(point.test, point.metric, point.reason or "no kept trial has a value")
 
 

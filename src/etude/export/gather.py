@@ -1,11 +1,12 @@
-"""From results directories, and files of other programs, to what is exported."""
+"""The document of results directories and of files of other programs."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -16,13 +17,15 @@ from etude.analysis.verdict import MetricSummary, Verdict, verdict
 from etude.analysis.verdict_options import VerdictOptions
 from etude.errors import InputError
 from etude.export.document import Compared, Document, Figures, Point, Run
-from etude.export.sample_description import figures_of, of_summary
 from etude.present.sentences.result_notes import NO_VALUE, missing_reason
 from etude.present.sentences.warnings import group_text
 from etude.present.text import comparison_lines
 from etude.results.model import metric_kind
 from etude.results.series import Series
 from etude.results.units import kind_of
+from etude.stats.describe import Summary, describe
+from etude.stats.means import Kind
+from etude.store.entry import Entry, Machine
 from etude.store.machine import machine_of
 
 
@@ -91,7 +94,7 @@ def _of_summaries(found: Summaries, run: Run) -> Iterator[Point]:
 
 
 def _points(judged: Verdict, number: int, run: Run, confidence: float) -> Iterator[Point]:
-    """Of one test: each metric on each machine on which it was measured."""
+    """Points of one test: each metric on each machine that it was measured on."""
     subject = judged.subject
     series, test = subject.tests[number], judged.tests[number]
     if not test.metrics:
@@ -132,7 +135,7 @@ def _never_made(judged: Verdict, test: str, run: Run) -> Point:
 
 
 def _hosts(subject: Subject, series: Series) -> list[str]:
-    """Of each trial, by its session; "" where it is not known."""
+    """Host name of each trial, by its session; "" where it is not known."""
     named = {sitting["sitting"]: str(sitting["host"]) for sitting in _sessions(subject)}
     if series.sittings is None:
         return [next(iter(named.values()), "")] * series.trials.size
@@ -172,7 +175,7 @@ def _values(series: Series, metric: MetricSummary, here: np.ndarray[Any, Any]) -
 def _of_one(
     judged: Verdict, series: Series, metric: MetricSummary, values: Sequence[float | None], confidence: float
 ) -> Figures | None:
-    """On one of several machines: the verdict's own figures are of all of them."""
+    """Statistics of one of several machines; the verdict's own are of all of them."""
     there = [value for value in values if value is not None]
     factor = judged.asked.factors[series.test]
     return figures_of(there, metric.kind, confidence=confidence, factor=factor)
@@ -187,3 +190,64 @@ def _compared(subject: Subject, c: Comparison) -> Compared:
     return Compared(
         c.base, c.other, c.metric, c.ratio.ratio, c.ratio.low, c.ratio.high, worse, lines, c.differs
     )
+
+
+def figures_of(
+    values: Sequence[float], kind: str, *, confidence: float, factor: float = 1.0
+) -> Figures | None:
+    """Statistics of the values; None without values."""
+    if not values:
+        return None
+    return of_summary(describe(values, cast(Kind, kind), confidence=confidence, factor=factor))
+
+
+def of_summary(summary: Summary) -> Figures:
+    """Statistics from a given summary."""
+    interval = summary.mean_interval
+    return Figures(
+        summary.count,
+        _finite(summary.mean),
+        _finite(interval.low) if interval else None,
+        _finite(interval.high) if interval else None,
+        summary.median,
+        summary.minimum,
+        summary.maximum,
+        summary.deviation,
+    )
+
+
+def _finite(value: float) -> float | None:
+    """No format has a word for an open end, as the interval of a harmonic mean may have."""
+    return value if math.isfinite(value) else None
+
+
+def document_of(entries: Sequence[Entry], *, confidence: float = 0.95) -> Document:
+    """Each entry as a point, in the order given; the metric that most of them have is judged, elapsed first.
+
+    Raises:
+        InputError: there is no entry.
+    """
+    if not entries:
+        raise InputError("the store has no entry of these tests and metrics; etude store tests lists them")
+    metrics = [entry.metric for entry in entries]
+    primary = "elapsed" if "elapsed" in metrics else max(metrics, key=metrics.count)
+    began: dict[tuple[int, Machine], datetime] = {}
+    for entry in entries:
+        place = entry.result, entry.machine
+        began[place] = min(entry.measured, began.get(place, entry.measured))
+    points = (_point(entry, began[entry.result, entry.machine], confidence) for entry in entries)
+    return Document(tuple(points), primary)
+
+
+def _point(entry: Entry, began: datetime, confidence: float) -> Point:
+    run = Run(
+        entry.source or f"result {entry.result}",
+        entry.machine,
+        began,
+        entry.commit,
+        entry.committed,
+        entry.branch,
+        entry.tags,
+    )
+    figures = figures_of(entry.values, entry.kind, confidence=confidence)
+    return Point(run, entry.test, entry.metric, entry.unit, entry.kind, entry.values, figures)

@@ -1,27 +1,26 @@
-"""What github-action-benchmark takes of a custom tool: a list of names with a value, its unit and its spread."""
+"""A custom tool's results for github-action-benchmark: a list of names with a value, its unit and its spread."""
 
 from __future__ import annotations
 
 import json
 
 from etude.export.document import Document, Exported, NotExported, Point, omit_point
-from etude.export.narrow_text import one_line
-from etude.export.one_run import require_one_run
+from etude.export.narrow_text import one_line, require_one_run
 from etude.units.formatting import counted
 
 
 def write_smaller(document: Document) -> Exported:
-    """For its tool customSmallerIsBetter: the means of all costs; `range` is half the width of their intervals."""
+    """Results for its tool customSmallerIsBetter: the means of all costs; `range` is the margin of error."""
     return _means(document, "cost")
 
 
 def write_bigger(document: Document) -> Exported:
-    """For its tool customBiggerIsBetter: the means of all rates."""
+    """Results for its tool customBiggerIsBetter: the means of all rates."""
     return _means(document, "rate")
 
 
 def _means(document: Document, kind: str) -> Exported:
-    """Of all metrics of this kind; a test's primary metric has the test's name alone."""
+    """Means of all metrics of this kind; a test's primary metric has the test's name alone."""
     points, left_out = require_one_run(document, "github-action-benchmark")
     rows = []
     for point in points:

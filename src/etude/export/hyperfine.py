@@ -1,4 +1,4 @@
-"""What hyperfine 1 writes with --export-json: times by run, and what it makes of them.
+"""Results as hyperfine 1 writes them with --export-json: times by run, and their summary.
 
 User and system time are means over all runs there; each run has its wall time, and its memory where that is known.
 """
@@ -16,7 +16,7 @@ from etude.export.narrow_text import one_line
 from etude.results.delimited import text_cell
 
 COLUMNS = ("command", "mean", "stddev", "median", "user", "system", "min", "max")
-"""Of its CSV."""
+"""Columns of its CSV."""
 
 
 def write(document: Document) -> Exported:
@@ -41,7 +41,7 @@ def write(document: Document) -> Exported:
 
 
 def write_csv(document: Document) -> Exported:
-    """What it writes with --export-csv: a row a test, times in seconds, a column for each parameter."""
+    """Results as it writes them with --export-csv: a row a test, times in seconds, a column for each parameter."""
     found = write(document)
     results = json.loads(found.text)["results"]
     names = list(dict.fromkeys(name for each in results for name in each.get("parameters", {})))

@@ -1,4 +1,5 @@
-"""What hyperfine 2 writes with --export-json (schema_version 2): a measurement for each run, with all its metrics."""
+"""Results as hyperfine 2 writes them with --export-json (schema_version 2): each run's measurement with all its
+metrics."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ _NAMES = {
     "cache_misses": ("cache_misses", "1"),
     "branch_misses": ("branch_misses", "1"),
 }
-"""Of our metrics those that it has, with the unit that each must have."""
+"""Our metrics that it has, by name there, with the unit that each must have."""
 _UNITS = {"s": "second", "B": "byte"}
 
 
@@ -51,7 +52,7 @@ def write(document: Document) -> Exported:
 
 
 def _columns(group: tuple[Point, ...]) -> tuple[dict[str, tuple[str, tuple[float, ...]]], list[NotExported]]:
-    """By its name there, unit and values: those that each kept trial has."""
+    """Unit and values by the metric's name there, for metrics that each included trial has."""
     columns, lacking = {}, []
     count = max(len(point.values) for point in group)
     for point in group:

@@ -85,6 +85,6 @@ def _runs(document: Document) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """As it is: no markup, no end of a cell, nobody mentioned, no issue referred to."""
+    """The text as plain text: no markup, no end of a cell, nobody mentioned, no issue referred to."""
     escaped = re.sub(r"([\\`*_{}\[\]|~#])", r"\\\1", one_line(text))
     return html.escape(escaped, quote=False).replace("@", "@\u200b")

@@ -54,7 +54,7 @@ def write(document: Document) -> Exported:
 
 
 def _times(runs: list[Run]) -> dict[Run, datetime]:
-    """What orders the runs: one kind of time for all of them."""
+    """Times that order the runs: one kind of time for all of them."""
     committed = {run: run.committed for run in runs if run.committed is not None}
     if len(committed) == len(runs):
         return committed

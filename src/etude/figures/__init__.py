@@ -13,4 +13,4 @@ KINDS = (
     "timeline",
     "before-after",
 )
-"""Of figures, by name."""
+"""Kinds of figures, by name."""

@@ -1,4 +1,5 @@
-"""Which x a test stands at: a parameter of a sweep, or the part of names that varies; the rest names its curve."""
+"""Positions of tests on the x axis: a parameter of a sweep, or the part of names that varies; the rest names the
+curve."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ class Places:
     """Base unit of x, where it has one."""
 
     def curves(self) -> dict[str, list[AxisPosition]]:
-        """By name, each in order of x."""
+        """Positions by the name of the curve, each in order of x."""
         found: dict[str, list[AxisPosition]] = {}
         for each in self.placed:
             found.setdefault(each.curve, []).append(each)
@@ -45,7 +46,7 @@ class Places:
 
 
 def place(samples: Sequence[Sample], parameter: str | None = None) -> Places:
-    """Where each test stands.
+    """Position of each test.
 
     Raises:
         UsageError: no test has the parameter.
@@ -81,7 +82,7 @@ def _by_parameter(samples: Sequence[Sample], parameter: str) -> Places:
 
 
 def _rest(sample: Sample, parameter: str, others: Sequence[str]) -> str:
-    """What names the curve: the other parameters that vary, else the test's name without the value of x."""
+    """Name of the curve: the other parameters that vary, else the test's name without the value of x."""
     if len(others) == 1 and _number(sample.parameters.get(others[0], "0")) is None:
         return sample.parameters[others[0]]  # a word says what it is
     if others:

@@ -78,7 +78,7 @@ def _test_name(sample: Sample) -> str:
 
 
 def _stacks(metrics: Sequence[str], wish: PlotOptions) -> list[list[str]]:
-    """Which metrics stand on each other, from below: user on system, at the place of the first of them."""
+    """Groups of metrics that are stacked, from below: user and system, at the place of the first of them."""
     if not (wish.stack and {"user", "system"} <= set(metrics)):
         return [[metric] for metric in metrics]
     found: list[list[str]] = []

@@ -26,7 +26,7 @@ class Block:
     """One layer's rows in the data file, and where it belongs."""
 
     index: int
-    """Which block of the file it is, from 0: Gnuplot's `index`."""
+    """Number of the block in the file, from 0: Gnuplot's `index`."""
     panel: int
     layer: Layer
     rows: tuple[Row, ...]

@@ -1,4 +1,4 @@
-"""What all kinds of figures share: units pleasant to read, axes, thresholds, and notes on what is not shown."""
+"""Parts that all kinds of figures share: readable units, axes, thresholds, and notes on what is not shown."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BAR_WORDS = {
 
 @dataclass(frozen=True)
 class Unit:
-    """What values of a base unit are divided by to be shown, and what they are then in."""
+    """A unit of an axis, and the divisor of values in the base unit."""
 
     base: str
     divisor: float = 1.0
@@ -55,7 +55,7 @@ def scaled(point: Point, unit: Unit) -> Point:
 
 
 def scale(wish: PlotOptions, axis: Literal["x", "y"]) -> Scale:
-    """Of one axis, as asked."""
+    """Scale of one axis, as the options set it."""
     return "log" if axis in wish.log else "linear"
 
 
@@ -82,7 +82,7 @@ def x_axis(places: Places, wish: PlotOptions) -> tuple[Axis, Unit]:
 
 
 def x_ticks(numbers: Sequence[float], unit: Unit, log: Scale) -> tuple[tuple[float, str], ...] | None:
-    """Where numbers are few or powers of two, at them; None: as the drawing finds it best."""
+    """Ticks at the numbers, where they are few or powers of two; None: the drawing chooses them."""
     distinct = sorted({n / unit.divisor for n in numbers})
     if log == "log" and len(distinct) > 1 and all(math.log2(n).is_integer() for n in distinct if n > 0):
         step = max(1, math.ceil(len(distinct) / 6))
@@ -145,7 +145,7 @@ def _amount(value: float, unit: Unit) -> str:
 
 
 def bars_note(wish: PlotOptions, layers: Iterable[Layer]) -> list[str]:
-    """What error bars are, and how many values have none."""
+    """Notes on the meaning of error bars, and on how many values have none."""
     points: list[Point | Box] = []
     for layer in layers:
         points += layer.points if isinstance(layer, Curve) else layer.boxes if isinstance(layer, Bars) else ()
@@ -163,7 +163,7 @@ def bars_note(wish: PlotOptions, layers: Iterable[Layer]) -> list[str]:
 
 
 def thinned(points: Sequence[Point], what: str) -> tuple[tuple[Point, ...], list[str]]:
-    """At most MOST_POINTS of them, the first and the last among these, and a line that says so."""
+    """The first and the last point and others, MOST_POINTS in all, and a note that says so."""
     if len(points) <= MOST_POINTS:
         return tuple(points), []
     step = (len(points) - 1) / (MOST_POINTS - 1)
@@ -172,7 +172,8 @@ def thinned(points: Sequence[Point], what: str) -> tuple[tuple[Point, ...], list
 
 
 def on_log_axis(points: Sequence[Point], wish: PlotOptions, what: str) -> tuple[list[Point], list[str]]:
-    """Without those that a logarithmic y axis cannot show. Raises InputError where none is left."""
+    """The points that a logarithmic y axis can show, with a note on the others. Raises InputError where none is
+    left."""
     if "y" not in wish.log:
         return list(points), []
     kept = [

@@ -1,4 +1,4 @@
-"""What a figure shows, as plain data: drawn by `draw`, written with its scripts by `export`, compared in tests."""
+"""A figure's content as plain data: drawn by `draw`, written with its scripts by `export`, compared in tests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 Scale = Literal["linear", "log"]
 Look = Literal["both", "line", "dots", "filled", "hollow", "steps", "crosses"]
 State = Literal["measured", "predicted", "bounded", "failed"]
-"""How a value of a field is known."""
+"""Origin of a field's value."""
 
 GREY = -1
 """A colour that stands for no series."""
@@ -29,7 +29,7 @@ class Curve:
     """Points of one series, in order of x."""
 
     name: str
-    """In the key; empty: not there."""
+    """Name in the key; empty: not in the key."""
     points: tuple[Point, ...]
     colour: int = 0
     """Its place in the palette, or GREY."""
@@ -76,7 +76,7 @@ class Line:
     label: str
     axis: Literal["x", "y"] = "y"
     side: Literal["left", "right"] = "right"
-    """Where the label of a horizontal one stands."""
+    """Side of a horizontal line's label."""
 
 
 @dataclass(frozen=True)
@@ -115,15 +115,15 @@ class Field:
     """A value at each crossing of two axes: coloured cells with iso-lines, or a surface in space."""
 
     x: tuple[float, ...]
-    """Where cells are, rising."""
+    """Places of the cells, ascending."""
     y: tuple[float, ...]
     spots: tuple[Spot, ...]
     label: str = ""
-    """Of the values, with their unit."""
+    """Label of the values, with their unit."""
     levels: tuple[float, ...] = ()
-    """Of iso-lines."""
+    """Levels of iso-lines."""
     solid: bool = False
-    """In space; it is the only layer of its figure then."""
+    """Drawn as a surface in space; it is the only layer of its figure then."""
 
 
 Layer = Curve | Bars | Shape | Line | Band | Mark | Field
@@ -148,7 +148,7 @@ class Panel:
     y: Axis
     layers: tuple[Layer, ...]
     height: float = 1.0
-    """Beside that of the others."""
+    """Height relative to the other panels."""
     title: str = ""
 
 
@@ -160,17 +160,17 @@ class Figure:
     panels: tuple[Panel, ...]
     title: str = ""
     key: str = "best"
-    """Where the key stands, in Gnuplot's words: `top right`, `outside`, `off`; `beside`: each panel's to its right."""
+    """Place of the key, in Gnuplot's words: `top right`, `outside`, `off`; `beside`: each panel's to its right."""
     notes: tuple[str, ...] = ()
-    """What was left out, and what error bars are."""
+    """Notes on what was left out, and on the meaning of error bars."""
     kind: str = "lines"
 
     def names(self) -> tuple[str, ...]:
-        """Of all that stands in the key, each once."""
+        """Names in the key, each once."""
         found = (name_of(layer) for panel in self.panels for layer in panel.layers)
         return tuple(dict.fromkeys(name for name in found if name))
 
 
 def name_of(layer: Layer) -> str:
-    """What it is called in the key; empty where it does not stand there."""
+    """The layer's name in the key; empty if it is not there."""
     return layer.name if isinstance(layer, Curve | Bars | Shape) else ""

@@ -1,4 +1,4 @@
-"""How values are distributed: steps of their share, boxes, violins, histograms, and percentile curves."""
+"""Distributions of values: cumulative steps, boxes, violins, histograms, and percentile curves."""
 
 from __future__ import annotations
 

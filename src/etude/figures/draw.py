@@ -144,7 +144,7 @@ def _curve(axes: Axes, curve: data.Curve) -> None:
 
 
 def _curve_options(curve: data.Curve) -> dict[str, Any]:
-    """How a curve's line and marks look."""
+    """Matplotlib's options for a curve's line and marks."""
     dashes = style.DASHES[max(curve.colour, 0) // len(style.COLOURS) % len(style.DASHES)]
     look: dict[data.Look, dict[str, Any]] = {
         "steps": {"drawstyle": "steps-post", "linestyle": dashes},
@@ -336,12 +336,12 @@ def _columns(entries: Sequence[tuple[Artist, str]], look: style.Style) -> int:
 
 
 def _key(entries: Sequence[tuple[Artist, str]]) -> tuple[Any, Any]:
-    """What stands in a key: its signs, and their names."""
+    """Signs and names of a key."""
     return [handle for handle, _ in entries], [plain(name) for _, name in entries]
 
 
 def _handle(layer: data.Layer) -> Artist:
-    """What stands in the key for a layer."""
+    """The sign of a layer in the key."""
     if isinstance(layer, data.Curve):
         return Line2D([], [], **_curve_options(layer))
     assert isinstance(layer, data.Bars | data.Shape)

@@ -170,7 +170,7 @@ def _space_axis(axes: Any, letter: str, axis: data.Axis, look: style.Style) -> N
 
 
 def _side(values: Floats) -> float:
-    """From which the lower corner is in front."""
+    """Azimuth, degrees, at which the lower corner is in front."""
     if min(values.shape) < 2 or not np.isfinite(values).all():
         return -125.0
     falls_x, falls_y = values[:, -1].mean() < values[:, 0].mean(), values[-1].mean() < values[0].mean()

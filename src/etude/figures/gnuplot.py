@@ -66,7 +66,7 @@ def quoted(text: str) -> str:
 
 
 def _comment(text: str) -> str:
-    """In a comment a backslash at the end would join the next line."""
+    """The text of a comment; a backslash at its end would join the next line."""
     return text.replace("\\", "/").replace("\n", " ")
 
 
@@ -115,7 +115,7 @@ def _panel(panel: Panel, found: Sequence[Block]) -> Iterator[str]:
 
 
 def _beside(found: Sequence[Block]) -> Iterator[str]:
-    """What is no data: thresholds, shaded stretches, marks."""
+    """Commands for thresholds, shaded stretches and marks."""
     for block in found:
         layer = block.layer
         if isinstance(layer, Line):
@@ -147,7 +147,7 @@ def _threshold(line: Line) -> Iterator[str]:
 
 
 def _parts(block: Block) -> Iterator[str]:
-    """What stands behind `plot` for a layer."""
+    """Arguments of `plot` for a layer."""
     layer, at = block.layer, f"data index {block.index}"
     if isinstance(layer, Curve):
         shade = f"linecolor rgb '{colour(layer.colour)}'"

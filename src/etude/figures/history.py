@@ -61,7 +61,7 @@ def _panel(course: Course, at: Sequence[float]) -> Panel:
 
 
 def _band(course: Course, change: Change, at: Sequence[float]) -> Band:
-    """Where a step may begin; its size, in the figure, is enough of a name."""
+    """The range in which a step may begin, named by the step's size."""
     ends = _between(at, change.step.earliest), _between(at, change.step.latest + 1)
     cause = f", {change.cause}" if change.cause in ("test", "machine") else ""
     return Band(*ends, f"{course.size_text(change.size)}{cause}")

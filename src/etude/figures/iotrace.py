@@ -9,12 +9,11 @@ import numpy as np
 from etude.figures.data import Axis, Curve, Figure, Panel, Point
 from etude.figures.style import COLOURS
 from etude.iotrace.calls import BOTH, READS, WRITES
-from etude.iotrace.profile import Profile
-from etude.iotrace.stretches import cumulative_s
+from etude.iotrace.profile import Profile, cumulative_s
 from etude.units.formatting import scale_of
 
 POINTS = 1000
-"""Of a curve."""
+"""Points of a curve."""
 TITLE = 40
 """Characters of a title that fit."""
 LOOKS = ((0, 1, 2), (len(COLOURS) + 5, len(COLOURS) + 4, len(COLOURS) + 6))
@@ -60,7 +59,7 @@ def _figure(profiles: Sequence[tuple[str, Profile]], title: str) -> Figure:
 
 
 def _curve(profile: Profile, name: str, among: Sequence[str], colour: int) -> Curve:
-    """In seconds."""
+    """A curve in seconds."""
     trace = profile.trace
     codes = [code for code, each in enumerate(trace.names) if each in among]
     which = np.isin(trace.call, codes)

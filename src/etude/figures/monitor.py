@@ -1,4 +1,4 @@
-"""What went on beside the trials of one session: they above, the monitor's series below, over one time."""
+"""The monitor's series of one session over time, below its trials."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_POINTS = 600
 MOST_NAMED = 6
 """Outliers that have their number above them."""
 MARGIN = 0.02
-"""Of the time axis, before the first reading and after the last; a trial seen closely has more."""
+"""Share of the time axis before the first reading and after the last; a trial in close-up has more."""
 AROUND = 3.0
 """Times its length that is shown around one trial, and at least so many readings."""
 
@@ -39,7 +39,7 @@ MODES: Sequence[tuple[str, tuple[str, ...], int]] = (
     ("iowait", ("cpu.iowait",), 3),
     ("stolen", ("cpu.steal",), 6),
 )
-"""What CPUs do, as it is stacked: name, columns, colour."""
+"""Modes of the CPUs in the order of stacking: name, columns, colour."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class MonitorView:
     unit: str
 
     def at(self, ns: int | float) -> float:
-        """Where an instant of the monotonic clock is on the axis."""
+        """Place on the axis of an instant of the monotonic clock."""
         return float(ns - int(self.monitor.edges_ns[0])) / 1e9 / self.divisor_s
 
     @property
@@ -223,7 +223,7 @@ def _box(seen: MonitorView, span: tuple[int, int], height: float, least: float) 
 
 
 def _cpus(subject: Subject, seen: MonitorView, sitting: int, shades: Sequence[Band]) -> Panel:
-    """What the CPUs did, one mode upon the other, and what of it was none of the trials'."""
+    """CPU modes, stacked, and the part that was not the trials'."""
     monitor = seen.monitor
     edges = _edges(seen)
     below = np.zeros(len(edges) - 1)
@@ -277,13 +277,13 @@ def _lanes(seen: MonitorView) -> Iterator[Lane]:
 
 
 def _moves(values: Floats, share: float) -> bool:
-    """Whether a level changes by more than that share of its highest value."""
+    """True if the level changes by more than that share of its highest value."""
     known = values[np.isfinite(values)]
     return bool(known.size) and float(np.ptp(known)) > share * float(known.max())
 
 
 def _combined(samples: int, rates: Sequence[Floats], how: Callable[..., Floats]) -> Floats:
-    """Of several columns; NaN where none has a value."""
+    """Several columns combined; NaN where none has a value."""
     table = np.array(rates, dtype=np.float64).reshape(len(rates), samples)
     known = np.isfinite(table).any(axis=0)
     found = np.full(known.shape, np.nan)
@@ -332,7 +332,7 @@ def _step(seen: MonitorView) -> int:
 
 
 def _edges(seen: MonitorView) -> Floats:
-    """Where the readings that are drawn begin, and the last one's end."""
+    """Begin of each drawn reading, and the end of the last."""
     places, step = seen.places, _step(seen)
     edges = seen.monitor.edges_ns[places.start : places.stop + 1]
     chosen = np.append(edges[:-1:step], edges[-1])
@@ -340,14 +340,14 @@ def _edges(seen: MonitorView) -> Floats:
 
 
 def _highest(seen: MonitorView, rate: Floats) -> Floats:
-    """Of so many readings as are joined."""
+    """Highest of the readings that are joined to one."""
     rate = rate[seen.places]
     found: Floats = np.fmax.reduceat(rate, np.arange(0, rate.size, _step(seen)))
     return found
 
 
 def _mean(seen: MonitorView, rate: Floats) -> Floats:
-    """Of so many readings as are joined."""
+    """Mean of the readings that are joined to one."""
     rate = rate[seen.places]
     starts = np.arange(0, rate.size, _step(seen))
     found: Floats = np.add.reduceat(rate, starts) / np.diff(np.append(starts, rate.size))

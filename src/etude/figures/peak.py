@@ -27,13 +27,13 @@ class Course:
 
 @dataclass(frozen=True)
 class Varying:
-    """What trials read that differ in one thing."""
+    """Readings of trials that differ in one setting."""
 
     name: str
     at: tuple[float, ...]
     """Load, or run length in s, of each trial."""
     values: tuple[float, ...]
-    """In the unit of the axis."""
+    """Values in the unit of the axis."""
 
 
 def load_factors(courses: Sequence[Course], title: str = "") -> Figure:

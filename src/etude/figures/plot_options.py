@@ -1,4 +1,4 @@
-"""What is asked of a figure, whatever asked for it."""
+"""Options of a figure, for the command line and the Python API."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class PlotOptions:
     metrics: tuple[str, ...] = ()
     """Empty: the primary one."""
     bars: Bars | None = None
-    """What error bars are; None: what suits the kind."""
+    """Meaning of error bars; None: as suits the kind."""
     confidence: float = 0.95
     log: str = ""
-    """Of `x` and `y`."""
+    """Logarithmic axes: letters of `x` and `y`."""
     parameter: str | None = None
-    """Which parameter is x; None: the one that varies."""
+    """Parameter on the x axis; None: the one that varies."""
     reference: str | None = None
     thresholds: tuple[Threshold, ...] = ()
     marks: tuple[Threshold, ...] = ()

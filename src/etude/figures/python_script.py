@@ -88,7 +88,7 @@ def _named(block: Block) -> bool:
 
 
 def _key(name: str) -> str:
-    """As an argument; matplotlib leaves out names that begin with an underscore."""
+    """The name as an argument; matplotlib leaves out names that begin with an underscore."""
     return f", label=label({(' ' + name if name.startswith('_') else name)!r})" if name else ""
 
 

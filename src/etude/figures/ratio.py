@@ -25,7 +25,7 @@ MEDIANS = ("quartiles", "min-max")
 
 LEVELS = (1.01, 1.05)
 BELOW = (0.95, 0.99)
-"""Where a difference is small: 1 % and 5 %."""
+"""Ratios of small differences: 5 % and 1 %."""
 
 
 def ratio(samples: Sequence[Sample], wish: PlotOptions) -> Figure:
@@ -58,7 +58,7 @@ def ratio(samples: Sequence[Sample], wish: PlotOptions) -> Figure:
 def _level_marks(
     name: str, points: Sequence[Point], level: float, pairs: Sequence[Pair], top: Upper, wish: PlotOptions
 ) -> tuple[list[Mark], list[str]]:
-    """Where the drawn line crosses the level, and with what interval it does so for the last time."""
+    """Marks where the drawn line crosses the level, with the interval of the last crossing."""
     log = "x" in wish.log
     places = list(crossings(points, level, log=log))
     found = _crossing(pairs, level, log, wish) if pairs else None
@@ -134,7 +134,7 @@ class Upper:
 
     @property
     def x_unit(self) -> Unit:
-        """That of x."""
+        """Unit of x."""
         return self._unit
 
     def shown_x(self, x: float) -> str:
@@ -170,7 +170,7 @@ def divided(points: Sequence[Point], by: Sequence[Point]) -> list[Point]:
 
 
 def crossings(points: Sequence[Point], level: float, *, log: bool) -> Iterator[float]:
-    """Where the line between neighbouring points crosses the level; on a logarithmic axis along its own line."""
+    """Places where the line between neighbouring points crosses the level; on a logarithmic axis along its own line."""
     for a, b in pairwise(points):
         if a.y == level:
             yield a.x

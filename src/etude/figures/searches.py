@@ -19,7 +19,7 @@ class Searched:
     at: tuple[float, ...]
     """Load of each trial that is drawn."""
     values: tuple[float, ...]
-    """In the unit of the y axis."""
+    """Values in the unit of the y axis."""
     peak: float | None
     low: float | None
     high: float | None

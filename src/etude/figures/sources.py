@@ -1,4 +1,4 @@
-"""From files to samples: each test of each file, with its values or, where only those were written, its summaries."""
+"""Samples of each test of each file: its values or, where only those were written, its summaries."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from etude.stats.moments import deviation_of
 from etude.stats.percentiles import error_bar
 
 DERIVED: Mapping[str, str] = {"wait": "s", "cpu": "%"}
-"""Of elapsed, user and system, as in Getstats' tables; unit of each."""
+"""Metrics computed from elapsed, user and system, as in Getstats' tables, with their units."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class Sample:
     rows: Mapping[str, SummaryRow] = field(default_factory=dict)
 
     def metrics(self) -> list[str]:
-        """What can be drawn of it."""
+        """Metrics that can be drawn."""
         if self.series is None:
             return list(self.rows)
         found = list(self.series.columns)
@@ -174,7 +174,7 @@ def _few(names: Sequence[str], most: int = 12) -> str:
 
 
 def shown_metric(metric: str, wish: PlotOptions) -> str:
-    """What a metric is called in a figure."""
+    """Name of a metric in a figure."""
     return label(display_name(metric) if wish.plain_names else metric.replace("_", " "))
 
 

@@ -1,4 +1,5 @@
-"""How figures look: colours that colour-blind readers tell apart, marks that survive a grey print, embedded fonts."""
+"""The look of figures: colours that colour-blind readers tell apart, marks that survive a grey print, embedded
+fonts."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ class Style:
 
 
 def colour(number: int) -> str:
-    """Of a series; grey for what is none."""
+    """Colour of a series; grey for a negative number."""
     return GREY_COLOUR if number < 0 else COLOURS[number % len(COLOURS)]
 
 

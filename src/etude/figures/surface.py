@@ -37,7 +37,7 @@ class Levels:
     """An axis of one factor. On a logarithmic one places are logs, so that it can be drawn in space, too."""
 
     name: str
-    """With its unit."""
+    """Name with the unit."""
     texts: tuple[str, ...]
     numbers: tuple[float, ...] | None = None
     """None: words, which stand at equal distances."""
@@ -45,24 +45,24 @@ class Levels:
 
     @property
     def places(self) -> tuple[float, ...]:
-        """Of each level on the axis."""
+        """Place of each level on the axis."""
         if self.numbers is None:
             return tuple(map(float, range(len(self.texts))))
         return tuple(map(math.log10, self.numbers)) if self.log else self.numbers
 
     def axis(self, share: float = 1.0) -> Axis:
-        """With the levels as ticks; share: of a panel's width, as long as the axis is."""
+        """The axis with the levels as ticks; share: its length as a share of a panel's width."""
         return Axis(label(self.name), "linear", _apart(self.places, self.texts, share))
 
 
 @dataclass(frozen=True)
 class KnownValue:
-    """What is known at one cell, or of one line at one level."""
+    """The known value of one cell, or of one line at one level."""
 
     x: int
     """Number of the level."""
     y: int
-    """Of the second axis; of lines their number."""
+    """Level of the second axis; for lines their number."""
     value: float | None
     low: float | None = None
     high: float | None = None
@@ -263,7 +263,7 @@ def _decade_below(value: float) -> float:
 
 
 def _log_ticks(low: float, high: float) -> tuple[tuple[float, str], ...]:
-    """At 1, 2, 5 of each decade; of more than two decades at 1 only."""
+    """Ticks at 1, 2 and 5 of each decade; for more than two decades at 1 only."""
     many = math.log10(high / low) > 2.2
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     values = [m * 10.0**p for p in powers for m in ((1,) if many else (1, 2, 5))]

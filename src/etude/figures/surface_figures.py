@@ -13,12 +13,13 @@ from etude.surface.surface_result import SurfaceResult
 from etude.surface.surface_text import axis_label, setting_text, settings_of
 
 MOST_SETTINGS = 6
-"""Of the further factors: of more, the first and last are drawn and those between at even distances."""
+"""Most settings of the further factors that are drawn: of more, the first, the last and those at even distances."""
 MOST_LINES = 8
 
 
 def figures_of(mapped: SurfaceResult) -> Mapping[str, Figure]:
-    """Of two factors that rise a surface in space and its map (for each setting of the others), else lines; effects.
+    """Figures of a map: for two ascending factors a surface in space and its map (one for each setting of the others),
+    else lines; effects.
 
     Raises:
         InputError: no cell has a value yet.
@@ -42,7 +43,7 @@ def figures_of(mapped: SurfaceResult) -> Mapping[str, Figure]:
 
 
 def known_of(mapped: SurfaceResult, cell: Cell, x: int, y: int) -> KnownValue:
-    """What figures show of a cell; x and y: its numbers there."""
+    """The value of a cell as figures show it; x and y: its levels there."""
     each = mapped.estimate(cell)
     low, high = (end if 0 < end < math.inf else None for end in (each.low, each.high))
     if low is None or high is None or each.value is None:
@@ -103,7 +104,7 @@ def _lines(mapped: SurfaceResult, several: list[int], rising: list[int]) -> dict
 
 
 def _named(factors: tuple[Factor, ...], cells: list[Cell], without: list[int]) -> tuple[list[str], str]:
-    """Of lines: their levels; what these are of stands above where it is one factor."""
+    """Names of lines by their levels, and the heading above them where these are of one factor."""
     others = [n for n in range(len(factors)) if n not in without]
     if len(others) != 1:
         return [setting_text(factors, cell, without) for cell in cells], ""

@@ -47,7 +47,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Spot:
-    """Where a name begins, and in which row from 0 upwards."""
+    """Left end of a name, and its row from 0 upwards."""
 
     begin: float
     row: int
@@ -94,7 +94,7 @@ def _lines(panel: data.Panel) -> list[data.Line]:
 
 
 def spots(spans: Sequence[Span], right: float) -> list[Spot]:
-    """For each of the lines, given from left to right, where its name stands, in as few rows as that takes.
+    """Place of the name of each line, given from left to right, in as few rows as that takes.
 
     A name stands right of its leader, which goes up from the panel through the rows below; from some line on, left of
     it, so that none reaches beyond `right`, if that can be. No name lies on another, nor on the leader of another.
@@ -176,14 +176,14 @@ def _name_above(axes: Axes, lines: Sequence[data.Line], look: style.Style, title
 
 
 def _name_level(axes: Axes, line: data.Line, look: style.Style) -> tuple[Annotation, bool]:
-    """On the line or below it, at one end or further in; the name, and whether no curve runs there."""
+    """The line's name, placed on the line or below it, and True if no curve runs there."""
     place: dict[str, Any] = {"xy": (0, line.at), "xycoords": ("axes fraction", "data")}
     name = axes.annotate(plain(line.label), **place, **_words(look))
     return name, _name_where_free(axes, name, _places(line.side), 0.0)
 
 
 def _name_mark(axes: Axes, mark: data.Mark, look: style.Style) -> Annotation:
-    """Above the mark, below it, or beside."""
+    """The mark's word, placed above it, below it, or beside it."""
     words = _words(look) | {"color": "black"}
     name = axes.annotate(plain(mark.label), (mark.x, mark.y), **words)
     _name_where_free(axes, name, AROUND, 1.5)
@@ -214,7 +214,7 @@ def _name_where_free(axes: Axes, name: Annotation, places: Iterable[dict[str, An
 
 
 def _places(side: str) -> Iterator[dict[str, Any]]:
-    """Where a level line's name could stand, the usual place first."""
+    """Candidate places of a level line's name, the usual one first."""
     ends = (0.0, 1.0, 0.2, 0.8, 0.4, 0.6, 0.1, 0.9, 0.3, 0.7, 0.5)
     for at in ends if side == "left" else (1.0 - end for end in ends):
         for va, dy in (("bottom", 1), ("top", -1)):
@@ -232,7 +232,7 @@ AROUND: tuple[dict[str, Any], ...] = tuple(
     for dy in (0, 10, -10, 20, -20)
     for side in (1, -1)
 )
-"""Where the word of a mark could stand, the usual place first, those farther away last."""
+"""Candidate places for the word of a mark, the usual one first, those farther away last."""
 
 
 def _put(name: Annotation, place: dict[str, Any]) -> None:

@@ -83,7 +83,7 @@ def timeline(samples: Sequence[Sample], wish: PlotOptions) -> Figure:
 
 
 def _share_blocks(found: Sequence[Series]) -> bool:
-    """Whether each block holds trials of several of the tests."""
+    """True if each block holds trials of several of the tests."""
     numbers = [set(series.blocks.tolist()) if series.blocks is not None else set() for series in found]
     return len(found) > 1 and all(numbers) and all(len(numbers[0] & each) * 2 > len(each) for each in numbers)
 

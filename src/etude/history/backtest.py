@@ -1,4 +1,4 @@
-"""How often a rule would have been wrong: it is replayed over a history as it grew, and over ones made from it.
+"""A rule's rate of false alarms: it is replayed over a history as it grew, and over ones resampled from it.
 
 Flat histories are made of the rests around the levels and the drift, in blocks in random order, so that their
 distribution, the dependence of neighbours and what a day's results have in common stay; into others of these a step of
@@ -8,16 +8,20 @@ the size that the rule claims to see is put.
 from __future__ import annotations
 
 import hashlib
+import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from etude.errors import EDITED
 from etude.history.metric_history import Change, Course, Floats, course_of, days_of, is_worse
 from etude.history.rules import Rule
 from etude.stats.changes import FEWEST, stepped
+from etude.stats.compare import Ratio
 from etude.stats.intervals import Interval
 from etude.stats.samples import exponential
 from etude.store.entry import Entry
@@ -38,19 +42,19 @@ SLACK = 3
 
 @dataclass(frozen=True)
 class Rate:
-    """So many of so many."""
+    """A proportion: `count` of `of`."""
 
     count: int
     of: int
 
     @property
     def share(self) -> float:
-        """As a fraction."""
+        """The proportion as a fraction."""
         return self.count / self.of if self.of else math.nan
 
     @property
     def interval(self) -> Interval:
-        """At 95 %. Source: Clopper and Pearson (1934), exact."""
+        """Confidence interval at 95 %. Source: Clopper and Pearson (1934), exact."""
         from scipy.special import betaincinv
 
         k, n = self.count, self.of
@@ -67,12 +71,12 @@ class Replayed:
     after: int
     """Results of the new level that there were when it came."""
     stays: bool
-    """Whether the whole history has a step there too."""
+    """True if the whole history has a step there too."""
 
 
 @dataclass(frozen=True)
 class Backtest:
-    """What a rule is worth on one course."""
+    """The rates of a rule on one course."""
 
     rule: Rule
     results: int
@@ -81,7 +85,7 @@ class Backtest:
     missed: Rate
     """Steps of the size it claims to see that it did not see in time."""
     alerts: tuple[Replayed, ...]
-    """Of the history itself, as it grew; expected ones and the machine's are not among them."""
+    """Alerts of the history itself, as it grew; expected ones and the machine's are not among them."""
     unseen: int
     """Steps of the whole history that the rule is about and that raised none while it grew."""
 
@@ -102,7 +106,7 @@ def backtest(rule: Rule, course: Course, *, histories: int = HISTORIES) -> Backt
 
 
 def digest_of(entries: Sequence[Entry]) -> str:
-    """Of results and their values, so that a backtest can be told from one of another history."""
+    """Digest of results and their values, which identifies the history of a backtest."""
     found = hashlib.sha256()
     for entry in entries:
         found.update(repr((entry.test, entry.metric, entry.machine.name, entry.values)).encode())
@@ -133,12 +137,12 @@ def _shuffled(
 
 
 def _alarms(rule: Rule, course: Course, levels: Floats, days: Days) -> bool:
-    """Whether the rule raises an alert at any time while a flat history grows."""
+    """True if the rule raises an alert at any time while a flat history grows."""
     return any(_fires(rule, course, levels[:n], days[:n]) for n in range(FEWEST, levels.size + 1))
 
 
 def _sees(rule: Rule, course: Course, levels: Floats, days: Days, random: np.random.Generator) -> bool:
-    """Whether the rule sees a step, begun at a random place of the later half, in time."""
+    """True if the rule detects in time a step that begins at a random place of the later half."""
     n = levels.size
     at = int(random.integers(n // 2, max(n // 2 + 1, n - rule.within + 1)))
     stepping = levels.copy()
@@ -148,7 +152,7 @@ def _sees(rule: Rule, course: Course, levels: Floats, days: Days, random: np.ran
 
 
 def _size(rule: Rule, course: Course) -> float:
-    """Of the injected step, on the course's levels, in the direction that the rule is about."""
+    """Size of the injected step, on the course's levels, in the direction of the rule."""
     kind = course.entries[0].kind
     up = is_worse(kind, 1.0) is not False
     sign = 1.0 if up == (rule.direction != "better") else -1.0
@@ -196,7 +200,76 @@ def _counts(rule: Rule, change: Change) -> bool:
 
 
 def _same(one: Change, other: Change) -> bool:
-    """Whether both are one step, whose place was seen differently as the history grew."""
+    """True if both are one step that was located differently as the history grew."""
     return one.step.earliest - SLACK <= other.step.at <= one.step.latest + SLACK and (one.size > 0.0) == (
         other.size > 0.0
     )
+
+
+GROWTH = 1.5
+"""A history so many times as long as it was needs another backtest."""
+
+
+class Notes(Protocol):
+    """The part of a store that is needed here."""
+
+    def remember(self, name: str, text: str) -> None: ...
+    def remembered(self, name: str) -> str | None: ...
+
+
+@dataclass(frozen=True)
+class StoredBacktest:
+    """A backtest's result as it was stored."""
+
+    results: int
+    """Number of results in the history at that time."""
+    false: Rate
+    missed: Rate
+
+
+def keep(notes: Notes, found: Backtest, course: Course) -> None:
+    """Store it, in place of an older one of the same rule and history."""
+    document = {
+        "results": found.results,
+        "history": digest_of(course.entries[: found.results]),
+        "false": [found.false.count, found.false.of],
+        "missed": [found.missed.count, found.missed.of],
+    }
+    notes.remember(_name(found.rule, course), json.dumps(document))
+
+
+def is_current(notes: Notes, rule: Rule, course: Course) -> StoredBacktest | str:
+    """The backtest that holds for this rule and history; or why there is none, in words."""
+    text = notes.remembered(_name(rule, course))
+    if text is None:
+        return "has no backtest on this history, or was changed since"
+    try:
+        return _current(json.loads(text), course)
+    except EDITED:
+        return "has a backtest that cannot be read"
+
+
+def _current(document: Mapping[str, Any], course: Course) -> StoredBacktest | str:
+    count = int(document["results"])
+    if digest_of(course.entries[:count]) != document["history"]:
+        return f"was tested on other results than the first {count} that are stored now"
+    if len(course.entries) > GROWTH * count:
+        return f"was tested on {count} results; there are {len(course.entries)} now"
+    return StoredBacktest(count, Rate(*document["false"]), Rate(*document["missed"]))
+
+
+def _name(rule: Rule, course: Course) -> str:
+    of = hashlib.sha256(repr((course.test, course.metric, course.unit, course.machine.name)).encode())
+    return f"backtest {rule.digest} {of.hexdigest()[:32]}"
+
+
+Word = Literal["confirmed", "refuted", "open"]
+
+
+def borne_out(change: Change, ratio: Ratio, rule: Rule) -> Word:
+    """*confirmed*: the ratio is surely on the step's side of 1, and may be as far from it as the rule asks. *refuted*:
+    it is surely not so far on that side. *open*: its interval cannot tell, and what was seen before stands."""
+    low, high = (ratio.low, ratio.high) if change.size > 0.0 else (2.0 - ratio.high, 2.0 - ratio.low)
+    if high - 1.0 < rule.at_least:
+        return "refuted"
+    return "confirmed" if low > 1.0 else "open"

@@ -35,13 +35,13 @@ class Compared:
     base: tuple[Entry, ...]
     other: tuple[Entry, ...]
     found: CrossSessionRatio | Ratio | NotSupported
-    """As one of all that are judged at once: their intervals hold together."""
+    """The ratio, as one of all that are judged at once: their intervals hold together."""
     differences: tuple[str, ...]
-    """Of the machines' facts; of machines with other names, that first."""
+    """Differing facts of the machines; differing names first."""
 
     @property
     def same_machine(self) -> bool:
-        """Whether both sides were measured on one machine that nothing recorded has changed."""
+        """True if both sides were measured on one machine that nothing recorded has changed."""
         return not self.differences
 
 
@@ -70,7 +70,7 @@ Key = tuple[str, str, str]
 
 
 def _groups(entries: Sequence[Entry]) -> dict[Key, dict[str, list[Entry]]]:
-    """By test, metric and unit; then by machine."""
+    """Entries by test, metric and unit; then by machine."""
     found: dict[Key, dict[str, list[Entry]]] = {}
     for entry in entries:
         if entry.values:
@@ -117,7 +117,7 @@ def _ratio(
 
 
 def _between(base: Entry, other: Entry, stored: Sequence[Entry], same: bool) -> SessionSpread | NotSupported:
-    """How far results of this test lie around their level on the base's machine, from its history without its steps."""
+    """Spread of this test's results around their level on the base's machine, from its history without its steps."""
     alike = [
         e
         for e in stored

@@ -19,8 +19,9 @@ from etude.units.formatting import percent, quantity
 
 Floats = NDArray[np.float64]
 Cause = Literal["commit", "test", "machine", "neither", "not known"]
-"""What changed where a step is. test: its measured command; commit: or files that were not committed; neither: commit
-and command are the same, and nothing that is recorded of the machine differs; not known: a result has no commit."""
+"""Cause of a step. test: the measured command changed; commit: the commit, or files that were not committed; neither:
+commit and command are the same, and nothing that is recorded of the machine differs; not known: a result has no
+commit."""
 
 
 class Mark(Protocol):
@@ -56,9 +57,9 @@ class Change:
     """None where the metric's kind does not tell, and where the interval holds 0."""
     cause: Cause
     differences: tuple[str, ...]
-    """Of the machine's facts and of the measured command where it may begin."""
+    """Facts of the machine and of the measured command that differ where the step may begin."""
     expected: str | None
-    """Why, in the words of whoever marked it."""
+    """The reason, in the words of the person who marked it."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class SlowChange:
 
     drift: Drift
     size: float
-    """From the first to the last result; relative, or in the metric's unit, as a step's."""
+    """Change from the first to the last result; relative, or in the metric's unit, as a step's."""
     low: float
     high: float
     """Upper limit of the size, at 95 %."""
@@ -83,7 +84,7 @@ class Course:
     levels: Floats
     """One a result, shape (n,): the mean of its values, or of their logarithms."""
     relative: bool
-    """Whether levels are logarithms."""
+    """True if levels are logarithms."""
     found: Stepped
     changes: tuple[Change, ...]
     drift: SlowChange | None
@@ -106,12 +107,12 @@ class Course:
 
     @property
     def unit(self) -> str:
-        """Of the values."""
+        """Unit of the values."""
         return self.entries[0].unit
 
     @property
     def machine(self) -> Machine:
-        """As the newest result knows it."""
+        """The machine as the newest result describes it."""
         return self.entries[-1].machine
 
     def value(self, level: float) -> float:
@@ -174,7 +175,7 @@ def levels_of(entries: Sequence[Entry]) -> tuple[Floats, bool]:
 
 
 def is_other_machine(one: Machine, other: Machine) -> bool:
-    """Whether two machines are known to be unequal: a machine without a digest says nothing."""
+    """True if two machines are known to be unequal: a machine without a digest is not."""
     return bool(one.digest and other.digest) and one.digest != other.digest
 
 
@@ -198,12 +199,12 @@ def _commands_that_differ(entries: Sequence[Entry]) -> tuple[tuple[int, str], ..
 
 
 def is_worse(kind: str, size: float) -> bool | None:
-    """Whether a change by `size` is for the worse: more of a cost, less of a rate."""
+    """True if a change by `size` is for the worse: more of a cost, less of a rate."""
     return {"cost": size > 0.0, "rate": size < 0.0}.get(kind)
 
 
 def expected_why(entries: Sequence[Entry], marks: Sequence[Mark]) -> str | None:
-    """Why a step that begins with one of these results was to be expected; None where nobody said so."""
+    """Reason why a step that begins with one of these results was expected; None if it was not."""
     for mark in marks:
         for entry in entries:
             named = entry.commit is not None and entry.commit.startswith(mark.commit)
@@ -213,7 +214,7 @@ def expected_why(entries: Sequence[Entry], marks: Sequence[Mark]) -> str | None:
 
 
 def _by_commit(entries: Sequence[Entry], step: Step) -> Cause:
-    """What changes at a step at which neither the machine nor the command is recorded to change."""
+    """Cause of a step at which neither the machine nor the command is recorded to change."""
     around = entries[step.earliest - 1 : step.latest + 1]
     commits = {entry.commit for entry in around}
     if None in commits:

@@ -24,7 +24,7 @@ class Rule:
 
     name: str
     test: str = "*"
-    """Of which tests; * and ? stand for anything."""
+    """Tests that the rule is for; * and ? are wildcards."""
     metric: str = "elapsed"
     direction: Direction = "worse"
     at_least: float = 0.02
@@ -32,7 +32,7 @@ class Rule:
     p: float = 0.01
     """The step's p-value is at most this."""
     persist: int = 4
-    """So many results have the new level."""
+    """Number of results that must have the new level."""
     sees: float = 0.05
     """The size that the rule claims to see: its backtest injects steps of it."""
     within: int = 20
@@ -40,15 +40,15 @@ class Rule:
 
     @property
     def digest(self) -> str:
-        """Of all that decides."""
+        """Digest of all settings that decide."""
         return hashlib.sha256(repr(self).encode()).hexdigest()[:16]
 
     def is_about(self, course: Course) -> bool:
-        """Whether its alerts are of this test and metric."""
+        """True if the rule is for this test and metric."""
         return self.metric == course.metric and fnmatchcase(course.test, self.test)
 
     def fires(self, change: Change, results: int) -> bool:
-        """Whether a step in a history of so many results is an alert: marks and machines aside."""
+        """True if a step in a history of `results` results is an alert; marks and machines are not considered."""
         return self.objects_to(change.step, change.size, change.worse, results)
 
     def objects_to(self, step: Step, size: float, worse: bool | None, results: int) -> bool:
@@ -79,7 +79,7 @@ def read_rules(path: Path) -> tuple[Rule, ...]:
 
 
 def alerts_of(rules: Sequence[Rule], course: Course) -> tuple[Alert, ...]:
-    """What the rules object to in a course: the steps of the code, or of nobody, that nobody expected."""
+    """Alerts of the rules in a course: unexpected steps of the code, or of unknown cause."""
     return tuple(
         Alert(rule, course, change)
         for rule in rules

@@ -1,4 +1,4 @@
-"""Which stored results are meant: `commit:0064ab,machine:host-a`, or a word that is looked up."""
+"""Selections of stored results: `commit:0064ab,machine:host-a`, or a word that is looked up."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Selection:
     """Results of one side of a comparison."""
 
     text: str
-    """As it was asked for."""
+    """The selection as it was typed."""
     entries: tuple[Entry, ...]
 
 

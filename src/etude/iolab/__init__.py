@@ -16,7 +16,7 @@ from etude.iolab.sweeps import Sweep
 if TYPE_CHECKING:
     from etude.analysis.subject import Subject
     from etude.figures.plot import Plot
-    from etude.iolab.trial_rows import Row
+    from etude.iolab.lab import Row
     from etude.present.sentences.io_lab import Explanation
     from etude.results.results import Results
 
@@ -44,8 +44,8 @@ def rows(results: Results) -> list[Row]:
         InputError: the results are not those of a sweep.
     """
     from etude.analysis.subject import subject_of
+    from etude.iolab.lab import rows_of
     from etude.iolab.points import swept_of
-    from etude.iolab.trial_rows import rows_of
 
     return list(rows_of(swept_of(subject_of(results))))
 

@@ -37,7 +37,7 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Difference:
-    """By how much the other is slower than the base, in seconds: differences of medians over the sizes."""
+    """Extra time of the other over the base, s: differences of medians over the sizes."""
 
     median: float
     least: float
@@ -48,7 +48,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Level:
-    """From where on the slower of both is slower by less than a share."""
+    """Size from which the slower of both is slower by less than a share."""
 
     level: float
     slower: str
@@ -95,7 +95,7 @@ class Tests:
 
     @property
     def too_few_for_ranks(self) -> bool:
-        """At no size do the ranks of so few trials reach 0.05 adjusted, however far apart all of them lie."""
+        """True if at no size the ranks of so few trials can reach 0.05 adjusted, however far apart they lie."""
         least = [2 / math.comb(each.base_trials + each.other_trials, each.base_trials) for each in self.sizes]
         return min(least) * len(self.sizes) >= ALPHA
 
@@ -116,7 +116,7 @@ class Comparison:
 
     @property
     def differs(self) -> bool:
-        """Whether a difference is shown."""
+        """True if the difference is significant."""
         return self.p is not None and self.p < ALPHA
 
 
@@ -151,9 +151,9 @@ def compared(base: Points, other: Points) -> Comparison:
 
 
 def p_over_sizes(base: Points, other: Points, common: np.ndarray) -> float:
-    """Whether one of two programs takes longer: rank sums at each size, added up over sizes (a stratified Wilcoxon
-    test, by its normal approximation), or at the clearest single size with all sizes paid for; either at half of the
-    level, so that the smaller p counts twice."""
+    """p-value of the hypothesis that neither program takes longer: rank sums at each size, added up over sizes (a
+    stratified Wilcoxon test, by its normal approximation), or the clearest single size with a correction for their
+    number; either at half of the level, so that the smaller p counts twice."""
     off, variance, least = 0.0, 0.0, 1.0
     for size in common:
         a, b = base.at(size), other.at(size)

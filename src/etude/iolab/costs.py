@@ -1,4 +1,5 @@
-"""What the curve of a sweep over buffers costs: calls, bytes and fresh pages, and where that does not explain it."""
+"""Costs of the curve of a sweep over buffers: calls, bytes and fresh pages, and the sizes where these do not explain
+it."""
 
 from __future__ import annotations
 
@@ -46,22 +47,22 @@ class Costs:
     call_s: Cost | None
     """None where it cannot be told from 0."""
     rate: Cost | None
-    """Of copying alone, B/s."""
+    """Rate of copying alone, B/s."""
     page_s: Cost | None
     """The cost of a fresh page of the buffer; None where there are none, or where it cannot be told from 0. It is what
     the calls of a touched buffer save, where there is one; else that of the fit, which holds whatever slows large
     buffers."""
     page_bytes: int | None
     page_share: float | None
-    """Of the time at the largest buffer."""
+    """Share of fresh pages in the time at the largest buffer."""
     bends: tuple[Bend, ...]
-    """At sizes in bytes."""
+    """Bends of the curve, at sizes in bytes."""
     named: tuple[tuple[Landmark, ...], ...]
-    """Of each bend, the sizes of this machine in its interval; none where the curve becomes quicker."""
+    """For each bend the sizes of this machine in its interval; none where the curve becomes quicker."""
 
 
 def costs_of(curve: Points, swept: Swept) -> Costs | None:
-    """Of one curve; None where it has too few sizes."""
+    """Costs of one curve; None where it has too few sizes."""
     page, total = fresh_page(curve, swept), total_of(swept)
     x = np.log2(curve.sizes)
     columns = [1.0 / curve.sizes, np.ones_like(curve.sizes)]
@@ -94,7 +95,7 @@ def costs_of(curve: Points, swept: Swept) -> Costs | None:
 
 
 def _too_much(found: CostCurve, column: int, columns: Sequence[Floats], curve: Points) -> bool:
-    """Whether one of the costs would by itself take more than all of the time, at any size."""
+    """True if one of the costs would by itself take more than all of the time, at any size."""
     interval = found.intervals[column]
     return interval is not None and bool(
         np.any(interval.low * columns[column] * curve.medians > MOST_OF_TIME)
@@ -102,7 +103,7 @@ def _too_much(found: CostCurve, column: int, columns: Sequence[Floats], curve: P
 
 
 def _not_saved(found: CostCurve, columns: Sequence[Floats], curve: Points, swept: Swept) -> bool:
-    """Whether fresh pages cannot be the cause of what was fitted to their number, at the largest size: they would take
+    """True if fresh pages cannot be the cause of what was fitted to their number, at the largest size: they would take
     more than all of the time, or much more than a touched buffer, which has its pages already, saves."""
     share, size = found.factors[2] * float(columns[2][-1] * curve.medians[-1]), float(curve.sizes[-1])
     touched = swept.curve("touched")
@@ -154,7 +155,7 @@ def fresh_page(curve: Points, swept: Swept) -> int | None:
 
 
 def total_of(swept: Swept) -> float | None:
-    """How many bytes each run transfers; None where the results do not say."""
+    """Bytes that each run transfers; None where the results do not have them."""
     for test in (swept.experiment.get("plan") or {}).get("tests") or ():
         words = list(test.get("command") or ())
         if "-t" in words[:-1] and (found := quantity(str(words[words.index("-t") + 1]))):
@@ -191,7 +192,8 @@ def _in_bytes(bend: Bend) -> Bend:
 
 
 def _within(bend: Bend, known: tuple[Landmark, ...]) -> tuple[Landmark, ...]:
-    """Of a bend behind which it is dearer: a cache or a TLB that is outgrown costs time and saves none."""
+    """Sizes of this machine in a bend's interval, if it is dearer beyond the bend: an outgrown cache or TLB costs
+    time."""
     if bend.power <= 0.0:
         return ()
     low, high = bend.interval.low, bend.interval.high
@@ -199,7 +201,7 @@ def _within(bend: Bend, known: tuple[Landmark, ...]) -> tuple[Landmark, ...]:
 
 
 def document(costs: Costs) -> dict[str, Any]:
-    """As plain data, in bytes, seconds and B/s."""
+    """The costs as plain data, in bytes, seconds and B/s."""
 
     def value(cost: Cost | None) -> Mapping[str, Any] | None:
         if cost is None:

@@ -33,7 +33,8 @@ KNOWN = {
         Curve("dynamic", (), "io-dynamic"),
     )
 }
-"""By name. untouched: as the lab's program has it; touched: every page of the buffer is written to beforehand."""
+"""Curves by name. untouched: as the lab's program has it; touched: every page of the buffer is written to
+beforehand."""
 
 
 _SHORT = ("-b", "-t", "-n", "-q", "-v", "-j", "-c", "-r", "-w", "-B")

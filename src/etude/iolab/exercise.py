@@ -46,7 +46,7 @@ class Question:
 
     @property
     def expected(self) -> str:
-        """In words."""
+        """The expected value in words."""
         if self.low is None or self.high is None:
             return f'"{self.word}"'
         return f"{_shown(self.low, self.kind)} to {_shown(self.high, self.kind)}"

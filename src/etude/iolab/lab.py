@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,6 @@ from etude.iolab.pictures import figures_of
 from etude.iolab.points import Swept, swept_of
 from etude.iolab.readings import Reading, reading_of
 from etude.iolab.sweeps import TOTALS
-from etude.iolab.trial_rows import csv_text
 from etude.osutil.named import write_named
 from etude.osutil.trust import open_for_root
 from etude.results.results import Results
@@ -43,7 +44,7 @@ class Studied:
     reading: Reading
     figures: Mapping[str, Path]
     undrawn: MachineRefuses | None = None
-    """Why there are no figures."""
+    """Reason why there are no figures."""
 
 
 def study(results: Results, where: str | os.PathLike[str] | None = None, suffix: str = "pdf") -> Studied:
@@ -161,3 +162,28 @@ def run_lab(
         found.append(studied)
     first, second = found
     return first, second
+
+
+COLUMNS = ("over", "curve", "size_bytes", "trial", "metric", "value", "unit")
+
+Row = dict[str, str | int | float]
+
+
+def rows_of(swept: Swept) -> Iterator[Row]:
+    """A row a kept trial: curve by curve, sizes rising, trials from 1 in the order in which they ran."""
+    unit = "B/s" if swept.over == "buffer" else "s"
+    for curve in swept.curves:
+        for size, values in zip(curve.sizes, curve.samples, strict=True):
+            for trial, value in enumerate(values, 1):
+                row = (swept.over, curve.name, int(size), trial, swept.metric, float(value), unit)
+                yield dict(zip(COLUMNS, row, strict=True))
+
+
+def csv_text(sweeps: Iterable[Swept]) -> str:
+    """The rows of all of them under one head."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for swept in sweeps:
+        writer.writerows(rows_of(swept))
+    return text.getvalue()

@@ -11,7 +11,7 @@ import numpy as np
 from etude.analysis.subject import Subject
 from etude.errors import InputError
 from etude.figures.data import Figure, Line
-from etude.figures.kinds import make
+from etude.figures.plot import make
 from etude.figures.plot_options import PlotOptions, Threshold
 from etude.figures.sources import Sample
 from etude.iolab.landmarks import landmarks
@@ -25,7 +25,8 @@ THROUGHPUT, LINKING, SIGNIFICANCE = "throughput", "linking", "significance"
 
 
 def figures_of(subject: Subject, *, title: str = "") -> Mapping[str, Figure]:
-    """By name: of a sweep over buffers `throughput` (Figure 1 of the notes), of one over totals `linking` (Figure 2)
+    """Figures by name: for a sweep over buffers `throughput` (Figure 1 of the notes), for one over totals `linking`
+    (Figure 2)
     and `significance` (Figure 3); these compare with the first curve.
 
     Raises:
@@ -68,7 +69,7 @@ def _throughput(samples: Sequence[Sample], swept: Swept, title: str) -> Figure:
 
 
 def _widened(figure: Figure, lines: Sequence[Line]) -> Figure:
-    """With lines behind the last point, and room for them."""
+    """The figure with lines beyond the last point, and room for them."""
     if not lines:
         return figure
     (panel,) = figure.panels

@@ -1,4 +1,4 @@
-"""What a sweep measured, by curve: a sample at each size."""
+"""The measurements of a sweep by curve: a sample at each size."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ class Swept:
 
     @property
     def writes(self) -> bool:
-        """Whether files were written, so that buffers were only read."""
+        """True if files were written, so that buffers were only read."""
         tests = (self.experiment.get("plan") or {}).get("tests") or ()
         return any("write" in test["command"] for test in tests)
 
     def curve(self, name: str) -> Points | None:
-        """That of the name, if there is one."""
+        """The curve of that name, if there is one."""
         return next((each for each in self.curves if each.name == name), None)
 
 

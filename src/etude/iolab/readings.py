@@ -1,4 +1,4 @@
-"""The reading of a sweep as data: what its curves cost, their shapes, and how they compare."""
+"""The reading of a sweep as data: costs, shapes and comparisons of its curves."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from etude.iolab.shapes import Parting, Shape, partings_of, shape_of
 
 @dataclass(frozen=True)
 class Reading:
-    """What the curves of a sweep are; `present.sentences.io_lab` has the sentences on it."""
+    """Costs, shapes and comparisons of the curves; `present.sentences.io_lab` has the sentences on them."""
 
     swept: Swept
     costs: tuple[Costs, ...] = ()
-    """Of a sweep over buffers, what each curve costs."""
+    """Costs of each curve of a sweep over buffers."""
     shapes: tuple[Shape, ...] = ()
     """Peak, plateau, steps and scatter of each curve of a sweep over buffers."""
     partings: tuple[Parting, ...] = ()

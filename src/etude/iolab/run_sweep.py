@@ -49,7 +49,7 @@ def midpoints(curve: Points) -> list[tuple[int, float]]:
 
 
 def _round(size: float) -> int:
-    """To whole pages, or, of what is smaller, to eight bytes: nobody has buffers of 5793 bytes."""
+    """The size rounded to whole pages, or below a page to eight bytes: no program has buffers of 5793 bytes."""
     step = PAGE if size > 2 * PAGE else 8
     return max(1, round(size / step) * step)
 

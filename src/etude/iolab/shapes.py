@@ -17,7 +17,7 @@ PARTED = 1.05
 
 @dataclass(frozen=True)
 class Step:
-    """From one size to the next: how many times the rate."""
+    """The factor of the rate from one size to the next."""
 
     first: float
     second: float
@@ -40,10 +40,10 @@ class Shape:
     peak_at: float
     peak: float
     low: float
-    """From here to `high` the medians are within 5 % of the peak."""
+    """Smallest size of the range, up to `high`, whose medians are within 5 % of the peak."""
     high: float
     half_at: float | None
-    """Where half of the peak is first reached; None where the curve begins above it."""
+    """Size at which half of the peak is first reached; None where the curve begins above it."""
     steps: tuple[Step, ...]
     scatter: tuple[Scatter, ...]
     usual_spread: float
@@ -58,12 +58,12 @@ class Parting:
     size: float
     """The largest that both have."""
     ratio: float
-    """There: how many times as fast, by the medians."""
+    """Speedup there, by the medians."""
     ratio_low: float | None
     """Its 95 % interval, by medians of values drawn anew; None below four trials."""
     ratio_high: float | None
     at: float | None
-    """From here on the curve is quicker by more than 5 %, by the medians."""
+    """Smallest size from which the curve is quicker by more than 5 %, by the medians."""
     low: float | None
     """The 95 % interval of that; None where it is open, which `why` explains."""
     high: float | None
@@ -106,7 +106,7 @@ def _plateau(near: np.ndarray, best: int) -> tuple[int, int]:
 
 
 def _reaches(curve: Points, rate: float) -> float | None:
-    """Where the curve first reaches a rate, between its points by logarithms; None where it begins above."""
+    """Size at which the curve first reaches a rate, interpolated on logarithms; None where it begins above."""
     medians = curve.medians
     above = int((medians >= rate).argmax())
     if above == 0:
@@ -117,7 +117,7 @@ def _reaches(curve: Points, rate: float) -> float | None:
 
 
 def partings_of(swept: Swept) -> tuple[Parting, ...]:
-    """From where on a buffer whose pages are there already, or are huge, pays; empty without an untouched one."""
+    """Sizes from which a buffer pays whose pages are there already, or are huge; empty without an untouched one."""
     plain = swept.curve("untouched")
     found = []
     for other in (swept.curve("touched"), swept.curve("huge")):

@@ -20,10 +20,35 @@ from etude.errors import InputError, MachineRefuses, UsageError
 from etude.experiment.plan import Plan, RuleSpec
 from etude.experiment.test import MetricPattern, Test
 from etude.iolab.curves import Curve, command_of, curve
-from etude.iolab.sizes import sizes
 from etude.machine import snapshot
 from etude.program import engine_path
-from etude.units.parsing import size_text
+from etude.units.parsing import QuantityError, size, size_text
+
+
+def sizes(text: str) -> tuple[int, ...]:
+    """`16M`, `4K,64K` or `8..16M` (each twice the one before), in rising order, each once.
+
+    Raises:
+        UsageError: it is none of these.
+    """
+    first, dots, last = text.partition("..")
+    if not dots:
+        return tuple(sorted({_size(part) for part in text.split(",")}))
+    low, high = _size(first), _size(last)
+    if low > high:
+        raise UsageError(f"sizes {text}: the first is above the last")
+    found = [low]
+    while found[-1] * 2 <= high:
+        found.append(found[-1] * 2)
+    return tuple(found)
+
+
+def _size(text: str) -> int:
+    try:
+        return size(text)
+    except QuantityError as error:
+        raise UsageError(f"size {error}") from None
+
 
 BANDWIDTH = MetricPattern("bandwidth", r"([0-9.]+) KBytes/sec", "KiB/s")
 STORAGE = "storage"
@@ -31,16 +56,16 @@ STORAGE = "storage"
 STORAGE_BUFFER = 1 << 20
 DIRECT = "-d"
 PAGE = 4096
-"""What transfers around the page cache are usually aligned to, bytes."""
+"""Usual alignment of transfers around the page cache, bytes."""
 BUFFERS, TOTALS = "8..16M", "1..128M"
 BUFFER, TOTAL = 2 << 20, 16 << 20
-"""Of the sweep over totals and of that over buffers: those of the lab notes."""
+"""Buffer of the sweep over totals, and total of that over buffers: those of the lab notes."""
 MOST_TESTS = 1000
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """What is swept. One of `buffers` and `totals` holds several sizes, in bytes; the other one.
+    """A sweep. One of `buffers` and `totals` holds several sizes, in bytes; the other one.
 
     Over buffers `bandwidth` is judged, the rate of the loop alone; over totals `elapsed`, the whole program.
     """
@@ -80,7 +105,7 @@ class Sweep:
 
     @property
     def over(self) -> str:
-        """What varies: `buffer` or `total`."""
+        """The quantity that varies: `buffer` or `total`."""
         return "total" if len(self.totals) > 1 else "buffer"
 
 
@@ -158,7 +183,7 @@ def make_plan(what: Sweep, seed: int | None = None) -> Plan:
 
 
 def _measures_storage(what: Sweep) -> bool:
-    """Whether a sweep has the reference: asked for, and possible with these sizes on that file system."""
+    """True if a sweep has the reference of storage: requested, and possible with these sizes on that file system."""
     (total, *more) = what.totals
     return (
         what.over == "buffer" and not more and what.storage and total % PAGE == 0 and _has_direct(what.where)
@@ -188,7 +213,7 @@ def make_test(what: Sweep, chosen: Curve, buffer: int, total: int) -> Test:
 
 
 def _as_done(options: Sequence[str], operation: str) -> list[str]:
-    """Of a curve: the call of a method that has one for each direction is that of the operation."""
+    """Options of a curve, with the call of its direction where a method has one for reading and one for writing."""
     wrong, right = ("pread", "pwrite") if operation == "write" else ("pwrite", "pread")
     given = ("", *options)
     return [
@@ -245,7 +270,7 @@ def _check_place(what: Sweep) -> None:
 
 
 def _length(path: str) -> int:
-    """Of a file or a block device, bytes."""
+    """Length of a file or a block device, bytes."""
     kind = os.stat(path).st_mode
     if not (stat.S_ISREG(kind) or stat.S_ISBLK(kind)):
         raise InputError(f"{path}: is no file that can be read again and again; name a file or a directory")
@@ -257,7 +282,7 @@ def _length(path: str) -> int:
 
 
 def _has_direct(where: str) -> bool:
-    """Whether a file there can be opened around the page cache."""
+    """True if a file there can be opened around the page cache."""
     path = Path(where)
     made = path / f"etude-io-{os.getpid()}-direct" if path.is_dir() else None
     flags = os.O_RDWR | os.O_CREAT if made else os.O_RDONLY

@@ -1,4 +1,4 @@
-"""What stands in a trace of `etude record`: calls as arrays, the files behind descriptors, and what it all amounts to.
+"""Traces of `etude record`: calls as arrays, the files behind descriptors, and their summary.
 
 `reader.py` takes the arrays from the engine, `files.py` says which file each call was about, `profile.py` adds it all
 up.

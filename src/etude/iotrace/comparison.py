@@ -20,12 +20,12 @@ from etude.iotrace.reader import text_bytes
 
 
 def is_replay(argv: Sequence[str]) -> bool:
-    """Whether these are the words of `etude replay`."""
+    """True if these are the words of `etude replay`."""
     return len(argv) > 1 and posixpath.basename(argv[0]) in ("etude", "etude-engine") and argv[1] == "replay"
 
 
 def root_of(profile: Profile) -> str:
-    """Of a replay the directory among its words that most of its files are in; else that in which it was started."""
+    """A replay's directory that most of its files are in; else the directory in which it was started."""
     header = profile.trace.header
     argv, own = list(header["argv"]), str(header["cwd"])
     if not is_replay(argv):
@@ -85,7 +85,7 @@ class CallBeside:
 
     @property
     def differs(self) -> bool:
-        """Whether one has more of them."""
+        """True if the counts differ."""
         return self.counts[0] != self.counts[1]
 
 
@@ -102,12 +102,12 @@ class FileBeside:
 
 @dataclass(frozen=True)
 class Files:
-    """How the files of both go together."""
+    """How the files of both traces match."""
 
     alike: int
-    """So many have one name, as many calls and as many bytes."""
+    """Files with one name, the same number of calls and of bytes."""
     renamed: int
-    """So many more are alike but for their name: the only ones with such counts on either side."""
+    """Further files that differ by their name alone: the only ones with such counts on either side."""
     different: Sequence[FileBeside]
     """The most calls more or less first."""
 
@@ -127,27 +127,27 @@ class ProfileComparison:
     a: Profile
     b: Profile
     same_program: bool
-    """By its words."""
+    """True if both have the same command line."""
     replay: bool
-    """Whether B is one: by its words, as well."""
+    """True if B is a replay, by its command line."""
     times: Sequence[Quantity]
     calls: Sequence[CallBeside]
-    """By time, the most first."""
+    """Calls by time, longest first."""
     files: Files
     trace_bytes: tuple[int, int]
     text_bytes: tuple[int, int]
-    """As `etude script --events` prints them."""
+    """Length of the texts that `etude script --events` prints, bytes."""
     forms: Mapping[str, Form | None]
     """`script` and `roll`, of A."""
 
     @property
     def events(self) -> tuple[int, int]:
-        """How many calls there are."""
+        """Numbers of calls."""
         return self.a.trace.events, self.b.trace.events
 
     @property
     def sizes(self) -> Sequence[Quantity]:
-        """What both traces take as they are, and as text."""
+        """Sizes of both traces, as files and as text."""
         rows = (
             ("events", "1", self.events),
             ("trace", "B", self.trace_bytes),
@@ -209,7 +209,7 @@ def _each(these: tuple[int, int], those: tuple[int, int]) -> Pair:
 
 
 def _times(a: Profile, b: Profile, dropped: Dropped) -> Iterator[Quantity]:
-    """To a replay, calls that its script has not are computing."""
+    """Times of both; in a replay, calls that its script does not have count as computing."""
     yield Quantity("read", "s", max(a.reads.time_s - dropped.read_s, 0.0), b.reads.time_s)
     yield Quantity("write", "s", max(a.writes.time_s - dropped.write_s, 0.0), b.writes.time_s)
     yield Quantity("all I/O", "s", max(all_s(a) - dropped.all_s, 0.0), all_s(b))
@@ -282,7 +282,7 @@ def _only(files: Mapping[str, Counts]) -> Mapping[Counts, str]:
 
 
 _HEAD = ("etude script ", "#", "scheduling ", "file ", "directory ", "link ", "name ", "dropped ")
-"""How lines above the first step begin."""
+"""Beginnings of the lines above the first step."""
 _DROPPED = re.compile(r'dropped (\w+) "(?:[^"\\]|\\.)*" \d+ calls \d+ bytes \d+ requests (\d+\.\d+)')
 
 

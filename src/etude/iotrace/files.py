@@ -1,4 +1,4 @@
-"""Which file each call of a trace is about."""
+"""The file of each call of a trace."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Files:
     file: Whole
     """Place in `names` of what a call is about."""
     source: Whole
-    """Of what it reads from, where that is another file; else `file`."""
+    """File that the call reads from, where that is another one; else `file`."""
     opening: Whole
-    """Which opening of a file it goes by: descriptors that were copied share one; 0 for none that is known."""
+    """Opening (open file description) of the call: copied descriptors share one; 0 if it is not known."""
     streams: NDArray[np.bool_]
-    """Whether an opening has no places: a pipe, a socket; by opening."""
+    """True, by opening, if it has no offset: a pipe, a socket."""
     appends: NDArray[np.bool_]
-    """Whether each write goes to the end; by opening."""
+    """True, by opening, if each write appends."""
 
 
 def processes_of(trace: Trace) -> Whole:
@@ -100,7 +100,7 @@ def _place(trace: Trace, opened: Opened, begins: int, code: int) -> int:
 
 
 def _argument(trace: Trace, which: Whole) -> Whole:
-    """Of each call the argument of that number; CLOSED where it is NONE."""
+    """The argument of that number of each call; CLOSED where it is NONE."""
     found = np.zeros(trace.events, np.int64)
     for number in np.unique(which[which != NONE]).tolist():
         rows = which == number

@@ -1,4 +1,4 @@
-"""What a trace amounts to: per call, per file, per process, over time."""
+"""The summary of a trace: per call, per file, per process, over time."""
 
 from __future__ import annotations
 
@@ -12,13 +12,42 @@ from numpy.typing import NDArray
 from etude.iotrace.calls import BOTH, COUNTED_IN_MESSAGES, IN_ORDER, PLACED, READS, WRITES
 from etude.iotrace.files import Files, files_of, processes_of
 from etude.iotrace.reader import Trace, Whole
-from etude.iotrace.stretches import Floats, covered, cumulative_s
+
+Floats = NDArray[np.float64]
+
+
+def cumulative_s(start_ns: Whole, duration_ns: Whole, at_ns: Whole) -> Floats:
+    """Time spent in calls up to each moment, s; calls side by side count each. Shape of `at_ns`."""
+    starts, ends = np.sort(start_ns), np.sort(start_ns + duration_ns)
+    found: Floats = (_integral(starts, at_ns) - _integral(ends, at_ns)).astype(np.float64) * 1e-9
+    return found
+
+
+def _integral(sorted_ns: Whole, at_ns: Whole) -> Whole:
+    """The sum of `at - each` over those that are not after it; it may wrap round, the difference of two does not."""
+    sums = np.concatenate(([0], np.cumsum(sorted_ns)))
+    many = np.searchsorted(sorted_ns, at_ns, side="right")
+    found: Whole = many * at_ns - sums[many]
+    return found
+
+
+def covered(start_ns: Whole, duration_ns: Whole) -> tuple[Whole, Whole]:
+    """The stretches in which at least one call was under way: starts and durations, ns, in order, apart."""
+    if start_ns.size == 0:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    order = np.argsort(start_ns, kind="stable")
+    starts = start_ns[order]
+    ends = np.maximum.accumulate(starts + duration_ns[order])
+    fresh = np.flatnonzero(np.concatenate(([True], starts[1:] > ends[:-1])))
+    lasts = np.concatenate((fresh[1:] - 1, [starts.size - 1]))
+    return starts[fresh], ends[lasts] - starts[fresh]
+
 
 Flags = NDArray[np.bool_]
 
 
 def sequential(trace: Trace, files: Files) -> tuple[Flags, Flags]:
-    """Of each call whether it is judged, and whether it is sequential; shapes (events,).
+    """For each call: whether it is judged, and whether it is sequential; shapes (events,).
 
     Judged are `transfers`. One is sequential if it begins where the transfer before it by the same opening ended, the
     first where the file begins; an appending write always is.
@@ -66,7 +95,7 @@ def transfers(trace: Trace, files: Files) -> tuple[Whole, Whole, Whole]:
 def _places(
     trace: Trace, openings: Whole, rows: Whole, placed: Flags, ordered: Flags, seeks: Flags
 ) -> tuple[Whole, Whole]:
-    """Where each of these calls begins and ends, B; `rows` by opening and time."""
+    """Begin and end offset of each of these calls, B; `rows` by opening and time."""
     result = trace.result[rows]
     own = np.where(ordered[rows], result, 0)
     before = np.cumsum(own) - own
@@ -81,7 +110,7 @@ def _places(
 
 
 PARTS = 100
-"""Of the run, of which it is said what was done in them."""
+"""Number of equal parts of the run in `OverTime`."""
 _NS = 1e-9
 _LAST_ERROR = -4095
 """The kernel's results from here to -1 are errors."""
@@ -94,9 +123,9 @@ class CallProfile:
     name: str
     count: int
     bytes: int
-    """What was moved; 0 of calls that move nothing, and of those whose results are messages."""
+    """Bytes moved; 0 for calls that move nothing, and for those whose results are messages."""
     errors: Mapping[int, int]
-    """How many, by errno."""
+    """Number of failed calls, by errno."""
     time_s: float
     median_s: float
     p99_s: float
@@ -111,15 +140,15 @@ class Transfers:
     bytes: int
     time_s: float
     sizes: Sequence[tuple[int, int]]
-    """Of those that moved something: the smallest size of a power of two, B, and how many have it or less than twice
-    as much."""
+    """Sizes of calls that moved something: a power of two, B, and the number of calls from it to below twice as
+    much."""
     smallest: int
-    """Of those that moved something, B; 0 where there is none."""
+    """Smallest size that was moved, B; 0 where there is none."""
     largest: int
     judged: int
-    """How many are by descriptors of files."""
+    """Number of transfers by descriptors of files."""
     sequential: int
-    """How many of these begin where the one before ended."""
+    """Number of these that begin where the one before ended."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +156,7 @@ class FileProfile:
     """All calls about one file."""
 
     path: str
-    """In brackets what is no file, or of which only the descriptor is known."""
+    """Path; in brackets for what is no file, or is known by its descriptor alone."""
     count: int
     errors: int
     read_bytes: int
@@ -145,30 +174,30 @@ class ProcessProfile:
     parent: int | None
     pid: int
     command: Sequence[str]
-    """What it last executed."""
+    """Command line of its last exec."""
     threads: int
     count: int
     read_bytes: int
     written_bytes: int
     time_s: float
-    """In calls, over all its threads."""
+    """Time in calls, summed over all its threads, s."""
     in_calls_s: float
-    """In which at least one of its threads was in a call."""
+    """Time in which at least one of its threads was in a call, s."""
     life_s: float | None
     """None where its end is not in the trace."""
 
 
 @dataclass(frozen=True, eq=False)
 class OverTime:
-    """What was done in equal parts of the run; arrays of shape (parts,), edges one more."""
+    """Activity in equal parts of the run; arrays of shape (parts,), edges one more."""
 
     edges_s: Floats
     read_s: Floats
-    """In reads, over all threads."""
+    """Time in reads, summed over all threads, s."""
     write_s: Floats
     other_s: Floats
     in_calls_s: Floats
-    """In which at least one thread was in a call; the rest of the part was computing, or waiting otherwise."""
+    """Time in which at least one thread was in a call, s; the rest of the part was computing, or waiting otherwise."""
 
 
 @dataclass(frozen=True)
@@ -178,38 +207,39 @@ class Profile:
     trace: Trace
     run_s: float
     in_calls_s: float
-    """Of the run, in which at least one thread was in a recorded call."""
+    """Time of the run in which at least one thread was in a recorded call, s."""
     recording_s: float
-    """What the recorder itself added, by its own measure; outside of calls."""
+    """Time that the recorder itself added, by its own measure, s; outside of calls."""
     outside_s: float
     """The rest of the run: computing, and waiting by calls that are not recorded."""
     calls: Sequence[CallProfile]
-    """By time, the most first."""
+    """Calls by time, longest first."""
     reads: Transfers
     writes: Transfers
     files: Sequence[FileProfile]
-    """By time, the most first."""
+    """Files by time, longest first."""
     processes: Sequence[ProcessProfile]
-    """In the order in which they began."""
+    """Processes in the order in which they began."""
     over_time: OverTime
     kernel: Mapping[str, int] | None
     """Reads and writes that the kernel counted of the threads that were compared; None where there is none."""
     recorded: Mapping[str, int]
-    """What follows from their recorded calls."""
+    """Totals by name that follow from the recorded calls."""
     missing: Sequence[str]
-    """What is not in the trace, a line each."""
+    """Lines on what is missing in the trace."""
     notes: Sequence[str]
-    """What else its recorder or import wants to be known."""
+    """Further notes of its recorder or import."""
 
     @property
     def waits(self) -> int:
-        """How many events are no calls here: threads that waited for each other, or woke each other (`futex`)."""
+        """Number of events that are not counted as calls: threads that waited for each other, or woke each other
+        (`futex`)."""
         return self.trace.events - sum(each.count for each in self.calls)
 
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """What is the same in all parts of a profile; arrays of shape (events,)."""
+    """Arrays that all parts of a profile share; shape (events,)."""
 
     trace: Trace
     files: Files
@@ -277,7 +307,7 @@ def _rows(trace: Trace) -> _Rows:
 
 
 def _end_ns(trace: Trace) -> int:
-    """When the run was over, since the beginning of the trace."""
+    """End of the run, ns since the beginning of the trace."""
     ends = [int(each["at_ns"]) for each in trace.meta if each.get("what") == "ended"]
     if trace.footer is not None:
         ends.append(int(trace.footer["end_ns"]))
@@ -286,7 +316,7 @@ def _end_ns(trace: Trace) -> int:
 
 
 def _recording_s(trace: Trace) -> float:
-    """What recording added to the gaps between calls, s; side by side where threads are."""
+    """Time that recording added to the gaps between calls, s; summed over threads."""
     costs = trace.header.get("own_cost_ns") or {}
     usual = float(costs.get("*", 0.0))
     by_code = np.array([float(costs.get(name, usual)) for name in trace.names])

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from etude.engine_columns import engine_columns
+from etude.engine import engine_columns
 from etude.errors import InputError, MachineRefuses
 from etude.limits import limit_reached
 from etude.program import engine_path
@@ -40,7 +40,7 @@ class Trace:
 
     path: Path
     start_ns: Whole
-    """Since the beginning of the trace."""
+    """Begin of each call, ns since the beginning of the trace."""
     duration_ns: Whole
     result: Whole
     """-errno for an error."""
@@ -58,7 +58,7 @@ class Trace:
     footer: Mapping[str, Any] | None
     """None where the trace has no end."""
     partial: str
-    """Why it ends early; empty where it is whole."""
+    """Reason why the trace ends early; empty where it is whole."""
     size_bytes: int
     """Size of the trace on disk; of one that is cut short or damaged, up to the place at which reading stopped."""
     _ends: NDArray[np.uint64]
@@ -66,7 +66,7 @@ class Trace:
 
     @property
     def events(self) -> int:
-        """How many calls there are."""
+        """Number of calls."""
         return len(self.start_ns)
 
     def without(self, name: str) -> Trace:
@@ -116,7 +116,7 @@ def read_trace(path: Path, *, partial: bool = False) -> Trace:
 
 
 def text_bytes(path: Path) -> int:
-    """How long the text of a trace is, as `etude script --events` prints it, B; of one that is cut short what is there.
+    """Length of the text of a trace as `etude script --events` prints it, B; for a torn trace that of what is there.
 
     Raises:
         MachineRefuses: the engine cannot be run.
@@ -137,7 +137,7 @@ def text_bytes(path: Path) -> int:
 
 
 def _without_repeats(said: str, name: str) -> str:
-    """What the engine said, without its own name in front, and the path once."""
+    """The engine's message without its own name in front, and with the path once."""
     line = said.removeprefix("etude trace: ")
     while line.startswith(f"{name}: {name}: "):
         line = line.removeprefix(f"{name}: ")

@@ -21,8 +21,8 @@ _LIVES = ("process", "thread", "exec", "ended")
 
 
 def replay_window(trace: Trace) -> Trace:
-    """What was played, with times since its beginning and names from the replay's root; the trace itself where there is
-    no mark."""
+    """The replayed part, with times since its beginning and names from the replay's root; the trace itself where there
+    is no mark."""
     marks = np.flatnonzero((trace.call == _code(trace, "close")) & (trace.arguments[0] == MARK))
     if not marks.size:
         return trace

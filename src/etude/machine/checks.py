@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Callable
+from pathlib import Path
 
 from etude.machine import snapshot, tree
-from etude.machine.finding import NOTHING_TO_DO, Finding, Machine
-from etude.machine.reading import busiest, ticks_between
+from etude.machine.reading import NOTHING_TO_DO, Finding, Machine, busiest, read_counters, ticks_between
 from etude.machine.snapshot import load as snapshot_load
 from etude.machine.snapshot import pressure as snapshot_pressure
 
@@ -324,3 +326,56 @@ def steal(machine: Machine) -> Finding:
         advice = "use a machine, or an instance type, with CPUs of its own"
         return Finding("steal time", state, "noisy", meaning, advice)
     return Finding("steal time", state, "good", meaning, NOTHING_TO_DO)
+
+
+Check = Callable[[Machine], Finding]
+
+CHECKS: tuple[Check, ...] = (
+    busy_processes,
+    load,
+    pressure,
+    steal,
+    governor,
+    turbo,
+    throttling,
+    power_supply,
+    smt,
+    isolated_cpus,
+    virtualisation,
+    swap,
+    huge_pages,
+    address_layout,
+    clock_source,
+    counters,
+    watchdog,
+    cgroups,
+    free_space,
+)
+
+BETWEEN_READINGS_S = 0.2
+
+
+def pause() -> None:
+    time.sleep(BETWEEN_READINGS_S)
+
+
+def examine(
+    root: Path = Path("/"),
+    directory: Path = Path("."),
+    pause: Callable[[], object] = pause,
+    privileged: bool | None = None,
+) -> list[Finding]:
+    """One finding a check, in the order in which they are worth reading.
+
+    `pause` passes the time between the two readings of counters: a test changes them meanwhile.
+    """
+    before = read_counters(root)
+    pause()
+    machine = Machine(
+        root=root,
+        directory=directory,
+        before=before,
+        after=read_counters(root),
+        privileged=os.geteuid() == 0 if privileged is None else privileged,
+    )
+    return [check(machine) for check in CHECKS]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 
 from etude.peak.policies.policy import Policy
 from etude.peak.task import Answer, Task, Trial, TrialRequest
@@ -38,3 +39,8 @@ class DeadlinePolicy:
     def best(self, task: Task, trials: Sequence[Trial], why: str) -> Answer:
         """As the policy."""
         return self.policy.best(task, trials, why)
+
+
+def with_deadline(policy: Policy, deadline: datetime) -> Policy:
+    """The policy, made to answer by the deadline."""
+    return DeadlinePolicy(policy, lambda: (deadline - datetime.now(UTC)).total_seconds())

@@ -23,7 +23,7 @@ from etude.peak.generator_diagnostics import (
 from etude.peak.policies.belief.confirmation import all_but, disturbed_trials
 from etude.peak.policies.belief.curves import CAP, FLOOR, Floats
 from etude.peak.policies.belief.evidence import Evidence, between_trial_variance, evidence_of
-from etude.peak.policies.belief.modes import split_modes
+from etude.peak.policies.belief.grid import split_modes
 from etude.peak.task import Finding, Task, Trial
 from etude.peak.window import Window, joined_windows
 from etude.units.formatting import digits

@@ -111,7 +111,7 @@ def _worth(worth: float) -> str:
     return f" Consecutive trials are autocorrelated: each is worth {worth:.2f} independent ones."
 
 
-_LACKING = {
+LACKING = {
     "starts": "it is not recorded when trials began: elapsed alone, without what is done around a trial",
     "times": "neither when trials began nor how long they took is recorded",
 }
@@ -120,10 +120,10 @@ _LACKING = {
 
 def _cost(plan: TrialPlan) -> str:
     if plan.cost.seconds is None:
-        return f"How long it takes is not known: {_LACKING[plan.cost.lacking]}."
+        return f"How long it takes is not known: {LACKING[plan.cost.lacking]}."
     time = duration(plan.cost.seconds)
     if plan.cost.lacking:
-        return f"A trial takes {time} ({_LACKING[plan.cost.lacking]})."
+        return f"A trial takes {time} ({LACKING[plan.cost.lacking]})."
     return f"A trial takes {time} with all that is done around it."
 
 
@@ -285,7 +285,7 @@ def _document(plan: TrialPlan) -> dict[str, Any]:
         "trials": plan.pilot,
         "sittings": plan.sittings,
         "seconds_per_trial": plan.cost.seconds,
-        "seconds_reason": _LACKING.get(plan.cost.lacking),
+        "seconds_reason": LACKING.get(plan.cost.lacking),
         "design": noise.design if noise else "mean",
         "deviation": noise.deviation if noise else plan.spread,
         "deviation_likely": list(noise.likely) if noise else None,

@@ -17,7 +17,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from etude.engine_columns import engine_columns
+from etude.engine import engine_columns
 from etude.errors import EDITED, InputError
 from etude.results.integrity import check_lines, has_ended, repeated_note
 from etude.results.model import check_measurement, ending_of, metric_kind

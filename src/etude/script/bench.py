@@ -33,6 +33,7 @@ from etude.script.arguments import FIRST_NUMBER, Copied, parse_exec
 from etude.script.checkpoint import STATE_FILE
 from etude.script.directive_words import command_words
 from etude.script.disk import file_system_under_test
+from etude.script.environment import search_path
 from etude.script.exec_probes import ExecProbes, words_of
 from etude.script.failures import failure_of
 from etude.script.hook_lines import Lines
@@ -41,7 +42,6 @@ from etude.script.program import Program
 from etude.script.remote import Remote, Trial, start_spread
 from etude.script.resfiles import ResFiles, file_name
 from etude.script.rows import accepted_rows, partial_notes, printed_metrics, read_log, rows_of, why_failed
-from etude.script.shipped_library import search_path
 from etude.script.state import OF_OUTPUT, Running, Scope, State
 from etude.script.worker_group import Shared, WorkerGroup
 from etude.script.world import CANCELLED, TrialOnDisk

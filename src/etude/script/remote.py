@@ -13,10 +13,9 @@ from etude.errors import InputError, MachineRefuses
 from etude.experiment.output_metric import printed_text
 from etude.experiment.session import SessionContext
 from etude.machine.remote import usage
-from etude.machine.remote.clock import Offset
 from etude.machine.remote.host import Host
 from etude.machine.remote.hosts import LOCAL, read_hosts
-from etude.machine.remote.synchronized_start import IdleHost, Part, run_together
+from etude.machine.remote.synchronized_start import IdleHost, Offset, Part, run_together
 from etude.results.model import metric_kind
 from etude.script.arguments import Copied
 

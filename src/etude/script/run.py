@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from etude.engine import Engine
-from etude.errors import Interrupted, UsageError
+from etude.errors import InputError, Interrupted, UsageError
 from etude.experiment.bench import Event
 from etude.experiment.monitoring import USUAL, Monitoring
 from etude.experiment.origin import begun_directory
 from etude.experiment.plan import check_resumes
-from etude.experiment.progress import Progress
+from etude.experiment.progress import Progress, trials_of
 from etude.experiment.remote_engine import only_here
 from etude.experiment.session import (
     EngineMaker,
@@ -33,22 +33,23 @@ from etude.machine.boot.record import boot_id
 from etude.masking import mask_of
 from etude.results.model import signal_name
 from etude.results.reader import load_results, read_experiment, read_trusted_experiment
+from etude.results.results import Results
 from etude.results.writer import sole_writer
 from etude.script import checkpoint
 from etude.script.arguments import parse_assignment
 from etude.script.bench import ScriptBench
 from etude.script.check import Outline, outline
-from etude.script.checkpoint import STATE_FILE
+from etude.script.checkpoint import STATE_FILE, Saved
 from etude.script.directive_words import ArgumentError
+from etude.script.environment import search_path
 from etude.script.failures import raise_failures
-from etude.script.lost_trials import forget_lost_trials
 from etude.script.machine import GivenUp, Machine
 from etude.script.parse import parse_script
 from etude.script.program import Program
-from etude.script.shipped_library import search_path
 from etude.script.state import Scope, State, after_boot
 from etude.script.stop import own_predicate
 from etude.script.test_filter import SelectedTests
+from etude.units.formatting import counted
 
 Observer = Callable[[Event, Progress], None]
 
@@ -275,3 +276,32 @@ def _forget(path: Path) -> None:
 
 
 __all__ = ["ScriptOptions", "load_results", "read_script", "resume_script", "run_script"]
+
+
+def forget_lost_trials(saved: Saved, results: Results) -> list[str]:
+    """Take out of the state which trials are not on disk any more, so that the test under way makes them again.
+
+    Returns:
+        A sentence for each test that has lost some.
+
+    Raises:
+        InputError: a test that has ended has lost some; it makes none again.
+    """
+    under_way = {test.name: test for test in saved.state.tests}
+    entries = {entry["name"]: entry for entry in results.experiment["tests"]}
+    said = []
+    for name, kept in saved.kept.items():
+        test, entry = under_way.get(name), entries.get(name, {})
+        found = [trial.first.trial for trial in trials_of(results.measurements.get(name, ())) if trial.kept]
+        lost = kept - sum(test is None or trial < test.trial for trial in found)
+        if lost <= 0:
+            continue
+        if test is None or entry.get("ended"):
+            place = results.directory / entry.get("directory", name) / "results.jsonl"
+            raise InputError(
+                f"{place}: holds {kept - lost} of the {counted(kept, 'trial')} of test {name!r}, which has ended; "
+                "restore it from a copy, or begin a new experiment"
+            )
+        test.kept, test.made = max(test.kept - lost, 0), max(test.made - lost, 0)
+        said.append(f"test {name!r}: {counted(lost, 'trial')} of {kept} not on disk any more: made again")
+    return said

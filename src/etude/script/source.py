@@ -19,8 +19,8 @@ from etude.errors import InputError
 from etude.osutil.named import open_named
 from etude.osutil.trust import open_for_root
 from etude.script.directive_words import shown_word
+from etude.script.environment import shipped_directory
 from etude.script.program import ScriptError
-from etude.script.shipped_library import shipped_directory
 
 INCLUDES = ("INCLUDE", "OPTINCLUDE", "INCLUDEPATH")
 

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import DBAPIError
 
 from etude.errors import InputError
-from etude.store import insert, marks, queries
+from etude.store import insert, queries, repository
 from etude.store.column_encoding import Damaged, rows_of
 from etude.store.content import Content, read_content
 from etude.store.entry import Added, Entry, Machine, Mark, Result, Selector
@@ -152,12 +152,12 @@ class Store:
     def mark(self, test: str, metric: str | None, commit: str, why: str) -> Mark:
         """Remember that from this commit on the test is expected to be another (metric None: in all its metrics)."""
         return self._write(
-            lambda connection: marks.mark(connection, test, metric, commit, why), "nothing was marked"
+            lambda connection: repository.mark(connection, test, metric, commit, why), "nothing was marked"
         )
 
     def remember(self, name: str, text: str) -> None:
         """Keep a text by a name of at most 200 characters, in place of what was there."""
-        self._write(lambda connection: marks.remember(connection, name, text), "nothing was kept")
+        self._write(lambda connection: repository.remember(connection, name, text), "nothing was kept")
 
     def history(
         self,
@@ -200,11 +200,11 @@ class Store:
 
     def marks(self) -> tuple[Mark, ...]:
         """All marks, in the order in which they were made."""
-        return self._read(marks.marks)
+        return self._read(repository.marks)
 
     def remembered(self, name: str) -> str | None:
         """The text that was kept by this name."""
-        return self._read(lambda connection: marks.recall(connection, name))
+        return self._read(lambda connection: repository.recall(connection, name))
 
     def check(self) -> tuple[str, ...]:
         """What is wrong with what is stored, a line each; normally nothing."""

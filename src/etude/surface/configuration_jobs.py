@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from etude.cluster.pool.job import Job, JobEnd
+from etude.cluster.pool.job import Job, JobEnd, worker_command
 from etude.cluster.pool.job_status import RECORD
 from etude.codec import plain, read
 from etude.errors import InputError
@@ -36,8 +36,6 @@ from etude.surface.response import Response
 from etude.surface.samples import Sample
 
 CELL, NODE, SAMPLE = "cell.json", "node.json", "sample.json"
-ON_NODE = "etude.cli.surface_cell"
-"""The module that a node runs."""
 
 
 @dataclass(frozen=True)
@@ -170,7 +168,7 @@ class CellJobs:
         lesson = self.response.lesson
         text = depends_on(self.response, self.text, self.space.settings(visit.cell))
         write_todo(place, Todo(visit, spec, self.simulate, text, lesson, left_s, self.deadline))
-        command = (self.python, "-P", "-m", ON_NODE, str(place))
+        command = worker_command(place, self.python)
         name = f"{self.name}: {self.space.name(visit.cell)}"
         return Job(name, command, place, Path.cwd(), self.nodes, avoid)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from etude.surface.factors import Cell, Floats, Space
 from etude.surface.samples import Sample
-from etude.surface.surrogates.gaussian import trend
+from etude.surface.surrogates.selection import trend
 
 LEAST = 4
 """Samples before one cell is said to cost more than another."""

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import orjson
 
 from etude.codec import decoded, plain
@@ -37,10 +38,12 @@ from etude.results.reader import read_trusted_experiment
 from etude.results.units import kind_of
 from etude.surface.attempt import LOST, Attempt
 from etude.surface.factors import Cell, Factor, Space
-from etude.surface.next_configuration import Rules, Visit
+from etude.surface.next_configuration import Rules, Visit, fit_surrogate, is_predicted
 from etude.surface.response import Response
 from etude.surface.samples import Sample
 from etude.surface.spec import PRECISION
+from etude.surface.surface_result import Cost, SurfaceResult
+from etude.surface.surrogate import Predicted
 from etude.toml_config import parsed
 from etude.units.formatting import percent
 
@@ -385,3 +388,36 @@ def sample_of_member(member: Any, cells: Collection[Cell], where: str, at: str =
     if sample.cell not in cells or sample.state == "predicted":
         raise InputError(f"{where}: no cell of a surface: {sample.state} {list(sample.cell)}; was it edited?")
     return sample
+
+
+def mapped_of(kept: MapStore) -> SurfaceResult:
+    """With predictions of what was not measured, by the surrogate that is best now."""
+    what, samples = kept.charted, tuple(kept.samples())
+    fit = fit_surrogate(what.space, samples)
+    base = SurfaceResult(
+        what.space, what.response, what.unit, what.better, samples, Predicted(np.zeros(0), np.zeros(0)), ""
+    )
+    left = base.unmeasured
+    told = is_predicted(what.space, samples, left) or _nothing(len(left))
+    costs = tuple(
+        Cost(each.cell, each.cost_s, each.trials, each.state)
+        for each in (line.sample for line in kept.attempts())
+        if each.cell not in what.space.without
+    )
+    end = kept.document.get("surface") or {}
+    return SurfaceResult(
+        what.space,
+        what.response,
+        what.unit,
+        what.better,
+        samples,
+        told,
+        fit.name if fit is not None else "",
+        () if fit is None else tuple(np.expm1(fit.left_out.log - fit.known.log).tolist()),
+        costs,
+        tuple(end.get("findings", ())),
+    )
+
+
+def _nothing(count: int) -> Predicted:
+    return Predicted(np.zeros(count), np.full(count, np.inf))

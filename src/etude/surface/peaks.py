@@ -85,8 +85,8 @@ class PeakRate:
     text: str
     opened: Opened
     unit: str
-    punctual: Callable[[Policy], Policy] = lambda policy: policy
-    """Of a deadline."""
+    limit_policy: Callable[[Policy], Policy] = lambda policy: policy
+    """The policy with a deadline, where there is one."""
     name: str = "peak rate"
     better: Literal["higher", "lower"] = "higher"
     shapes: Shapes = ()
@@ -114,7 +114,7 @@ class PeakRate:
         """One search. Raises EtudeError: as the harness; what was measured is on disk."""
         place = asked.place / SEARCH
         sought = self._sought(asked, place)
-        watched = self.punctual(policy(self.policy))
+        watched = self.limit_policy(policy(self.policy))
         with open_store(place, sought) as kept:
             with self.opened(asked) as bench:
                 telling = ObservedBench(
@@ -149,7 +149,7 @@ def of_harness(
     space: Space,
     resources: Collection[str],
     where: str,
-    punctual: Callable[[Policy], Policy] = lambda policy: policy,
+    limit_policy: Callable[[Policy], Policy] = lambda policy: policy,
 ) -> PeakRate:
     """Of HARNESS.toml, or a harness in Python.
 
@@ -193,7 +193,7 @@ def of_harness(
         source.text,
         opened,
         unit,
-        punctual,
+        limit_policy,
         nodes=source.nodes,
         load_hosts=source.load_hosts,
     )

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from etude.analysis.warnings.machine import machine_warnings
 from etude.cluster.pool.job import ELSEWHERE, TRIES, UNFIT, JobEnd
-from etude.cluster.pool.journal import Submitted
-from etude.cluster.pool.journaled_pool import JournaledPool
+from etude.cluster.pool.journal import JournaledPool, Submitted
 from etude.errors import CommandFailed, EtudeError, InputError, MachineRefuses
 from etude.peak.search import BUDGET_SPENT
 from etude.present.sentences.warnings import found_text

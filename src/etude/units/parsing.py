@@ -156,7 +156,7 @@ def share(text: str, *, bare: str | None = "1") -> float:
 
 
 def rate(text: str, *, bare: str | None = "1/s") -> float:
-    """How often a second: `200`, `5k`, `200/s`, `90 requests/min`; k, M and G are powers of 1000.
+    """Events per second: `200`, `5k`, `200/s`, `90 requests/min`; k, M and G are powers of 1000.
 
     bare: as of `duration`. Raises QuantityError.
     """

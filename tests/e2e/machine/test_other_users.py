@@ -313,7 +313,7 @@ def test_probes_of_hers_are_not_run(place: Place) -> None:
 @pytest.mark.parametrize("name", ["commonsettings.d/a", "host/$(hostname)", "os/$(uname -s)"])
 def test_settings_of_hers_are_not_sourced(place: Place, name: str) -> None:
     place.eve(f'mkdir -p $EVES/lib/{name.split("/")[0]}; echo ". $SPY" > "$EVES/lib/{name}"')
-    from etude.script.shipped_library import shipped_directory
+    from etude.script.environment import shipped_directory
 
     words = ["bash", "-c", f". {shipped_directory()}/commonsettings"]
     done = subprocess.run(
@@ -324,7 +324,7 @@ def test_settings_of_hers_are_not_sourced(place: Place, name: str) -> None:
 
 def test_a_directory_for_tests_that_she_made_is_not_used(place: Place) -> None:
     place.eve("mkdir -p scratch/mnt")
-    from etude.script.shipped_library import shipped_directory
+    from etude.script.environment import shipped_directory
 
     words = ["bash", "-c", f". {shipped_directory()}/commonsettings; ap_workdir a; touch {place.roots}/used"]
     subprocess.run(

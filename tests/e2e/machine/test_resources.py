@@ -22,8 +22,8 @@ from etude.machine.resources.ledger import held_entries
 from etude.machine.resources.resource import Resource, Setting, limited, undo_left
 from etude.machine.resources.table import resource_of
 from etude.machine.resources.undo_steps import detach_loop, loops_of
+from etude.osutil.commands import wait_until
 from etude.osutil.mounts import mounts
-from etude.osutil.tools import wait_until
 
 pytestmark = [pytest.mark.serial, pytest.mark.needs_root]
 needs_btrfs = pytest.mark.needs_program("mkfs.btrfs", package="btrfs-progs")

@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 
 from etude.cluster.pool.job import ELSEWHERE, Job, JobEnd, Pool
-from etude.cluster.pool.journal import Journal
-from etude.cluster.pool.journaled_pool import JournaledPool
+from etude.cluster.pool.journal import Journal, JournaledPool
 from etude.cluster.pool.slurm import commands
 from etude.cluster.pool.slurm import pool as slurm_pool
 from etude.cluster.pool.spec import open_pool, read_pool
@@ -205,7 +204,7 @@ def test_slurm_may_be_away_while_jobs_run(
 CONTROLLER = """
 import sys, time
 from pathlib import Path
-from etude.cluster.pool.journaled_pool import JournaledPool
+from etude.cluster.pool.journal import JournaledPool
 from etude.cluster.pool.job import Job
 from etude.cluster.pool.journal import Journal
 from etude.cluster.pool.spec import open_pool, read_pool

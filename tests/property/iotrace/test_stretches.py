@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.iotrace.stretches import covered, cumulative_s
+from etude.iotrace.profile import covered, cumulative_s
 
 CALLS = st.lists(st.tuples(st.integers(0, 200), st.integers(0, 50)), max_size=30)
 

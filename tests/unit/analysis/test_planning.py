@@ -169,7 +169,7 @@ def test_where_starts_are_unknown_a_trial_costs_its_elapsed_and_this_is_told(tmp
     (plan,) = plans(load_results(results_directory(tmp_path, rows, plan=SCRIPT)))
     assert plan.cost.seconds == pytest.approx((A.mean() + B.mean()) / 2)
     assert plan.cost.lacking == "starts"
-    assert "it is not recorded when trials began" in plan_text.pilot_line(plan)
+    assert plan_text.LACKING["starts"] in plan_text.pilot_line(plan)
 
 
 def test_tests_that_did_not_take_turns_are_planned_unpaired_and_told_so(
@@ -315,7 +315,7 @@ def test_a_table_of_another_program_is_a_pilot_whose_time_may_not_be_known(tmp_p
     assert plan.row.trials is not None
     assert plan.cost.seconds is None
     assert plan.cost.lacking == "times"
-    assert "neither when trials began nor how long they took" in plan_text.pilot_line(plan)
+    assert plan_text.LACKING["times"] in plan_text.pilot_line(plan)
 
 
 def test_what_cannot_be_reached_is_said(tmp_path: Path, golden: Golden) -> None:

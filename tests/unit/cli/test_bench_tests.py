@@ -6,8 +6,8 @@ import argparse
 
 import pytest
 
-from etude.cli.bench_tests import tests_of as made_from
-from etude.cli.options.measure import bench_options
+from etude.cli.measure.bench_tests import tests_of as made_from
+from etude.cli.measure.options import bench_options
 
 
 @pytest.mark.parametrize(

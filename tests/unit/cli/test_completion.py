@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from etude.cli.completion import Option, Verb, _verb, bash, fish, zsh
+from etude.cli.machine.completion import Option, Verb, _verb, bash, fish, zsh
 
 VERBS = {
     "bench": Verb(

@@ -7,8 +7,8 @@ from argparse import Namespace
 
 import pytest
 
-from etude.cli import doctor
-from etude.machine.finding import Finding
+from etude.cli.machine import doctor
+from etude.machine.reading import Finding
 
 FINDINGS = [
     Finding("clock", "tsc", "good", "A slow clock is measured too.", "nothing"),
@@ -27,7 +27,7 @@ class Screen(io.StringIO):
 
 def shown(monkeypatch: pytest.MonkeyPatch, *, tty: bool) -> list[str]:
     screen = Screen(tty)
-    monkeypatch.setattr("etude.cli.doctor.examine", lambda: FINDINGS)
+    monkeypatch.setattr("etude.cli.machine.doctor.examine", lambda: FINDINGS)
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("TERM", "dumb")

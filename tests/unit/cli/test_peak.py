@@ -17,7 +17,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from etude.cli.peak_run import PeakDisplay
+from etude.cli.capacity.peak_run import PeakDisplay
 from etude.errors import MachineRefuses
 from etude.peak.bench import Bench, Enough
 from etude.peak.deadline import DeadlinePolicy

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from etude.cli.figures.graphit_run import series_of
 from etude.cli.graphit import USAGE, main
-from etude.cli.graphit_run import series_of
-from etude.cli.options.shared import key_place
+from etude.cli.shared_options import key_place
 from support.places import DATA
 
 FIGURE_4 = """

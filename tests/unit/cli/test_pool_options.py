@@ -4,7 +4,7 @@ import argparse
 
 import pytest
 
-from etude.cli.options.shared import add_pool, pool_of
+from etude.cli.shared_options import add_pool, pool_of
 from etude.cluster.pool.pool_config import PoolSpec
 from etude.errors import UsageError
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from etude.cli.analyse.report import parts_of
 from etude.cli.main import main
-from etude.cli.report import parts_of
 from etude.figures.data import Curve, Mark
 from etude.peak.goal import Criterion, Goal
 from etude.peak.task import Answer, Task, Trial

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from etude.cli import pool_run
+from etude.cli.measure import pool_run
 from etude.cluster.distributed.request import document_of
 from etude.cluster.pool.pool_config import PoolSpec
 from etude.experiment.monitoring import Monitoring
@@ -44,7 +44,7 @@ def seen_by(patch: pytest.MonkeyPatch, name: str) -> tuple[list[Any], dict[str, 
         options.update(named)
         raise Seen
 
-    patch.setattr(f"etude.cli.run.{name}", instead)
+    patch.setattr(f"etude.cli.measure.run.{name}", instead)
     return words, options
 
 

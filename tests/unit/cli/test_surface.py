@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from etude.cli import surface_cell
-from etude.cli.report import parts_of
-from etude.cli.surface_response import simulated_response
+from etude.cli.analyse.report import parts_of
+from etude.cluster import worker
 from etude.errors import MachineRefuses
 from etude.machine.resources.table import Quota
 from etude.surface.configuration_jobs import CellJobs, sample_in
 from etude.surface.map_store import MapStore
 from etude.surface.next_configuration import Visit
 from etude.surface.peaks import PeakRate
+from etude.surface.response_sources import simulated_response
 from support.charting import lines
 from support.fakes import World
 from support.golden import Golden
@@ -394,7 +394,7 @@ def test_a_node_that_does_not_see_the_results_measures_its_cell_all_the_same(tmp
     cells = CellJobs("x", system.space, response, None, "DB_TP")
     for place in (tmp_path / "cell", tmp_path / "cell" / "attempt-2"):
         cells.job(Visit((0, 0), None, None, "the first"), place, frozenset(), None)
-        assert surface_cell.main([str(place)]) == 0
+        assert worker.do(place) == 0
         sample = sample_in(place, system.space)
         assert sample is not None
         assert sample.state == "measured"

@@ -10,7 +10,7 @@ import pytest
 
 from etude.api import make_plan, run
 from etude.errors import Interrupted
-from etude.experiment.interrupts import SignalWatch
+from etude.experiment.bench import SignalWatch
 from etude.experiment.plan import Plan
 from etude.experiment.test import Test
 from etude.results.reader import load_results

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.experiment.shell_syntax import shell_syntax
+from etude.experiment.test import shell_syntax
 
 
 @pytest.mark.parametrize(

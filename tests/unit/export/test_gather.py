@@ -11,9 +11,8 @@ import pytest
 
 from etude.errors import InputError
 from etude.export.document import Run
-from etude.export.entries import document_of
 from etude.export.formats import export_to
-from etude.export.gather import gather
+from etude.export.gather import document_of, gather
 from etude.store.entry import Entry, Machine
 from support.builders import measurement, results_directory
 from support.places import DATA

@@ -11,7 +11,7 @@ import pytest
 
 from etude.figures.bars import bars_of
 from etude.figures.data import Figure
-from etude.figures.kinds import make
+from etude.figures.plot import make
 from etude.figures.plot_options import PlotOptions, threshold
 from etude.figures.sources import read_samples
 from etude.figures.style import Style

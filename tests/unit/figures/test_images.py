@@ -68,7 +68,7 @@ def changed(figure: Figure) -> Figure:
 
 
 def test_the_tolerance_finds_one_bar_that_is_another(tmp_path: Path) -> None:
-    from etude.figures.kinds import make
+    from etude.figures.plot import make
     from etude.figures.plot_options import PlotOptions
     from etude.figures.sources import read_samples
 

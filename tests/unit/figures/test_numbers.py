@@ -14,7 +14,7 @@ from etude.analysis.verdict import verdict
 from etude.errors import InputError, UsageError
 from etude.figures.bars import bars
 from etude.figures.data import Bars, Curve, Figure, Line, Mark, Point
-from etude.figures.kinds import make, usual_kind
+from etude.figures.plot import make, usual_kind
 from etude.figures.plot_options import PlotOptions, threshold
 from etude.figures.ratio import crossings
 from etude.figures.sources import read_samples, summary_point

@@ -7,11 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from etude.history.backtest import Rate, backtest
-from etude.history.confirmation import borne_out
+from etude.history.backtest import Rate, backtest, borne_out, is_current, keep
 from etude.history.metric_history import course_of
 from etude.history.rules import Rule
-from etude.history.stored_backtests import is_current, keep
 from etude.stats.compare import paired_ratio
 from etude.store.entry import Mark
 from support.made_histories import commit, history

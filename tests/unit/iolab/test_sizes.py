@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.errors import UsageError
-from etude.iolab.sizes import sizes
+from etude.iolab.sweeps import sizes
 
 
 def test_a_range_is_the_powers_of_two_between() -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 import etude
+from etude.iolab.lab import COLUMNS, csv_text
 from etude.iolab.points import Over, Points, Swept
-from etude.iolab.trial_rows import COLUMNS, csv_text
 
 
 def swept(over: Over, metric: str, *names: str) -> Swept:

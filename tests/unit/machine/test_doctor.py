@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from etude.cli.main import main
-from etude.machine.doctor import CHECKS, examine
-from etude.machine.finding import Finding
+from etude.machine.checks import CHECKS, examine
+from etude.machine.reading import Finding
 from support.profiles import examples
 
 Machines = Callable[[str], Path]

@@ -13,7 +13,7 @@ import pytest
 
 from etude import trail
 from etude.analysis.getstats.options import parse_getstats
-from etude.cli.export import write_text
+from etude.cli.analyse.export import write_text
 from etude.errors import EtudeError
 from etude.figures import save
 from etude.iolab import lab

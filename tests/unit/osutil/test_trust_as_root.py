@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from etude.cli.again import repeat_experiment
+from etude.cli.measure.again import repeat_experiment
 from etude.cli.verb_parsers import verb_parser
 from etude.cluster.distributed.request import stored_request
 from etude.cluster.pool.slurm.commands import Slurm

@@ -18,8 +18,8 @@ def outlier(test: str, trial: int = 4) -> DataWarning:
     return warning("outliers", test, "elapsed", facts.FarValues(1, 20, 0.33), [trial])
 
 
-def drifts(change: float) -> facts.Drifts:
-    return facts.Drifts(20, change, 0.001, change > 0, "Theil-Sen", 1)
+def drifts(change: float) -> facts.DriftOfValues:
+    return facts.DriftOfValues(20, change, 0.001, change > 0, "Theil-Sen", 1)
 
 
 def test_there_is_one_note_for_each_kind_the_most_important_first() -> None:
@@ -60,8 +60,8 @@ def test_a_note_is_made_of_the_figures_and_shorter_than_the_warning(golden: Gold
         warning("never-steady", "a", "elapsed", facts.NeverSteady(0, 14, 0.18, 0.001)),
         warning("never-steady", "a", "elapsed", facts.NeverSteady(3, 2, -0.18, 0.001)),
         warning("bimodal", "a", "elapsed", facts.TwoGroups(4, 16, 0.001, 0.002, "s", 20, False)),
-        warning("autocorrelated", "a", "elapsed", facts.Autocorrelated(50, 17.2)),
-        warning("failed", "a", "", facts.Failed((("exit status 1", (1, 2)),), 20, 0), [1, 2]),
+        warning("autocorrelated", "a", "elapsed", facts.AutocorrelatedTrials(50, 17.2)),
+        warning("failed", "a", "", facts.FailedTrials((("exit status 1", (1, 2)),), 20, 0), [1, 2]),
         warning("too-few", "a", "elapsed", facts.TooFew(1, 10)),
         replace(warning("drift", "a", "elapsed", drifts(0.05)), machine="n1"),
     ]
@@ -84,7 +84,10 @@ def test_what_is_twice_as_much_or_more_is_so_many_times_and_not_above_as_well() 
 
 
 def test_a_warning_without_figures_is_a_note_as_it_is() -> None:
-    assert short_text(warning("note", "", "", facts.Recorded("a line was left out"))) == "a line was left out"
+    assert (
+        short_text(warning("note", "", "", facts.RecordedSentence("a line was left out")))
+        == "a line was left out"
+    )
     assert short_text(warning("shell", "a", "", facts.WithinShell())).endswith("more to do")
 
 
@@ -93,7 +96,7 @@ warnings = st.builds(
     st.sampled_from(list(KINDS)),
     st.sampled_from(["", *"abcdef"]),
     st.sampled_from("mn"),
-    st.builds(facts.Recorded, st.text()),
+    st.builds(facts.RecordedSentence, st.text()),
 )
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.surface.factors import Cell, Factor, Space
-from etude.surface.map_store import MapStore, keeping_surface, resume_map
+from etude.surface.map_store import MapStore, keeping_surface, mapped_of, resume_map
 from etude.surface.next_configuration import (
     LEAST_WIDENING,
     MapComplete,
@@ -28,7 +28,6 @@ from etude.surface.next_configuration import (
 from etude.surface.response import ConfigurationRequest, Tell
 from etude.surface.run_map import Display, Means, forecast_of, run_map
 from etude.surface.samples import Sample, known_samples
-from etude.surface.stored_map import mapped_of
 
 SPACE = Space((Factor("disks", "linear", (1, 2, 3, 4)), Factor("nfsds", "log", (1, 2, 4, 8, 16, 32))))
 SD = 0.01

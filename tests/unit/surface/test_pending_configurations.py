@@ -12,10 +12,9 @@ from etude.surface.distances import distance, farthest_cells
 from etude.surface.factors import Cell, Factor, Space
 from etude.surface.plans import next_sample
 from etude.surface.samples import KnownResponses, Sample
-from etude.surface.surrogates.gaussian import Gaussian
 from etude.surface.surrogates.gp_linear_mean import GpLinearMean
 from etude.surface.surrogates.process import Data, Process
-from etude.surface.surrogates.selection import SelectedSurrogate, subsample
+from etude.surface.surrogates.selection import Gaussian, SelectedSurrogate, subsample
 from support.profiles import examples
 
 GRID = Space(

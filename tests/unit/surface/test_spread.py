@@ -21,12 +21,11 @@ from etude.peak.record import utc_now
 from etude.surface.attempt import Attempt
 from etude.surface.configuration_jobs import read_todo
 from etude.surface.factors import Cell, Factor, Space
-from etude.surface.map_store import MapStore, keeping_surface, resume_map
+from etude.surface.map_store import MapStore, keeping_surface, mapped_of, resume_map
 from etude.surface.next_configuration import Rules, Visit
 from etude.surface.run_map import Means
 from etude.surface.samples import Sample, known_samples
 from etude.surface.spread import SpreadDisplay, machine_findings, machines_apart
-from etude.surface.stored_map import mapped_of
 from support.charting import SPACE, lines, product
 from support.golden import Golden
 from support.spreading import Nodes, Response, mapped_over

@@ -12,10 +12,9 @@ from etude.surface.plans import Learning, next_sample
 from etude.surface.samples import KnownResponses
 from etude.surface.simulated import REFERENCE, SimulatedSurface
 from etude.surface.surrogate import Predicted
-from etude.surface.surrogates.gaussian import Gaussian
 from etude.surface.surrogates.process import Data, Prior, _regret, fitted, widened
 from etude.surface.surrogates.quadratic import Quadratic, terms
-from etude.surface.surrogates.selection import SelectedSurrogate, judge
+from etude.surface.surrogates.selection import Gaussian, SelectedSurrogate, judge
 from etude.surface.surrogates.softmin import Limits, SoftMinimum
 from support.profiles import examples
 

@@ -16,7 +16,7 @@ from etude.analysis.warnings.thresholds import Thresholds
 from etude.cli import parser
 from etude.cluster.pool.spec import read_pool
 from etude.figures.plot_options import threshold
-from etude.iolab.sizes import sizes
+from etude.iolab.sweeps import sizes
 from etude.machine.resources import levels
 from etude.script.arguments import parse_timeout
 from etude.toml_config import document

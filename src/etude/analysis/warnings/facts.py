@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from etude.analysis.comparison import Uncompared
+from etude.analysis.comparison import NoComparison
 from etude.analysis.output_equivalence import WorkDifference
 from etude.analysis.subject import ResultNote
 
@@ -15,14 +15,14 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Recorded(Facts):
+class RecordedSentence(Facts):
     """A sentence that was recorded while measuring or reading, as it is."""
 
     text: str
 
 
 @dataclass(frozen=True)
-class Failed(Facts):
+class FailedTrials(Facts):
     """Trials that failed."""
 
     ways: tuple[tuple[str, tuple[int, ...]], ...]
@@ -33,7 +33,7 @@ class Failed(Facts):
 
 
 @dataclass(frozen=True)
-class NeverBegun(Facts):
+class NoTrialMade(Facts):
     """No trial got as far as its command."""
 
     why: str
@@ -41,7 +41,7 @@ class NeverBegun(Facts):
 
 
 @dataclass(frozen=True)
-class Excluded(Facts):
+class ExcludedTrials(Facts):
     """Trials that were not kept, by the recorded reason, which may be empty."""
 
     reasons: tuple[tuple[str, tuple[int, ...]], ...]
@@ -84,12 +84,12 @@ class NoMatch(Facts):
 
 
 @dataclass(frozen=True)
-class SeveralMatches(Recorded):
+class SeveralMatches(RecordedSentence):
     """The recorded sentence on the values that a METRIC found in one output."""
 
 
 @dataclass(frozen=True)
-class Limited(Recorded):
+class LimitReached(RecordedSentence):
     """The recorded reason why a test ended before its stop rule's aim."""
 
 
@@ -168,7 +168,7 @@ class TwoGroups(Facts):
 
 
 @dataclass(frozen=True)
-class Autocorrelated(Facts):
+class AutocorrelatedTrials(Facts):
     """How many independent trials so many are worth."""
 
     of: int
@@ -188,7 +188,7 @@ class FarValues(Facts):
 
 
 @dataclass(frozen=True)
-class Skewed(Facts):
+class SkewedValues(Facts):
     """Values that are not normal, by Shapiro and Wilk."""
 
     p: float
@@ -199,7 +199,7 @@ class Skewed(Facts):
 
 
 @dataclass(frozen=True)
-class Drifts(Facts):
+class DriftOfValues(Facts):
     """A change over the series."""
 
     of: int
@@ -321,7 +321,7 @@ class Busy(Facts):
 
 
 @dataclass(frozen=True)
-class Changed(Facts):
+class StateChange(Facts):
     """One member of a snapshot; its name is empty for a reboot."""
 
     what: str
@@ -334,7 +334,7 @@ class MachineChanged(Facts):
     """What changed about a machine, and between which sessions, or during which one."""
 
     between: tuple[tuple[int, int], ...]
-    changes: tuple[Changed, ...]
+    changes: tuple[StateChange, ...]
     sessions: int
 
 
@@ -343,7 +343,7 @@ class SeveralMachines(Facts):
     """Names of machines, and what differs between the first and the others."""
 
     hosts: tuple[str, ...]
-    changes: tuple[Changed, ...]
+    changes: tuple[StateChange, ...]
 
 
 @dataclass(frozen=True)
@@ -369,7 +369,7 @@ class OtherWork(Facts):
 
 
 @dataclass(frozen=True)
-class Noted(Facts):
+class NoteOnResult(Facts):
     """What was left out on reading, or happened while measuring."""
 
-    note: ResultNote | Uncompared
+    note: ResultNote | NoComparison

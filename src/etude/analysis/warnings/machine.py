@@ -8,7 +8,7 @@ from typing import Any
 from etude.analysis.differences import compare_states
 from etude.analysis.subject import was_simulated
 from etude.analysis.warnings import facts
-from etude.analysis.warnings.facts import Changed
+from etude.analysis.warnings.facts import StateChange
 from etude.analysis.warnings.warning import DataWarning, warning
 from etude.results.session_groups import restarted_into
 
@@ -26,7 +26,7 @@ def machine_warnings(experiment: Mapping[str, Any]) -> list[DataWarning]:
     and the others. Members that either snapshot does not know are passed over. Nothing is found in what is no
     experiment.json.
     """
-    alike: dict[tuple[Changed, ...], list[tuple[int, int]]] = {}
+    alike: dict[tuple[StateChange, ...], list[tuple[int, int]]] = {}
     for between, old, new in _steps(experiment):
         if changes := tuple(old.changes_to(new)):
             alike.setdefault(changes, []).append(between)
@@ -89,17 +89,17 @@ class _State:
         self.host = named if isinstance(named, str) else ""
         self.boot = boot or _member(snapshot, "system", "boot_id")
 
-    def changes_to(self, new: _State) -> Iterator[Changed]:
+    def changes_to(self, new: _State) -> Iterator[StateChange]:
         same = not (self.host and new.host and self.host != new.host)
         if same and self.boot and new.boot and self.boot != new.boot and new.restarted is None:
-            yield Changed("")
+            yield StateChange("")
         for d in compare_states(self.snapshot, new.snapshot).differs:
             asked_for = d.what in OF_AN_ENTRY and bool(new.restarted)
             elsewhere = (d.what.startswith("mounts.") and _owner(d.what) not in self.places) or (
                 d.what.startswith("disks.loop") and _owner(d.what) not in self._disks() | new._disks()
             )
             if not asked_for and not d.once and not elsewhere and d.what != "system.hostname":
-                yield Changed(d.what, str(d.then), str(d.now))
+                yield StateChange(d.what, str(d.then), str(d.now))
 
     def _disks(self) -> set[str]:
         """The disks that the file systems under test are mounted from."""

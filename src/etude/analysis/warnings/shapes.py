@@ -76,7 +76,7 @@ def neighbours_alike(values: Floats, thresholds: Thresholds) -> float | None:
 
 def autocorrelated(about: About, worth: float) -> DataWarning:
     """That neighbours resemble each other, and what that costs."""
-    return about.warn("autocorrelated", facts.Autocorrelated(about.count, worth))
+    return about.warn("autocorrelated", facts.AutocorrelatedTrials(about.count, worth))
 
 
 def far_ones(about: About, course: Course) -> tuple[list[DataWarning], Floats]:
@@ -136,4 +136,4 @@ def skewed(about: About) -> list[DataWarning]:
     found = normality(values)
     if found is None or found.p >= thresholds.normality:
         return []
-    return [about.warn("not-normal", facts.Skewed(found.p, skewness, n, found.power))]
+    return [about.warn("not-normal", facts.SkewedValues(found.p, skewness, n, found.power))]

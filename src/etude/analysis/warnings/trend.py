@@ -73,7 +73,7 @@ def _line_is_nearer(values: Floats, level: OtherLevel) -> bool:
 
 def _drifts(about: About, trend: Drift) -> DataWarning:
     slower = (trend.change > 0) != (about.kind == "rate")
-    drifts = facts.Drifts(about.count, trend.change, trend.p, slower, trend.method, about.sessions)
+    drifts = facts.DriftOfValues(about.count, trend.change, trend.p, slower, trend.method, about.sessions)
     return about.warn("drift", drifts)
 
 

@@ -39,7 +39,7 @@ def failed(series: Series) -> list[DataWarning]:
     kept = set(series.trials[series.kept].tolist()).intersection(trials)
     kind = "failed" if len(ways) == 1 else "mixed-failures"
     by_way = tuple((how, tuple(each)) for how, each in ways.items())
-    found = facts.Failed(by_way, int(series.trials.size), len(kept))
+    found = facts.FailedTrials(by_way, int(series.trials.size), len(kept))
     return [warning(kind, series.test, "", found, trials)]
 
 
@@ -53,7 +53,7 @@ def set_aside(series: Series) -> list[DataWarning]:
             reasons.setdefault(why or "", []).append(trial)
     if not reasons:
         return []
-    found = facts.Excluded(
+    found = facts.ExcludedTrials(
         tuple((why, tuple(trials)) for why, trials in reasons.items()), int(series.trials.size)
     )
     all_of_them = sorted(trial for trials in reasons.values() for trial in trials)
@@ -79,7 +79,7 @@ def never_begun(test: str, failure: Mapping[str, Any] | None) -> list[DataWarnin
     """No trial of a script's test got as far as its EXEC; `failure`: of its last one, in experiment.json."""
     if failure is None:
         return []
-    return [warning("failed", test, "", facts.NeverBegun(str(failure["why"]), str(failure["log"])))]
+    return [warning("failed", test, "", facts.NoTrialMade(str(failure["why"]), str(failure["log"])))]
 
 
 def several_matches(test: str, notes: Mapping[str, str]) -> list[DataWarning]:
@@ -93,7 +93,7 @@ def limited(test: str, reasons: Mapping[str, str]) -> list[DataWarning]:
     """A limit ended the test of a script before its stop rule's aim was reached; `reasons`: of all such tests."""
     if test not in reasons:
         return []
-    return [warning("not-converged", test, "", facts.Limited(reasons[test]))]
+    return [warning("not-converged", test, "", facts.LimitReached(reasons[test]))]
 
 
 def printed(series: Series) -> list[DataWarning]:

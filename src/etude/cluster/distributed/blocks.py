@@ -22,10 +22,9 @@ from etude.errors import EtudeError
 from etude.experiment import monitoring
 from etude.experiment.loop import GIVE_UP, judged_metrics, shell_test
 from etude.experiment.monitoring import Monitoring
-from etude.experiment.plan import Plan, RuleSpec, from_document, to_document
+from etude.experiment.plan import Plan, RuleSpec, from_document, groups, to_document
 from etude.experiment.progress import Progress
 from etude.experiment.run import resume, run
-from etude.experiment.schedule import groups
 from etude.experiment.test import Test
 from etude.results.merge import merge_results
 from etude.results.reader import load_results

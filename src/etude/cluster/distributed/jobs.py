@@ -10,8 +10,7 @@ from typing import Any
 from etude.cluster.distributed.part import Part, job_of, new_part, parts_of, read_part
 from etude.cluster.pool.job import ELSEWHERE, TRIES, UNFIT, JobEnd, Pool
 from etude.cluster.pool.job_status import OUTPUT
-from etude.cluster.pool.journal import Journal
-from etude.cluster.pool.journaled_pool import JournaledPool
+from etude.cluster.pool.journal import Journal, JournaledPool
 from etude.cluster.pool.slurm.commands import Unanswered
 from etude.errors import MachineRefuses
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from etude.cluster.pool.job import Job
+from etude.cluster.pool.job import Job, worker_command
 from etude.codec import read
 from etude.errors import EDITED, CommandFailed, EtudeError, InputError, MachineRefuses, UsageError
 from etude.results.writer import mode_of, replace_json, write_error
@@ -25,7 +25,7 @@ TOLD = {each.__name__: each for each in (UsageError, InputError, CommandFailed, 
 
 @dataclass(frozen=True)
 class Part:
-    """One part. `task` has its `kind`, by which the node knows what to do (worker_main.py), and what that needs."""
+    """One part. `task` has its `kind`, by which the node knows what to do (cluster/worker.py), and what that needs."""
 
     place: Path
     task: Mapping[str, Any]
@@ -110,5 +110,5 @@ def job_of(
     python: str = sys.executable,
 ) -> Job:
     """The job that does it, in the working directory of here."""
-    command = (python, "-P", "-m", "etude.cluster.distributed.worker_main", str(part.place))
+    command = worker_command(part.place, python)
     return Job(name, command, part.place, Path.cwd(), nodes, avoid)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,6 +54,11 @@ class Job:
     only: str | None = None
     """The node that it has to run on."""
     environment: Mapping[str, str] = field(default_factory=dict)
+
+
+def worker_command(place: Path, python: str = sys.executable) -> tuple[str, ...]:
+    """The command of a job that does what is described in the directory `place` (cluster/worker.py)."""
+    return (python, "-P", "-m", "etude.cluster.worker", str(place))
 
 
 @dataclass(frozen=True, slots=True)

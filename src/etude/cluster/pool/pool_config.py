@@ -1,4 +1,4 @@
-"""What pool is wanted, and how its jobs are to be asked for: plain data."""
+"""Settings of a pool, and how its jobs are submitted: plain data."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from etude.errors import MachineRefuses
 from etude.machine import tree
 from etude.machine.boot import grub
-from etude.osutil.tools import tool
+from etude.osutil.commands import tool
 
 GRUB_CONFIGURATIONS = ("boot/grub/grub.cfg", "boot/grub2/grub.cfg")
 LOADER_INFO = "sys/firmware/efi/efivars/LoaderInfo-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"

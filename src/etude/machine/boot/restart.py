@@ -12,8 +12,7 @@ from etude.machine import tree
 from etude.machine.boot import entries as loaders
 from etude.machine.boot import unit
 from etude.machine.boot.entries import Entry, find
-from etude.osutil.commands import run_to_end
-from etude.osutil.tools import tool
+from etude.osutil.commands import run_to_end, tool
 
 VARIABLE = "ETUDE_RESTART"
 ENTRY_VARIABLE = "ETUDE_ENTRY"

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from etude.errors import InputError, MachineRefuses
 from etude.machine.boot import record
+from etude.osutil.commands import tool
 from etude.osutil.files import replace_file, sync_directory
-from etude.osutil.tools import tool
 from etude.osutil.trust import check_directory_for_root, is_trusted
 
 NAME = "etude-resume.service"

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from etude.machine.resources.ledger import Ledger, held_entries
+from etude.osutil.commands import tool
 from etude.osutil.mounts import Mount, mounts
-from etude.osutil.tools import tool
 
 DIRECTORY = Path("/run/etude")
 """Mounts do not outlive a boot, nor does this."""

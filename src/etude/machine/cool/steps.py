@@ -12,8 +12,8 @@ from typing import Any
 from etude.errors import MachineRefuses
 from etude.machine.cool import engine, remounts
 from etude.machine.cool.backing_devices import Loop, loops, mount_of
+from etude.osutil.commands import tool
 from etude.osutil.mounts import Mount, mounts
-from etude.osutil.tools import tool
 from etude.osutil.trust import check_directory_for_root
 
 DROP_CACHES = Path("/proc/sys/vm/drop_caches")

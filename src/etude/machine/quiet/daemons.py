@@ -13,7 +13,7 @@ from collections.abc import Collection
 from etude.errors import MachineRefuses
 from etude.machine.quiet.machine import Machine, comm, processes, start, stat
 from etude.machine.quiet.operation import Change
-from etude.osutil.tools import wait_until
+from etude.osutil.commands import wait_until
 
 FREEZE_S = 5.0
 UP = ("active", "activating", "reloading")

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from etude.machine import tree
+from etude.osutil.commands import tool
 from etude.osutil.processes import Stat, read_stat
-from etude.osutil.tools import tool
 
 GONE = (errno.ENOENT, errno.ENODEV, errno.ENXIO, errno.ESRCH, errno.ENOTDIR)
 TOOL_S = 90.0

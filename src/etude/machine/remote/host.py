@@ -13,11 +13,10 @@ from pathlib import Path
 from etude import trail
 from etude.engine import Engine, EngineLost, Interrupts
 from etude.errors import MachineRefuses
-from etude.machine.remote.clock import Offset, measure_offset
 from etude.machine.remote.hosts import Entry
-from etude.machine.remote.link import SLACK_S, TRANSFER_BYTES_PER_S, Link
+from etude.machine.remote.link import SLACK_S, TRANSFER_BYTES_PER_S, Link, reach
 from etude.machine.remote.remote_directory import Facts
-from etude.machine.remote.retry import reach
+from etude.machine.remote.synchronized_start import Offset, measure_offset
 from etude.machine.remote.usage import Process, processes_of
 from etude.program import engine_path
 

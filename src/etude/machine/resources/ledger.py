@@ -13,8 +13,8 @@ from typing import Any
 
 from etude.errors import EtudeError, InputError, MachineRefuses
 from etude.machine.resources.undo_steps import UNDO
+from etude.osutil.commands import tool, wait_until
 from etude.osutil.files import replace_file, sync_directory, try_lock
-from etude.osutil.tools import tool, wait_until
 from etude.osutil.trust import check_directory_for_root, open_for_root
 
 NAME = "resources"

@@ -15,7 +15,7 @@ from etude.machine.resources.ledger import Ledger
 from etude.machine.resources.levels import UNLIMITED
 from etude.machine.resources.resource import Setting
 from etude.machine.resources.undo_steps import entering
-from etude.osutil.tools import lacking_any, tool
+from etude.osutil.commands import lacking_any, tool
 
 SHAPES = ("tbf", "netem")
 HANDLE = "e7de:"

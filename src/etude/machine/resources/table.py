@@ -20,7 +20,7 @@ from etude.machine.resources.ledger import Ledger
 from etude.machine.resources.network import SHAPES, Network
 from etude.machine.resources.resource import Resource, Setting
 from etude.machine.resources.volume import FILE_SYSTEMS, PROFILES, TRIED_BYTES, Volume
-from etude.osutil.tools import tool
+from etude.osutil.commands import tool
 
 PERIOD_US = 100_000
 """The kernel's default."""

@@ -11,8 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from etude.errors import MachineRefuses
+from etude.osutil.commands import tool, wait_until
 from etude.osutil.mounts import mounts
-from etude.osutil.tools import tool, wait_until
 
 PATIENCE_S = 5.0
 """For what the kernel finishes by itself: the end of killed processes, the last writes of a device."""

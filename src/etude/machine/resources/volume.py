@@ -16,8 +16,8 @@ from etude.machine.resources import levels
 from etude.machine.resources.ledger import Ledger, held_entries
 from etude.machine.resources.resource import Setting
 from etude.machine.resources.undo_steps import loops_of
+from etude.osutil.commands import lacking_any
 from etude.osutil.mounts import mounts
-from etude.osutil.tools import lacking_any
 
 
 def file_system_lacking(kind: str, root: Path = Path("/")) -> str | None:

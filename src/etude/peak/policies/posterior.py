@@ -29,8 +29,7 @@ from etude.peak.policies.belief.confirmation import (
 )
 from etude.peak.policies.belief.curves import family
 from etude.peak.policies.belief.evidence import Evidence, evidence_of, of_windows
-from etude.peak.policies.belief.grid import Belief, posterior_of
-from etude.peak.policies.belief.modes import quicker_ones, slow_share, slower_ones
+from etude.peak.policies.belief.grid import Belief, posterior_of, quicker_ones, slow_share, slower_ones
 from etude.peak.policies.belief.second_looks import (
     CALM,
     LOOK_WINDOWS,

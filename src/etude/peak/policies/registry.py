@@ -37,7 +37,7 @@ def _ours(module: str, attribute: str) -> Callable[[], Policy]:
 
 POLICIES: Mapping[str, Callable[[], Policy]] = {
     "strawman": _ours("strawman", "Strawman"),
-    "linear": _ours("linear", "linear"),
+    "linear": _ours("strawman", "linear"),
     "binsearch": _ours("binsearch", "binsearch"),
     "model": _ours("model", "model"),
     "polynomial": _ours("model", "polynomial"),

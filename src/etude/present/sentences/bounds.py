@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from etude.analysis.gate import Answer, Bounded
+from etude.analysis.gate import Answer, BoundedInterval
 from etude.present.sentences.phrases import EXTENDED
 from etude.units.formatting import counted, level_text, quantity
 
@@ -30,7 +30,7 @@ def answer_reason(answer: Answer) -> str:
     return "; ".join(parts)
 
 
-def _interval(found: Bounded) -> str:
+def _interval(found: BoundedInterval) -> str:
     level = level_text(found.confidence) + (f" for all {found.together}" if found.together > 1 else "")
     looked = f"; {EXTENDED}" if found.extended else ""
     low, high, limit = _told_apart((found.low, found.high, found.limit), found.unit)

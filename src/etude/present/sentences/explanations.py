@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from etude.analysis.excess_time import Level, MoreCpuTime, NotRun, OwnFaults, Stopped
+from etude.analysis.excess_time import Level, MoreCpuTime, NeitherRanNorWaited, NotRun, OwnFaults
 from etude.analysis.noisy_processes import NoisyProcess
 from etude.analysis.outliers_explained import (
     NAMED,
     AtMost,
-    Explained,
     Finding,
     KernelMessage,
+    NoExplanation,
     OtherProcessesBeside,
+    OutlierExplanation,
     TrialValue,
-    Unexplained,
     Why,
 )
 from etude.present.sentences.phrases import every
@@ -29,7 +29,7 @@ NOTHING_ENOUGH = "nothing in the monitor's series accounts for the time it lost"
 NOTHING = "nothing in the monitor's series explains it"
 
 
-def explained_text(found: Explained) -> str:
+def explained_text(found: OutlierExplanation) -> str:
     """What was unusual beside a trial."""
     findings = found.why.findings
     more = f"; and {len(findings) - FINDINGS} more" if len(findings) > FINDINGS else ""
@@ -49,7 +49,7 @@ def suspects_text(why: Why) -> str:
     return f"see whether it stays away without {listed}"
 
 
-def unexplained_text(found: Unexplained) -> str:
+def unexplained_text(found: NoExplanation) -> str:
     """Why there is no explanation."""
     reasons = {
         "no reading": "the monitor has no reading of it",
@@ -62,7 +62,7 @@ def unexplained_text(found: Unexplained) -> str:
     return f"{_trial(found.of)}: {reasons[found.reason]}"
 
 
-def unexplained_advice(found: Unexplained) -> str:
+def unexplained_advice(found: NoExplanation) -> str:
     """What helps to explain it; empty where nothing does."""
     if found.reason != "too coarse":
         return ""
@@ -91,7 +91,7 @@ def _finding(found: Finding) -> str:
                 f"{found.idle_cpus:.1f} CPUs were idle: a CPU quota (cpu.max of its control group), or too few CPUs "
                 "that it may use"
             )
-        case Stopped():
+        case NeitherRanNorWaited():
             return (
                 f"for {quantity(found.for_s, 's')} it neither ran nor waited for a CPU, memory or a disk: it was "
                 "stopped (SIGSTOP, a debugger), held by a CPU quota, slept, or waited for another process or the "

@@ -59,7 +59,7 @@ def _peak(shape: Shape) -> str:
 
 
 def _costs(costs: Costs, shape: Shape, swept: Swept) -> Iterator[str]:
-    """What a call and a fresh page cost."""
+    """Sentences on the cost of a call and of a fresh page."""
     if costs.call_s is not None:
         half = shape.half_at
         text = f"{costs.curve}: a call costs {_seconds(costs.call_s)} whatever it transfers"
@@ -87,7 +87,8 @@ def _seconds(cost: Cost) -> str:
 
 
 def _bends(costs: Costs) -> Iterator[str]:
-    """Where calls, bytes and fresh pages do not explain the curve. A level piece behind a change only ends it."""
+    """Sentences on sizes at which calls, bytes and fresh pages do not explain the curve. A level piece after a change
+    only ends it."""
     for bend, named in zip(costs.bends, costs.named, strict=True):
         if bend.before != 1.0 and 1 / SAME < bend.after / bend.before < SAME:
             continue
@@ -126,7 +127,7 @@ def _listed(names: list[str]) -> str:
 
 
 def _parting(found: Parting) -> str:
-    """From where on a buffer whose pages are there already, or are huge, pays."""
+    """Sentence on the size from which a buffer pays whose pages are there already, or are huge."""
     within = shown = ""
     if found.ratio_low is not None and found.ratio_high is not None:
         within = f" (95 %: {span(found.ratio_low, found.ratio_high)})"

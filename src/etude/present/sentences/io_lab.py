@@ -1,4 +1,4 @@
-"""What a sweep of the I/O lab says, in sentences: an automatic reading, and what it cannot know."""
+"""The automatic reading of a sweep of the I/O lab in sentences, and its limits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from etude.units.formatting import counted
 
 @dataclass(frozen=True)
 class Explanation(Reading):
-    """What the curves say, and what to keep in mind about such curves."""
+    """Statements on the curves, and general notes on such curves."""
 
     findings: tuple[str, ...] = ()
     caveats: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ def explanation_of(reading: Reading) -> Explanation:
 
 
 def measured_badly(swept: Swept) -> tuple[str, ...]:
-    """Why its values say less than they could: few trials, a busy machine."""
+    """Reasons that weaken the values: few trials, a busy machine."""
     few = min(values.size for curve in swept.curves for values in curve.samples)
     enough = Thresholds.few
     said = [f"a size has as few as {counted(few, 'trial')}: make {enough} or more"] if few < enough else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from etude.analysis.comparison import Uncompared
+from etude.analysis.comparison import NoComparison
 from etude.analysis.subject import ResultNote
 from etude.present.sentences.phrases import WITHOUT_SHELL
 from etude.units.formatting import counted
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 NO_VALUE = "no kept trial has a value"
 
 
-def note_text(note: ResultNote | Uncompared) -> str:
+def note_text(note: ResultNote | NoComparison) -> str:
     """The sentence, without a full stop."""
-    if isinstance(note, Uncompared):
+    if isinstance(note, NoComparison):
         return uncompared_text(note)
     match note.kind:
         case "left out":
@@ -40,7 +40,7 @@ def note_text(note: ResultNote | Uncompared) -> str:
             return note.text
 
 
-def uncompared_text(found: Uncompared) -> str:
+def uncompared_text(found: NoComparison) -> str:
     """Why a metric that was asked for is not compared, without a full stop."""
     names = ", ".join(found.tests)
     if not found.base:

@@ -80,7 +80,7 @@ def finding_document(warning: DataWarning) -> dict[str, Any]:
     }
 
 
-def _recorded(w: DataWarning, f: facts.Recorded) -> Words:
+def _recorded(w: DataWarning, f: facts.RecordedSentence) -> Words:
     return f.text, ""
 
 
@@ -88,18 +88,18 @@ def _several_matches(w: DataWarning, f: facts.SeveralMatches) -> Words:
     return f.text, "make the pattern match one of them alone"
 
 
-def _limited(w: DataWarning, f: facts.Limited) -> Words:
+def _limited(w: DataWarning, f: facts.LimitReached) -> Words:
     return f.text, "allow more trials, or be content with less precision"
 
 
-def ways_text(f: facts.Failed) -> str:
+def ways_text(f: facts.FailedTrials) -> str:
     """`exit status 1`, or `2 × exit status 1, 1 × timeout`."""
     if len(f.ways) == 1:
         return f.ways[0][0]
     return ", ".join(f"{len(set(trials))} × {how}" for how, trials in f.ways)
 
 
-def _failed(w: DataWarning, f: facts.Failed) -> Words:
+def _failed(w: DataWarning, f: facts.FailedTrials) -> Words:
     count = len(w.trials)
     kept = "all of them kept" if f.included == count else f"{f.included} of them kept"
     fate = kept if f.included else "excluded"
@@ -108,11 +108,11 @@ def _failed(w: DataWarning, f: facts.Failed) -> Words:
     return text, "see what they printed: a failed run is another work"
 
 
-def _never_begun(w: DataWarning, f: facts.NeverBegun) -> Words:
+def _never_begun(w: DataWarning, f: facts.NoTrialMade) -> Words:
     return f"no trial was made: {f.why}", f"see {f.log}"
 
 
-def _excluded(w: DataWarning, f: facts.Excluded) -> Words:
+def _excluded(w: DataWarning, f: facts.ExcludedTrials) -> Words:
     count = sum(len(trials) for _, trials in f.reasons)
     whys = "; ".join(f"{why or 'no reason given'}: {named(trials)}" for why, trials in f.reasons)
     text = f"{count} of {f.of} trials {'was' if count == 1 else 'were'} not kept ({whys})"
@@ -208,7 +208,7 @@ def _two_groups(w: DataWarning, f: facts.TwoGroups) -> Words:
     return text, "find what the groups differ in; report both centres rather than the mean"
 
 
-def _autocorrelated(w: DataWarning, f: facts.Autocorrelated) -> Words:
+def _autocorrelated(w: DataWarning, f: facts.AutocorrelatedTrials) -> Words:
     text = (
         f"{w.metric} of neighbouring trials is alike: {f.of} trials are worth {f.worth:.0f} independent ones, "
         "for which the interval is widened, though still too little where they are much alike"
@@ -231,7 +231,7 @@ def _far_values(w: DataWarning, f: facts.FarValues) -> Words:
     return text, "look at what ran beside them, and see whether median and mean agree"
 
 
-def _skewed(w: DataWarning, f: facts.Skewed) -> Words:
+def _skewed(w: DataWarning, f: facts.SkewedValues) -> Words:
     text = (
         f"{w.metric} is not normal (Shapiro–Wilk p = {f.p:.2g}, skewness {f.skewness:.1f}) and {f.of} trials are "
         f"few for the interval of its mean; of log-normal values of 30 % that check notices {100 * f.power:.0f} % "
@@ -249,7 +249,7 @@ def way(change: float) -> str:
     return f"{'rises' if change > 0 else 'falls'} by {size(change)}"
 
 
-def _drifts(w: DataWarning, f: facts.Drifts) -> Words:
+def _drifts(w: DataWarning, f: facts.DriftOfValues) -> Words:
     sessions = f", or its {f.sessions} sessions differ" if f.sessions > 1 else ""
     text = (
         f"{w.metric} {way(f.change)} over its {f.of} trials, or neighbours resemble each other{sessions} "
@@ -353,11 +353,11 @@ def _busy(w: DataWarning, f: facts.Busy) -> Words:
     return text, "rerun on an idle machine"
 
 
-def _change(each: facts.Changed) -> str:
+def _change(each: facts.StateChange) -> str:
     return f"{each.what} {each.then} → {each.now}" if each.what else "it was rebooted"
 
 
-def _changes(found: Sequence[facts.Changed]) -> str:
+def _changes(found: Sequence[facts.StateChange]) -> str:
     return some_of(list(map(_change, found)), NAMED_CHANGES, "; ")
 
 
@@ -407,11 +407,11 @@ def _other_work(w: DataWarning, f: facts.OtherWork) -> Words:
     return f"{d.test} printed {how} than {d.base} ({own:,} B against {other:,} B)", what_to_do
 
 
-def _noted(w: DataWarning, f: facts.Noted) -> Words:
+def _noted(w: DataWarning, f: facts.NoteOnResult) -> Words:
     return result_notes.note_text(f.note), ""
 
 
-def _explained(w: DataWarning, f: outliers.Explained) -> Words:
+def _explained(w: DataWarning, f: outliers.OutlierExplanation) -> Words:
     return explanations.explained_text(f), explanations.suspects_text(f.why)
 
 
@@ -420,7 +420,7 @@ def _in_common(w: DataWarning, f: outliers.CauseInCommon) -> Words:
     return text + explanations.explained_text(f.example), explanations.suspects_text(f.example.why)
 
 
-def _unexplained(w: DataWarning, f: outliers.Unexplained) -> Words:
+def _unexplained(w: DataWarning, f: outliers.NoExplanation) -> Words:
     return explanations.unexplained_text(f), explanations.unexplained_advice(f)
 
 
@@ -433,12 +433,12 @@ def _monitor_unreadable(w: DataWarning, f: outliers.MonitorUnreadable) -> Words:
 
 
 _WORDS: Mapping[type[facts.Facts], Callable[[DataWarning, Any], Words]] = {
-    facts.Recorded: _recorded,
+    facts.RecordedSentence: _recorded,
     facts.SeveralMatches: _several_matches,
-    facts.Limited: _limited,
-    facts.Failed: _failed,
-    facts.NeverBegun: _never_begun,
-    facts.Excluded: _excluded,
+    facts.LimitReached: _limited,
+    facts.FailedTrials: _failed,
+    facts.NoTrialMade: _never_begun,
+    facts.ExcludedTrials: _excluded,
     facts.NoValue: _no_value,
     facts.TooFew: _too_few,
     facts.MissingValues: _missing,
@@ -450,10 +450,10 @@ _WORDS: Mapping[type[facts.Facts], Callable[[DataWarning, Any], Words]] = {
     facts.CoarseClock: _coarse_clock,
     facts.AllEqual: _all_equal,
     facts.TwoGroups: _two_groups,
-    facts.Autocorrelated: _autocorrelated,
+    facts.AutocorrelatedTrials: _autocorrelated,
     facts.FarValues: _far_values,
-    facts.Skewed: _skewed,
-    facts.Drifts: _drifts,
+    facts.SkewedValues: _skewed,
+    facts.DriftOfValues: _drifts,
     facts.NeverSteady: _never_steady,
     facts.OtherEnds: _other_ends,
     facts.Leak: _leak,
@@ -468,10 +468,10 @@ _WORDS: Mapping[type[facts.Facts], Callable[[DataWarning, Any], Words]] = {
     facts.WithinShell: _within_shell,
     facts.AgainstItself: _against_itself,
     facts.OtherWork: _other_work,
-    facts.Noted: _noted,
-    outliers.Explained: _explained,
+    facts.NoteOnResult: _noted,
+    outliers.OutlierExplanation: _explained,
     outliers.CauseInCommon: _in_common,
-    outliers.Unexplained: _unexplained,
+    outliers.NoExplanation: _unexplained,
     outliers.NotLookedAt: _not_looked_at,
     outliers.MonitorUnreadable: _monitor_unreadable,
 }
@@ -485,8 +485,8 @@ _NUMBERS: Mapping[type[facts.Facts], tuple[str, ...]] = {
     facts.CoarseClock: ("step", "unit"),
     facts.AllEqual: ("of", "value", "unit"),
     facts.TwoGroups: ("few", "many", "low", "high", "unit"),
-    facts.Autocorrelated: ("of", "worth"),
-    facts.Skewed: ("p", "skewness"),
+    facts.AutocorrelatedTrials: ("of", "worth"),
+    facts.SkewedValues: ("p", "skewness"),
     facts.NeverSteady: ("first", "last", "change", "p"),
     facts.Leak: ("each", "total", "of", "p"),
     facts.NotConverged: ("width", "target", "more"),
@@ -503,12 +503,12 @@ def numbers_of(warning: DataWarning) -> dict[str, Any]:
 
 def _numbers(w: DataWarning, f: facts.Facts) -> dict[str, Any]:
     match f:
-        case facts.Failed():
+        case facts.FailedTrials():
             return {"count": len(w.trials), "of": f.of, "how": ways_text(f), "kept": f.included}
         case facts.FarValues():
             among = {} if f.among is None else {"among": f.among}
             return {"count": f.count, "of": f.of, "farthest": f.farthest, **among}
-        case facts.Drifts():
+        case facts.DriftOfValues():
             return {"of": f.of, "change": f.change, "p": f.p, "slower": int(f.slower)}
         case facts.OtherEnds() if w.kind == "warm-up":
             return {"first": f.first, "shift": f.shift, "runs": warm_up_runs(f)}

@@ -9,8 +9,14 @@ from pathlib import Path
 import orjson
 
 from etude.errors import InputError
-from etude.results.readers.perf_reading import NO_VALUE, Reading, unit_of_event
-from etude.results.readers.perf_text import foreign_number, is_text, text_runs
+from etude.results.readers.perf_text import (
+    NO_VALUE,
+    Reading,
+    foreign_number,
+    is_text,
+    text_runs,
+    unit_of_event,
+)
 from etude.results.readers.rows import Quantity, Rows, Summaries
 from etude.results.readers.source import members, number, number_in, read_lines, text_of
 from etude.results.table import Table

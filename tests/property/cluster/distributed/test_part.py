@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from etude.cluster.distributed import worker_main
+from etude.cluster import worker
 from etude.cluster.distributed.part import ERROR, TASK, new_part, parts_of, read_part
 from etude.errors import CommandFailed, EtudeError, InputError, Interrupted, MachineRefuses, UsageError
 
@@ -68,7 +68,7 @@ def test_an_error_is_told_by_its_class_and_text(
 
 def test_a_kind_that_is_not_known_is_told_to_the_controller(tmp_path: Path) -> None:
     part = new_part(tmp_path, {"kind": "dance"})
-    assert worker_main.do(part.place) == InputError.exit_code
+    assert worker.do(part.place) == InputError.exit_code
     told = part.error()
     assert isinstance(told, InputError)
     assert "dance" in str(told)

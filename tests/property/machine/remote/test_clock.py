@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.machine.remote.clock import Offset, measure_offset
+from etude.machine.remote.synchronized_start import Offset, measure_offset
 
 DELAYS = st.lists(st.tuples(*[st.integers(0, 10**9)] * 2), min_size=1, max_size=20)
 

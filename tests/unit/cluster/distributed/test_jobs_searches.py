@@ -12,7 +12,7 @@ from types import ModuleType
 
 import pytest
 
-from etude.cluster.distributed import worker_main
+from etude.cluster import worker
 from etude.cluster.distributed.jobs import Jobs
 from etude.cluster.distributed.part import parts_of
 from etude.cluster.distributed.request import document_of
@@ -36,7 +36,7 @@ def _still_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def done(job: Job, node: str) -> None:
-    assert worker_main.do(job.place) == 0
+    assert worker.do(job.place) == 0
 
 
 def sought(within: float = 0.2) -> SearchSpec:

@@ -16,8 +16,7 @@ import pytest
 from etude.cluster.pool import local
 from etude.cluster.pool.job import Job
 from etude.cluster.pool.job_status import read_begun
-from etude.cluster.pool.journal import Journal
-from etude.cluster.pool.journaled_pool import JournaledPool
+from etude.cluster.pool.journal import Journal, JournaledPool
 from etude.cluster.pool.local import LocalPool
 from etude.errors import MachineRefuses
 from etude.osutil.files import lock_holder
@@ -110,7 +109,7 @@ def test_a_job_that_is_cancelled_is_gone_with_its_children_and_not_told_of(
 CONTROLLER = """
 import sys, time
 from pathlib import Path
-from etude.cluster.pool.journaled_pool import JournaledPool
+from etude.cluster.pool.journal import JournaledPool
 from etude.cluster.pool.job import Job
 from etude.cluster.pool.journal import Journal
 from etude.osutil.files import lock_holder

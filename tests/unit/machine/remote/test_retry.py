@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from etude.machine.remote.hosts import Entry
-from etude.machine.remote.retry import Unreached, reach
+from etude.machine.remote.link import Unreached, reach
 
 ENTRY = Entry("server", "10.77.0.2", patience_s=10.0)
 REFUSED = "ssh: connect to host 10.77.0.2 port 22: Connection refused"

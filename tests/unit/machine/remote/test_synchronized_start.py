@@ -13,8 +13,14 @@ from pathlib import Path
 import pytest
 
 from etude.engine import Engine, Launch, Worker
-from etude.machine.remote.clock import Offset, measure_offset
-from etude.machine.remote.synchronized_start import ROUND_TRIPS, IdleHost, Part, run_together
+from etude.machine.remote.synchronized_start import (
+    ROUND_TRIPS,
+    IdleHost,
+    Offset,
+    Part,
+    measure_offset,
+    run_together,
+)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from etude.errors import InputError, MachineRefuses
 from etude.machine.resources import ledger as ledgers
 from etude.machine.resources.ledger import FILE, NEW, Ledger, held_entries
-from etude.osutil.tools import tool
+from etude.osutil.commands import tool
 
 
 @pytest.fixture

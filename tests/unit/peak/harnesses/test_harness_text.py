@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.cli.peak_harness import LIMITS
+from etude.cli.capacity.peak_harness import LIMITS
 from etude.errors import InputError, UsageError
 from etude.peak.harnesses.command import Commands
 from etude.peak.harnesses.harness_text import PIECES, HarnessOptions, Value, harness_text, read_value

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from etude.peak.policies.binsearch import binsearch
-from etude.peak.policies.linear import linear
 from etude.peak.policies.model import model, polynomial
 from etude.peak.policies.stopping import MOST_AT_A_LOAD, Stopping, accuracy
-from etude.peak.policies.strawman import Strawman
+from etude.peak.policies.strawman import Strawman, linear
 from etude.peak.search import search
 from etude.peak.slo_ratio import Reading
 from etude.peak.task import Answer, TrialRequest

@@ -13,8 +13,7 @@ from etude.peak.harnesses.request_queue import TROUBLES, RequestQueue
 from etude.peak.machine_state import MachineState
 from etude.peak.policies.belief.confirmation import disturbed_trials, unconfirmed_loads
 from etude.peak.policies.belief.evidence import Evidence, evidence_of
-from etude.peak.policies.belief.grid import posterior_of
-from etude.peak.policies.belief.modes import AGREED, slow_share
+from etude.peak.policies.belief.grid import AGREED, posterior_of, slow_share
 from etude.peak.policies.belief.target import is_target_met
 from etude.peak.policies.posterior import Posterior, is_surprising, once_more, usable_trials
 from etude.peak.search import search

@@ -6,8 +6,7 @@ import math
 from dataclasses import replace
 
 from etude.peak.policies.belief.evidence import Evidence
-from etude.peak.policies.belief.grid import posterior_of
-from etude.peak.policies.belief.modes import quicker_ones, slow_share, slower_ones, split_modes
+from etude.peak.policies.belief.grid import posterior_of, quicker_ones, slow_share, slower_ones, split_modes
 from support.policy_simulator import task
 
 

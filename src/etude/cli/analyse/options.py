@@ -1,0 +1,375 @@
+"""Options of the verbs that read results: stats, report, diff, plan, export and bundle."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from etude.cli import parser as kinds
+from etude.cli.shared_options import add_between_sessions, add_undecided
+
+STATS = """\
+Statistics of stored results, ours or another program's: summaries, comparisons, warnings, and answers for CI.
+
+FILE is a results directory, a bundle, an Auto-pilot .res file, or what hyperfine, perf stat, fio, pytest-benchmark and
+others write (docs/reading-other-tools.md); FORMAT:FILE names the format. Of several files the first is the baseline.
+What each number means, and its formula: docs/statistics.md.
+"""
+
+
+def stats_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `etude stats`."""
+    parser.add_argument("files", nargs="+", metavar="FILE", help="results; the first is the baseline")
+    parser.add_argument(
+        "--style",
+        choices=("etude", "autopilot"),
+        default="etude",
+        help="autopilot: the tables of Getstats, with its options (etude stats --style autopilot --help)",
+    )
+    _stats_shown(parser.add_argument_group("what is shown"))
+    _stats_compared(parser.add_argument_group("what is compared"))
+    _stats_warned(parser.add_argument_group("notes"))
+    _stats_asked(parser.add_argument_group("questions, answered by the exit code"))
+    from etude.analysis.pipeline.arguments import add_options
+
+    add_options(parser)
+
+
+def _stats_shown(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add(
+        "--metric",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="show this metric only; the first is compared",
+    )
+    add("--all", action="store_true", help="show all metrics, and a table for each of many tests")
+    add(
+        "--wide",
+        action="store_true",
+        help="all columns, also on a narrow screen, and each sample as a line of bars in the order of its trials, "
+        "outliers marked",
+    )
+    add(
+        "--confidence",
+        type=kinds.percent_between,
+        default=0.95,
+        metavar="PERCENT",
+        help="of all intervals (default 95)",
+    )
+    add(
+        "--percentiles",
+        type=kinds.percentile_list,
+        nargs="?",
+        const=(0.5, 0.9, 0.99, 0.999),
+        metavar="LIST",
+        help="with intervals, of all responses where trials carry histograms, else of the trials "
+        "(default p50,p90,p99,p99.9)",
+    )
+    add(
+        "--trim",
+        type=kinds.share_below_half,
+        metavar="SHARE",
+        help="also the mean without that share at either end",
+    )
+    add(
+        "--mean",
+        choices=("arithmetic", "harmonic", "geometric", "proportion"),
+        help="insist on this mean; refused where it does not fit the metric",
+    )
+    add(
+        "--error-bars",
+        choices=("interval", "min-max", "quartiles", "deviation"),
+        default="interval",
+        help="what stands beside the mean (default: its interval)",
+    )
+    add("--json", action="store_true", help="print JSON (docs/formats.md)")
+
+
+def _stats_compared(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add("--reference", metavar="TEST", help="compare all other tests with this one")
+    add_between_sessions(
+        group,
+        kinds.share,
+        "how far sessions of one test lie apart on this machine (a standard deviation, such as 3%%): "
+        "results of different sessions are compared only where that is known",
+    )
+    add(
+        "--same-within",
+        type=kinds.share,
+        metavar="SHARE",
+        help="also judge whether tests are the same within this margin, such as 2%%",
+    )
+    add(
+        "--test",
+        action="append",
+        default=[],
+        choices=("student", "by-variance", "permutation", "bootstrap"),
+        help="a further two-sample test of each comparison; repeat for several",
+    )
+
+
+def _stats_warned(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add(
+        "--threshold",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="where a warning begins, such as drift=5%% (docs/warnings.md)",
+    )
+    add(
+        "--watch",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="also say whether this metric rises, falls or changes its level over the trials",
+    )
+    add("--no-warn", action="append", default=[], metavar="KIND", help="leave out warnings of this kind")
+    add(
+        "-v",
+        "--verbose",
+        "--all-warnings",
+        action="store_true",
+        help="every note in full, not only the most important; outliers, too, that the monitor cannot explain",
+    )
+
+
+def _stats_asked(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add(
+        "--predicate",
+        metavar="EXPR",
+        help="ends with 1 unless EXPR holds for elapsed, user and system (or --metric) of every test, "
+        "as getstats --predicate",
+    )
+    add(
+        "--fail-if",
+        action="append",
+        default=[],
+        metavar="BOUND",
+        help="ends with 1 where BOUND holds by the interval, such as 'elapsed > baseline * 1.05'",
+    )
+    add_undecided(group)
+
+
+def stats_take_over(arguments: Sequence[str]) -> int | None:
+    """Run Getstats where `--style autopilot` is given; returns its exit status, else None."""
+    words = list(arguments)
+    for place, word in enumerate(words):
+        if word == "--":
+            break
+        if word == "--style=autopilot" or words[place : place + 2] == ["--style", "autopilot"]:
+            from etude.cli import getstats
+
+            del words[place : place + (1 if "=" in word else 2)]
+            return getstats.main(words)
+    return None
+
+
+REPORT = """\
+One page of stored results that can be passed on: the verdict first, then tables, charts, warnings and the data.
+
+FILE is what `etude stats` reads: a results directory, or what another program wrote. Of several the first is the
+baseline. The HTML page needs no network and no other file (docs/report.md).
+"""
+
+
+REPORT_FORMATS = {"html": "html", "markdown": "md", "latex": "tex"}
+"""Report formats, with the ending of each one's file."""
+
+
+def report_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `etude report`."""
+    add = parser.add_argument
+    add("files", nargs="+", metavar="FILE", help="results; the first is the baseline")
+    add(
+        "-o",
+        "--output",
+        type=kinds.place,
+        metavar="FILE",
+        help="where to; - is standard output (default: HTML to report.html in the first results directory, or here; "
+        "the others to standard output)",
+    )
+    add(
+        "--format",
+        choices=tuple(REPORT_FORMATS),
+        help="html (default), markdown for pull requests, latex for papers; else by the name of -o",
+    )
+    add("--title", metavar="TEXT", help="of the page (default: the experiment's name)")
+    add("--metric", metavar="NAME", help="judge this metric instead of the primary one")
+    add("--reference", metavar="TEST", help="compare all other tests with this one")
+    add(
+        "--same-within",
+        type=kinds.share,
+        metavar="SHARE",
+        help="also judge whether tests are the same within this margin, such as 2%%",
+    )
+    add_between_sessions(
+        parser,
+        kinds.share,
+        "how far sessions of one test lie apart on this machine, for comparing several results",
+    )
+    add(
+        "--confidence",
+        type=kinds.percent_between,
+        default=0.95,
+        metavar="PERCENT",
+        help="of all intervals (default 95)",
+    )
+
+
+DIFF = """\
+What differs between two results: their machines, settings, programs and plans; exit code 0 unless asked otherwise.
+
+A and B are results directories or bundles; `now` is the machine as it is at this moment. A alone is compared with
+itself: the machine before its first trial and after its last. What always moves (load, free space, times) and what one
+of both did not record stand apart (docs/snapshot.md).
+"""
+
+
+def diff_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `etude diff`."""
+    add = parser.add_argument
+    add("first", metavar="A", help="a results directory, a bundle, or now")
+    add("second", nargs="?", metavar="B", help="another; without it A is compared before and after")
+    add("--all", action="store_true", help="also name what always moves, and all that was not recorded")
+    add(
+        "--fail-if",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="end with 1 where something of this name differs, such as 'sysctl.*'; '*' is anything; repeat for several",
+    )
+    add("--json", action="store_true", help="print JSON (docs/formats.md)")
+
+
+PLAN = """\
+From a pilot: how many trials, and how much time, a difference needs, and what fits a deadline.
+
+PILOT is a results directory, or a file of any format that `etude stats` reads. Of tests that are compared: the trials
+with which a true difference is found. Of a single test, or with --precision: the trials that its mean needs.
+"""
+
+
+def plan_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `etude plan`."""
+    add = parser.add_argument
+    add("pilot", metavar="PILOT", help="a results directory, or a file that etude stats reads")
+    add(
+        "--effect",
+        type=kinds.share,
+        metavar="SHARE",
+        help="the difference between two tests that is to be found (default 1%%)",
+    )
+    add(
+        "--power",
+        type=kinds.share,
+        default=0.8,
+        metavar="SHARE",
+        help="the probability of finding it (default 0.8)",
+    )
+    add(
+        "--precision",
+        type=kinds.share,
+        metavar="SHARE",
+        help="plan the mean of each test instead: the half width, relative to it, that is to be reached",
+    )
+    add(
+        "--deadline",
+        type=kinds.seconds,
+        metavar="DURATION",
+        help="say what so much time finds, such as 30m or 2h",
+    )
+    add("--metric", metavar="NAME", help="plan for this metric (default: the one that is judged)")
+    add(
+        "--test",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="plan for these tests only, the first being the reference; repeat for each",
+    )
+    add("--json", action="store_true", help="print JSON (docs/planning.md)")
+
+
+EXPORT = """\
+Results in the formats of other programs: for their dashboards, bots and statistics.
+
+FILE is what `etude stats` reads; with --store the history in a store is exported. What a format cannot hold is said on
+standard error. What each keeps and loses: docs/export.md.
+"""
+
+
+def export_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `etude export`."""
+    from etude.export.formats import FORMATS
+
+    add = parser.add_argument
+    add("files", nargs="*", metavar="FILE", help="results")
+    add(
+        "--format",
+        required=True,
+        choices=tuple(FORMATS),
+        metavar="FORMAT",
+        help=f"{', '.join(FORMATS)} (docs/export.md)",
+    )
+    add("-o", "--output", type=kinds.place, metavar="FILE", help="where to (default: standard output)")
+    add(
+        "--store",
+        metavar="PLACE",
+        help="export what is in this store (a file, or a URL), all of it unless chosen from",
+    )
+    add("--test", action="append", default=[], metavar="NAME", help="this test only; repeat for several")
+    add("--metric", action="append", default=[], metavar="NAME", help="this metric only; repeat for several")
+    add("--machine", metavar="NAME", help="what was measured on this machine only")
+    add("--commit", metavar="SHA", help="of the measured program; with --store: of it only")
+    add("--branch", metavar="NAME", help="which the commit is on; with --store: of it only")
+    add(
+        "--repository",
+        metavar="URL",
+        help="of the measured program, for Conbench: https://github.com/ORG/NAME",
+    )
+    add("--reason", metavar="WORD", help="why it was run, for Conbench, such as commit or nightly")
+    add(
+        "--confidence",
+        type=kinds.percent_between,
+        default=0.95,
+        metavar="PERCENT",
+        help="of all intervals (default 95)",
+    )
+
+
+BUNDLE = """\
+Pack results for publication: with scripts, machine, verdict and checksums, so that others can verify and repeat.
+
+DIR is a results directory; several go into one bundle. The same input gives the same bytes. docs/bundle.md says what is
+in a bundle.
+"""
+
+
+def bundle_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `etude bundle`."""
+    add = parser.add_argument
+    add("directories", nargs="*", metavar="DIR", help="results directories")
+    add(
+        "-o",
+        "--output",
+        type=kinds.place,
+        metavar="FILE",
+        help="FILE.tar.gz, FILE.tar.zst or FILE.tar; another name is that of a directory (default DIR-bundle.tar.gz)",
+    )
+    add("--no-logs", action="store_true", help="leave out what the programs printed (TEST/logs)")
+    add(
+        "--anonymous",
+        action="store_true",
+        help="replace host names by host-1 … and home directories by /home/user, everywhere alike",
+    )
+    kinds.add_mask(add)
+    add(
+        "--verify",
+        metavar="FILE",
+        help="pack nothing: check every file of this bundle, and that none is missing or was added (exit code 1: not "
+        "so)",
+    )

@@ -1,0 +1,112 @@
+"""`etude report`: one self-contained HTML page of results."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from etude.analysis.verdict_options import VerdictOptions
+from etude.cli.analyse.options import REPORT_FORMATS
+from etude.escaping import write_document
+from etude.peak.search_store import SearchStore, stored_answer
+from etude.present.page import content_of, gather
+from etude.present.page.section import Section
+from etude.present.page.write import rendered, write
+from etude.present.peak_section import peak_part, peaks_part, searches_of
+from etude.present.search_status import of_map, of_search
+from etude.present.status_line import as_line
+from etude.present.surface_section import surface_part
+from etude.results.reader import read_experiment
+from etude.surface.map_store import MapStore, mapped_of
+
+
+def parts_of(paths: Sequence[str]) -> tuple[Section, ...]:
+    """The parts of pages of those results that have one, in their order.
+
+    Raises:
+        InputError: one of them cannot be read.
+    """
+    kinds = [_kind(Path(path)) for path in paths]
+    found = (
+        (path, number, MAKERS.get(kind or ""))
+        for number, (path, kind) in enumerate(zip(paths, kinds, strict=True))
+    )
+    each = tuple(maker(path, number, len(paths) > 1) for path, number, maker in found if maker is not None)
+    return (*_peaks([path for path, kind in zip(paths, kinds, strict=True) if kind == "peak"]), *each)
+
+
+def _kind(path: Path) -> str | None:
+    """The kind in a results directory's plan; None of anything else."""
+    if not (path / "experiment.json").exists():
+        return None
+    kind = read_experiment(path)["plan"].get("kind")
+    return kind if isinstance(kind, str) else None
+
+
+def _peak(path: str, number: int, several: bool) -> Section:
+    kept = SearchStore(path)
+    kept.check_whole("trials")
+    answer = stored_answer(kept)
+    heading = f"Peak rate of {path}" if several else "Peak rate"
+    part = peak_part(kept.task, kept.trials(), answer, f"peak-{number}", heading)
+    where = f"{path}:" if several else ""
+    first = " ".join(filter(None, (where, as_line(of_search(kept, answer)), part.answer[0])))
+    return replace(part, answer=(first, *part.answer[1:]))
+
+
+def _peaks(paths: Sequence[str]) -> tuple[Section, ...]:
+    """The section that compares several searches."""
+    if len(paths) < 2:
+        return ()
+    return (peaks_part(searches_of(paths)),)
+
+
+def _surface(path: str, number: int, several: bool) -> Section:
+    kept = MapStore(path)
+    kept.check_whole("cells")
+    mapped = mapped_of(kept)
+    heading = f"Surface of {path}" if several else "Surface"
+    part = surface_part(mapped, f"surface-{number}", heading)
+    status = as_line(of_map(kept, mapped))
+    return replace(part, answer=(*filter(None, [status]), *part.answer))
+
+
+MAKERS: Mapping[str, Callable[[str, int, bool], Section]] = {"peak": _peak, "surface": _surface}
+"""Maker of a section by the kind of a plan, from path, number, and True if there are several."""
+
+
+def run(options: argparse.Namespace) -> int:
+    """Read, judge, write; says where the page is."""
+    form = options.format or _by_name(options.output) or "html"
+    verdict_options = VerdictOptions(
+        confidence=options.confidence,
+        reference=options.reference,
+        same_within=options.same_within,
+        full=True,
+    )
+    found = gather(options.files, verdict_options, options.metric, options.between_sessions)
+    document = rendered(content_of(found, options.title, parts=parts_of(options.files)), form)
+    target = options.output or ("-" if form != "html" else str(_beside(options.files[0])))
+    if target == "-":
+        write_document(sys.stdout, document)
+        return 0
+    write(Path(target), document)
+    print(f"Report: {target}")
+    return 0
+
+
+def _by_name(output: str | None) -> str | None:
+    """The format that a file's name stands for."""
+    endings = {ending: form for form, ending in REPORT_FORMATS.items()} | {
+        "htm": "html",
+        "markdown": "markdown",
+    }
+    return endings.get(output.rpartition(".")[2].lower()) if output else None
+
+
+def _beside(path: str) -> Path:
+    place = Path(path)
+    return (place if place.is_dir() else Path()) / "report.html"

@@ -1,0 +1,1 @@
+"""Verbs on the capacity of servers: `etude peak` and `etude surface`."""

@@ -1,0 +1,94 @@
+"""`etude peak`: the maximum sustainable load of a server."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from etude.cli.capacity.peak_harness import parsed, resolve_host, save_harness, short_harness
+from etude.cli.shared_options import only_with_rehearse, pool_of
+from etude.errors import UsageError
+from etude.osutil.one_thread import one_thread
+
+if TYPE_CHECKING:
+    from etude.peak.sources import Source
+    from etude.peak.task import Task
+
+
+def run(options: argparse.Namespace) -> int:
+    """Search, or show a search again; returns the exit code."""
+    if options.speed is not None and options.simulate is None:
+        raise UsageError("--speed is for --simulate")
+    only_with_rehearse(options, "like", "searches", "fixed_cost")
+    if options.simulate is not None and options.harness:
+        raise UsageError("--simulate takes the place of HARNESS: leave out one of them")
+    short = short_harness(options)
+    if short:
+        save_harness(options, short)
+    if options.harness and all((Path(word) / "experiment.json").exists() for word in options.harness):
+        from etude.present.peak_display import show_stored
+
+        return show_stored(options)
+    if options.simulate is None and not short and len(options.harness) != 1:
+        raise UsageError(
+            "expected one HARNESS.toml, --url URL or --run COMMAND (or --simulate CURVE, or results directories to "
+            "show again)"
+        )
+    one_thread()
+    spec = pool_of(options)
+    if spec is not None and short and not options.harness:
+        raise UsageError(
+            "--pool takes the harness as a file, which its nodes read: write it with --save FILE"
+        )
+    if spec is not None and (options.rehearse or options.calibrate):
+        raise UsageError("--pool is for a search: leave it out with --rehearse and --calibrate")
+    source = _source(options, short)
+    from etude.present.peak_display import check_figures
+
+    check_figures(options)
+    if spec is not None and source.load_hosts:
+        raise UsageError(
+            "--pool: its jobs would offer load from the same hosts ([generator] hosts): leave out one of them"
+        )
+    if spec is None and not options.rehearse:
+        resolve_host(options)
+    if options.rehearse or options.calibrate:
+        from etude.cli.capacity.peak_rehearse import calibrate, rehearse
+
+        return rehearse(options, source) if options.rehearse else calibrate(options, source)
+    from etude.cli.capacity.peak_run import search_peak
+
+    return search_peak(options, source)
+
+
+def _source(options: argparse.Namespace, short: str) -> Source:
+    """The source, and its task as the command line changes it. `short`: a harness of options, else empty."""
+    from etude.peak.sources import of_harness, of_simulation
+
+    if options.simulate is not None:
+        source = of_simulation(options.simulate)
+        if options.factor:
+            raise UsageError("--factor is for a harness: a simulated server has none")
+    elif short and not options.harness:
+        source = parsed(Path("command-line"), short)
+    else:
+        source = of_harness(options.harness[0])
+    return replace(source, task=_task(source.task, options))
+
+
+def _task(task: Task, options: argparse.Namespace) -> Task:
+    given = {
+        "seed": options.seed,
+        "seed_load": options.seed_load,
+        "promise": options.promise,
+        "within": options.within,
+        "width": options.width,
+        "confidence": options.confidence,
+        "budget_s": options.budget,
+    }
+    seed_load = options.seed_load
+    if task.whole and seed_load is not None and (seed_load < 1 or not float(seed_load).is_integer()):
+        raise UsageError(f"--seed-load {seed_load:g}: expected a whole number from 1, as the loads are")
+    return replace(task, **{name: value for name, value in given.items() if value is not None})

@@ -1,0 +1,34 @@
+"""`etude surface`: a response over configurations."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from etude.cli.shared_options import only_with_rehearse
+from etude.errors import UsageError
+from etude.osutil.one_thread import one_thread
+
+
+def run(options: argparse.Namespace) -> int:
+    """Map, or show a map again; returns the exit code."""
+    only_with_rehearse(options, "like", "maps", "fixed_cost")
+    if options.simulate is not None and options.spec is not None:
+        raise UsageError("--simulate takes the place of SPEC: leave out one of them")
+    if options.simulate is None and options.spec is None:
+        raise UsageError("expected SPEC.toml, a results directory to show again, or --simulate NAME")
+    if options.spec is not None and (Path(options.spec) / "experiment.json").exists():
+        from etude.cli.capacity.surface_run import show_stored
+
+        return show_stored(options)
+    one_thread()
+    from etude.present.peak_display import check_figures
+
+    check_figures(options)
+    if options.rehearse:
+        from etude.cli.capacity.surface_rehearse import rehearse
+
+        return rehearse(options)
+    from etude.cli.capacity.surface_run import map_surface
+
+    return map_surface(options)

@@ -1,0 +1,1 @@
+"""Verbs that draw: `etude plot` and `etude profile`; what `graphit` does."""

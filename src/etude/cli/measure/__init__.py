@@ -1,0 +1,1 @@
+"""Verbs that measure: `etude bench`, `etude run` and the I/O lab."""

@@ -1,0 +1,173 @@
+"""`etude bench`: compare commands: interleaved until the ratio is known."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from etude.cli import parser as kinds
+from etude.cli import verb_parsers
+from etude.cli.analyse.bounds import check_bounds, read_bounds
+from etude.cli.analyse.exports import check_places, export_of
+from etude.cli.measure import hyperfine
+from etude.cli.measure.bench_tests import shell_of, tests_of
+from etude.cli.shared_options import pool_of
+from etude.errors import UsageError
+from etude.escaping import unescaped
+from etude.experiment.bench import Event
+from etude.experiment.new_limits import NewLimits
+from etude.experiment.plan import check_resumes
+from etude.experiment.plan_defaults import BUDGET_S, make_plan
+from etude.experiment.progress import Progress
+from etude.experiment.run import resume
+from etude.experiment.run import run as run_plan
+from etude.present.live_display import Display
+from etude.results.reader import load_results, read_experiment
+from etude.results.results import Results
+
+if TYPE_CHECKING:
+    from etude.analysis.gate import Bound
+    from etude.analysis.subject import Subject
+
+
+class ShownOutput:
+    """An observer that prints the captured output of each trial, as the program wrote it."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = unescaped(stream)
+
+    def observe(self, event: Event, ledger: Progress) -> None:
+        """Print what came of a trial."""
+        if event.what != "trial":
+            return
+        for test in event.tests:
+            for m in ledger.trials(test.name)[-1].measurements:
+                for captured in (m.stdout, m.stderr):
+                    self._stream.write((captured or {}).get("tail", ""))
+        self._stream.flush()
+
+    def close(self) -> None:
+        """Nothing is left to take away."""
+
+
+RESUMED = (
+    *("resume", "trials", "max_trials", "time", "precision", "baseline", "between_sessions", "fail_if"),
+    *("undecided", "export", "json"),
+)
+"""Options that an experiment may be resumed or extended with; all others are in its results directory."""
+
+
+def run(options: argparse.Namespace) -> int:
+    """Measure, show the verdict, say where the results are."""
+    hyperfine.check_output_option(options.output)
+    exports = [export_of(text) for text in options.export]
+    check_places(exports, options.output)
+    bounds = read_bounds(options.fail_if)
+    baseline = None
+    if options.baseline is not None:
+        from etude.cli.measure.baseline import read_baseline
+
+        baseline = read_baseline(options.baseline)
+    if options.resume is not None:
+        results = _resumed(options, bounds, baseline)
+    else:
+        results = _measured(options, bounds, baseline)
+    from etude.cli.measure.bench_verdict import show_verdict  # loaded while nothing is measured
+
+    return show_verdict(options, results, bounds, exports, baseline)
+
+
+def _resumed(options: argparse.Namespace, bounds: Sequence[Bound], baseline: Subject | None) -> Results:
+    """An experiment that is resumed or extended, over its pool where it was begun over one."""
+    from etude.cli.measure import pool_run
+
+    _check_resume(options)
+    document = read_experiment(Path(options.resume))
+    check_resumes(document, options.resume, None)
+    if bounds:
+        plan = document["plan"]
+        own, stored = {m["name"] for t in plan["tests"] for m in t["metrics"]}, baseline is not None
+        check_bounds(bounds, plan["primary"], len(plan["tests"]), plan["schedule"], own, stored=stored)
+    limits = NewLimits(options.trials, options.max_trials, options.time, options.precision)
+    if pool_run.is_over_pool(Path(options.resume)):
+        if limits:
+            raise UsageError(
+                f"{options.resume}: an experiment over a pool cannot be extended; begin a new one"
+            )
+        pool_run.go_on(Path(options.resume), None)
+        return load_results(options.resume)
+    display = Display(sys.stderr)
+    try:
+        return resume(options.resume, limits, observe=display.observe).results
+    finally:
+        display.close()
+
+
+def _measured(options: argparse.Namespace, bounds: Sequence[Bound], baseline: Subject | None) -> Results:
+    """A new experiment."""
+    plan, spec = _plan(options), pool_of(options)
+    own, stored = [metric.name for metric in options.metric], baseline is not None
+    check_bounds(bounds, plan.primary, len(plan.tests), plan.schedule, own, stored=stored)
+    if baseline is not None:
+        from etude.cli.measure.baseline import check_baseline
+
+        check_baseline(baseline, plan, options, over_pool=spec is not None)
+    if spec is not None:
+        from etude.cli.measure import pool_run
+
+        if options.show_output:
+            raise UsageError("--show-output: what runs over a pool prints elsewhere; leave out one of them")
+        return pool_run.bench(plan, spec, options, kinds.monitor(options))
+    display = ShownOutput(sys.stderr) if options.show_output else Display(sys.stderr)
+    try:
+        return run_plan(
+            plan,
+            options.output,
+            observe=display.observe,
+            command_line=options.command_line,
+            verb="bench",
+            monitor=kinds.monitor(options),
+        ).results
+    finally:
+        display.close()
+
+
+def _plan(options: argparse.Namespace):  # type: ignore[no-untyped-def]  # a Plan; imported late
+    tests = tests_of(options)
+    return make_plan(
+        tests,
+        name=tests[0].name if len(options.name) == 1 and len(options.commands) == 1 else None,
+        trials=options.trials,
+        min_trials=options.min_trials,
+        max_trials=options.max_trials,
+        precision=options.precision,
+        budget_s=BUDGET_S if options.time is None else options.time,
+        least_s=_least_s(options),
+        schedule=options.schedule,
+        seed=options.seed,
+        shell=shell_of(options),
+        ignore_failure=options.ignore_failure,
+        check_output="each" if options.show_output else options.check_output,
+        warmup=options.warmup,
+        cgroup=not options.no_cgroup,
+        counters=options.counters,
+        primary=options.primary,
+        masks=tuple(options.mask),
+    )
+
+
+def _least_s(options: argparse.Namespace) -> float | None:
+    """The shortest time by the clock; 0 over a pool, whose jobs take longer than that to begin."""
+    if options.pool and options.min_time:
+        raise UsageError("--min-time: jobs of a pool are spread over more time anyway; leave out one of them")
+    return 0.0 if options.pool else options.min_time
+
+
+def _check_resume(options: argparse.Namespace) -> None:
+    if others := verb_parsers.others_given(options, RESUMED):
+        raise UsageError(
+            f"--resume takes what to do from the results directory: leave out {', '.join(others)}"
+        )

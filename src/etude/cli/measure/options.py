@@ -1,0 +1,454 @@
+"""Options of the verbs that measure: bench, run and the I/O lab."""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+
+from etude.cli import parser as kinds
+from etude.cli.measure import hyperfine
+from etude.cli.shared_options import (
+    add_between_sessions,
+    add_figures,
+    add_pool,
+    add_sweep_place,
+    add_undecided,
+    size_list,
+)
+from etude.results.model import CACHE_WAYS
+
+BENCH = """\
+Compare commands at once: interleaved in random order, until the ratio of their times is known.
+
+One command is run until its mean is known. The first run of each command is recorded but excluded. Commands are
+split into words as a shell would, and started without one; hooks (--setup and the like) are lines for /bin/sh.
+"""
+
+
+def bench_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `etude bench`."""
+    add = parser.add_argument
+    add(
+        "commands",
+        nargs="*",
+        metavar="CMD",
+        help="a command line, quoted as one argument; {NAME} is replaced by -P",
+    )
+    add(
+        "-n",
+        "--name",
+        "--command-name",
+        dest="name",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="name of the next command in order; repeat for each",
+    )
+    add(
+        "-o",
+        "--output",
+        type=kinds.place,
+        metavar="DIR",
+        help="results directory (default etude-results/NAME-UTCTIME)",
+    )
+    add(
+        "--reference",
+        metavar="CMD",
+        help="a command that stands before the others: the baseline of all ratios",
+    )
+    add("--reference-name", metavar="NAME", help="its name")
+    add(
+        "--resume",
+        metavar="DIR",
+        help="resume an interrupted experiment, or extend a complete one by --max-trials, --time, --precision or "
+        "--trials; takes no commands",
+    )
+    add_pool(parser)
+    _bench_around(parser.add_argument_group("around the trials"))
+    _bench_enough(parser.add_argument_group("how many trials"))
+    _bench_how(parser.add_argument_group("how trials are run"))
+    _bench_after(parser.add_argument_group("what comes out"))
+
+
+def _bench_around(group: argparse._ArgumentGroup) -> None:
+    """Hooks and sweeps."""
+    each = "; given once for all tests, or once for each command"
+    group.add_argument("-s", "--setup", metavar="LINE", help="once per test, before its first trial")
+    group.add_argument(
+        "-p", "--prepare", action="append", default=[], metavar="LINE", help=f"before each trial{each}"
+    )
+    group.add_argument(
+        "-C", "--conclude", action="append", default=[], metavar="LINE", help=f"after each trial{each}"
+    )
+    group.add_argument(
+        "--cool",
+        choices=CACHE_WAYS,
+        default="none",
+        metavar="WAY",
+        help="the state of the caches before each trial, brought about and looked at (docs/bench.md): "
+        + ", ".join(CACHE_WAYS),
+    )
+    group.add_argument(
+        "--data",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="a file or directory of the data set, of which --cool tells how much is in memory; repeat for more",
+    )
+    group.add_argument("-c", "--cleanup", metavar="LINE", help="once per test, after its last trial")
+    group.add_argument(
+        "-P",
+        "--parameter",
+        action="append",
+        default=[],
+        metavar="NAME=VALUES",
+        help="sweep {NAME} over a,b,c or 1..10 or 1..32*2 or 0..1+0.25; repeat for all combinations",
+    )
+    hyperfine.add_sweeps(group)
+
+
+def _bench_enough(group: argparse._ArgumentGroup) -> None:
+    """The stop rule."""
+    group.add_argument(
+        "-w",
+        "--warmup",
+        type=int,
+        default=1,
+        metavar="N",
+        help="N warm-up runs of each before its first trial: recorded, and excluded (default 1)",
+    )
+    add_count = partial(group.add_argument, type=int, metavar="N")
+    add_count("-r", "--trials", "--runs", help="exactly N trials of each")
+    add_count("-m", "--min-trials", "--min-runs", help="at least N trials (default 10)")
+    add_count(
+        "-M", "--max-trials", "--max-runs", help="at most N trials (default 50, or as many as 3 s take)"
+    )
+    group.add_argument(
+        "--min-time",
+        type=kinds.seconds,
+        metavar="SECONDS",
+        help="measure for so long by the clock, however soon the precision is reached; --max-trials and --time end "
+        "it sooner (default 3; not with --pool)",
+    )
+    group.add_argument(
+        "--precision",
+        type=kinds.share,
+        metavar="SHARE",
+        help="half width to reach: of the mean for one command (default 5%%), of the ratio for several (2%%)",
+    )
+    group.add_argument(
+        "--time",
+        type=kinds.seconds,
+        metavar="SECONDS",
+        help="stop after this time by the clock, all between the trials included, once the minimum of trials is "
+        "done (default 30)",
+    )
+
+
+def _bench_how(group: argparse._ArgumentGroup) -> None:
+    """The options that say what a trial is."""
+    group.add_argument(
+        "--schedule",
+        choices=("blocks", "in-turn", "duet"),
+        default="blocks",
+        help="blocks: one trial of each per block, in random order (default); in-turn: one test after the "
+        "other, not compared; duet: all at once on CPUs of their own, a ratio under contention",
+    )
+    group.add_argument(
+        "--workers", type=int, default=1, metavar="N", help="start N copies at once, released together"
+    )
+    group.add_argument(
+        "--cpu",
+        type=kinds.cpus,
+        metavar="LIST",
+        help="CPUs to run on, such as 0,2-3; one each with --workers",
+    )
+    group.add_argument(
+        "--timeout",
+        type=kinds.seconds,
+        metavar="SECONDS",
+        help="end a trial that takes longer (TERM, then KILL); it failed",
+    )
+    group.add_argument(
+        "-i", "--ignore-failure", action="store_true", help="include trials whose exit status is not 0"
+    )
+    shells = group.add_mutually_exclusive_group()
+    shells.add_argument(
+        "--shell",
+        action="store_true",
+        help="run commands by /bin/sh; its start is measured and subtracted",
+    )
+    shells.add_argument(
+        "-S", metavar="SHELL", help="the same by another shell, such as bash or 'bash --norc'"
+    )
+    shells.add_argument("-N", action="store_true", help="without a shell, which is the default")
+    group.add_argument("--shell-program", metavar="PATH", help="the shell of --shell (default /bin/sh)")
+    group.add_argument("--input", metavar="FILE", help="standard input of each run (default: empty)")
+    group.add_argument(
+        "--show-output",
+        action="store_true",
+        help="print what the programs print, to standard error after each run; it is captured, as by "
+        "--check-output each",
+    )
+    group.add_argument(
+        "--inner",
+        type=kinds.inner,
+        default=1,
+        metavar="N|auto",
+        help="launches within one trial; auto: enough for trials of 50 ms",
+    )
+    group.add_argument(
+        "--check-output",
+        choices=("first", "each"),
+        default="first",
+        help="capture and compare the output of the excluded first run (default), or of each trial",
+    )
+    group.add_argument(
+        "--metric",
+        type=kinds.metric,
+        action="append",
+        default=[],
+        metavar="NAME[:UNIT[:JOIN]]=REGEX",
+        help="a number from the program's own output: the first group of REGEX; or $.NAME.NAME, a place in its JSON",
+    )
+    group.add_argument(
+        "--primary",
+        default="elapsed",
+        metavar="METRIC",
+        help="the metric that is judged and compared (default elapsed)",
+    )
+    group.add_argument("--no-cgroup", action="store_true", help="do not put tests into a cgroup of their own")
+    group.add_argument(
+        "--counters",
+        choices=("auto", "on", "off"),
+        default="auto",
+        help="perf events: auto: where the machine has hardware ones (default); on: software ones alone, too",
+    )
+    group.add_argument(
+        "--seed", type=int, metavar="N", help="of the random order (default: random, recorded)"
+    )
+    kinds.add_monitor(group.add_argument)
+    kinds.add_mask(group.add_argument)
+
+
+def _bench_after(group: argparse._ArgumentGroup) -> None:
+    """The options that say what is made of the results."""
+    group.add_argument(
+        "--baseline",
+        metavar="DIR",
+        help="compare with stored results, too, as far as what changes between sessions is known; "
+        "better: run base and head at once, as two commands",
+    )
+    add_between_sessions(
+        group,
+        kinds.share,
+        "how far sessions of one test lie apart on this machine (a standard deviation, such as 3%%)",
+    )
+    group.add_argument(
+        "--fail-if",
+        action="append",
+        default=[],
+        metavar="BOUND",
+        help="end with 1 where BOUND holds by the interval, such as 'elapsed > baseline * 1.05'; the baseline "
+        "is the first command, or that of --baseline",
+    )
+    add_undecided(group)
+    group.add_argument(
+        "--export",
+        action="append",
+        default=[],
+        metavar="FORMAT[=FILE]",
+        help="csv, json, markdown, hyperfine, or another format of etude export; FILE defaults to one in the "
+        "results directory",
+    )
+    hyperfine.add_exports(group)
+    group.add_argument(
+        "--json", action="store_true", help="print the verdict as JSON on standard output (docs/formats.md)"
+    )
+
+
+bench_translated = hyperfine.translated
+
+
+BENCH_INSTEAD = hyperfine.INSTEAD
+
+
+BENCH_OTHERWISE = "a command and its arguments are quoted as one word, such as 'ls -l'"
+
+
+RUN = """\
+Run a script in the Auto-pilot language: tests, what is around them, and when there are enough trials.
+
+SCRIPT is a script (docs/language.md), or a state file that CHECKPOINT wrote: then it goes on from there.
+"""
+
+
+def run_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `etude run`."""
+    add = parser.add_argument
+    add("script", nargs="?", metavar="SCRIPT", help="the script, or a state file to go on from")
+    add(
+        "assignments",
+        nargs="*",
+        metavar="NAME=VALUE",
+        help="set a variable, and the environment variable; the script's own VAR and ENV of it do not count",
+    )
+    add(
+        "-o",
+        "--output",
+        type=kinds.place,
+        metavar="DIR",
+        help="results directory (default etude-results/SCRIPT-UTCTIME)",
+    )
+    add("--resume", metavar="DIR", help="go on with an interrupted script; takes no SCRIPT")
+    add(
+        "--again",
+        metavar="DIR",
+        help="repeat an experiment of etude run or etude bench from its own record (a results directory, or a bundle), "
+        "and say whether its verdicts are reproduced (exit code 1: one is not); takes no SCRIPT",
+    )
+    add("--check", action="store_true", help="run nothing: parse, expand, and say what would run")
+    add("--list", action="store_true", help="run nothing: the names of the tests, one a line")
+    add(
+        "-I",
+        "--include",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="look for included files here, too, before $APLIB",
+    )
+    add(
+        "--probe",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="measure more around each EXEC: disk, memory, network, pressure, interrupts, energy, others "
+        "(who else used the CPU); adds to the variable PROBES",
+    )
+    add(
+        "--watch",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="also say whether this metric rises, falls or changes its level over the trials (variable WATCH)",
+    )
+    add(
+        "--counters",
+        choices=("auto", "on", "off"),
+        default="auto",
+        help="perf events: auto: where the machine has hardware ones (default)",
+    )
+    add("--seed", type=int, metavar="N", help="of the random order of INTERLEAVE (default: random, recorded)")
+    add_between_sessions(
+        parser,
+        kinds.percent,
+        "with --again: how far sessions of one test lie apart, in percent (default: from three stored ones)",
+    )
+    add_pool(parser)
+    kinds.add_monitor(add)
+    kinds.add_mask(add)
+    add("--no-res", action="store_true", help="do not also write Auto-pilot's .res files")
+    add("--json", action="store_true", help="print the verdict as JSON on standard output (docs/formats.md)")
+
+
+IO_SWEEP = """\
+Run the I/O benchmark at one size after another, in random order; then say what the curve shows, and draw it.
+
+Over buffer sizes (the default) the rate of the timed loop is judged, for a buffer that is untouched, touched before the
+clock is read, and on huge pages. Over total sizes (--totals 1..128M) it is the time of the whole program, statically
+and dynamically linked. The results are ordinary ones: etude stats, plot and report read them. The machine's caches are
+drawn into the figure. More: docs/io.md; a tutorial: docs/tutorials/io-lab.md.
+"""
+
+
+def io_sweep_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `etude io sweep`."""
+    add = parser.add_argument
+    add_sweep_place(parser)
+    add(
+        "--buffers",
+        "-b",
+        type=size_list,
+        metavar="SIZES",
+        help="buffer sizes: 16K, or 4K,64K, or 8..16M for powers of two (default 8..16M; over totals 2M)",
+    )
+    add("--totals", "-t", type=size_list, metavar="SIZES", help="how much is transferred (default 16M)")
+    add(
+        "--curve",
+        action="append",
+        default=[],
+        metavar="NAME[=OPTIONS]",
+        help="untouched, touched, huge, direct, pread, random, mmap, io_uring, static, dynamic; or a name of your own "
+        "with options of etude io, such as 'hugetouched=--huge on --touch'; repeat for several",
+    )
+    add("--write", action="store_true", help="write, not read")
+    add(
+        "--program",
+        choices=("io-static", "io-dynamic", "etude-engine"),
+        default="io-static",
+        help="which build of the benchmark runs (default io-static)",
+    )
+    add("--no-storage", action="store_true", help="do not measure the storage itself by O_DIRECT")
+    add("--refine", type=int, default=0, metavar="N", help="up to N more sizes where a curve bends most")
+    add(
+        "-o",
+        "--output",
+        type=kinds.place,
+        metavar="DIR",
+        help="results directory (default etude-results/NAME-UTCTIME)",
+    )
+    add("--resume", metavar="DIR", help="go on with an interrupted sweep; takes only --format and --json")
+    add_figures(parser)
+    add("--json", action="store_true", help="print the reading as JSON on standard output (docs/formats.md)")
+
+
+IO_LAB = """\
+Do the whole I/O lab: throughput over buffer sizes, and static against dynamic linking over file sizes.
+
+Three figures come out (PDF, unless --format says otherwise), as in the lab's notes: (1) throughput against buffer size
+with this machine's caches, (2) whole-program time and its ratio, (3) means with deviations and p-values. What they show
+is said in words. A few minutes; the results are kept, and etude io explain reads them again. Each trial stands in
+buffers.csv and linking.csv, too.
+"""
+
+
+def io_lab_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `etude io lab`."""
+    add_sweep_place(parser)
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=kinds.place,
+        metavar="DIR",
+        help="where it all goes (default etude-results/io-lab-UTCTIME)",
+    )
+    parser.add_argument(
+        "--resume",
+        metavar="DIR",
+        help="resume an interrupted lab in this directory; takes only --format and --exercise",
+    )
+    parser.add_argument(
+        "--exercise",
+        action="store_true",
+        help="ask, and do not explain: questions into answers.toml of the lab's directory, figures without a reading",
+    )
+    parser.add_argument(
+        "--check",
+        metavar="FILE",
+        help="grade a file of answers against the intervals of its own lab; exit code 1 if one is wrong or missing",
+    )
+    add_figures(parser)
+
+
+IO_EXPLAIN = """\
+Say again what a sweep of `etude io sweep` shows, and draw its figures anew."""
+
+
+def io_explain_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `etude io explain`."""
+    add = parser.add_argument
+    add("results", nargs="+", metavar="DIR", help="results directory of a sweep")
+    add("--figures", metavar="DIR", help="draw into this directory (default: that of the results)")
+    add("--csv", metavar="FILE", help="write each kept trial as a row, of all sweeps together")
+    add_figures(parser)
+    add("--json", action="store_true", help="print the reading as JSON on standard output (docs/formats.md)")

@@ -1,0 +1,166 @@
+"""`etude run`: run a benchmark script in the Auto-pilot language."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from etude.cli import parser as kinds
+from etude.cli import verb_parsers
+from etude.cli.shared_options import pool_of
+from etude.errors import CommandFailed, UsageError
+from etude.escaping import escaped
+from etude.present.script_display import ScriptDisplay
+from etude.results.reader import load_results
+from etude.script.check import Outline, PlannedTest
+from etude.script.checkpoint import is_state
+from etude.script.run import read_script, resume_script, run_script
+from etude.units.formatting import counted
+
+RESUMED = ("resume", "include", "json")
+"""Options that a script may be resumed with; all others are in its results directory."""
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run, go on, or only say what would run."""
+    if options.again is not None:
+        from etude.cli.measure.again import repeat_experiment
+
+        return repeat_experiment(options)
+    if options.between_sessions is not None:
+        raise UsageError("--between-sessions is for --again")
+    if options.resume is not None:
+        if others := verb_parsers.others_given(options, RESUMED):
+            raise UsageError(
+                f"--resume takes what to do from the results directory: leave out {', '.join(others)}"
+            )
+        return _go_on(Path(options.resume), options)
+    if options.script is None:
+        raise UsageError("nothing to run: give a script")
+
+    if is_state(Path(options.script)):
+        if others := verb_parsers.others_given(options, (*RESUMED, "script")):
+            raise UsageError(
+                f"{options.script}: a state file says what to do and where: leave out {', '.join(others)}"
+            )
+        return _go_on(Path(options.script), options)
+    return _begin(options)
+
+
+def _begin(options: argparse.Namespace) -> int:
+    asked = read_script(
+        options.script,
+        _assignments(options),
+        seed=options.seed,
+        directories=options.include,
+        res=not options.no_res,
+        counters=options.counters,
+        masks=tuple(options.mask),
+    )
+    if options.list or options.check:
+        found = asked.outline()
+        lines = [test.name for test in found.tests] if options.list else _told(found, options.script)
+        print("\n".join(escaped(line, lines=False) for line in lines))
+        return 0
+    if (spec := pool_of(options)) is not None:
+        from etude.cli.measure import pool_run
+
+        with _table_before_error(options):
+            path = pool_run.script(asked, spec, options, kinds.monitor(options))
+        return _show(path, options)
+    with _display(options) as observe:
+        path = run_script(
+            asked,
+            options.output,
+            observe=observe,
+            command_line=options.command_line,
+            monitor=kinds.monitor(options),
+        )
+    return _show(path, options)
+
+
+def _assignments(options: argparse.Namespace) -> list[str]:
+    given: list[str] = list(options.assignments)
+    named = {"PROBES": options.probe, "WATCH": options.watch}
+    return [*given, *(f"{name}={' '.join(values)}" for name, values in named.items() if values)]
+
+
+def _go_on(file: Path, options: argparse.Namespace) -> int:
+    from etude.cli.measure import pool_run
+
+    with _table_before_error(options):
+        over_a_pool = file.is_dir() and pool_run.go_on(file, "script", options.include)
+    if over_a_pool:
+        return _show(file, options)
+    with _display(options) as observe:
+        path = resume_script(file, observe=observe, directories=options.include)
+    return _show(path, options)
+
+
+@contextmanager
+def _display(options: argparse.Namespace) -> Iterator[Any]:
+    """Progress while a script runs."""
+    display = ScriptDisplay(sys.stderr)
+    with _table_before_error(options):
+        try:
+            yield display.observe
+        finally:
+            display.close()
+
+
+@contextmanager
+def _table_before_error(options: argparse.Namespace) -> Iterator[None]:
+    """A script that fails shows what was measured before its error."""
+    try:
+        yield
+    except CommandFailed as error:
+        if error.results is not None:
+            _show(error.results, options)
+            sys.stdout.flush()
+        raise
+
+
+def _show(path: Path, options: argparse.Namespace) -> int:
+    from etude.analysis.stop_rule_info import asked_of
+    from etude.analysis.verdict import judged_metrics, verdict
+    from etude.present.verdict_display import BESIDE, show
+
+    results = load_results(path)
+    if not results.names():
+        print(f"No tests were run. Results: {path}")
+        return 0
+    asked = asked_of(results.experiment, results.directory)
+    metrics = None if options.json else (*judged_metrics(asked, asked.primary), *BESIDE)
+    show(verdict(results, metrics), json=options.json)
+    return 0
+
+
+def _told(found: Outline, script: str) -> list[str]:
+    """The outline of a script as lines."""
+    more = "" if found.whole else ", and more: it does not seem to end"
+    lines = [f"{script}: {counted(len(found.tests), 'test')}{more}"]
+    for test in found.tests:
+        lines += ["", *_test_lines(test)]
+    outside = [f"  {directive} {line}" for directive, line in found.lines]
+    return [*lines, *(["", "outside of tests:", *outside] if outside else [])]
+
+
+def _test_lines(test: PlannedTest) -> list[str]:
+    workers = f", {test.threads} threads" if test.threads > 1 else ""
+    until = f"{'at least ' if test.program else ''}{counted(test.minimum, 'trial')}"
+    if test.maximum is not None:
+        until += f", at most {test.maximum}"
+    if test.budget_s is not None:
+        until += f", at most {test.budget_s:g} s by the clock"
+    ways = f", cache {test.cache}" if test.cache != "none" else ""
+    ways += f", boot {test.boot}" if test.boot else ""
+    together = f", interleaved (group {test.group})" if test.group is not None else ""
+    head = f"{test.name}: {until}{workers}{ways}{together}"
+    rule = [f"  until {' '.join(test.program)}"] if test.program else []
+    limits = [("TIMEOUT", f"{test.timeout_s:g} s")] if test.timeout_s is not None else []
+    lines = (*limits, *(("METRIC", metric) for metric in test.metrics), *test.lines)
+    return [head, *rule, *(f"  {directive} {line}" for directive, line in lines)]

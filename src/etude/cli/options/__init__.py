@@ -1,1 +1,0 @@
-"""The options of each verb: no module here loads more than these take."""

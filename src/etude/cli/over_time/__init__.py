@@ -1,0 +1,1 @@
+"""Verbs on results over time: `etude store`, `history` and `compare`."""

@@ -1,0 +1,194 @@
+"""Options that several verbs have, and the values of such."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+import sys
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING
+
+from etude.cli import parser as kinds
+from etude.cli.verb_parsers import others_given
+from etude.errors import UsageError
+from etude.peak.limits import LONGEST_BUDGET_S
+
+if TYPE_CHECKING:
+    from etude.cluster.pool.pool_config import PoolSpec
+
+UNDECIDED = 8
+"""Exit code of a bound that the interval holds, with --undecided fail."""
+
+
+def add_pool(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """The option."""
+    parser.add_argument(
+        "--pool",
+        metavar="POOL",
+        help="where to measure: 'local' is this machine, one job at a time; 'slurm' is a cluster, each job on nodes of"
+        " its own, with keys as in 'slurm,partition=bench,time=30m'; or a file FILE.toml that has them in [pool]",
+    )
+
+
+def pool_of(options: argparse.Namespace) -> PoolSpec | None:
+    """The pool that `--pool` names; None where it is not given. Raises UsageError and InputError."""
+    from etude.cluster.pool.spec import read_pool
+
+    return None if options.pool is None else read_pool(options.pool)
+
+
+def add_undecided(parser: argparse._ActionsContainer) -> None:
+    """Declare --undecided, which belongs to --fail-if."""
+    parser.add_argument(
+        "--undecided",
+        choices=("pass", "fail"),
+        default="pass",
+        help="what a bound of --fail-if does that is undecided (the interval holds it, or there are fewer than 10 "
+        f"trials): pass ends with 0, fail with {UNDECIDED} (default pass)",
+    )
+
+
+def add_budget(add: Callable[..., object]) -> None:
+    """Declare --budget."""
+    add(
+        "--budget",
+        type=kinds.time_to(LONGEST_BUDGET_S),
+        metavar="TIME",
+        help="benchmarking time, such as 2h; then the best so far",
+    )
+
+
+def add_like(group: argparse._ArgumentGroup) -> None:
+    """Declare --like, of a rehearsal."""
+    group.add_argument(
+        "--like",
+        metavar="DIR",
+        help="of --rehearse: trials cost and vary as those of this search or calibration did",
+    )
+
+
+class RenamedOption(argparse.Action):
+    """The old name of an option: taken for one release, with a note."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        """Store the value under the new name."""
+        print(f"Note: {option_string} is called --{self.dest.replace('_', '-')} now.", file=sys.stderr)
+        setattr(namespace, self.dest, values)
+
+
+def add_between_sessions(
+    group: argparse._ActionsContainer, convert: Callable[[str], float], help: str
+) -> None:
+    """Declare --between-sessions, which was called --between-sittings."""
+    group.add_argument("--between-sessions", type=convert, metavar="PERCENT", help=help)
+    group.add_argument(
+        "--between-sittings",
+        dest="between_sessions",
+        type=convert,
+        action=RenamedOption,
+        help=argparse.SUPPRESS,
+    )
+
+
+def only_with_rehearse(options: argparse.Namespace, *names: str) -> None:
+    """Raises UsageError for an option of --rehearse without it."""
+    given = [name for name in names if getattr(options, name) is not None]
+    if given and not options.rehearse:
+        raise UsageError(f"--{given[0].replace('_', '-')} is for --rehearse")
+
+
+FORMATS = ("pdf", "eps", "svg", "png")
+
+
+def add_figures(parser: argparse.ArgumentParser) -> None:
+    """The forms in which figures are written."""
+    parser.add_argument("--format", choices=FORMATS, default="pdf", help="of the figures (default pdf)")
+
+
+def add_sweep_place(parser: argparse.ArgumentParser) -> None:
+    """Declare the options that all sweeps share, such as the place of the data."""
+    add = parser.add_argument
+    add(
+        "where",
+        nargs="?",
+        default=".",
+        metavar="PLACE",
+        help="a directory, in which the data are made and removed again (default: this one); or a file to read",
+    )
+    add("--trials", type=int, metavar="N", help="kept trials of each size (default 10; over totals 20)")
+    add("--cpu", type=int, metavar="N", help="run on this CPU alone")
+    add("--seed", type=int, metavar="N", help="of the random order (default: random, recorded)")
+
+
+def size_list(text: str) -> tuple[int, ...]:
+    """`16M`, `4K,64K` or `8..16M`."""
+    from etude.iolab.sweeps import sizes  # with all of etude.io, and so NumPy
+
+    try:
+        return sizes(text)
+    except UsageError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def check_alone(options: argparse.Namespace, option: str, allowed: Collection[str]) -> None:
+    """Raises UsageError where another option was given than this one and those allowed."""
+    if others_given(options, (option, *allowed)):
+        but = f" but {' and '.join(f'--{each}' for each in allowed)}" if allowed else ""
+        source = "the results directory" if option == "resume" else "its file"
+        raise UsageError(f"--{option} takes what to do from {source}: leave out all else{but}")
+
+
+PLACES = ("top", "bottom", "center", "left", "right")
+
+
+def key_place(text: str) -> str:
+    """`top right`, `right top`, `outside`, `off` …, as Gnuplot's key is placed."""
+    words = ["center" if word == "centre" else word for word in text.lower().split()]
+    if words in (["best"], ["off"], ["outside"], ["above"], ["below"]):
+        return words[0]
+    if not 1 <= len(words) <= 2 or not set(words) <= set(PLACES):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no place of a key; expected such as 'top right', 'bottom left', outside or off"
+        )
+    vertical = next((word for word in words if word in ("top", "bottom")), "center")
+    horizontal = next((word for word in words if word in ("left", "right")), None)
+    if horizontal is None:
+        horizontal = "center" if words.count("center") else "right"
+    return f"{vertical} {horizontal}"
+
+
+def number(text: str) -> float:
+    """Any finite number."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number")
+    return value
+
+
+def font_size(text: str) -> float:
+    """Points from 3 to 72."""
+    value = number(text.removesuffix("pt"))
+    if not 3 <= value <= 72:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected 3 to 72 points")
+    return value
+
+
+def picture_size(text: str) -> tuple[float, float]:
+    """`5x3.5`: inches."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)x(\d+(?:\.\d+)?)", text)
+    size = (float(match[1]), float(match[2])) if match else (0.0, 0.0)
+    if not all(1 <= side <= 40 for side in size):
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: expected width and height in inches, 1 to 40, such as 3.3x2.4"
+        )
+    return size

@@ -1,0 +1,85 @@
+"""The program of a job, `python -m etude.cluster.worker PLACE`: does what the directory PLACE describes, a part of an
+experiment or a cell of a surface."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import FrameType
+
+from etude.cluster.distributed.part import TASK, Part, read_part
+from etude.errors import EtudeError, InputError
+from etude.escaping import escaped
+
+OF_A_JOB = ("SLURM", "SBATCH", "ETUDE_JOB")
+"""How variables begin by which a scheduler tells a job of itself."""
+
+
+def _blocks(part: Part) -> None:
+    _forget_job()
+    from etude.cluster.distributed.blocks import measure
+
+    measure(part)
+
+
+def _tests(part: Part) -> None:
+    _forget_job()
+    from etude.script.distributed import measure
+
+    measure(part)
+
+
+def _forget_job() -> None:
+    """What is measured sees the environment that it would see without a pool."""
+    for name in [name for name in os.environ if name.startswith(OF_A_JOB)]:
+        if name != "SLURM_CONF":  # says where Slurm is, and nothing of the job
+            del os.environ[name]
+
+
+def _search(part: Part) -> None:
+    from etude.peak.distributed import measure
+
+    measure(part)
+
+
+CELL = "cell.json"
+"""The file that describes a cell of a surface."""
+KINDS: Mapping[str, Callable[[Part], None]] = {"blocks": _blocks, "tests": _tests, "search": _search}
+
+
+def do(place: Path) -> int:
+    """Do the part; an error is left beside it, in one line. Returns the exit status."""
+    if not (place / TASK).exists() and (place / CELL).exists():
+        from etude.surface.worker import measure_cell
+
+        return measure_cell(place)
+    try:
+        part = read_part(place)
+    except EtudeError as error:
+        print(escaped(f"etude: {error}"), file=sys.stderr)
+        return error.exit_code
+    try:
+        kind = part.task["kind"]
+        if kind not in KINDS:
+            raise InputError(f"{place}: a part of kind {kind!r}; this Étude knows {', '.join(KINDS)}")
+        KINDS[kind](part)
+    except KeyboardInterrupt:
+        return 128 + signal.SIGTERM
+    except EtudeError as error:
+        part.tell(error)
+        print(escaped(f"etude: {error}"), file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    """The scheduler ends the job: what it has started is stopped first."""
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, _end)
+    sys.exit(do(Path(sys.argv[1])))
