@@ -31,7 +31,7 @@ unexport PYTHONPATH PYTHONHOME
 unexport PYTHONDONTWRITEBYTECODE
 
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) rust-toolchain.toml $(wildcard .cargo/config.toml) \
-	$(shell find engine -name target -prune -o -type f \( -name '*.rs' -o -name Cargo.toml \) -print 2>/dev/null)
+	$(shell find engine -name target -prune -o -type f \( -name '*.rs' -o -name '*.S' -o -name Cargo.toml \) -print 2>/dev/null)
 REQUIREMENTS_STAMP := $(VENV)/requirements.stamp
 SETUP_STAMP := $(VENV)/setup.stamp
 

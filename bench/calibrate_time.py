@@ -17,7 +17,7 @@ from scipy.stats import ttest_ind
 
 from calibrate_tables import paragraph, share, table
 from etude.analysis.warnings import Thresholds, series_warnings
-from etude.experiment.plan_defaults import LEAST_S, MAXIMUM, MINIMUM
+from etude.experiment.plan_defaults import MAXIMUM, MIN_TIME_S, MINIMUM
 from etude.results.series import Column, Series
 from etude.stats.factors import MEAN_FACTORS, factor_for
 from etude.stats.series import normal
@@ -85,7 +85,7 @@ def section(rng: Generator, replications: int) -> list[str]:
     header = [
         "machine",
         "trial",
-        *(f"{least} s: {word}" for least in ("0", f"{LEAST_S:g}") for word in words),
+        *(f"{least} s: {word}" for least in ("0", f"{MIN_TIME_S:g}") for word in words),
     ]
     return [
         "## 6. How long trials go on",
@@ -94,8 +94,8 @@ def section(rng: Generator, replications: int) -> list[str]:
             "Machines whose pace changes with the seconds, not with the trials; noise of cv",
             f"{100 * CV:g} %, trials of the length named, the rule of section 1. Coverage in % (trials on average) of",
             "the mean over a long time, where the rule ends a series as soon as its target is reached, and where it",
-            f"ends none before {LEAST_S:g} s (`--min-time`). Of the series whose interval misses, in %: how many have",
-            "trials of more than one pace, so that they show it, and how many of these have a warning",
+            f"ends none before {MIN_TIME_S:g} s (`--min-time`). Of the series whose interval misses, in %: how many",
+            "have trials of more than one pace, so that they show it, and how many of these have a warning",
             f"({WARNED} at most were looked at; in brackets how many, if fewer than 100). The others were over before",
             f"it came, or lay within it: nothing in them can be warned of. {replications} replications.",
         ),
@@ -106,7 +106,7 @@ def section(rng: Generator, replications: int) -> list[str]:
 
 
 def _cells(rng: Generator, replications: int, pace: Pace, length_s: float, truth: float) -> list[str]:
-    fewest = max(MINIMUM, math.ceil(LEAST_S / length_s))
+    fewest = max(MINIMUM, math.ceil(MIN_TIME_S / length_s))
     trials, paces = _drawn(rng, replications, pace, length_s, max(MAXIMUM, fewest))
     cells = []
     for minimum in (MINIMUM, fewest):

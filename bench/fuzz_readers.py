@@ -39,7 +39,7 @@ from etude.results.windows import parse_window
 from etude.script import checkpoint
 from etude.script.expand import ExpansionError, compile_text
 from etude.script.parse import parse_text
-from etude.script.state import Interleave, Loop, Party, Running, Scope, State
+from etude.script.state import Interleave, Loop, Party, RunningTest, Scope, State
 from etude.stats.expression import ExpressionError, compile_expression
 from etude.store.content import read_content
 from etude.units.parsing import MILLISECOND, ONE, QuantityError, bandwidth, duration, rate, share, size
@@ -94,7 +94,7 @@ def amount(text: str) -> object:
 
 
 def slurm(text: str) -> object:
-    told = (answers.queue, answers.job, answers.nodes, answers.accounted_jobs, expand)
+    told = (answers.queue, answers.job, answers.nodes, answers.accounted_job, expand)
     return [each(text) for each in told]
 
 
@@ -203,7 +203,7 @@ def saved() -> str:
     """A script that was stopped in a trial of the second test of an INTERLEAVE."""
     scope = Scope({"A": "1"}, {"LANG": "C"}, 2)
     tests = [
-        Running(
+        RunningTest(
             name,
             3,
             1,
@@ -219,7 +219,7 @@ def saved() -> str:
     group = Interleave(2, 1, [Party(test, scope.copy()) for test in tests], 1, [1, 0])
     state = State(7, scope, [Loop(1, "B", "x y", 0)], tests[0], group, "echo", ["A"], 7)
     with tempfile.TemporaryDirectory() as place:
-        checkpoint.save(Path(place) / "state", checkpoint.Saved("s.ap", "0" * 64, "out", state, True))
+        checkpoint.save(Path(place) / "state", checkpoint.Checkpoint("s.ap", "0" * 64, "out", state, True))
         return (Path(place) / "state").read_text()
 
 

@@ -134,15 +134,15 @@ def ten_trials() -> str:
 
 def judged_s(times: int = 500) -> float:
     """Seconds for one judgement as the stop rule of a script asks for it: from the samples in memory."""
-    from etude.script.stop import ask
+    from etude.script.stop import evaluate_stop_program
 
     rng = np.random.default_rng(1)
     samples = {metric: rng.normal(1.0, 0.05, 30).tolist() for metric in JUDGED}
     program = ("getstats", "--columns", ",".join(JUDGED), "--predicate", PREDICATE)
-    ask(program, samples.__getitem__, _no_program)  # compiled once a test
+    evaluate_stop_program(program, samples.__getitem__, _no_program)  # compiled once a test
     start = time.perf_counter()
     for _ in range(times):
-        ask(program, samples.__getitem__, _no_program)
+        evaluate_stop_program(program, samples.__getitem__, _no_program)
     return (time.perf_counter() - start) / times
 
 

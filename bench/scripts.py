@@ -32,7 +32,7 @@ import etude.stats.predicate, etude.stats.expression, etude.analysis.getstats.op
 
 def check():
     start = time.perf_counter()
-    text = _told(read_script(sys.argv[1]).outline(), sys.argv[1])
+    text = _told(read_script(sys.argv[1]).dry_run(), sys.argv[1])
     return time.perf_counter() - start, text
 
 def split():
@@ -44,7 +44,7 @@ def split():
 seconds, text = check()
 if not sys.argv[3:]:
     lines = []
-    for test in read_script(sys.argv[1]).outline().tests:
+    for test in read_script(sys.argv[1]).dry_run().tests:
         rule = " ".join(test.program)
         lines += [f"TEST {test.name} {test.minimum} {test.step} {rule}"]
         lines += [f"{directive} {line}" for directive, line in test.lines] + ["DONE"]

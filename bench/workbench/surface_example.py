@@ -14,8 +14,8 @@ import numpy as np
 from etude.figures.save import save
 from etude.figures.style import Style
 from etude.figures.surface_figures import figures_of
-from etude.present.surface_display import show
-from etude.present.terminal import Terminal
+from etude.present.sections.surface import surface_section
+from etude.present.to_terminal import show
 from etude.surface.factors import Factor, Space
 from etude.surface.samples import KnownResponses, Sample, known_samples
 from etude.surface.surface_result import SurfaceResult
@@ -70,7 +70,7 @@ def _left_out(found: KnownResponses) -> tuple[float, ...]:
 
 if __name__ == "__main__":
     surface = mapped()
-    show(surface, Terminal(), target=400.0)
+    show(surface_section(surface, target=400.0, drawn=False))
     for directory in sys.argv[1:]:
         for name, figure in figures_of(surface).items():
             save(

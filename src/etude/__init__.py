@@ -31,12 +31,12 @@ __all__ = ["Plan", "Test", "__version__", "bench", "io", "load_results", "plot",
 
 
 def __dir__() -> list[str]:
-    """Names that are loaded at their first use are completed, too."""
+    """Names, including those that are loaded on first use, for completion."""
     return sorted({*globals(), *__all__})
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name at its first use: `import etude` alone costs nothing."""
+    """Load a public name on first use: `import etude` alone is fast."""
     from importlib import import_module
 
     if name == "io":

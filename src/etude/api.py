@@ -1,4 +1,4 @@
-"""The Python face: the same experiments as on the command line, as functions."""
+"""The Python interface: the experiments of the command line as functions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from etude.experiment.run import Outcome, run
 from etude.experiment.test import Test
 from etude.figures.plot import Plot
 from etude.figures.style import Style
-from etude.present.notebook import notebook_table
+from etude.present.export import notebook_table
 from etude.results.results import Results
 
 __all__ = ["Outcome", "Plan", "Plot", "Test", "bench", "make_plan", "plot", "run"]
@@ -25,10 +25,10 @@ def bench(
 ) -> Verdict:
     """Measure commands, interleaved if there are several, until their means or ratios are known.
 
-    `options` as `etude.experiment.plan_defaults.make_plan`.
+    `options`: see `etude.experiment.plan_defaults.make_plan`.
 
     Raises:
-        etude.errors.EtudeError: as its classes say; what was measured is on disk.
+        etude.errors.EtudeError: see its classes; what was measured is on disk.
     """
     return notebook_table(verdict(run(make_plan(commands, **options), directory, verb="bench").results))
 
@@ -41,14 +41,14 @@ def plot(
     font: float | None = None,
     **wish: Any,
 ) -> Plot:
-    """A figure of results, or of any file that `etude stats` reads: it shows itself in a notebook, and can be saved.
+    """A figure of results, or of any file that `etude stats` reads, which shows itself in a notebook and can be saved.
 
-    `kind` is one of `etude.figures.KINDS` (default: lines where a number varies over the tests, else bars); `size` is
+    `kind` is one of `etude.figures.KINDS` (default: lines if a number varies over the tests, else bars); `size` is
     width and height in inches; `wish` holds members of `etude.figures.plot_options.PlotOptions`, such as
     `metrics=("user",)`, `bars="quartiles"` and `log="x"`.
 
     Raises:
-        InputError: there is nothing to plot; UsageError: what is asked does not fit.
+        InputError: there is nothing to plot; UsageError: the options do not fit.
     """
     from etude.analysis.subject import subject_of
     from etude.figures.plot import make, usual_kind

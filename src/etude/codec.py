@@ -1,8 +1,8 @@
-"""Documents as frozen dataclasses: what a file holds becomes data, or one line that says which member is wrong.
+"""Documents as frozen dataclasses: a file's contents become data, or an error of one line that names the wrong member.
 
 The types of a dataclass are its format, checked by msgspec: nothing is converted but whole numbers where a float is
 expected, and lists where tuples are. msgspec takes 25 ms to load, so it is loaded with the first document, not with a
-class: bounds are written `codec.Share` in annotations, which nobody evaluates before.
+class: bounds are written `codec.Share` in annotations, which are not evaluated before.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> Any:
-        """The types above, as msgspec is to check them."""
+        """The types above, for msgspec."""
         if name in _NUMBERS:
             return _NUMBERS[name]
         if name not in ("Count", "Whole", "Word", "Words"):
@@ -56,7 +56,7 @@ else:
 
 
 class _Number(type):
-    """The type of a number within bounds. msgspec asks `_read` for its values, then whether they are of it."""
+    """Type of a number within bounds. msgspec gets its values from `_read`, then checks instances."""
 
     words: str
     fits: Callable[[float], bool]
@@ -89,14 +89,14 @@ _WORDS = {
     "null": "null",
     "datetime": "a date with its time",
 }
-"""The name of each type: msgspec's, and the one that users know."""
+"""The name of each type: msgspec's, and the one in messages."""
 
 
 def parsed(data: bytes | str, where: str) -> Any:
-    """The value of a text of JSON.
+    """The value of a JSON text.
 
     Raises:
-        InputError: it is none.
+        InputError: it is invalid.
     """
     try:
         return json.loads(data)
@@ -105,10 +105,10 @@ def parsed(data: bytes | str, where: str) -> Any:
 
 
 def read(path: Path, kind: type[T], *, every: bool = False) -> T:
-    """The document of a file of JSON, as `decoded`.
+    """The document of a JSON file, checked by `decoded`.
 
     Raises:
-        InputError: it cannot be read, or as `decoded`.
+        InputError: it cannot be read, or same as `decoded`.
     """
     try:
         data = path.read_bytes()
@@ -120,10 +120,10 @@ def read(path: Path, kind: type[T], *, every: bool = False) -> T:
 def decoded(
     kind: type[T], told: Any, where: str, at: str = "", *, every: bool = False, only: bool = False
 ) -> T:
-    """A value as a parser of JSON or TOML gave it, as data of a type.
+    """A value of a JSON or TOML parser, as data of a type.
 
-    `where`: the file; `at`: the member of it that the value is. `every`: members that have a default must be there as
-    well. `only`: there must be no others.
+    `where`: the file; `at`: path of the value in it. `every`: members with a default are required too. `only`: other
+    members are errors.
 
     Raises:
         InputError: one line with the place, the member, and what was expected.
@@ -145,7 +145,7 @@ def decoded(
 
 
 def plain(data: Any) -> Any:
-    """Data as JSON has it, its members in the order of the class; infinity is a text."""
+    """Data for JSON, its members in the order of the class; infinity is a text."""
     if is_dataclass(data) and not isinstance(data, type):
         return plain(asdict(data))
     if isinstance(data, float):
@@ -158,12 +158,12 @@ def plain(data: Any) -> Any:
 
 
 def finite(value: float) -> float | str:
-    """A number as JSON has it; others as text that `float` reads."""
+    """A number for JSON; infinity and nan as text that `float` reads."""
     return value if math.isfinite(value) else repr(float(value))
 
 
 def _read(kind: Any, told: Any) -> Any:
-    """For msgspec: a path, or a value of one of `_NUMBERS`."""
+    """Decoder hook of msgspec: a path, or a value of one of `_NUMBERS`."""
     if kind is Path:
         if type(told) is str and "\0" not in told:
             return Path(told)
@@ -180,7 +180,7 @@ def _read(kind: Any, told: Any) -> Any:
 
 
 def _strangers(told: Any, made: Any, at: str, every: bool, only: bool) -> Iterator[tuple[str, str]]:
-    """Members that are missing although they have a default, or that the type does not have, with what is wrong."""
+    """Missing members with a default, and unknown members, each with its error."""
     if isinstance(told, Mapping) and is_dataclass(made):
         known = [each.name for each in fields(made)]
         if every:
@@ -209,7 +209,7 @@ def _line(where: str, member: str, wrong: str) -> str:
 
 
 def _explained(said: str, told: Any, at: str) -> tuple[str, str]:
-    """An error of msgspec as the member and what is wrong with it."""
+    """An error of msgspec as the member and its fault."""
     text, _, place = said.rpartition(" - at `") if " - at `" in said else (said, "", "")
     path = re.sub(r"^(?:key` in `)?\$\.?|`$", "", place)
     member = at + ("." if at and path and not path.startswith("[") else "") + path
@@ -227,7 +227,7 @@ def _explained(said: str, told: Any, at: str) -> tuple[str, str]:
 
 
 def _at(told: Any, path: str) -> Any:
-    """The value at a path of msgspec's; of one of a mapping's values, which it does not name, the mapping."""
+    """The value at a path of msgspec; for a value of a mapping, which it does not name, the mapping."""
     for name, index in re.findall(r"([^.\[\]]+)|\[([0-9]+|\.\.\.)\]", path):
         if index == "...":
             return told
@@ -236,9 +236,9 @@ def _at(told: Any, path: str) -> Any:
 
 
 def short(told: Any) -> str:
-    """A value for a line of text."""
+    """A value, shortened for a line of text."""
     try:
         text = repr(told)
-    except (RecursionError, ValueError):  # lists in lists, digits by the thousand
+    except (RecursionError, ValueError):  # nested lists, digits by the thousand
         return f"a {type(told).__name__} that is too large"
     return text if len(text) <= 40 else f"{text[:40]}…"

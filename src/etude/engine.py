@@ -1,4 +1,4 @@
-"""The only module that talks to `etude-engine`: requests out, rows back (docs/formats.md, "The boundary")."""
+"""The only module that talks to `etude-engine`: requests and rows (docs/formats.md, "The boundary")."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Repeat:
     block: int
     head: Mapping[str, Any]
     within_s: float | None = None
-    """No trial but the first begins once so many seconds have passed."""
+    """Time after which no trial but the first starts, s."""
 
 
 @dataclass(frozen=True)
@@ -68,27 +68,27 @@ class Launch:
 
 @dataclass(frozen=True)
 class Repeated:
-    """How a repetition ended: how many trials are in the journal, and why there are no more."""
+    """End of a repetition: the number of trials in the journal, and why there are no more."""
 
     done: int
     stopped: str | None
 
 
 class Interrupts(Protocol):
-    """Whoever notices signals: a descriptor that becomes readable, and how many have come."""
+    """Signal watcher: a descriptor that becomes readable, and the number of signals."""
 
     fd: int | None
     count: int
 
 
 class EngineLost(MachineRefuses):
-    """The engine has ended, or does not answer: what it was doing is lost."""
+    """The engine has ended, or does not answer: its work is lost."""
 
 
 @dataclass(frozen=True)
 class Transport:
-    """A started engine, maybe on another machine: the process here that leads to it, its two pipes, its name in
-    messages, and why it ended, as far as whoever leads to it has said. Who started the process waits for it."""
+    """A started engine, maybe on another machine: the local process that leads to it, its two pipes, its name in
+    messages, and why it ended, if known. Whoever started the process waits for it."""
 
     pid: int
     requests: int
@@ -98,7 +98,7 @@ class Transport:
 
 
 class Engine:
-    """A running `etude-engine serve`. Close it to end everything it started."""
+    """A running `etude-engine serve`. Closing it ends everything that it started."""
 
     def __init__(
         self,
@@ -108,10 +108,10 @@ class Engine:
         transport: Transport | None = None,
         hello_within_s: float | None = None,
     ) -> None:
-        """Start the engine, unless one is there that was started, and read its hello.
+        """Start the engine, unless `transport` is a started one, and read its hello.
 
         Raises:
-            MachineRefuses: it is not installed, cannot be run, speaks another protocol, or says nothing in time.
+            MachineRefuses: it is not installed, cannot be run, has another protocol, or does not answer in time.
         """
         self._interrupts = interrupts
         self._number = 0
@@ -134,23 +134,23 @@ class Engine:
         """Run one trial; more than `patience` signals cancel it.
 
         Returns:
-            One row a worker.
+            One row per worker.
 
         Raises:
-            MachineRefuses: the engine died, or could not make sense of the request.
+            MachineRefuses: the engine died, or could not parse the request.
         """
         self._send_launch(launch)
         return within_limit(self._answer(patience)["rows"], launch)
 
-    # --- a launch that others take part in, step by step ---------------------------------------------
+    # --- a launch with several engines, step by step -------------------------------------------------
 
     def begin(self, launch: Launch) -> int:
-        """Ask for a launch without waiting for it; its number."""
+        """Request a launch without waiting for it; returns its number."""
         self._send_launch(launch)
         return self._number
 
     def release(self, number: int, at_ns: int) -> None:
-        """Let the workers of a launch that stand ready start at an instant of the engine's clock, ns."""
+        """Start the ready workers of a launch at an instant of the engine's clock, ns."""
         self._send({"do": "release", "id": number, "at_ns": at_ns})
 
     def cancel(self) -> None:
@@ -158,11 +158,11 @@ class Engine:
         self._send({"do": "cancel"})
 
     def fileno(self) -> int:
-        """A descriptor that becomes readable when there are answers, or the engine has ended; -1 once it is closed."""
+        """A descriptor that becomes readable for an answer or the engine's end; -1 once it is closed."""
         return self._answers if self._requests >= 0 else -1
 
     def answers(self) -> list[dict[str, Any]]:
-        """The answers that have come, after `fileno` became readable.
+        """The answers that have arrived, after `fileno` became readable.
 
         Raises:
             EngineLost: it has ended.
@@ -174,7 +174,7 @@ class Engine:
         return found
 
     def ask(self, what: str, *, within_s: float, **members: Any) -> dict[str, Any]:
-        """Send a request that takes no time, and wait for its answer.
+        """Answer to a request that takes no time.
 
         Raises:
             EngineLost: it has ended, or there was no answer in time.
@@ -186,7 +186,7 @@ class Engine:
         """Run `launch.repeat.count` trials with nothing in between; a signal meanwhile ends them.
 
         Raises:
-            MachineRefuses: as `launch`.
+            MachineRefuses: same as `launch`.
         """
         self._send_launch(launch)
         while "done" not in (answer := self._answer()):
@@ -194,13 +194,13 @@ class Engine:
         return Repeated(answer["done"], answer["stopped"])
 
     def end(self) -> int:
-        """End what launches with `leftovers="keep"` left; how many processes that were."""
+        """End the processes that launches with `leftovers="keep"` left; returns their number."""
         self._send({"do": "end", "id": self._next()})
         ended: int = self._answer()["ended"]
         return ended
 
     def close(self, *, wait: bool = True) -> None:
-        """End the engine and all that it started. To leave its cgroup may take it 20 ms: `wait` for that, too."""
+        """End the engine and all that it started. Leaving its cgroup may take it 20 ms: `wait` includes that."""
         if self._requests < 0:
             return
         os.close(self._requests)
@@ -234,7 +234,7 @@ class Engine:
             raise self._died() from None
 
     def _answer(self, patience: int = 0) -> dict[str, Any]:
-        """The next answer; cancels what is under way when more than `patience` signals have come."""
+        """The next answer; cancels the launch under way after more than `patience` signals."""
         cancelled = False
         while not self._lines:
             if not cancelled and self._interrupts is not None and self._interrupts.count > patience:
@@ -247,7 +247,7 @@ class Engine:
         return answer
 
     def _wait(self) -> None:
-        """Sleep until the engine has written or a signal has come; read what there is."""
+        """Wait until the engine has written or a signal has come; read what has arrived."""
         signals = self._interrupts.fd if self._interrupts is not None else None
         poll = select.poll()
         poll.register(self._answers, select.POLLIN)
@@ -263,7 +263,7 @@ class Engine:
         data = os.read(self._answers, 1 << 20)
         if not data:
             raise self._died()
-        # An answer may hold megabytes of what a program printed: no byte of it is looked at again.
+        # An answer may hold megabytes of a program's output: no byte is scanned twice.
         *ends, begun = data.split(b"\n")
         for end in ends:
             self._lines.append(b"".join([*self._begun, end]))
@@ -307,8 +307,8 @@ class Engine:
 
 
 def within_limit(rows: list[dict[str, Any]], launch: Launch) -> list[dict[str, Any]]:
-    """The rows; a worker that took longer than the launch allows timed out, also where the engine was stopped meanwhile
-    and did not see it."""
+    """The rows; a worker that took longer than the launch allows is marked as timed out, also if the engine was stopped
+    meanwhile and did not notice."""
     if launch.timeout_s is None:
         return rows
     for row in rows:
@@ -318,18 +318,18 @@ def within_limit(rows: list[dict[str, Any]], launch: Launch) -> list[dict[str, A
 
 
 def _plain(launch: Launch) -> dict[str, Any]:
-    """As `asdict`, without copying every text: this is done before each trial."""
+    """Same as `asdict`, without copying every text: this is done before each trial."""
     workers = [vars(worker) | {"env": dict(worker.env)} for worker in launch.workers]
     repeat = None if launch.repeat is None else asdict(launch.repeat)
     return vars(launch) | {"workers": workers, "repeat": repeat}
 
 
 _ending: list[int] = []
-"""Engines that were told to end and have not been waited for."""
+"""Engines that are ending and have not been waited for."""
 
 
 def reap(wait: bool = True) -> None:
-    """Wait for engines that were told to end, or only collect those that have."""
+    """Wait for ending engines, or only reap those that have ended."""
     for pid in _ending[:]:
         try:
             ended, _ = os.waitpid(pid, 0 if wait else os.WNOHANG)
@@ -354,8 +354,8 @@ def _started(program: str) -> Transport:
 
 
 def start(words: Sequence[str], errors: int = 2) -> tuple[int, int, int]:
-    """Start a command in a process group of its own, so that Ctrl-C reaches us alone; its process and the ends of the
-    pipes to its standard input and from its standard output. `errors` becomes its standard error.
+    """Start a command in a process group of its own, so that Ctrl-C reaches only us; returns its process and the ends
+    of the pipes to its standard input and output. `errors` becomes its standard error.
 
     Raises:
         OSError: it cannot be run.
@@ -385,16 +385,16 @@ def start(words: Sequence[str], errors: int = 2) -> tuple[int, int, int]:
 
 
 Index = dict[str, Any]
-"""What the columns are called and where they lie, as docs/formats.md and docs/trace-format.md say under "Columns"."""
+"""Names and offsets of the columns, as in docs/formats.md and docs/trace-format.md under "Columns"."""
 
 
 def engine_columns(
     words: Sequence[str], magic: bytes, version: int, what: str, given: bytes = b""
 ) -> tuple[Index, mmap.mmap]:
-    """The columns that `etude-engine WORDS` writes: their index, and all bytes. `given` is its input, `what` it reads.
+    """The columns that `etude-engine WORDS` writes: their index, and all bytes. `given`: its input; `what`: its name.
 
     Raises:
-        InputError: the engine's own line on what is wrong with it.
+        InputError: the engine's own line on an invalid input.
         MachineRefuses: the engine cannot be run, failed, or writes another version.
     """
     program = engine_path()

@@ -1,38 +1,38 @@
-"""What can go wrong, each with the exit code that the command line gives it (docs/exit-codes.md)."""
+"""Error classes, each with the exit code of the command line (docs/exit-codes.md)."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 EDITED = (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError, RecursionError)
-"""Exceptions of code that takes apart JSON which somebody edited: members that are missing or of another type,
-numbers that are infinite, brackets within brackets."""
+"""Exceptions of code that parses JSON edited by hand: members that are missing or of another type, infinite numbers,
+deep nesting."""
 
 
 class EtudeError(Exception):
-    """Something the user can act on: one line that says what, where and what to do."""
+    """Base of errors that the user can act on: one line with what, where, and advice."""
 
     exit_code = 5
     detail = ""
-    """Lines that stand below the error's own."""
+    """Lines below the error's own line."""
     results: Path | None = None
-    """The directory of what was measured before, where something was."""
+    """Directory of earlier measurements, if any."""
 
 
 class UsageError(EtudeError):
-    """Options or arguments that cannot be meant."""
+    """Invalid options or arguments."""
 
     exit_code = 2
 
 
 class InputError(EtudeError):
-    """A file that is not what it should be."""
+    """An invalid file."""
 
     exit_code = 3
 
 
 class NotComparable(InputError):
-    """Results that have no ratio with what is measured: other tests, units, or an unknown spread between sessions."""
+    """Results without a ratio to what is measured: other tests, units, or an unknown spread between sessions."""
 
     exit_code = 7
 
@@ -50,17 +50,17 @@ class MachineRefuses(EtudeError):
 
 
 def cannot_write(path: Path, error: OSError) -> MachineRefuses:
-    """The one line for a file that was asked for beside the results."""
+    """The error for an additional output file."""
     return MachineRefuses(f"{path}: cannot be written: {error.strerror}; name another file")
 
 
 class Restarting(EtudeError):
-    """The machine is to be restarted, and the experiment goes on afterwards; what was measured is on disk."""
+    """The machine is to be restarted, and the experiment resumes afterwards; what was measured is on disk."""
 
     exit_code = 6
 
     def __init__(self, entry: str) -> None:
-        """`entry`: of the boot loader; empty for its default."""
+        """`entry`: entry of the boot loader; empty for its default."""
         super().__init__(f"restarting into {entry}" if entry else "restarting")
         self.entry = entry
 

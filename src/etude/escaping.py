@@ -1,8 +1,8 @@
-"""Text of others as a terminal may be sent it: characters that would steer it are written out.
+"""Escapes untrusted text for a terminal: control characters are written out.
 
-Names, commands and paths come from files and file systems, and may hold anything: escape sequences (C0 and C1),
-line separators, marks that turn the direction of writing. All text of the command line goes through one
-`EscapingStream`; styles and cursor movements of Étude's own go around it, to what `unescaped` returns.
+Names, commands and paths come from files and file systems, and may contain anything: escape sequences (C0 and C1),
+line separators, marks that change the direction of writing. All text of the command line goes through one
+`EscapingStream`; styles and cursor movements of Étude's own bypass it, through the stream that `unescaped` returns.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ _LAYOUT = str.maketrans("", "", "\n\t")
 
 
 def escaped(text: str, *, lines: bool = True) -> str:
-    """The same with characters that no font shows in JSON's notation: a document of JSON stays the same document.
+    """The text with non-printable characters in JSON's notation: a document of JSON stays the same document.
 
-    Kept are blanks of all widths and, with `lines`, line ends and tabs.
+    Blanks of all widths are unchanged, and with `lines` line ends and tabs.
     """
     if (text.translate(_LAYOUT) if lines else text).isprintable():
         return text
@@ -26,7 +26,7 @@ def escaped(text: str, *, lines: bool = True) -> str:
 
 
 class EscapingStream:
-    """A text stream that escapes what is written to it; all else is as in the stream below it."""
+    """A text stream that escapes what is written to it; everything else is delegated to the stream below."""
 
     def __init__(self, below: TextIO) -> None:
         self.unescaped = below
@@ -46,14 +46,15 @@ class EscapingStream:
 
 
 def unescaped(stream: TextIO) -> TextIO:
-    """Where Étude's own escape sequences are written, and a program's own output: the stream below, if there is one."""
+    """The stream below an `EscapingStream`, for Étude's own escape sequences and a program's own output;
+    else the stream."""
     found: TextIO = getattr(stream, "unescaped", stream)
     return found
 
 
 def write_document(stream: TextIO, text: str) -> None:
-    """Write a document for another program: as it is, but to a terminal escaped."""
-    if stream.isatty():  # Markdown of ours has zero-width spaces, where a name would be a mention
+    """Write a document for another program: unchanged, or escaped to a terminal."""
+    if stream.isatty():  # our Markdown has zero-width spaces where a name would be a mention
         text = "\u200b".join(map(escaped, text.split("\u200b")))
     unescaped(stream).write(text)
 

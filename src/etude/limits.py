@@ -1,4 +1,4 @@
-"""Limits of the system that keep processes from starting: which one was reached, its value, and what to do."""
+"""System limits that prevent processes from starting: the limit reached, its value, and advice."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ERROR = re.compile(r"\(os error (\d+)\)")
 
 
 def limit_reached(error: str | int | None) -> str | None:
-    """The limit that an error is about, a number of errno or a message of the engine; None where it is about none."""
+    """The limit that an error is about, by errno or an engine's message; None for another error."""
     if isinstance(error, str):
         found = _ERROR.search(error)
         error = int(found[1]) if found else None
@@ -31,7 +31,7 @@ def limit_reached(error: str | int | None) -> str | None:
 
 
 def threads_start(count: int) -> bool:
-    """Whether so many threads can be started at once."""
+    """True if this many threads can be started at once."""
     go_on = threading.Lock()
 
     def wait() -> None:

@@ -1,4 +1,4 @@
-"""Secrets in commands and names: replaced by `(masked)` wherever they would be stored, packed or shown."""
+"""Masks secrets in commands and names: replaced by `(masked)` wherever they would be stored, packed or shown."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ MASKED = "(masked)"
 _NAMES = r"(?i:password|passwd|[a-z0-9]_pwd|token|secret|api[_-]?key)"
 _QUOTED = r""""(?:\\.|[^"\\\n])*"|'[^'\n]*'"""
 SECRETS = (
-    # Of a URL, up to the last @: a password may hold others.
+    # In a URL, up to the last @: a password may contain others.
     r"://([^/\s\"'<>]+)@",
-    # user:password@host without a scheme. image:tag@sha256:… is none.
+    # user:password@host without a scheme. image:tag@sha256:… is not one.
     r"(?:^|[^\w./:@-])([\w.+-]+:[^\s\"'@/\\]+)@(?:[0-9A-Za-rt-z_\[]|s(?:$|[^h]|h(?:$|[^a]|a(?:$|\D))))",
     r"\bgh[pousr]_\w{20,}|\bgithub_pat_\w{20,}|\bglpat-[\w-]{15,}|\bsk-[\w-]{16,}|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"
     r"|\bxox[abeoprs]-[\w-]{10,}|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*|\bAIza[\w-]{30,}|\bnpm_\w{20,}|\bpypi-[\w-]{20,}"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*|(?i:\b(?:bearer|basic)\s+)[\w.~+/=-]{8,}",
-    # password=… anywhere, and the word behind an option of such a name.
+    # password=… anywhere, and the word after an option with such a name.
     rf"{_NAMES}=({_QUOTED}|[^\s;&,]+)",
     rf"(?:^|\s)--?[\w-]*{_NAMES}\s+({_QUOTED}|[^\s;&,-][^\s;&,]*)",
 )
-"""Patterns of what is masked in any case; the first group, or all of the match."""
+"""Patterns that are always masked; the first group, or all of the match."""
 SIGNS = (
     *(
         "@",
@@ -47,7 +47,7 @@ SIGNS = (
     ),
     *("akia", "asia", "xox", "eyj", "aiza", "npm_", "pypi-", "private key", "bearer", "basic"),
 )
-"""Text in small letters of which each secret has some: without, no pattern is asked."""
+"""Lower-case text of which each secret contains some: without any, no pattern is tried."""
 _HINT = re.compile(_NAMES)
 _OPTION = re.compile(rf"--?[\w-]*{_NAMES}")
 _OPTION_SET = re.compile(rf"(--?[\w-]*{_NAMES}=).+", re.DOTALL)
@@ -63,12 +63,12 @@ _VARIABLES = {
     "environment": SECRET_VARIABLE,
     "assignments": re.compile(rf"{_NAMES}$"),
 }
-"""Members of JSON data whose own members are variables, and the names of those that are secrets."""
+"""Members of JSON data whose own members are variables, and the names of secret ones."""
 _HOLDERS = tuple(f'"{name}"' for name in _VARIABLES)
 
 
 def mask_of(plan: Mapping[str, Any], source: str, patterns: Sequence[str] = ()) -> Mask:
-    """The mask of a stored plan, with further patterns. Raises InputError where its own cannot be read."""
+    """The mask of a stored plan, with further patterns. Raises InputError if its own cannot be read."""
     try:
         return Mask(list(dict.fromkeys([*plan.get("masks", ()), *patterns])))
     except (TypeError, ValueError) as error:
@@ -76,7 +76,7 @@ def mask_of(plan: Mapping[str, Any], source: str, patterns: Sequence[str] = ()) 
 
 
 def mask_of_all(documents: Iterable[tuple[str, Mapping[str, Any]]], patterns: Sequence[str] = ()) -> Mask:
-    """The mask of what is said of several experiments, each with its source. Raises as `mask_of` does."""
+    """The mask of several experiments' documents, each with its source. Raises: same as `mask_of`."""
     found = Mask(patterns)
     for source, document in documents:
         plan = document.get("plan")
@@ -85,9 +85,9 @@ def mask_of_all(documents: Iterable[tuple[str, Mapping[str, Any]]], patterns: Se
 
 
 class Mask:
-    """Replaces what looks like a secret, and what matches one of the user's patterns: its first group, or all of it.
+    """Replaces possible secrets, and matches of the user's patterns: their first group, or all of the match.
 
-    Raises PatternError for a pattern that is invalid.
+    Raises PatternError for an invalid pattern.
     """
 
     def __init__(self, patterns: Sequence[str] = ()) -> None:
@@ -95,15 +95,15 @@ class Mask:
         self._own = [compile_pattern(pattern) for pattern in patterns]
 
     def text(self, text: str) -> str:
-        """The same without secrets."""
+        """The text without secrets."""
         for pattern in self._own:
             text = pattern.replaced(text, MASKED)
         return _usual(text)
 
     def words(self, words: Iterable[str]) -> list[str]:
-        """Each word of a command without secrets; one behind an option such as `--password` is all secret.
+        """Each word of a command without secrets; a word after an option such as `--password` is masked as a whole.
 
-        A pattern of the user's may match over several words, with blanks between them.
+        A pattern of the user may match over several words, separated by blanks.
         """
         found: list[str] = []
         before = ""
@@ -129,7 +129,7 @@ class Mask:
         return value
 
     def member(self, value: Any, *path: str) -> Any:
-        """JSON data that stands in a document under these names, the last ones of its path."""
+        """JSON data at this path of a document: the names of the members that contain it."""
         *above, name = path
         if isinstance(value, str) and above and (secret := _VARIABLES.get(above[-1])):
             return self._variable(name, value, secret)
@@ -145,7 +145,7 @@ class Mask:
         return tail if equals and head == name else MASKED
 
     def parts(self, value: Any) -> Any:
-        """Data of any kind, dataclasses too: each of its texts without secrets, by itself."""
+        """Data of any kind, dataclasses too: each of its texts without secrets."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, Mapping):
@@ -194,7 +194,7 @@ class Mask:
 
 
 def _usual(text: str) -> str:
-    """The same without what is masked in any case."""
+    """The text without secrets of the built-in patterns."""
     small = text.lower()
     if any(sign in small for sign in SIGNS):
         for secret in SECRETS:
@@ -203,7 +203,7 @@ def _usual(text: str) -> str:
 
 
 def _without(pattern: Pattern, words: Sequence[str]) -> list[str]:
-    """The words of a command with what matches in one of them, or in their line, replaced in each that it touches."""
+    """The words of a command with matches in a word, or across the line, replaced in each word that they touch."""
     over = list(pattern.spans(" ".join(words)))
     found, at = list[str](), 0
     for word in words:
@@ -215,7 +215,7 @@ def _without(pattern: Pattern, words: Sequence[str]) -> list[str]:
 
 
 def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Those that overlap or meet as one, in rising order."""
+    """Overlapping or adjacent spans merged, in rising order."""
     found: list[tuple[int, int]] = []
     for start, end in sorted(spans):
         if found and start <= found[-1][1]:

@@ -1,6 +1,6 @@
-"""Regular expressions that users write, matched by RE2 in time linear in the text.
+"""Regular expressions of users, matched by RE2 in time linear in the text.
 
-Python's `re` backtracks: a METRIC such as `(x+x+)+y` would hold Étude for days, and no signal would end it. RE2 has no
+Python's `re` backtracks: a METRIC such as `(x+x+)+y` would block Étude for days, and no signal would end it. RE2 has no
 look-around, no backreferences and no conditions; its `\\d`, `\\w`, `\\s` and `\\b` are ASCII.
 """
 
@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 LACKING = "look-around, backreferences and conditions are not supported (RE2's syntax)"
-MOST_SHOWN = 80
-"""Characters of RE2's message, which quotes the pattern."""
+MAX_SHOWN = 80
+"""Maximum characters shown of RE2's message, which quotes the pattern."""
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _PYTHONS = re.compile(r"perl operator|escape sequence: \\[1-9]")
 
 
 class PatternError(ValueError):
-    """A regular expression is invalid, in one line; `place` is the offset of what is wrong, if it is known."""
+    """An invalid regular expression, in one line; `place` is the offset of the error, if known."""
 
     def __init__(self, message: str, place: int = 0) -> None:
         super().__init__(message)
@@ -40,25 +40,25 @@ class Pattern:
         return int(self._compiled.groups)
 
     def found_in(self, text: str) -> bool:
-        """Whether it matches somewhere."""
+        """True if it matches somewhere."""
         return self._compiled.search(_encodable(text)) is not None
 
     def values(self, text: str) -> Iterator[str | None]:
-        """The first group of each match (None if it took no part), or all of the match where there is no group."""
+        """The first group of each match (None if it took no part), or all of the match if it has no group."""
         group = min(self.groups, 1)
         return (match[group] for match in self._compiled.finditer(_encodable(text)))
 
     def spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Where `values` are that are not empty, in rising order; none overlaps one before it."""
+        """Non-empty spans of `values`, in rising order, without overlaps."""
         behind, group = 0, min(self.groups, 1)
-        for match in self._compiled.finditer(_encodable(text)):  # which keeps the places of all characters
+        for match in self._compiled.finditer(_encodable(text)):  # this keeps all character offsets
             start, end = match.span(group)
             if end > start >= behind:
                 yield start, end
                 behind = end
 
     def replaced(self, text: str, by: str) -> str:
-        """The text with the first group of each match, or all of it where there is no group, replaced."""
+        """The text with the first group of each match, or all of it without a group, replaced."""
         return cut_out(text, self.spans(text), by)
 
 
@@ -76,7 +76,7 @@ def compile_pattern(text: str, *, ignore_case: bool = False, multiline: bool = F
     r"""A pattern. `multiline`: `^` and `$` match at lines. Python's `\Z` is read as RE2's `\z`.
 
     Raises:
-        PatternError: what of it is invalid or not supported.
+        PatternError: the invalid or unsupported part.
     """
     import re2
 
@@ -89,7 +89,7 @@ def compile_pattern(text: str, *, ignore_case: bool = False, multiline: bool = F
     except (re2.error, UnicodeError) as error:
         message = error.args[0].decode() if isinstance(error.args[0], bytes) else str(error)
         place = max(text.find(message.partition(": ")[2]), 0)
-        short = message if len(message) <= MOST_SHOWN else f"{message[:MOST_SHOWN]}…"
+        short = message if len(message) <= MAX_SHOWN else f"{message[:MAX_SHOWN]}…"
         short = "".join(c if c.isprintable() else repr(c)[1:-1] for c in short)
         raise PatternError(f"{short}; {LACKING}" if _PYTHONS.search(message) else short, place) from None
 

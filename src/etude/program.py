@@ -1,4 +1,4 @@
-"""Where the engine's programs are: what runs while something is measured, and what reads many results."""
+"""Locations of the engine's programs."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from etude.osutil.trust import tool_environment
 
 
 def engine_path() -> str:
-    """Where the engine is: $ETUDE_ENGINE, beside this Python, or on the PATH.
+    """Path of the engine: $ETUDE_ENGINE, beside this Python, or on the PATH.
 
     Raises:
-        MachineRefuses: nowhere.
+        MachineRefuses: not found.
     """
     named = os.environ.get("ETUDE_ENGINE")
     if named:
         return named
     on_path = os.get_exec_path(tool_environment())
-    beside = os.path.dirname(sys.argv[0])  # none of `python -c`: not the working directory
+    beside = os.path.dirname(sys.argv[0])  # empty for `python -c`: not the working directory
     for directory in (os.path.join(sys.prefix, "bin"), *filter(None, (beside, *on_path))):
         path = os.path.join(directory, "etude-engine")
         if os.access(path, os.X_OK):
@@ -31,7 +31,7 @@ def beside_engine(name: str) -> str:
     """Another program of the engine, such as `io-static`: it is installed beside `etude-engine`.
 
     Raises:
-        MachineRefuses: it is not there.
+        MachineRefuses: not found.
     """
     path = os.path.join(os.path.dirname(engine_path()), name)
     if not os.access(path, os.X_OK):

@@ -1,6 +1,6 @@
-"""Tables of a TOML file that know where they stand, so that an error in them is one line: FILE:LINE: what, expected.
+"""Tables of a TOML file with error positions: an error in them is one line, FILE:LINE: what, expected.
 
-tomllib gives lines for errors of syntax only; for all others the key's line is looked for in the text.
+tomllib gives lines only for syntax errors; for all others the key's line is searched in the text.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from etude.errors import InputError
 from etude.osutil.trust import open_for_root
 from etude.units.parsing import QuantityError, duration, duration_text, share
 
-MOST_PARTS = 100
-"""Most parts of a dotted key: the time that tomllib takes for one grows as their square."""
-DEEP = re.compile(rf"""(?<![\w"'-])(?:[ \t]*+[\w"'-]++[ \t]*+\.){{{MOST_PARTS}}}""")
+MAX_PARTS = 100
+"""Maximum parts of a dotted key: tomllib's time for one is quadratic."""
+DEEP = re.compile(rf"""(?<![\w"'-])(?:[ \t]*+[\w"'-]++[ \t]*+\.){{{MAX_PARTS}}}""")
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One table: its keys are asked for by type and unit; what is of another kind is an InputError."""
+    """One table, with access to its keys by type and unit; a value of another kind is an InputError."""
 
     path: Path
     text: str
     name: str
-    """As in its header; empty for the whole file."""
+    """Name in its header; empty for the whole file."""
     values: Mapping[str, Any]
 
     def fail(self, key: str | None, what: str) -> NoReturn:
@@ -39,11 +39,11 @@ class Section:
         raise InputError(f"{self.path}:{line_of(self.text, self.name, key)}: {what}")
 
     def named(self, key: str) -> str:
-        """The key as it is called in messages."""
+        """The key's name in messages."""
         return f"[{self.name}] {key}" if self.name else key
 
     def only(self, known: Collection[str]) -> None:
-        """Refuses other keys, with the nearest that is known."""
+        """Refuses other keys, with the closest known one."""
         for key in self.values:
             if key not in known:
                 alike = difflib.get_close_matches(key, known, 1)
@@ -55,7 +55,7 @@ class Section:
         value = self.values.get(key, default)
         if not isinstance(value, str):
             self.fail(key, f"{self.named(key)} is {value!r}: expected a text in quotes")
-        if "\0" in value:  # no command, name of a file or environment can have one
+        if "\0" in value:  # no command, file name or environment can contain it
             self.fail(key, f"{self.named(key)} is {value!r}: expected a text without \\u0000")
         return value
 
@@ -77,7 +77,7 @@ class Section:
     def number(
         self, key: str, default: float | None = None, *, least: float = 0.0, most: float = math.inf
     ) -> float | None:
-        """A number above `least`, `most` at most; None, or the default, where the key is absent."""
+        """A number above `least`, at most `most`; None, or the default, if the key is absent."""
         value = self.values.get(key, default)
         if value is None:
             return None
@@ -90,7 +90,7 @@ class Section:
         return float(value)
 
     def whole(self, key: str, default: int | None = None, *, least: int) -> int | None:
-        """A whole number of `least` or more; None, or the default, where the key is absent."""
+        """A whole number of `least` or more; None, or the default, if the key is absent."""
         value = self.values.get(key, default)
         if value is None:
             return None
@@ -102,7 +102,7 @@ class Section:
     def seconds(
         self, key: str, default: float | None = None, *, most: float = math.inf, zero: bool = True
     ) -> float | None:
-        """A time such as "40 ms", in s, `most` at most; not below 0, and not 0 unless `zero`."""
+        """A time such as "40 ms", in s, at most `most`; not below 0, and not 0 unless `zero`."""
         value = self.values.get(key)
         if value is None:
             return default
@@ -132,7 +132,7 @@ class Section:
         return float(found)
 
     def section(self, key: str) -> Section:
-        """A table within; empty where it is absent."""
+        """A nested table; empty if it is absent."""
         value = self.values.get(key, {})
         if not isinstance(value, dict):
             self.fail(key, f"{self.named(key)} is {value!r}: expected a table")
@@ -140,7 +140,7 @@ class Section:
 
 
 def document(path: Path) -> Section:
-    """The whole file. Raises InputError where it cannot be read or is no TOML."""
+    """The whole file. Raises InputError: it cannot be read or is not TOML."""
     if path.is_dir():
         raise InputError(
             f"{path}: is a directory without an experiment.json; expected a TOML file, or results"
@@ -155,10 +155,10 @@ def document(path: Path) -> Section:
 
 
 def parsed(path: Path, text: str) -> Section:
-    """The same of its text."""
+    """The table of a file's text."""
     if deep := DEEP.search(text):
         begins = text.count("\n", 0, deep.start()) + 1
-        raise InputError(f"{path}:{begins}: has a key of more than {MOST_PARTS} parts")
+        raise InputError(f"{path}:{begins}: has a key of more than {MAX_PARTS} parts")
     try:
         return Section(path, text, "", tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
@@ -175,12 +175,12 @@ def parsed(path: Path, text: str) -> Section:
 
 
 def finite(number: float) -> bool:
-    """Whether it is one that can be computed with: TOML has whole numbers of any length."""
+    """True if it is a float in range: TOML has whole numbers of any length."""
     return -1e300 < number < 1e300
 
 
 def line_of(text: str, section: str, key: str | None) -> int:
-    """Where a key of a table stands, from 1; where the table begins if it is not found; else 1."""
+    """Line of a key of a table, from 1; the table's first line if it is not found; else 1."""
     inside, begins = not section, 1
     for number, line in enumerate(text.split("\n"), 1):
         header = re.match(r"\s*\[+\s*([^\]]+?)\s*\]", line)

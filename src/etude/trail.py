@@ -1,7 +1,7 @@
-"""The log of `etude --log FILE`: each thing done and said, with the time, for who asks days later.
+"""The log of `etude --log FILE`: actions and messages with time stamps, for later diagnosis.
 
-`note` is called where something happens. It costs nothing without a log: the standard logging module, which writes it,
-is loaded by `begin`. Secrets are masked as in commands (`masking.py`), their values and all that `--mask` names.
+`note` is called at each event. It costs nothing without a log: the standard logging module, which writes it, is loaded
+by `begin`. Secrets are masked as in commands (`masking.py`), their values and all that `--mask` names.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from etude.errors import MachineRefuses
 from etude.escaping import escaped
-from etude.osutil.named import APPEND, open_named
+from etude.osutil.user_files import APPEND, open_user_file
 
 if TYPE_CHECKING:
     import logging
@@ -29,7 +29,7 @@ _masks: list[Mask] = []
 
 
 def note(part: str, text: str) -> None:
-    """A line of the log, if there is one: `part` says whose it is, such as `pool`."""
+    """Write a line to the log, if there is one: `part` names its subsystem, such as `pool`."""
     for sink in _sinks:
         for mask in _masks:
             text = mask.text(text)
@@ -37,7 +37,7 @@ def note(part: str, text: str) -> None:
 
 
 def mask_by(mask: Mask) -> None:
-    """From now on also what this masks is masked."""
+    """Apply this mask too from now on."""
     if _sinks:
         _masks.append(mask)
 
@@ -73,7 +73,7 @@ def end() -> None:
     root = logging.getLogger("etude")
     for handler in list(root.handlers):
         root.removeHandler(handler)
-        with suppress(OSError):  # said when it was written
+        with suppress(OSError):  # reported when it was written
             handler.close()
     _sinks.clear()
     _masks.clear()
@@ -83,12 +83,12 @@ def _handler(path: str) -> logging.Handler:
     import logging
 
     class Lines(logging.FileHandler):
-        """Each record is one line; what cannot be written is said once, and what is measured goes on."""
+        """Writes each record as one line; a write error is reported once, and measuring continues."""
 
         complained = False
 
         def _open(self) -> io.TextIOWrapper:
-            opened = open_named(self.baseFilename, APPEND)
+            opened = open_user_file(self.baseFilename, APPEND)
             return open(opened, "a", encoding=self.encoding, errors=self.errors)
 
         def format(self, record: logging.LogRecord) -> str:

@@ -23,7 +23,7 @@ from etude.machine.boot.record import Record
 from etude.peak.goal import Criterion, Goal
 from etude.peak.search_store import SearchSpec, task_of
 from etude.peak.task import Answer, Finding, Task, Trial
-from etude.script.checkpoint import Saved
+from etude.script.checkpoint import Checkpoint
 from etude.script.state import State
 from etude.surface.attempt import Attempt
 from etude.surface.configuration_jobs import Todo
@@ -140,7 +140,7 @@ KINDS = (
     Plan,
     Lab,
     State,
-    Saved,
+    Checkpoint,
     Record,
 )
 anything = st.recursive(

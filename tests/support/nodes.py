@@ -40,7 +40,7 @@ class Nodes:
         part = read_part(job.place)
         for test in _tests(part):
             if test in self.error:
-                part.tell(self.error[test])
+                part.report_error(self.error[test])
                 return
         self._write(part, node, int(part.task.get("blocks", 2)), "complete")
 

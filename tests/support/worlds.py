@@ -10,17 +10,17 @@ from typing import Any
 from etude.codec import decoded
 from etude.errors import CommandFailed, InputError, Restarting
 from etude.results.model import FIRST_RUN
-from etude.script.arguments import Copied
+from etude.script.arguments import CopyCommand
 from etude.script.machine import Machine
 from etude.script.parse import parse_text
 from etude.script.program import Program
-from etude.script.state import Running, Scope, State, to_data
+from etude.script.state import RunningTest, Scope, State, to_data
 from etude.script.world import TrialOnDisk
 
-Fails = Callable[[str, str, Running | None], str | None]
+Fails = Callable[[str, str, RunningTest | None], str | None]
 
 
-def never(point: str, line: str, test: Running | None) -> str | None:
+def never(point: str, line: str, test: RunningTest | None) -> str | None:
     """Nothing fails."""
     return None
 
@@ -30,7 +30,7 @@ class NotedWorld:
     """`story` tells what was done, in words; what fails, and when a stop program has enough, are functions."""
 
     fails: Fails = never
-    enough: Callable[[Running], bool] = lambda test: test.kept >= 3
+    enough: Callable[[RunningTest], bool] = lambda test: test.kept >= 3
     environment: Mapping[str, str] = field(default_factory=lambda: {"HOME": "/home/me"})
     story: list[str] = field(default_factory=list)
     stopped: bool = False
@@ -68,59 +68,59 @@ class NotedWorld:
     def hosts(self, path: str) -> None:
         self._note(f"HOSTS {path}")
 
-    def copy(self, copied: Copied, test: Running | None) -> str | None:
+    def copy(self, copied: CopyCommand, test: RunningTest | None) -> str | None:
         self._note(f"COPY {copied.source} {'from' if copied.back else 'to'} {','.join(copied.hosts)}")
         return self.fails("COPY", copied.source, test)
 
-    def begin_test(self, test: Running) -> None:
+    def begin_test(self, test: RunningTest) -> None:
         self.begun.append(test.name)
 
-    def trials(self, test: Running) -> Sequence[TrialOnDisk]:
+    def trials(self, test: RunningTest) -> Sequence[TrialOnDisk]:
         return self.on_disk.get(test.name, [])
 
-    def ended(self, test: Running) -> str:
+    def ended(self, test: RunningTest) -> str:
         return self.ends.get(test.name, "")
 
-    def hook(self, point: str, line: str, test: Running, scope: Scope) -> str | None:
+    def hook(self, point: str, line: str, test: RunningTest, scope: Scope) -> str | None:
         self._note(f"{point} {line} [{test.name} {test.trial}]")
         return self.fails(point, line, test)
 
-    def execute(self, line: str, test: Running, scope: Scope) -> str | None:
+    def execute(self, line: str, test: RunningTest, scope: Scope) -> str | None:
         aside = " aside" if test.set_aside else ""
         self._note(f"EXEC {line} [{test.name} {test.trial} x{test.threads}{aside}]")
         test.rows.append({"line": line, "trial": test.trial})
         return self.fails("EXEC", line, test)
 
-    def end_trial(self, test: Running) -> None:
+    def end_trial(self, test: RunningTest) -> None:
         if test.rows:
             why = "failed" if test.failed else FIRST_RUN if test.set_aside else None
             found = TrialOnDisk(test.trial, test.block if test.group is not None else test.trial, why)
             self.on_disk.setdefault(test.name, []).append(found)
         self._note(f"trial {test.trial} of {test.name}: {json.dumps(test.rows)} {test.failed or 'ok'}")
 
-    def spent_s(self, test: Running) -> float:
+    def spent_s(self, test: RunningTest) -> float:
         return 1.0 * test.kept
 
-    def check_rule(self, test: Running) -> None:
+    def check_rule(self, test: RunningTest) -> None:
         self._note(f"checked {' '.join(test.program)} [{test.name} {test.kept}]")
         if "misspelt" in test.program:
             raise InputError("no such metric")
 
-    def ask(self, test: Running, scope: Scope) -> tuple[bool, str]:
+    def ask(self, test: RunningTest, scope: Scope) -> tuple[bool, str]:
         self._note(f"asked {' '.join(test.program)} [{test.name} {test.kept}]")
         return self.enough(test), "seen enough"
 
-    def end_test(self, test: Running) -> None:
+    def end_test(self, test: RunningTest) -> None:
         self.ends[test.name] = test.why
         self._note(f"end of {test.name}: {test.why}")
 
-    def failed(self, reason: str, script: str, test: Running | None, scope: Scope) -> None:
+    def failed(self, reason: str, script: str, test: RunningTest | None, scope: Scope) -> None:
         self._note(f"failed: {reason}; {script}")
 
     def checkpoint(self, path: str, state: State) -> None:
         self.saved.append((path, json.dumps(to_data(state))))
 
-    def needs_restart(self, test: Running) -> bool:
+    def needs_restart(self, test: RunningTest) -> bool:
         return not test.booted and ("reboot" in test.cache or bool(test.boot))
 
     def restart(self, entry: str, state: State) -> None:

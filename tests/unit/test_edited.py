@@ -20,7 +20,7 @@ from etude.machine.remote.hosts import read_hosts
 from etude.peak.harnesses.load_report import Unreadable
 from etude.peak.harnesses.readers import Place, by_path, read_window_line
 from etude.peak.harnesses.tools import k6
-from etude.present.extension import lasted_s
+from etude.present.sentences.extension import lasted_s
 from etude.store.content import read_content
 from etude.store.database import Store, open_store
 from etude.surface.configuration_jobs import read_todo, sample_in

@@ -102,13 +102,28 @@ def test_no_layer_imports_one_above_it() -> None:
 
 def test_the_command_line_makes_no_tables() -> None:
     """They are made in `present`, from results."""
+    makers = {"Table", "Column", "page_table", "number"}
     using = [
         name
         for name, path in MODULES.items()
         if name.startswith("etude.cli.")
-        and "etude.present.table_layout" in imported(ast.parse(path.read_text("utf-8")), frozenset(MODULES))
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ImportFrom)
+        and node.module == "etude.present.section"
+        and makers & {alias.name for alias in node.names}
     ]
     assert using == []
+
+
+def test_a_table_meets_a_screen_in_one_place() -> None:
+    laying_out = {
+        name
+        for name, path in MODULES.items()
+        if name.startswith(("etude.cli.", "etude.present."))
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "table"
+    }
+    assert laying_out == {"etude.present.to_terminal"}
 
 
 def test_an_import_of_a_layer_above_is_found() -> None:

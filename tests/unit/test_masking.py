@@ -22,7 +22,7 @@ from etude.masking import MASKED, Mask
 from etude.present.bundle import gather
 from etude.present.page import content_of
 from etude.present.page import gather as read
-from etude.present.page.write import rendered
+from etude.present.page.content import rendered
 from support.fakes import World, around
 
 SECRETS = ("hunter2", "k-4711")

@@ -5,95 +5,54 @@ use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
+use clap::Parser;
+use etude_options::Failed;
 use etude_quantity::counted;
 use etude_replay::Edges;
 use etude_replay::capture::{ROLL, SCRIPT, seal};
 use etude_script::{Needed, Report, What};
 use etude_terminal::say;
-use lexopt::prelude::*;
-
-const HELP: &str = "\
-Record a program's I/O, ready for replay.
-
-usage: etude capture -o CAPTURE [options] [--] COMMAND [ARGUMENT ...]
-       etude replay CAPTURE
-
-  -o, --output CAPTURE  the directory for the script and the roll; it must not be there yet, and best lies outside of
-                        what COMMAND reads
-      --technique HOW   as of etude record
-      --left WAY        as of etude record
-      --without-run-delay  as of etude script
-      --order KINDS     as of etude compile
-  -q, --quiet           say nothing but what is wrong
-  -h, --help
-
-The program runs as it would otherwise, with its own input, output and exit status. To keep its trace, to cut, scale or
-merge: etude record, script, prepare and compile. More: docs/replay.md.
-
-exit status: the program's; 128+n for signal n; 127 not found; 126 not executable; 2 usage; 5 it could not be recorded
-or CAPTURE not be written, and there is none; 9 the trace was cut short, and CAPTURE has what is there
-";
 
 /// The exit status for a trace that is cut short.
 const CUT_SHORT: u8 = 9;
 const TRACE: &str = "io.trace";
 
+/// Record a program's I/O, ready for replay
+#[derive(Parser)]
+#[command(
+    override_usage = "-o CAPTURE [options] [--] COMMAND [ARGUMENT ...]",
+    after_help = "etude replay CAPTURE plays it. The program runs as it would otherwise, with its own input, output and exit \
+                  status. To keep its trace, to cut, scale or merge: etude record, script, prepare and compile. More: \
+                  docs/replay.md.\n\nexit status: the program's; 128+n for signal n; 127 not found; 126 not executable; 2 \
+                  usage; 5 it could not be recorded or CAPTURE not be written, and there is none; 9 the trace was cut \
+                  short, and CAPTURE has what is there"
+)]
 struct Options {
+    /// The directory for the script and the roll; it must not be there yet, and best lies outside of what COMMAND reads
+    #[arg(short, long, value_name = "CAPTURE")]
     output: PathBuf,
-    /// Options of `etude record`.
-    recording: Vec<OsString>,
-    script: etude_script::Options,
+    /// As of etude record
+    #[arg(long, value_name = "HOW")]
+    technique: Option<OsString>,
+    /// As of etude record
+    #[arg(long, value_name = "WAY")]
+    left: Option<OsString>,
+    /// As of etude script
+    #[arg(long)]
+    without_run_delay: bool,
+    /// As of etude compile
+    #[arg(long, value_name = "KINDS", value_parser = Edges::option, default_value = "all")]
     order: Edges,
+    /// Say nothing but what is wrong
+    #[arg(short, long)]
     quiet: bool,
+    #[arg(trailing_var_arg = true, required = true)]
     command: Vec<OsString>,
 }
 
-/// The error that ends the verb: its line, and the exit status.
-type Failed = (String, u8);
-
 /// Runs the verb; its exit status.
 pub fn capture(arguments: impl Iterator<Item = OsString>) -> u8 {
-    match options(arguments) {
-        Ok(Some(options)) => captured(&options).unwrap_or_else(|(line, code)| {
-            say(&format!("etude capture: {line}"));
-            code
-        }),
-        Ok(None) => {
-            print!("{HELP}");
-            0
-        }
-        Err(error) => {
-            say(&format!("etude capture: {error}; see etude capture --help"));
-            2
-        }
-    }
-}
-
-fn options(arguments: impl Iterator<Item = OsString>) -> Result<Option<Options>, lexopt::Error> {
-    let (mut output, mut recording, mut quiet, mut command) = (None, Vec::new(), false, Vec::new());
-    let (mut script, mut order) = (etude_script::Options::default(), Edges::ALL);
-    let mut parser = lexopt::Parser::from_args(arguments);
-    while let Some(argument) = parser.next()? {
-        match argument {
-            Short('o') | Long("output") => output = Some(PathBuf::from(parser.value()?)),
-            Long("technique") => recording.extend(["--technique".into(), parser.value()?]),
-            Long("left") => recording.extend(["--left".into(), parser.value()?]),
-            Long("without-run-delay") => script.without_run_delay = true,
-            Long("order") => order = Edges::asked(&parser.value()?)?,
-            Short('q') | Long("quiet") => quiet = true,
-            Short('h') | Long("help") => return Ok(None),
-            Value(program) => {
-                command.push(program);
-                command.extend(parser.raw_args()?);
-            }
-            _ => return Err(argument.unexpected()),
-        }
-    }
-    let output = output.ok_or("nowhere to write: name a new directory with -o")?;
-    if command.is_empty() {
-        return Err("nothing to capture: give a command".into());
-    }
-    Ok(Some(Options { output, recording, script, order, quiet, command }))
+    etude_options::run("etude capture", arguments, |options: Options| captured(&options))
 }
 
 fn captured(options: &Options) -> Result<u8, Failed> {
@@ -123,7 +82,9 @@ fn captured(options: &Options) -> Result<u8, Failed> {
 /// Records the program; its exit status, or that of `etude record` where there is no trace.
 fn recorded(options: &Options) -> u8 {
     let mut words: Vec<OsString> = vec!["-q".into(), "-o".into(), options.output.join(TRACE).into()];
-    words.extend(options.recording.iter().cloned());
+    let passed = [("--technique", &options.technique), ("--left", &options.left)];
+    let passed = passed.into_iter().filter_map(|(name, value)| Some([name.into(), value.clone()?]));
+    words.extend(passed.flatten());
     words.push("--".into());
     words.extend(options.command.iter().cloned());
     etude_record::main(words.into_iter())
@@ -133,7 +94,11 @@ fn recorded(options: &Options) -> u8 {
 fn made(options: &Options) -> Result<Report, Failed> {
     let directory = &options.output;
     let trace = directory.join(TRACE);
-    let (script, report) = etude_script::from_trace(&trace, &options.script)
+    let rules = etude_script::Options {
+        without_run_delay: options.without_run_delay,
+        ..etude_script::Options::default()
+    };
+    let (script, report) = etude_script::from_trace(&trace, &rules)
         .map_err(|error| (format!("{}: {error}", trace.display()), 5))?;
     let written =
         |name: &str, error: std::io::Error| (format!("{}: {error}", directory.join(name).display()), 5);

@@ -6,46 +6,48 @@ use std::io::{self, BufReader};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
+use clap::{Parser, Subcommand};
+use etude_options::Failed;
 use etude_terminal::complain;
 
-const HELP: &str = "\
-What stands in a trace that etude record wrote.
+const PROGRAM: &str = "etude-engine trace";
 
-usage: etude-engine trace events TRACE        each call as a line: interval, call, result, duration
-       etude-engine trace columns TRACE       the calls as columns into standard output, which must be a file
-       etude-engine trace import TEXT TRACE   a new trace from what strace -f -ttt -T wrote
-";
+/// What stands in a trace that etude record wrote
+#[derive(Parser)]
+struct Options {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Each call as a line: interval, call, result, duration
+    Events { trace: PathBuf },
+    /// The calls as columns into standard output, which must be a file
+    Columns { trace: PathBuf },
+    /// A new trace from what strace -f -ttt -T wrote
+    Import { text: PathBuf, trace: PathBuf },
+}
 
 /// Reads or makes a trace; the exit status.
 pub fn trace(arguments: impl Iterator<Item = OsString>) -> u8 {
-    let words: Vec<OsString> = arguments.collect();
-    let paths: Vec<PathBuf> = words.iter().skip(1).map(PathBuf::from).collect();
-    match (words.first().and_then(|word| word.to_str()), &paths[..]) {
-        (Some("events"), [trace]) => answer(etude_script::events(trace)),
-        (Some("columns"), [trace]) => answer(columns(trace)),
-        (Some("import"), [text, trace]) => answer(import(text, trace)),
-        (Some("-h" | "--help"), _) => {
-            print!("{HELP}");
-            0
-        }
-        _ => complain("expected events, columns or import, and a path; see etude-engine trace --help", 2),
-    }
+    etude_options::run(PROGRAM, arguments, |options: Options| {
+        let done = match &options.verb {
+            Verb::Events { trace } => etude_script::events(trace),
+            Verb::Columns { trace } => columns(trace),
+            Verb::Import { text, trace } => import(text, trace),
+        };
+        Ok(etude_options::answer("etude trace", done.map(|()| 0)))
+    })
 }
 
-/// A wrong input, or a machine that does not allow it, with its exit status.
-type Refused = (String, u8);
-
-fn answer(done: Result<(), Refused>) -> u8 {
-    done.map_or_else(|(line, code)| complain(&line, code), |()| 0)
-}
-
-fn columns(path: &Path) -> Result<(), Refused> {
+fn columns(path: &Path) -> Result<(), Failed> {
     let out = io::stdout().as_fd().try_clone_to_owned().map(File::from);
     let out = out.map_err(|error| (error.to_string(), 5))?;
     etude_trace::columns(path, out).map_err(|error| (format!("{}: {error}", path.display()), 3))
 }
 
-fn import(text: &Path, trace: &Path) -> Result<(), Refused> {
+fn import(text: &Path, trace: &Path) -> Result<(), Failed> {
     let wrong = |error: io::Error| (format!("{}: {error}", text.display()), 3);
     let input = BufReader::new(etude_trace::ordinary::open(text).map_err(wrong)?);
     let made = OpenOptions::new().write(true).create_new(true).open(trace);
@@ -63,9 +65,4 @@ fn import(text: &Path, trace: &Path) -> Result<(), Refused> {
         found.unfinished
     );
     Ok(())
-}
-
-fn complain(line: &str, code: u8) -> u8 {
-    complain!("etude trace: {line}");
-    code
 }

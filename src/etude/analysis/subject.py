@@ -15,10 +15,10 @@ from etude.errors import UsageError
 from etude.results.columns_series import series_of_columns
 from etude.results.integrity import repeated_note
 from etude.results.model import is_printed
-from etude.results.results import Results, names_of, of_machine
+from etude.results.results import Results, machine_member, names_of
 from etude.results.series import Column, Series, no_trials
 from etude.results.series_of import series_of_table
-from etude.results.session_groups import stretches
+from etude.results.session_groups import session_groups
 from etude.results.trials import Trials, trials_of_results
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Subject:
     @property
     def memory_bytes(self) -> int | None:
         """Of the machine, where it is known."""
-        total = of_machine(self.experiment, "memory", "total_bytes")
+        total = machine_member(self.experiment, "memory", "total_bytes")
         return total if isinstance(total, int) else None
 
 
@@ -94,7 +94,7 @@ def subject_of_trials(trials: Trials) -> Subject:
     """
     experiment = trials.experiment
     made = {series.test: series for series in series_of_columns(trials.columns)}
-    parts = stretches(experiment["sittings"])
+    parts = session_groups(experiment["sittings"])
 
     def of_role(role: str) -> tuple[Series, ...]:
         return tuple(
@@ -186,7 +186,9 @@ def was_simulated(experiment: Mapping[str, Any]) -> bool:
 def was_resumed(experiment: Mapping[str, Any]) -> bool:
     """Whether experiment.json has several sessions. Those between which it restarted the machine are one; those of the
     nodes of a pool run beside each other."""
-    return not experiment.get("pool") and len(set(stretches(experiment.get("sittings") or ()).values())) > 1
+    return (
+        not experiment.get("pool") and len(set(session_groups(experiment.get("sittings") or ()).values())) > 1
+    )
 
 
 def column_of(series: Series, metric: str) -> Column:
@@ -246,7 +248,7 @@ def session_notes(trials: Trials, tests: Sequence[Series]) -> list[ResultNote]:
         for sitting in sittings
         for name in sitting.get("torn") or ()
     ]
-    parts = len(set(stretches(sittings).values()))
+    parts = len(set(session_groups(sittings).values()))
     if len(sittings) > parts:
         found.append(ResultNote("restarted", number=len(sittings) - parts))
     measured = len({part for series in tests for part in _parts(series)})

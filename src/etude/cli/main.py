@@ -180,11 +180,11 @@ def _run(verb: str, arguments: list[str]) -> int:
 def _going_on(error: EtudeError) -> str:
     """The line of an error; of one of the machine with the command that goes on with what was measured."""
     if isinstance(error, MachineRefuses) and error.results is not None:
-        from etude.experiment.plan import resuming
+        from etude.experiment.plan import resume_command
         from etude.results.reader import read_experiment
 
         with suppress(EtudeError):
-            return f"{error}; go on with: {resuming(read_experiment(error.results), error.results)}"
+            return f"{error}; go on with: {resume_command(read_experiment(error.results), error.results)}"
     return str(error)
 
 

@@ -14,7 +14,7 @@ from functools import partial
 from typing import NoReturn
 
 from etude.cli.entry import complain
-from etude.experiment.monitoring import LONGEST_S, MOST_TOP, SHORTEST_S, USUAL, Monitoring
+from etude.experiment.monitoring import DEFAULT_MONITORING, MAX_EVERY_S, MAX_TOP, MIN_EVERY_S, Monitoring
 from etude.experiment.output_metric import check_place
 from etude.experiment.test import MetricPattern
 from etude.patterns import PatternError, compile_pattern
@@ -161,15 +161,15 @@ def monitor_every(text: str) -> float | None:
     if text == "off":
         return None
     found = seconds(text)
-    if not SHORTEST_S <= found <= LONGEST_S:
+    if not MIN_EVERY_S <= found <= MAX_EVERY_S:
         raise argparse.ArgumentTypeError(f"{text}: expected off, or 10ms to 1h")
     return found
 
 
 def monitor_top(text: str) -> int:
     """Number of processes that the monitor lists in each reading."""
-    if not text.isdecimal() or int(text) > MOST_TOP:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a number of processes from 0 to {MOST_TOP}")
+    if not text.isdecimal() or int(text) > MAX_TOP:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a number of processes from 0 to {MAX_TOP}")
     return int(text)
 
 
@@ -178,16 +178,17 @@ def add_monitor(add: Callable[..., object]) -> None:
     add(
         "--monitor",
         type=monitor_every,
-        default=USUAL.every_s,
+        default=DEFAULT_MONITORING.every_s,
         metavar="off|DURATION",
-        help=f"how often the machine is looked at beside the trials (default {USUAL.every_s:g}s; docs/monitor.md)",
+        help="how often the machine is looked at beside the trials "
+        f"(default {DEFAULT_MONITORING.every_s:g}s; docs/monitor.md)",
     )
     add(
         "--monitor-top",
         type=monitor_top,
-        default=USUAL.top,
+        default=DEFAULT_MONITORING.top,
         metavar="N",
-        help=f"... and how many of its busiest processes are listed each time (default {USUAL.top})",
+        help=f"... and how many of its busiest processes are listed each time (default {DEFAULT_MONITORING.top})",
     )
 
 

@@ -1,5 +1,5 @@
-"""The program of a job, `python -m etude.cluster.worker PLACE`: does what the directory PLACE describes, a part of an
-experiment or a cell of a surface."""
+"""The program of a job, `python -m etude.cluster.worker PLACE`: measures what the directory PLACE describes, a part of
+an experiment or a configuration of a surface."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from etude.cluster.distributed.part import TASK, Part, read_part
 from etude.errors import EtudeError, InputError
 from etude.escaping import escaped
 
-OF_A_JOB = ("SLURM", "SBATCH", "ETUDE_JOB")
-"""How variables begin by which a scheduler tells a job of itself."""
+JOB_VARIABLE_PREFIXES = ("SLURM", "SBATCH", "ETUDE_JOB")
+"""Prefixes of variables that a scheduler sets for a job."""
 
 
 def _blocks(part: Part) -> None:
@@ -33,9 +33,9 @@ def _tests(part: Part) -> None:
 
 
 def _forget_job() -> None:
-    """What is measured sees the environment that it would see without a pool."""
-    for name in [name for name in os.environ if name.startswith(OF_A_JOB)]:
-        if name != "SLURM_CONF":  # says where Slurm is, and nothing of the job
+    """Remove the scheduler's variables: the measured command sees the same environment as without a pool."""
+    for name in [name for name in os.environ if name.startswith(JOB_VARIABLE_PREFIXES)]:
+        if name != "SLURM_CONF":  # locates Slurm, independent of the job
             del os.environ[name]
 
 
@@ -46,12 +46,12 @@ def _search(part: Part) -> None:
 
 
 CELL = "cell.json"
-"""The file that describes a cell of a surface."""
+"""File that describes a configuration of a surface."""
 KINDS: Mapping[str, Callable[[Part], None]] = {"blocks": _blocks, "tests": _tests, "search": _search}
 
 
-def do(place: Path) -> int:
-    """Do the part; an error is left beside it, in one line. Returns the exit status."""
+def run_part(place: Path) -> int:
+    """Measure the part; an error is written beside it, in one line. Returns the exit status."""
     if not (place / TASK).exists() and (place / CELL).exists():
         from etude.surface.worker import measure_cell
 
@@ -69,17 +69,17 @@ def do(place: Path) -> int:
     except KeyboardInterrupt:
         return 128 + signal.SIGTERM
     except EtudeError as error:
-        part.tell(error)
+        part.report_error(error)
         print(escaped(f"etude: {error}"), file=sys.stderr)
         return error.exit_code
     return 0
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    """The scheduler ends the job: what it has started is stopped first."""
+    """Raise KeyboardInterrupt when the scheduler ends the job, so that its processes are stopped first."""
     raise KeyboardInterrupt
 
 
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, _end)
-    sys.exit(do(Path(sys.argv[1])))
+    sys.exit(run_part(Path(sys.argv[1])))

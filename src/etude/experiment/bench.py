@@ -1,4 +1,4 @@
-"""The bench at work: what every step of an experiment shares, gathered once."""
+"""Shared state of one session: plan, engine, writer, progress, signals."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from typing import Any, Protocol
 
 from etude import trail
 from etude.engine import Launch, Repeated
-from etude.experiment.kernel_log import KernelLog, Silence
+from etude.experiment.kernel_log import KernelLog, NoKernelLog
 from etude.experiment.plan import Plan
 from etude.experiment.progress import Progress
 from etude.results.writer import ResultsWriter
 
 
 class EngineLike(Protocol):
-    """What the trial loop asks of an engine; tests answer with one that lets no time pass."""
+    """Interface of an engine that the trial loop uses; tests implement it without letting time pass."""
 
     hello: Mapping[str, Any]
 
@@ -35,17 +35,17 @@ class EngineLike(Protocol):
 
 @dataclass(frozen=True)
 class Session:
-    """One uninterrupted run: which, on which host, in which boot."""
+    """One uninterrupted session: its number, host and boot."""
 
     number: int
     host: str
     boot_id: str
     restarted_into: str | None = None
-    """The entry that the session before had the machine restarted into; None where this is no such boot."""
+    """Boot loader entry that the previous session restarted the machine into; None if this is no such boot."""
 
 
-class Named(Protocol):
-    """A test, as far as an observer needs to know."""
+class NamedTest(Protocol):
+    """A test, as observers see it."""
 
     @property
     def name(self) -> str: ...
@@ -53,15 +53,15 @@ class Named(Protocol):
 
 @dataclass(frozen=True)
 class Event:
-    """What an observer is told: `what` happens with which tests; `detail` in words."""
+    """A progress report for an observer: `what` happens to which tests; `detail` is text."""
 
     what: str  # group, set-aside, trial, progress, hook, decision, resumed; of scripts: echo, warning, failed
-    tests: tuple[Named, ...]
+    tests: tuple[NamedTest, ...]
     detail: str = ""
     done: int = 0
-    """Trials within the engine so far (progress); kept trials that each test needs at least (group)."""
+    """Trials within the engine so far (progress); minimum number of included trials of each test (group)."""
     metric: str = "elapsed"
-    """The metric that is judged."""
+    """The primary metric."""
 
 
 @dataclass
@@ -70,29 +70,29 @@ class Bench:
 
     plan: Plan
     writer: ResultsWriter
-    ledger: Progress
-    sitting: Session
+    progress: Progress
+    session: Session
     watch: SignalWatch
     engine: EngineLike
     make_engine: Callable[[], EngineLike]
     observe: Callable[[Event, Progress], None]
-    kernel: KernelLog = field(default_factory=Silence)
-    """What the kernel says during trials."""
+    kernel: KernelLog = field(default_factory=NoKernelLog)
+    """Source of kernel messages during trials."""
     measured: bool = False
-    """Something ran in this session: caches are no longer as the boot left them."""
+    """True once something ran in this session: caches are no longer as the boot left them."""
     inner: dict[str, int] = field(default_factory=dict)
     """Launches per trial of each test, once known."""
     entries: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     """The entry of each test in experiment.json, by name."""
     keepers: dict[str, EngineLike] = field(default_factory=dict)
-    """Per test the engine that runs its hooks and keeps alive what they start."""
+    """Engine of each test that runs its hooks and keeps alive what they start."""
 
-    def tell(self, what: str, *tests: Named, detail: str = "", done: int = 0) -> None:
-        """Tell the observer, and the log, which knows no progress within a trial."""
+    def notify(self, what: str, *tests: NamedTest, detail: str = "", done: int = 0) -> None:
+        """Report an event to the observer and the log, except for progress within a trial."""
         if what != "progress":
             names = ", ".join(test.name for test in tests)
             trail.note("bench", " ".join(filter(None, (what, names, detail))))
-        self.observe(Event(what, tests, detail, done, self.plan.primary), self.ledger)
+        self.observe(Event(what, tests, detail, done, self.plan.primary), self.progress)
 
 
 WATCHED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -101,9 +101,9 @@ WATCHED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 class SignalWatch:
     """Within `with`, SIGINT, SIGTERM and SIGHUP are only counted, and make `fd` readable.
 
-    `signal` is the first that came. One ends the measuring; clean-up goes on until a second.
+    `signal` is the first that came. The first ends measuring; clean-up continues until a second.
 
-    In a thread other than the main one nothing is watched, as Python allows it only there.
+    In a thread other than the main one no signals are watched: Python allows it only in the main thread.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Caches around trials: the state that a test asks for, and restarts of the machine with what has to survive them."""
+"""Cache states before trials, and restarts of the machine with the data that must survive them."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from etude.machine.cool.dataset import DataSet
 from etude.machine.cool.methods import REBOOTS, Cooled, cool
 
 LISTING = "dataset"
-"""Beside a test's results: the names of the files of its data set."""
+"""File beside a test's results: the names of the files of its data set."""
 
 
 def data_set(paths: Sequence[str], directory: Path) -> DataSet | None:
-    """The data set of a test whose results are in `directory`; None where none is named."""
+    """The data set of a test whose results are in `directory`; None if it names no files."""
     return DataSet(tuple(map(os.path.abspath, paths)), directory / LISTING) if paths else None
 
 
 def cool_trial(way: str, paths: Sequence[str], directory: Path, *, booted: bool, warms: bool) -> Cooled:
-    """Cool before one trial. `warms`: it is the run of `warm` that is excluded; `booted`: the machine did restart.
+    """Prepare the caches before one trial. `warms`: for the warm-up run of `warm`; `booted`: the machine was restarted.
 
     Raises:
-        MachineRefuses: as `cool`.
+        MachineRefuses: same as `cool`.
     """
     if warms:
         return Cooled(way, None, "this run warms the caches")
@@ -37,27 +37,27 @@ def cool_trial(way: str, paths: Sequence[str], directory: Path, *, booted: bool,
     return cool(way, data_set(paths, directory), booted=booted)
 
 
-def note_data(way: str, paths: Sequence[str], directory: Path) -> None:
-    """What the data set holds has to be known before a restart: looking it up behind it would warm the caches."""
+def list_data_set(way: str, paths: Sequence[str], directory: Path) -> None:
+    """List the data set before a restart: listing it afterwards would warm the caches."""
     data = data_set(paths, directory)
     if way in REBOOTS and data is not None:
-        with suppress(MachineRefuses):  # not mounted now: what was noted after the last trial still holds
+        with suppress(MachineRefuses):  # not mounted now: the list made after the last trial is still valid
             data.list()
 
 
 def restart_machine(entry: str, words: Sequence[str], state: Path, results: Path) -> None:
-    """Note how to go on after the boot; whoever catches `Restarting` restarts the machine.
+    """Record how to resume after the boot; the handler of `Restarting` restarts the machine.
 
     Raises:
-        Restarting: always, but MachineRefuses where the machine could not go on.
+        Restarting: always; or MachineRefuses: the machine could not resume.
     """
     restart.check(entry or None)
     record.register(list(words), state, results, entry=entry or None)
     raise Restarting(entry)
 
 
-def settled_cache() -> Mapping[str, Any] | None:
-    """What `etude boot-resume` says of the wait before this session; None where it did not begin it."""
+def settle_record() -> Mapping[str, Any] | None:
+    """Record of the wait before this session, from `etude boot-resume`; None if it did not start the session."""
     with suppress(ValueError):
         found = json.loads(os.environ.get(SETTLED_VARIABLE, "null"))
         return found if isinstance(found, dict) else None

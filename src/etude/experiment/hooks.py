@@ -1,7 +1,7 @@
-"""Set-up, prepare, conclude and clean-up: lines for /bin/sh, run by an engine of their own.
+"""Hooks (setup, prepare, conclude, clean-up): lines for /bin/sh, run by a separate engine.
 
-What they start lives until the test's clean-up; the engine that measures ends everything after each trial, so
-the two must not be one process: an orphan is handed to the engine that its starter came from.
+Processes that hooks start live until the test's clean-up, but the measuring engine ends all processes after each
+trial. An orphan is inherited by the engine that started its parent, so there are two engines.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def run_hook(bench: Bench, test: Test, point: str) -> None:
     if line is None:
         return
     undoes = point in ("conclude", "cleanup")
-    bench.tell("hook", test, detail=point)
+    bench.notify("hook", test, detail=point)
     environment = dict(test.environment) | {"ETUDE_TEST": test.name, "ETUDE_POINT": point}
     shown = bench.plan.mask.text(line)
     ended = run_line(
@@ -45,7 +45,7 @@ def run_hook(bench: Bench, test: Test, point: str) -> None:
 
 @dataclass(frozen=True)
 class HookEnd:
-    """How a line for the shell ended: why it failed, if it did, and the last that it said."""
+    """End of a shell line: its failure, if any, and the last line of its output."""
 
     why: str | None
     cancelled: bool
@@ -61,8 +61,8 @@ def run_line(
     directory: str | None = None,
     undoes: bool = False,
 ) -> HookEnd:
-    """Run a line by /bin/sh; what it says goes to `log`, what it starts lives on. A line that undoes outlives a
-    first signal."""
+    """Run a line with /bin/sh; output goes to `log`, and processes that it starts live on. An undoing line is not ended
+    by a first signal."""
     start = log.stat().st_size if log.exists() else 0
     output = {"file": str(log)}
     worker = Worker(("/bin/sh", "-c", line), env=environment, cwd=directory, stdout=output, stderr=output)
@@ -76,7 +76,7 @@ def run_line(
 
 
 def end_hooks(bench: Bench, test: Test) -> None:
-    """Run the test's clean-up, then end whatever its hooks started and left."""
+    """Run the test's clean-up, then end all processes that its hooks left."""
     try:
         run_hook(bench, test, "cleanup")
     finally:
@@ -92,7 +92,7 @@ def _keeper(bench: Bench, test: Test) -> EngineLike:
 
 
 def _last_line(log: Path, start: int) -> str:
-    if not log.exists():  # it did not get as far as that
+    if not log.exists():  # it never started
         return ""
     with open(log, "rb") as file:
         file.seek(start)

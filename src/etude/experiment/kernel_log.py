@@ -1,6 +1,6 @@
-"""Kernel messages and throttling of the CPUs during a trial: read after it, attached to its first row.
+"""Kernel messages and CPU throttling during a trial: read after it, attached to its first row.
 
-Where nothing came it is one read of /dev/kmsg that returns at once, before a trial and after it: about a microsecond
+Without messages it costs one read of /dev/kmsg that returns at once, before and after a trial: about a microsecond
 each. The counters of throttling, where a CPU has them, are read after each trial.
 """
 
@@ -22,13 +22,13 @@ from etude.results.model import Measurement
 
 DEVICE = "/dev/kmsg"
 COUNTERS = "/sys/devices/system/cpu/cpu[0-9]*/thermal_throttle/*_throttle_count"
-LONGEST_RECORD = 8192
-"""The kernel hands out no longer ones, and refuses a smaller buffer."""
-MOST_MESSAGES = 50
-"""Of one trial; more are only counted."""
-LONGEST_TEXT = 400
+MAX_RECORD_BYTES = 8192
+"""Maximum length of a record; the kernel refuses a smaller buffer."""
+MAX_MESSAGES = 50
+"""Maximum messages recorded per trial; further ones are counted."""
+MAX_TEXT = 400
 SETTLE_S = 0.02
-"""After trials within the engine, a message may take so long to come through."""
+"""Maximum delay of a message after a trial within the engine, s."""
 
 
 @dataclass(frozen=True)
@@ -36,20 +36,21 @@ class Message:
     """One record of the kernel's log."""
 
     ns: int
-    """By the kernel's own clock since boot, which runs beside CLOCK_MONOTONIC and not quite with it."""
+    """Kernel's own clock since boot, which differs slightly from CLOCK_MONOTONIC."""
     level: int
     """0 (emergency) to 7 (debug)."""
     text: str
     seen_ns: int = 0
-    """When it was read, CLOCK_MONOTONIC."""
+    """Time of reading, CLOCK_MONOTONIC."""
 
     def plain(self) -> dict[str, Any]:
-        """As it stands in a row."""
+        """The message as stored in a row."""
         return {"ns": self.ns, "level": self.level, "text": self.text}
 
 
 def parse_record(record: bytes) -> Message | None:
-    """A record of /dev/kmsg: `PRIORITY,NUMBER,MICROSECONDS,FLAGS;TEXT` and lines of keys; None for what is none.
+    """The message of a record of /dev/kmsg, `PRIORITY,NUMBER,MICROSECONDS,FLAGS;TEXT` and lines of keys; None if
+    invalid.
 
     Source: Documentation/ABI/testing/dev-kmsg of Linux.
     """
@@ -57,14 +58,14 @@ def parse_record(record: bytes) -> Message | None:
     if match is None:
         return None
     text = match[3].decode("utf-8", "replace")
-    return Message(int(match[2]) * 1000, int(match[1]) & 7, text[:LONGEST_TEXT])
+    return Message(int(match[2]) * 1000, int(match[1]) & 7, text[:MAX_TEXT])
 
 
 class KernelLog:
-    """What the kernel says from now on."""
+    """Reader of kernel messages, from its creation on."""
 
     def __init__(self, device: str = DEVICE, counters: str = COUNTERS) -> None:
-        """Begin at the end of the log; where it may not be read, `reason` says why, and nothing is attached."""
+        """Start at the end of the log; if it is not readable, `reason` is set, and no messages are attached."""
         self.reason: str | None = None
         self._file = -1
         try:
@@ -77,23 +78,23 @@ class KernelLog:
         self._throttled = self._throttle_count()
 
     def begin(self) -> None:
-        """A trial begins: what came before it is not of it."""
+        """Start of a trial: drop earlier messages."""
         self._drain()
         if self._counters:
             self._throttled = self._throttle_count()
 
     def end(self) -> dict[str, Any]:
-        """A trial is over: members for its first row, none where nothing happened."""
-        found = members_of(self._drain())
+        """End of a trial: members for its first row, empty if nothing happened."""
+        found = row_members(self._drain())
         if self._counters and (rise := self._throttle_count() - self._throttled) > 0:
             found["throttled"] = rise
         return found
 
     @contextmanager
     def following(self) -> Iterator[list[Message]]:
-        """Of many trials with nothing in between: messages with the moment at which each was seen.
+        """Messages during many trials without a break, each with the time of reading.
 
-        A thread sleeps until the kernel says something.
+        A thread sleeps until the kernel logs something.
         """
         found: list[Message] = []
         if self._file < 0:
@@ -112,7 +113,7 @@ class KernelLog:
             os.close(writing)
 
     def close(self) -> None:
-        """Nothing more is asked."""
+        """Close all files."""
         self._close_file()
         for file in self._counters:
             os.close(file)
@@ -134,14 +135,14 @@ class KernelLog:
                 return
 
     def _drain(self) -> list[Message]:
-        """All that has come since it was last asked."""
+        """All messages since the last read."""
         found: list[Message] = []
         while self._file >= 0:
             try:
-                record = os.read(self._file, LONGEST_RECORD)
+                record = os.read(self._file, MAX_RECORD_BYTES)
             except BlockingIOError:
                 break
-            except BrokenPipeError:  # the log was overwritten meanwhile: go on with what is left of it
+            except BrokenPipeError:  # the log was overwritten meanwhile: continue with the rest
                 continue
             except OSError:
                 self._close_file()
@@ -162,20 +163,20 @@ class KernelLog:
         return total
 
 
-class Silence(KernelLog):
-    """Nobody listens: what stands in for the machine has no kernel."""
+class NoKernelLog(KernelLog):
+    """An empty log, for a simulated machine."""
 
     def __init__(self) -> None:
         """Open nothing."""
         super().__init__(os.devnull, "")
 
 
-def members_of(messages: Sequence[Message]) -> dict[str, Any]:
-    """What a row says of messages: the worst of them, in order, and how many there were besides."""
+def row_members(messages: Sequence[Message]) -> dict[str, Any]:
+    """Members of a row for these messages: the most severe, in order, and the number of others."""
     if not messages:
         return {}
     by_level = sorted(range(len(messages)), key=lambda place: messages[place].level)
-    shown, others = sorted(by_level[:MOST_MESSAGES]), by_level[MOST_MESSAGES:]
+    shown, others = sorted(by_level[:MAX_MESSAGES]), by_level[MAX_MESSAGES:]
     found: dict[str, Any] = {"kernel": [messages[place].plain() for place in shown]}
     if others:
         text = f"and {len(others)} more messages of the kernel in this trial"
@@ -184,11 +185,11 @@ def members_of(messages: Sequence[Message]) -> dict[str, Any]:
     return found
 
 
-def by_trial(rows: Sequence[Measurement], messages: Sequence[Message]) -> dict[int, list[Message]]:
-    """Of trials within the engine: the messages of each, by the number of the trial.
+def messages_by_trial(rows: Sequence[Measurement], messages: Sequence[Message]) -> dict[int, list[Message]]:
+    """Messages of trials within the engine, by the number of the trial.
 
-    A message is of the last trial that had begun when it was seen, unless that had ended before: then of none. What
-    comes within `SETTLE_S` of its end still counts for it, if no other trial had begun.
+    A message belongs to the last trial that had started when it was read, or to none if that had ended. A message
+    within `SETTLE_S` of its end still counts for it, if no other trial had started.
     """
     firsts = sorted(
         (m for m in rows if m.start_ns is not None and m.worker == 0), key=lambda m: m.start_ns or 0

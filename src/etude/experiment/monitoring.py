@@ -1,6 +1,6 @@
-"""The monitor beside a session: `etude-engine monitor` started, noted, and ended with it.
+"""Runs the monitor during a session: `etude-engine monitor` is started, recorded, and ended with the session.
 
-Nobody waits for its start, and nothing that befalls it fails an experiment: why there are no readings is noted.
+The experiment does not wait for its start, and never fails because of it: a reason for missing readings is recorded.
 """
 
 from __future__ import annotations
@@ -17,44 +17,44 @@ from typing import Any
 from etude.errors import EtudeError
 from etude.program import engine_path
 
-SHORTEST_S, LONGEST_S = 0.01, 3600.0
-MOST_TOP = 100
-"""Limits of the engine's own."""
+MIN_EVERY_S, MAX_EVERY_S = 0.01, 3600.0
+MAX_TOP = 100
+"""Limits of the engine itself."""
 
 PATIENCE_S = 2.0
-"""How long its last reading may take, before it is killed."""
+"""Time for its last reading before it is killed, s."""
 
 SHORT = "the session was shorter than one interval"
 
 
 @dataclass(frozen=True)
 class Monitoring:
-    """How often is read, and how many processes are listed each time."""
+    """Interval of readings, and number of processes listed in each."""
 
     every_s: float = 1.0
     top: int = 5
 
 
-USUAL = Monitoring()
+DEFAULT_MONITORING = Monitoring()
 
 
 def to_document(asked: Monitoring | None) -> dict[str, Any] | None:
-    """The member `monitor` of experiment.json; null: nothing is read."""
+    """The member `monitor` of experiment.json; null: no monitor."""
     return None if asked is None else asdict(asked)
 
 
 def from_document(document: Mapping[str, Any]) -> Monitoring | None:
-    """What an experiment was asked for; what was begun before there was a monitor goes on without."""
+    """The stored settings; None for no monitor, or for an experiment older than the monitor."""
     asked = document.get("monitor")
     try:
         return None if asked is None else Monitoring(float(asked["every_s"]), int(asked["top"]))
     except (TypeError, KeyError, ValueError):
-        return USUAL
+        return DEFAULT_MONITORING
 
 
 @contextmanager
 def monitor_running(path: Path, entry: dict[str, Any], asked: Monitoring | None) -> Iterator[None]:
-    """Read beside what is done within. `entry`: the session's in experiment.json; its member `monitor` is kept true."""
+    """Run the monitor within the block. `entry`: the session's in experiment.json; its member `monitor` is updated."""
     if asked is None:
         yield
         return
@@ -78,19 +78,19 @@ def monitor_running(path: Path, entry: dict[str, Any], asked: Monitoring | None)
 class _Running:
     pid: int
     input: int
-    """Its end tells the monitor to end: also when Étude is killed."""
+    """Pipe whose end makes the monitor end, also if Étude is killed."""
     output: int
 
     def end(self) -> str | None:
-        """Have it end; why it had not gone on to here, if it had not."""
+        """End the monitor; returns why it had failed, if it had."""
         os.close(self.input)
         try:
-            status = _waited(self.pid)
+            status = _exit_status(self.pid)
             if status is None:
                 return f"it did not end within {PATIENCE_S:g} s, and was killed"
             if status == 0:
                 return None
-            words = _said(self.output).decode("utf-8", "replace").splitlines()
+            words = _read_output(self.output).decode("utf-8", "replace").splitlines()
             said = [line for line in words if line != "monitoring"]
             return said[0] if said else _ending(status)
         finally:
@@ -98,7 +98,7 @@ class _Running:
 
 
 def _start(file: Path, asked: Monitoring) -> tuple[_Running | None, str | None]:
-    """The monitor in a process group of its own, so that Ctrl-C reaches us alone; or why there is none."""
+    """Start the monitor in a process group of its own, so that Ctrl-C reaches only us; or the reason why it failed."""
     try:
         program = engine_path()
     except EtudeError as error:
@@ -138,8 +138,8 @@ def _start(file: Path, asked: Monitoring) -> tuple[_Running | None, str | None]:
     return _Running(pid, our_input, our_output), None
 
 
-def _waited(pid: int) -> int | None:
-    """How it ended, as `os.waitpid` says; None where it had to be killed."""
+def _exit_status(pid: int) -> int | None:
+    """Exit status as from `os.waitpid`; None if it had to be killed."""
     until = time.monotonic() + PATIENCE_S
     with suppress(ChildProcessError):  # somebody else waited for it
         while time.monotonic() < until:
@@ -154,7 +154,7 @@ def _waited(pid: int) -> int | None:
     return 0
 
 
-def _said(output: int) -> bytes:
+def _read_output(output: int) -> bytes:
     try:
         return os.read(output, 4096)
     except BlockingIOError:
@@ -167,7 +167,7 @@ def _ending(status: int) -> str:
 
 
 def _is_empty(file: Path) -> bool:
-    """Whether it holds neither a reading nor a message: then it tells nothing."""
+    """True if it holds neither a reading nor a message."""
     try:
         with open(file, "rb") as lines:
             return not any(b'"v":' in line or b'"kernel":' in line for line in lines)

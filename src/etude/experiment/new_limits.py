@@ -10,10 +10,10 @@ from etude.experiment.plan import RuleSpec
 
 @dataclass(frozen=True)
 class NewLimits:
-    """Limits of a stop rule that replace those of the plan; None leaves one as it was."""
+    """Limits of a stop rule that replace those of the plan; None leaves one unchanged."""
 
     trials: int | None = None
-    """The number of trials, where that is fixed."""
+    """Number of trials, if it is fixed."""
     max_trials: int | None = None
     budget_s: float | None = None
     precision: float | None = None

@@ -1,4 +1,4 @@
-"""Where and with which programs an experiment was begun: it is resumed there and with these, or not at all."""
+"""Directory and programs of an experiment's first session: it is resumed only there and with the same programs."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from etude.machine import snapshot
 from etude.machine.snapshot import Command
 from etude.machine.snapshot.programs import describe_again
 from etude.results.reader import load_results
-from etude.results.results import of_machine
+from etude.results.results import machine_member
 
 Part = Mapping[str, Any]
 
 CONTENT = ("bytes", "sha256", "build_id")
-"""Members of a snapshot that tell a program's content; a large one has no digest."""
+"""Members of a snapshot that identify a program's content; a large one has no digest."""
 
 
 @contextmanager
-def begun_directory(path: Path, document: Part) -> Iterator[Path]:
-    """The directory in which an experiment was begun is the working directory meanwhile.
+def original_directory(path: Path, document: Part) -> Iterator[Path]:
+    """Makes the directory in which an experiment was started the working directory within the block.
 
-    path: its results directory; yielded as it is named from there.
+    path: its results directory; yields its path from there.
 
     Raises:
         InputError: that directory is gone, or cannot be entered.
     """
-    before, begun = _here(), _begun(document)
+    before, begun = _here(), _original_directory(document)
     if begun is None or begun == before:
         yield path
         return
@@ -52,13 +52,13 @@ def begun_directory(path: Path, document: Part) -> Iterator[Path]:
 
 
 def check_programs(path: Path, document: Part, commands: Sequence[Command]) -> None:
-    """Refuse to resume an experiment one of whose programs is another than before.
+    """Refuse to resume an experiment if one of its programs has changed.
 
-    commands: those of its plan. Of a script, whose commands are known when they are run, the files are looked at that
-    were its programs.
+    commands: those of its plan. The commands of a script are known when they are run; here the files of its programs
+    are checked.
 
     Raises:
-        InputError: as `check_same`.
+        InputError: same as `check_same`.
     """
     if _is_elsewhere(document):
         return
@@ -70,13 +70,13 @@ def check_programs(path: Path, document: Part, commands: Sequence[Command]) -> N
 
 
 def check_same(path: Path, document: Part, now: Part, sessions: int) -> None:
-    """Refuse programs that are others than those of the same names in the first `sessions` sessions.
+    """Refuse programs that differ from those of the same names in the first `sessions` sessions.
 
-    What was not there, then or now, is not compared: it cannot be measured. Nor is what the experiment itself makes: a
-    file that changed while a session ran that runs hooks.
+    Programs that were missing, then or now, are not compared. Nor are files that the experiment itself makes: those
+    that changed while a session with hooks ran.
 
     Raises:
-        InputError: a name leads to another file, or its content is another.
+        InputError: a name leads to another file, or its content differs.
     """
     recorded = _recorded(document)[:sessions]
     for name, found in now.items():
@@ -107,14 +107,14 @@ def _same(then: Part, now: Part) -> bool:
     return all(then[name] == now[name] for name in ("file", *CONTENT) if name in then)
 
 
-def _begun(document: Part) -> str | None:
-    """The directory of the first session; None where it is not known, or on another machine."""
-    place = of_machine(document, "directory", "path")
+def _original_directory(document: Part) -> str | None:
+    """Working directory of the first session; None if unknown, or on another machine."""
+    place = machine_member(document, "directory", "path")
     return place if isinstance(place, str) and not _is_elsewhere(document) else None
 
 
 def _is_elsewhere(document: Part) -> bool:
-    """Whether the engine was copied to a node, whose snapshots say nothing of this machine."""
+    """True if the engine was copied to a node, whose snapshots do not describe this machine."""
     return any("copied" in session for session in document["sittings"])
 
 
@@ -122,21 +122,21 @@ def _recorded(document: Part) -> list[tuple[Part, Part]]:
     """The sessions, each with its programs by name."""
     found = []
     for place, session in enumerate(document["sittings"]):
-        machine = session.get("machine") if place else of_machine(document)
+        machine = session.get("machine") if place else machine_member(document)
         found.append((session, _map(_map(machine).get("programs"))))
     return found
 
 
 def _makes_programs(plan: Part) -> bool:
-    """Whether it runs lines of a shell beside what it measures."""
+    """True if it runs shell lines besides the measured commands."""
     hooks = ("setup", "prepare", "conclude", "cleanup")
     return plan.get("kind") == "script" or any(test.get(hook) for test in plan["tests"] for hook in hooks)
 
 
 def _changed_in_session(path: Path, document: Part, file: str, ended: int) -> bool:
-    """Whether a file changed last between the start of a session and that of its last trial, or its end.
+    """True if the file last changed between the start of a session and its last trial or its end.
 
-    ended: how many sessions have; one behind them is under way.
+    ended: number of ended sessions; a later one is under way.
     """
     try:
         changed_s = os.stat(file).st_ctime
@@ -154,7 +154,7 @@ def _changed_in_session(path: Path, document: Part, file: str, ended: int) -> bo
 
 
 def _seconds(moment: object, unknown: float = -math.inf) -> float:
-    """Seconds since the epoch of a moment of experiment.json or of a row."""
+    """Seconds since the epoch of a time stamp of experiment.json or of a row."""
     try:
         return datetime.fromisoformat(str(moment)).timestamp()
     except ValueError:

@@ -1,6 +1,6 @@
-"""A number that a program printed itself: found by a regular expression, or by its place in JSON.
+"""Metrics that a program prints: found by a regular expression, or by a path in its JSON output.
 
-`$.by_call.read["99.9"]` is a place. No regular expression that begins so can match: `$` is the end of a line.
+`$.by_call.read["99.9"]` is a path. No regular expression that starts so can match: `$` is the end of a line.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from etude.patterns import PatternError, compile_pattern
 from etude.results.model import MetricValue
 from etude.results.readers.source import number_in
-from etude.results.units import unit_kept
+from etude.results.units import stored_unit
 
 _NAME = r"""\.([\w-]+)|\["([^"]*)"\]|\['([^']*)'\]|\[(\d+)\]"""
 _PLACE = re.compile(rf"\$(?:{_NAME})+")
@@ -24,9 +24,9 @@ _OBJECT = re.compile(r"^[ \t]*(?=\{)", re.MULTILINE)
 _GROUPED = re.compile(r"[+-]?[0-9]{1,3}(?:,[0-9]{3})+(?![0-9,])")
 _NOWHERE = object()
 METRIC_BYTES = 16 << 20
-"""No more than this of the end of an output is searched."""
+"""Maximum bytes of the end of an output that are searched."""
 _SHOWN = 3
-"""Of the different values that a pattern finds."""
+"""Maximum different values of a pattern that a note shows."""
 
 
 class OutputMetric(NamedTuple):
@@ -35,31 +35,31 @@ class OutputMetric(NamedTuple):
     name: str
     value: MetricValue
     note: str | None = None
-    """That the pattern finds several values that differ."""
+    """Note that the pattern finds several different values."""
 
 
 def check_place(pattern: str) -> None:
-    """Raise for a pattern that begins as a place in JSON does and is none.
+    """Raise for a pattern that starts like a JSON path and is invalid.
 
     Raises:
-        ValueError: how one is written.
+        ValueError: the correct syntax.
     """
     if _is_place(pattern) and not _PLACE.fullmatch(pattern):
         raise ValueError('no place in JSON; one is written as $.name.name, $.name[0].name or $.name["a.b"]')
 
 
 def unquoted_text(pattern: str) -> str:
-    """A pattern that stands in quotes as a whole without them: as a shell would have taken them off."""
+    """The pattern without quotes around the whole of it, as a shell would remove them."""
     return pattern[1:-1] if _QUOTED.fullmatch(pattern) else pattern
 
 
 def printed_metric(name: str, unit: str, pattern: str, text: str, join: str = "") -> OutputMetric:
-    """The first number that a pattern finds in a text, in the base of its unit, or why there is none.
+    """The first number that a pattern finds in a text, in the base of its unit, or the reason why there is none.
 
-    `join`: how the values of several workers are joined, if not as usual (`etude.results.trial_join.JOINS`).
+    `join`: how the values of several workers are joined, if not the default (`etude.results.trial_join.JOINS`).
     """
-    known = unit_kept(unit)
-    found, why = _placed(pattern, text) if _is_place(pattern) else _matched(pattern, text)
+    known = stored_unit(unit)
+    found, why = _by_path(pattern, text) if _is_place(pattern) else _by_pattern(pattern, text)
     if why:
         return OutputMetric(name, [None, known.base, why, *([join] if join else [])])
     different = dict.fromkeys(found)
@@ -72,14 +72,14 @@ def printed_metric(name: str, unit: str, pattern: str, text: str, join: str = ""
 
 
 def note_matches(entry: dict[str, Any], found: Iterable[OutputMetric]) -> None:
-    """Keep in a test's entry of experiment.json which of its patterns found several values in one output."""
+    """Record in a test's entry of experiment.json which of its patterns found several values in one output."""
     for each in found:
         if each.note:
             entry.setdefault("several_matches", {}).setdefault(each.name, each.note)
 
 
 def printed_text(*streams: Mapping[str, Any] | None) -> str:
-    """What a command printed to its streams, one after the other: whole lines, where the beginning was cut off."""
+    """Output of a command on its streams, one after the other, from the first complete line on."""
     text = ""
     for stream in filter(None, streams):
         tail = stream["tail"]
@@ -93,12 +93,12 @@ def _is_place(pattern: str) -> bool:
     return pattern.startswith(("$.", '$["', "$['"))
 
 
-def _matched(regex: str, text: str) -> tuple[Sequence[float], str]:
-    """The numbers of all matches; why there is none: of the first match."""
+def _by_pattern(regex: str, text: str) -> tuple[Sequence[float], str]:
+    """Numbers of all matches; or the reason why there is none, of the first match."""
     values, first = [], None
     try:
         matches = compile_pattern(regex, multiline=True).values(text)
-    except PatternError as error:  # of an experiment that is older than RE2 here
+    except PatternError as error:  # of an experiment made without RE2
         return (), f"no regular expression: {error}"
     for found in matches:
         value = _number_in(found or "")
@@ -111,15 +111,14 @@ def _matched(regex: str, text: str) -> tuple[Sequence[float], str]:
 
 
 def _number_in(text: str) -> float:
-    """The number that a text is, its thousands apart by commas or not; nan for any other, such as one with a comma for
-    its point."""
-    text = text.strip().removesuffix(",")  # of a list
+    """The number in a text, with or without commas between thousands; nan for others, such as a decimal comma."""
+    text = text.strip().removesuffix(",")  # item of a list
     value = number_in(text.replace(",", "") if _GROUPED.match(text) else text)
     return math.nan if value is None else value
 
 
-def _placed(place: str, text: str) -> tuple[Sequence[float], str]:
-    """Those of all objects that have such a place; why there is none: of the first."""
+def _by_path(place: str, text: str) -> tuple[Sequence[float], str]:
+    """Numbers at that path in all objects that have it; or the reason why there is none, of the first."""
     values: list[float] = []
     any_object = False
     for document in _objects(text):
@@ -144,7 +143,7 @@ def _number(found: Any) -> float:
 
 
 def _objects(text: str) -> Iterator[Any]:
-    """The JSON objects that begin at the beginning of a line, without those within others."""
+    """The outermost JSON objects that start at the beginning of a line."""
     decoder, end = json.JSONDecoder(), 0
     while match := _OBJECT.search(text, end):
         end = match.end() + 1

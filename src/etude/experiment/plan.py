@@ -1,4 +1,4 @@
-"""An experiment as it was asked for: plain data, all that is needed to run, resume or repeat it."""
+"""The plan of an experiment: plain data, all that is needed to run, resume or repeat it."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def groups(schedule: str, tests: Sequence[Test]) -> list[tuple[Test, ...]]:
 
 
 def block_order(tests: Sequence[Test], block: int, seed: int) -> list[Test]:
-    """The members of a block in their random order, which depends on the seed and the block alone.
+    """The members of a block in random order, which depends on the seed and the block alone.
 
-    Random order within each block holds its error rate under drift, steps and periods, where a strict ABAB
+    Random order within each block keeps its error rate under drift, steps and periods, where a strict ABAB
     fails at period two (simulation, docs/calibration.md).
     """
     order = list(tests)
@@ -65,36 +65,36 @@ COUNTERS_AUTO = "auto"  # count perf events where there are hardware ones; also 
 
 @dataclass(frozen=True)
 class RuleSpec:
-    """A stop rule by its name and parameters; `make` gives the rule itself (and only then loads numpy)."""
+    """A stop rule by its name and parameters; `make` builds the rule itself (and only then loads numpy)."""
 
     kind: str  # fixed-count, mean-precision, ratio-precision or time-budget
     parameters: Mapping[str, Any]
 
     @property
     def minimum(self) -> int:
-        """Trials before which the rule need not be asked."""
+        """Minimum number of trials, before which the rule is not evaluated."""
         found: int = self.parameters.get("count", self.parameters.get("minimum", 1))
         return found
 
     @property
     def maximum(self) -> float:
-        """Trials after which the rule has enough, whatever it saw, once its least time is used."""
+        """Maximum number of trials, after which the rule ends once its minimum time has passed."""
         found: float = self.parameters.get("count", self.parameters.get("maximum", math.inf))
         return found
 
     def next_look(self, count: int) -> int:
-        """The smallest number of trials, from `count` on, at which the rule is asked."""
+        """The smallest number of trials, from `count` on, at which the rule is evaluated."""
         look = next_look(count, self.minimum)
         return look if count > self.maximum else int(min(look, self.maximum))
 
     @property
     def budget_s(self) -> float:
-        """Seconds after which the rule ends, whatever it has seen; inf where time is no limit."""
+        """Time limit of the rule, s; inf without one."""
         seconds: float = self.parameters.get("budget_s", self.parameters.get("seconds", math.inf))
         return seconds
 
     def ends(self, count: int, spent_s: float) -> bool:
-        """Whether a limit of trials or of time is reached, so that the rule is asked whenever its next look is."""
+        """True if a limit of trials or of time is reached, so that the rule is evaluated before its next look."""
         least_s: float = 0.0 if self.parameters.get("exact") else self.parameters.get("least_s", 0.0)
         return spent_s >= self.budget_s or (count >= self.maximum and spent_s >= least_s)
 
@@ -115,12 +115,11 @@ class RuleSpec:
 
 @dataclass(frozen=True)
 class Plan:
-    """What one experiment does.
+    """The plan of one experiment.
 
-    `again_every`: every so many blocks the reference also runs against itself, the first five times twice as often;
-    0: never.
+    `again_every`: number of blocks between A/A pairs of the baseline, half of that for the first five; 0: none.
     `warmup`: runs of each test before its first trial, recorded and excluded.
-    `masks`: patterns of secrets in commands, besides the usual ones.
+    `masks`: patterns of secrets in commands, in addition to the default ones.
     """
 
     name: str
@@ -167,12 +166,12 @@ class Plan:
 
     @cached_property
     def mask(self) -> Mask:
-        """Takes secrets out of what is stored beside the plan."""
+        """Mask that removes secrets from what is stored beside the plan."""
         return Mask(self.masks)
 
     @property
     def compares(self) -> bool:
-        """Whether tests are compared: they share blocks."""
+        """True if tests are compared: they share blocks."""
         return len(self.tests) > 1 and self.schedule != IN_TURN
 
 
@@ -181,7 +180,7 @@ def to_document(plan: Plan) -> dict[str, Any]:
     document = asdict(plan)
     document["tests"] = [to_plan(test) for test in plan.tests]
     if plan.warmup == 1:
-        del document["warmup"]  # as older versions wrote it
+        del document["warmup"]  # same as older versions wrote it
     if masks := document.pop("masks"):
         document["masks"] = list(masks)
     return document
@@ -191,7 +190,7 @@ def from_document(document: Mapping[str, Any], source: str) -> Plan:
     """The plan from its data.
 
     Raises:
-        InputError: it does not fit; `source` says where it stands.
+        InputError: it is invalid; `source` names its file.
     """
     plan = decoded(Plan, document, source, "plan", only=True)
     try:
@@ -205,7 +204,7 @@ def plan_to_resume(document: Mapping[str, Any], source: str) -> Plan:
     """The plan of an `experiment.json` whose commands are about to be run.
 
     Raises:
-        InputError: it does not fit, is not the one that was stored, or others could have written what root would run.
+        InputError: it is invalid, differs from the stored one, or others could have written what root would run.
     """
     check_for_root(source)
     check_resumes(document, os.path.dirname(source), None)
@@ -216,8 +215,8 @@ def plan_to_resume(document: Mapping[str, Any], source: str) -> Plan:
     return plan
 
 
-def resuming(document: Mapping[str, Any], directory: str | os.PathLike[str]) -> str:
-    """The command that goes on with an experiment, by what made it."""
+def resume_command(document: Mapping[str, Any], directory: str | os.PathLike[str]) -> str:
+    """The command that resumes an experiment, by the verb that made it."""
     kind, verb = document["plan"].get("kind"), str(document.get("verb"))
     if kind not in (None, "script"):
         return f"the same etude {kind} command with -o {shlex.quote(str(directory))}"
@@ -228,11 +227,11 @@ def resuming(document: Mapping[str, Any], directory: str | os.PathLike[str]) -> 
 def check_resumes(
     document: Mapping[str, Any], directory: str | os.PathLike[str], kind: Literal["script"] | None
 ) -> None:
-    """Raise InputError where an experiment is none of this kind: of a script, or else of commands."""
+    """Raise InputError for an experiment of another kind: of a script, or of commands."""
     if document["plan"].get("kind") != kind:
         what = "a script" if kind else "etude bench"
         raise InputError(
-            f"{directory}: holds no results of {what}; go on with: {resuming(document, directory)}"
+            f"{directory}: holds no results of {what}; go on with: {resume_command(document, directory)}"
         )
 
 
@@ -246,7 +245,7 @@ def refuse_masked(plan: Mapping[str, Any], source: str) -> None:
 
 
 def digest(plan: Plan) -> str:
-    """SHA-256 of the plan as canonical JSON: equal digests asked for the same thing."""
+    """SHA-256 of the plan as canonical JSON: equal for equal plans."""
     return _digest(to_document(plan))
 
 

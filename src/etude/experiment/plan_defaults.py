@@ -1,4 +1,4 @@
-"""From a few commands and options to a plan: the defaults of `etude bench` and of the Python API."""
+"""Makes a plan from a few commands and options: the defaults of `etude bench` and of the Python API."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from etude.masking import Mask
 
 MEAN_PRECISION, RATIO_PRECISION = 0.05, 0.02
 MINIMUM, MAXIMUM, BUDGET_S = 10, 50, 30.0
-LEAST_S = 3.0
-"""Neither precision nor the default maximum ends a test before this time: what slows a machine for a second would be in
-all trials or in none."""
+MIN_TIME_S = 3.0
+"""Minimum benchmarking time of a test, s, before precision or the default maximum ends it: a disturbance of one second
+would otherwise affect all trials or none."""
 
 
 def make_plan(
@@ -36,13 +36,13 @@ def make_plan(
 ) -> Plan:
     """A plan for `commands` with the default stop rule for one or for several.
 
-    `trials` fixes their number; `min_trials`, `max_trials`, `precision` (relative half width: of the mean for one
-    command, of the ratio for several) and `budget_s` (seconds by the clock, from the first run on, once the minimum is
-    done) shape the rule. `least_s` (default 3): neither precision nor the maximum, unless that is given, ends a test
-    before so many seconds by the clock.
+    `trials` fixes their number; `min_trials`, `max_trials`, `precision` (relative margin of error: of the mean for one
+    command, of the ratio for several) and `budget_s` (wall-clock seconds, from the first run on, once the minimum is
+    done) shape the rule. `least_s` (default 3): wall-clock seconds before which neither precision nor the maximum,
+    unless that is given, ends a test.
 
     Raises:
-        UsageError: values that cannot be meant.
+        UsageError: invalid values.
     """
     mask = Mask(options.get("masks", ()))
     tests = tuple(
@@ -101,7 +101,7 @@ def _rule(
     if least_s is not None and not 0.0 <= least_s <= budget_s:
         raise UsageError(f"--min-time {least_s:g}: expected seconds from 0 to those of --time, {budget_s:g}")
     parameters = {"precision": wanted, "minimum": minimum, "maximum": maximum, "budget_s": budget_s}
-    if least := LEAST_S if least_s is None else least_s:
+    if least := MIN_TIME_S if least_s is None else least_s:
         parameters |= {"least_s": least} | ({} if max_trials is None else {"exact": True})
     return RuleSpec("ratio-precision" if ratio else "mean-precision", parameters)
 

@@ -1,4 +1,4 @@
-"""What has been measured so far in this experiment, as the loop and the stop rule need to see it."""
+"""Measurements of an experiment so far, in the form that the trial loop and the stop rule need."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from etude.results.model import LATEST_NS, LONGEST_S, Joined, Measurement, join_trial, metric_kind
+from etude.results.model import LATEST_NS, MAX_DURATION_S, Joined, Measurement, join_trial, metric_kind
 
 NS_PER_S = 1e9
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One execution of a test: the measurements of its workers, of each command that they ran."""
+    """One execution of a test: the measurements of its workers, one for each command."""
 
     measurements: tuple[Measurement, ...]
 
     @property
     def first(self) -> Measurement:
-        """The first command of the first worker. What the whole trial shares stands in each line, so in this one, too:
-        number, block, session, whether it is kept and why not, launches, cache."""
+        """The first command of the first worker. Members of the whole trial are the same in each line: number, block,
+        session, whether it is included and why not, launches, cache."""
         return self.measurements[0]
 
     @property
@@ -29,11 +29,11 @@ class Trial:
         return self.first.kept
 
     def metrics(self) -> tuple[str, ...]:
-        """The names of all its metrics: a command may have some that others lack."""
+        """Names of all its metrics: a command may have some that others lack."""
         return tuple(dict.fromkeys(name for m in self.measurements for name in m.metrics))
 
     def value(self, metric: str) -> float | None:
-        """The metric joined over each worker's commands, then over the workers; None where it was not measured."""
+        """The metric joined over each worker's commands, then over the workers; None if it was not measured."""
         return self.joined(metric).value
 
     def joined(self, metric: str) -> Joined:
@@ -44,7 +44,7 @@ class Trial:
         return join_trial(self.measurements, metric)
 
     def span_ns(self) -> tuple[int, int]:
-        """From its first start to its last end, ns of the monotonic clock of its first worker's host; -1 where unknown.
+        """First start and last end, ns of the monotonic clock of its first worker's host; -1 if unknown.
 
         A program's `elapsed` is per launch; launches of one trial follow each other (docs/formats.md).
         """
@@ -56,7 +56,7 @@ class Trial:
             and m.start_ns < LATEST_NS
             and m.host == host
             and (elapsed := m.value("elapsed")) is not None
-            and 0 <= (lasted := elapsed * m.inner) < LONGEST_S
+            and 0 <= (lasted := elapsed * m.inner) < MAX_DURATION_S
         ]
         return (min(start for start, _ in ends), max(end for _, end in ends)) if ends else (-1, -1)
 
@@ -71,15 +71,15 @@ def trials_of(measurements: Iterable[Measurement]) -> list[Trial]:
 
 @dataclass
 class _Column:
-    """One metric over the kept trials of one test that have it, as far as they were looked at."""
+    """One metric over the included trials of one test that have it, as far as they were read."""
 
     seen: int = 0
-    """Trials that were looked at."""
+    """Number of trials that were read."""
     values: array[float] = field(default_factory=lambda: array("d"))
     places: array[int] = field(default_factory=lambda: array("q"))
-    """Of each value its stretch and its block, one behind the other."""
+    """Positions of the values: session group and block, one after the other."""
     in_order: bool = True
-    """Each place is behind that before it."""
+    """True if positions are increasing."""
 
     def take(self, trial: Trial, metric: str, stretch: int) -> None:
         self.seen += 1
@@ -95,8 +95,8 @@ class _Column:
 class Progress:
     """Trials by test. It starts with those on disk when an experiment is resumed.
 
-    What is asked after each trial costs as much as what was added since: a long series is never gone through again.
-    `stretches`: of each session the one that it belongs to (`etude.results.session_groups`).
+    Queries after each trial cost as much as what was added since: a long series is never read again.
+    `stretches`: the session group of each session (`etude.results.session_groups`).
     """
 
     def __init__(
@@ -108,22 +108,22 @@ class Progress:
         self._trials: dict[str, list[Trial]] = {}
         self._blocks: dict[str, set[int]] = {}
         self._unplaced_s: dict[str, float] = {}
-        """Of trials of which it is not known when they ran."""
+        """Trials whose times are unknown."""
         self._spans: dict[str, dict[int, tuple[int, int]]] = {}
-        """By test and session: its first start and its last end, ns."""
+        """First start and last end of each test and session, ns."""
         self._columns: dict[tuple[str, str], _Column] = {}
         for name, rows in measured.items():
             self.begin(name)
             self.add(name, rows)
 
     def begin(self, test: str) -> None:
-        """Make room for a test that was not known at the start."""
+        """Add a test that was not known at the start."""
         if test not in self._trials:
             self._trials[test], self._blocks[test], self._spans[test] = [], set(), {}
             self._unplaced_s[test] = 0.0
 
     def add(self, test: str, measurements: Sequence[Measurement]) -> None:
-        """Note what is on disk now: whole trials of one test."""
+        """Add complete trials of one test that are on disk now."""
         trials = trials_of(measurements)
         self._trials[test].extend(trials)
         for trial in trials:
@@ -153,20 +153,20 @@ class Progress:
         return trials[-1].first.trial + 1 if trials else 0
 
     def has(self, test: str, block: int) -> bool:
-        """Whether the test has a kept trial in that block."""
+        """True if the test has an included trial in that block."""
         return block in self._blocks[test]
 
     def kept(self, test: str) -> int:
-        """Number of kept trials."""
+        """Number of included trials."""
         return len(self._blocks[test])
 
     def count(self, test: str, metric: str) -> int:
-        """Number of kept trials that have the metric."""
+        """Number of included trials that have the metric."""
         return len(self._column(test, metric).values)
 
     def sample(self, test: str, metric: str) -> Sequence[float]:
-        """The metric over the kept trials."""
-        return self._column(test, metric).values[:]  # a copy: an array that numpy looks at cannot grow
+        """The metric over the included trials."""
+        return self._column(test, metric).values[:]  # a copy: an array with a numpy view cannot grow
 
     def paired(self, tests: Sequence[str], metric: str) -> tuple[Sequence[float], ...]:
         """The metric over the complete blocks, aligned."""
@@ -176,7 +176,7 @@ class Progress:
         return paired_samples([self._trials[name] for name in tests], metric, self._stretches)
 
     def unit(self, metric: str) -> str:
-        """The unit of a metric, that of its first value; empty where there is none."""
+        """The unit of a metric, that of its first value; empty if there is none."""
         units = (
             m.metrics[metric][1]
             for trials in self._trials.values()
@@ -187,7 +187,7 @@ class Progress:
         return next(units, "")
 
     def kind(self, metric: str) -> str:
-        """The kind of a metric by its unit; a cost where it has no value."""
+        """The kind of a metric by its unit; a cost if it has no value."""
         return metric_kind(metric, self.unit(metric)).kind
 
     def sessions(self, tests: Sequence[str]) -> int:
@@ -195,9 +195,9 @@ class Progress:
         return max(1, len({sitting for name in tests for sitting in self._spans[name]}))
 
     def spent_s(self, tests: Sequence[str]) -> float:
-        """Seconds by the clock from the first trial of these tests to the end of their last, summed over sessions.
+        """Wall-clock seconds from the first trial of these tests to the end of their last, summed over sessions.
 
-        All that went on in between is in it; what the machine took to restart is not.
+        All other work in between is included; restarts of the machine are not.
         """
         spans: dict[int, tuple[int, int]] = {}
         for name in tests:
@@ -208,7 +208,7 @@ class Progress:
         return placed_s + sum(self._unplaced_s[name] for name in tests)
 
     def _column(self, test: str, metric: str) -> _Column:
-        """The metric's column, with the trials that came since it was last asked for."""
+        """The metric's column, updated with the trials since the last call."""
         column = self._columns.setdefault((test, metric), _Column())
         trials = self._trials[test]
         for place in range(column.seen, len(trials)):
@@ -220,10 +220,10 @@ class Progress:
 def paired_samples(
     tests: Sequence[Iterable[Trial]], metric: str, stretches: Mapping[int, int] = MappingProxyType({})
 ) -> tuple[list[float], ...]:
-    """For each test the metric's values, aligned: index i is one block, complete in all tests and in one session.
+    """The metric's values for each test, aligned: index i is one block, complete in all tests and in one session group.
 
-    A block that an interruption tore in two joins no pair: its halves saw two states of the machine. `stretches`:
-    of each session (`etude.results.session_groups`); sessions of one stretch count as one.
+    A block that was split by an interruption gives no pair: its halves saw two states of the machine. `stretches`:
+    the session group of each session (`etude.results.session_groups`).
     """
     blocks = [_by_block(trials, metric, stretches) for trials in tests]
     shared = set(blocks[0]).intersection(*blocks[1:])

@@ -1,4 +1,4 @@
-"""A session whose machine is a node of a running job: the engine is copied there, and all that decides stays here."""
+"""A session on a node of a running job: the engine is copied there, and all decisions are made here."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from etude.machine.remote.host import Host
 from etude.machine.remote.slurm import node_of
 
 VARIABLE = "ETUDE_NODE"
-"""JOB:NODE of Slurm, where the engine is to be; without it, it is here."""
+"""JOB:NODE of Slurm, the place of the engine; without it, the engine is here."""
 CAPTURE_BYTES = 4 << 20
-"""What is kept of the end of what a hook says there."""
+"""Maximum bytes recorded of the end of a remote hook's output."""
 
 
 class NodeEngine:
-    """An engine on a node; what its workers would write to files comes here with their rows."""
+    """An engine on a node; output of its workers for files is sent here with their rows."""
 
     def __init__(self, engine: Engine, there: NodeSession) -> None:
         self._engine, self.there = engine, there
         self.hello: Mapping[str, Any] = engine.hello
 
     def launch(self, launch: Launch, *, patience: int = 0) -> list[dict[str, Any]]:
-        """One trial's worth of processes, in the engine's own directory there.
+        """One trial's worth of processes, in the engine's own directory on the node.
 
         Raises:
-            MachineRefuses: the engine is lost, or could not make sense of the request; EngineLost also where it was
-                told to end by those who took its node, which is no failure of what ran.
+            MachineRefuses: the engine is lost, or could not parse the request; EngineLost also if it was ended
+                because the node was taken away, which is no failure of the command.
         """
         workers = tuple(_sent(worker) for worker in launch.workers)
         files = [_files(worker) for worker in launch.workers]
@@ -52,15 +52,15 @@ class NodeEngine:
         return rows
 
     def repeat(self, launch: Launch, progress: Callable[[int], None]) -> Repeated:
-        """Refused: its journal would be written there."""
+        """Refused: its journal would be written on the node."""
         raise MachineRefuses("an engine on a node does not write journals")
 
     def end(self) -> int:
-        """End what launches with `leftovers="keep"` left; how many processes that were."""
+        """End the processes that launches with `leftovers="keep"` left; returns their number."""
         return self._engine.end()
 
     def close(self, *, wait: bool = True) -> None:
-        """End it and all that it started; with the session's own all that was made there is removed."""
+        """End it and all that it started; the session's own engine also removes its files on the node."""
         self._engine.close(wait=wait)
         self.there.closed(self)
 
@@ -75,7 +75,7 @@ class NodeSession:
         self._made = 0
 
     def __call__(self, interrupts: Interrupts) -> EngineLike:
-        """The session's engine; later ones are beside it. Raises MachineRefuses: the node cannot be had."""
+        """The session's engine; later ones run beside it. Raises MachineRefuses: the node is not available."""
         if self._host is None:
             self._host = node_of(self.job, self.node, interrupts)
             self._host.connect()
@@ -85,13 +85,13 @@ class NodeSession:
         return NodeEngine(self._host.keeper(str(self._made)), self)
 
     def closed(self, engine: NodeEngine) -> None:
-        """One of them was; the first is the last."""
+        """Note that an engine was closed; the first engine is closed last."""
         if engine is self._main and self._host is not None:
             self._host.close()
             self._host = self._main = None
 
     def is_held(self) -> bool:
-        """Whether its job still has the node."""
+        """True if its job still has the node."""
         try:
             if self._host is not None:
                 self._host.run("true", within_s=machine.WITHIN_S)
@@ -101,25 +101,25 @@ class NodeSession:
 
     @property
     def boot_id(self) -> str:
-        """Of the node."""
+        """Boot id of the node."""
         return self._host.boot_id if self._host is not None else ""
 
     def snapshot(self) -> dict[str, Any]:
-        """Of the node. Raises MachineRefuses: it is gone."""
+        """Snapshot of the node. Raises MachineRefuses: it is gone."""
         if self._host is None:
             raise MachineRefuses(f"node {self.node} is not connected")
         host = self._host
         return machine.take(lambda line: host.run(line, within_s=machine.WITHIN_S))
 
     def snapshot_after(self) -> dict[str, Any] | None:
-        """Of the node, once all is measured; None where it is gone."""
+        """Snapshot of the node after all measurements; None if it is gone."""
         with suppress(MachineRefuses):
             return self.snapshot()
         return None
 
 
 def engine_maker() -> Callable[[Interrupts], EngineLike]:
-    """What makes a session's engine: here, unless `ETUDE_NODE` names a node."""
+    """A function that makes a session's engine: here, unless `ETUDE_NODE` names a node."""
     named = os.environ.get(VARIABLE)
     if not named:
         return Engine
@@ -129,13 +129,13 @@ def engine_maker() -> Callable[[Interrupts], EngineLike]:
     return NodeSession(job, node)
 
 
-def there_of(engine: EngineLike) -> NodeSession | None:
-    """The node that an engine is on; None where it is here."""
+def node_session_of(engine: EngineLike) -> NodeSession | None:
+    """The node that an engine is on; None if it is here."""
     return engine.there if isinstance(engine, NodeEngine) else None
 
 
-def only_here(what: str) -> None:
-    """Refuse what measures with more than the engine, where that is on a node. Raises UsageError."""
+def require_local_engine(what: str) -> None:
+    """Refuse measurements that need more than an engine on a node. Raises UsageError."""
     if os.environ.get(VARIABLE):
         raise UsageError(
             f"{what}: needs Étude on the nodes: with etude=copied only commands run there; install Étude on a file "
@@ -146,9 +146,9 @@ def only_here(what: str) -> None:
 def check_plan(plan: Plan) -> None:
     """Refuse a plan that needs more on the node than the engine. Raises UsageError."""
     if any(test.cool != "none" for test in plan.tests):
-        only_here("--cool")
+        require_local_engine("--cool")
     if any(test.stdin is not None for test in plan.tests):
-        only_here("--input")
+        require_local_engine("--input")
 
 
 def _sent(worker: Worker) -> Worker:
@@ -159,6 +159,6 @@ def _sent(worker: Worker) -> Worker:
 
 
 def _files(worker: Worker) -> dict[str, Path]:
-    """Files here of what it says, by stream."""
+    """Local files for its output, by stream."""
     outputs = {"stdout": worker.stdout, "stderr": worker.stderr}
     return {name: Path(to["file"]) for name, to in outputs.items() if not isinstance(to, str)}

@@ -1,4 +1,4 @@
-"""One session of an experiment: its directory, its engine, its lines in experiment.json, whatever way it ends."""
+"""One session of an experiment: its directory, its engine, its entry in experiment.json, however it ends."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from etude.engine import Engine
 from etude.errors import EtudeError, InputError, Interrupted, MachineRefuses, Restarting
 from etude.experiment import monitoring
 from etude.experiment.bench import EngineLike, Session, SignalWatch
-from etude.experiment.cooling import settled_cache
-from etude.experiment.kernel_log import KernelLog, Silence
+from etude.experiment.cooling import settle_record
+from etude.experiment.kernel_log import KernelLog, NoKernelLog
 from etude.experiment.monitoring import Monitoring
 from etude.experiment.origin import check_programs, check_same
-from etude.experiment.plan import resuming
+from etude.experiment.plan import resume_command
 from etude.experiment.progress import Progress
-from etude.experiment.remote_engine import NodeSession, there_of
+from etude.experiment.remote_engine import NodeSession, node_session_of
 from etude.machine import leftovers, snapshot
 from etude.machine.boot.record import boot_id
 from etude.machine.cool import remounts
@@ -36,7 +36,7 @@ from etude.results.integrity import check_blocks
 from etude.results.model import METRICS, Measurement, signal_name
 from etude.results.reader import drop_torn_trial, load_results
 from etude.results.results import FORMAT, VERSION
-from etude.results.session_groups import restarted_into, stretches
+from etude.results.session_groups import restarted_into, session_groups
 from etude.results.writer import (
     ResultsWriter,
     check_writable_name,
@@ -47,14 +47,14 @@ from etude.results.writer import (
 from etude.version import __version__
 
 VARIABLE = "ETUDE_RUN"
-"""In the environment of all that a session starts: which results directory it is for. Its value is of one length, since
-the size of the environment moves the stack of a program."""
+"""Environment variable of all processes of a session: identifies its results directory. Its value has a fixed length,
+since the size of the environment moves the stack of a program."""
 GRACE_S = 2.0
 
 
 @contextmanager
 def mark_children(path: Path) -> Iterator[None]:
-    """Processes that are started meanwhile can be found by `end_leftovers`, whatever becomes of this process."""
+    """Marks processes that are started within the block, so that `end_leftovers` finds them even after a crash."""
     before = os.environ.get(VARIABLE)
     os.environ[VARIABLE] = _value(path)
     try:
@@ -67,20 +67,20 @@ def mark_children(path: Path) -> Iterator[None]:
 
 
 def end_leftovers(path: Path, sessions: Sequence[Mapping[str, Any]]) -> list[str]:
-    """End what earlier sessions of this directory left running here, and remove their cgroups; call it while holding
+    """End processes that earlier sessions of this directory left here, and remove their cgroups; call it while holding
     the directory's lock.
 
     Returns:
-        A name each.
+        A name for each process.
 
     Raises:
         MachineRefuses: one does not end, or belongs to another user.
     """
-    dead = {pid for session in sessions if (pid := _dead(session)) is not None}
+    dead = {pid for session in sessions if (pid := _ended_etude(session)) is not None}
 
     def members() -> list[int]:
         found = {*leftovers.marked_processes(VARIABLE, _value(path)), *leftovers.in_groups_of(dead)}
-        return [pid for pid in sorted(found) if not leftovers.zombie(pid)]
+        return [pid for pid in sorted(found) if not leftovers.is_gone(pid)]
 
     found = {pid: leftovers.name(pid) for pid in members()}
     if found:
@@ -95,8 +95,8 @@ def end_leftovers(path: Path, sessions: Sequence[Mapping[str, Any]]) -> list[str
     return list(found.values())
 
 
-def _dead(session: Mapping[str, Any]) -> int | None:
-    """The process id of a session's Étude if it ran in this boot and its cgroups can be nobody else's by now."""
+def _ended_etude(session: Mapping[str, Any]) -> int | None:
+    """Process id of a session's Étude, if it ran in this boot and its cgroups cannot belong to anybody else by now."""
     pid = session.get("pid")
     if not isinstance(pid, int) or session.get("boot_id") != boot_id():
         return None
@@ -108,7 +108,7 @@ def _value(path: Path) -> str:
 
 
 def planned_commands(plan: Mapping[str, Any]) -> list[Command]:
-    """The commands that a plan of `etude bench` will run. Those of a script are known when they are run."""
+    """Commands that a plan of `etude bench` will run. Those of a script are known when they are run."""
     found = []
     for test in plan.get("tests") or ():
         search = (test.get("environment") or {}).get("PATH")
@@ -122,20 +122,20 @@ class MachineRecord:
     def __init__(
         self, path: Path, document: dict[str, Any], take: Callable[[], dict[str, Any] | None] | None = None
     ) -> None:
-        """`take`: a snapshot of the machine, where it is another than this one."""
+        """`take`: makes a snapshot of the machine, if it is not this one."""
         self._path, self._document, self._take = path, document, take
         self._commands: dict[Command, None] = dict.fromkeys(planned_commands(document["plan"]))
 
     def note(self, words: Sequence[str], environment: Mapping[str, str], *, again: bool = False) -> bool:
-        """A command is about to be run: describe its programs in this session's snapshot, unless they are.
+        """Describe the programs of a command that is about to run in this session's snapshot, if they are new.
 
         again: its test has trials of earlier sessions.
 
         Returns:
-            Whether there were new ones.
+            True if there were new ones.
 
         Raises:
-            InputError: these ran another program.
+            InputError: the earlier trials ran another program.
         """
         command = Command(tuple(words), environment.get("PATH"))
         programs = (self._current() or {}).get("programs")
@@ -155,7 +155,7 @@ class MachineRecord:
         return len(programs) > before
 
     def end(self) -> None:
-        """The session is over."""
+        """Take the snapshots at the end of the session."""
         take = self._take or (lambda: snapshot.take(commands=tuple(self._commands)))
         self._document["machine"]["after"] = take()
 
@@ -165,19 +165,19 @@ class MachineRecord:
         return found if isinstance(found, dict) else None
 
 
-_ELSEWHERE = "the kernel's messages of a node with a copied engine are not read"
+_NODE_KERNEL_LOG = "the kernel's messages of a node with a copied engine are not read"
 EngineMaker = Callable[[SignalWatch], EngineLike]
 
 
 @dataclass(frozen=True)
 class SessionContext:
-    """What one session works with. Whoever uses it returns the stop rules' last words."""
+    """State of one session. The function that uses it returns the stop rules' final decisions."""
 
     path: Path
     document: dict[str, Any]
     writer: ResultsWriter
-    ledger: Progress
-    sitting: Session
+    progress: Progress
+    session: Session
     watch: SignalWatch
     engine: EngineLike
     make_engine: Callable[[], EngineLike]
@@ -188,17 +188,17 @@ class SessionContext:
 
     @property
     def resumed(self) -> bool:
-        """Whether there were sessions before."""
-        return self.sitting.number > 1
+        """True if there were earlier sessions."""
+        return self.session.number > 1
 
     def resumed_with(self) -> str:
-        """The first words of a resumed session."""
-        measured = sum(len(rows) for rows in self.ledger.measurements().values())
+        """First line of output of a resumed session."""
+        measured = sum(len(rows) for rows in self.progress.measurements().values())
         ended = f"; ended what a killed run had left: {', '.join(self.ended)}" if self.ended else ""
         return f"{measured} measurements on disk{ended}"
 
     def save(self) -> None:
-        """Put experiment.json on disk as it is now.
+        """Write experiment.json to disk in its present state.
 
         Raises:
             MachineRefuses: it cannot be written.
@@ -212,16 +212,16 @@ def run_session(
     make_engine: EngineMaker,
     work: Callable[[SessionContext], Sequence[str]],
 ) -> Progress:
-    """Hold one session: `work` measures and returns the stop rules' last words.
+    """Run one session: `work` measures and returns the stop rules' final decisions.
 
-    Whatever happens is noted in experiment.json.
+    The outcome is recorded in experiment.json in any case.
 
     Raises:
-        EtudeError: as `work`, with where the results are.
+        EtudeError: same as `work`, with the path of the results.
     """
     directories = {test["name"]: test["directory"] for test in document["tests"]}
     resumed = bool(document["sittings"])  # the document is first written together with a session
-    if resumed and _restarted_into(document["sittings"]) is None:  # behind a restart no program is opened
+    if resumed and _restarted_into(document["sittings"]) is None:  # after a restart no program is opened
         check_programs(path, document, planned_commands(document["plan"]))
     measured = _measured(path, document)  # lost lines are refused before any is dropped
     torn = [
@@ -229,7 +229,7 @@ def run_session(
         for test in document["tests"]
         if drop_torn_trial(path / test["directory"] / "results.jsonl", test.get("workers", 1))
     ]
-    remounts.finish()
+    remounts.restore_mounts()
     ended = end_leftovers(path, document["sittings"])
     writer = ResultsWriter(path, directories)
     with (
@@ -238,15 +238,15 @@ def run_session(
         _engine(make_engine, watch) as engine,
         _kernel_log(engine) as kernel,
     ):
-        there = there_of(engine)
-        sitting = _session(document, engine, torn, kernel, there)
-        ledger = Progress(measured, stretches(document["sittings"]))
+        there = node_session_of(engine)
+        session = _session(document, engine, torn, kernel, there)
+        progress = Progress(measured, session_groups(document["sittings"]))
         context = SessionContext(
             path,
             document,
             writer,
-            ledger,
-            sitting,
+            progress,
+            session,
             watch,
             engine,
             lambda: make_engine(watch),
@@ -256,7 +256,7 @@ def run_session(
         )
         document["sittings"][-1]["ended"] = ended
         if there is None:
-            _note_quiet(document, sitting.number)
+            _note_quiet(document, session.number)
         context.save()
         asked = monitoring.from_document(document) if isinstance(engine, Engine) else None
         try:
@@ -271,26 +271,26 @@ def run_session(
                 raise
             _finish(context, str(error), [])
             names = [test["name"] for test in document["tests"]]
-            raise _told_where(
-                error, path, any(map(ledger.kept, names)), resuming(document, path)
+            raise _with_location(
+                error, path, any(map(progress.kept, names)), resume_command(document, path)
             ) from raised.__cause__
         except BaseException as error:
             _finish(context, type(error).__name__, [])
             raise
-    return ledger
+    return progress
 
 
-def ledger_of(path: Path, document: Mapping[str, Any]) -> Progress:
+def progress_of(path: Path, document: Mapping[str, Any]) -> Progress:
     """The measurements of all sessions of an experiment.
 
     Raises:
-        InputError: it cannot be read, or lost lines.
+        InputError: it cannot be read, or has lost lines.
     """
-    return Progress(_measured(path, document), stretches(document["sittings"]))
+    return Progress(_measured(path, document), session_groups(document["sittings"]))
 
 
 def _measured(path: Path, document: Mapping[str, Any]) -> dict[str, tuple[Measurement, ...]]:
-    """By test, those without a measurement included."""
+    """Measurements by test, including tests without any."""
     found: dict[str, tuple[Measurement, ...]] = dict.fromkeys(
         (test["name"] for test in document["tests"]), ()
     )
@@ -302,7 +302,7 @@ def _measured(path: Path, document: Mapping[str, Any]) -> dict[str, tuple[Measur
 
 
 def is_complete(path: Path, document: Mapping[str, Any]) -> bool:
-    """Whether an experiment came to its end. What its sessions left is ended then: nobody may go on with it."""
+    """True if an experiment is complete. Processes that its sessions left are ended then: it is not resumed."""
     sessions = document["sittings"]
     complete = bool(sessions) and sessions[-1].get("how_ended") == "complete"
     if complete:
@@ -315,7 +315,7 @@ def new_directory(directory: str | os.PathLike[str] | None, name: str) -> Path:
 
     Raises:
         MachineRefuses: it cannot be made; InputError: it holds results already, or another user has put it there;
-        UsageError: its path is not UTF-8.
+            UsageError: its path is not UTF-8.
     """
     stem = directory_name(name, ())
     path = Path(directory or f"etude-results/{stem}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}")
@@ -334,12 +334,12 @@ def new_directory(directory: str | os.PathLike[str] | None, name: str) -> Path:
 
 
 def holds_results(path: Path) -> bool:
-    """Whether a directory holds an experiment."""
+    """True if a directory holds an experiment."""
     return (path / "experiment.json").exists()
 
 
 def existing_results(path: Path) -> InputError:
-    """The one line for a directory that is taken."""
+    """The error for a directory that holds results already."""
     number = next(n for n in itertools.count(2) if not os.path.lexists(f"{path}-{n}"))
     return InputError(
         f"{path}: holds results already; name another, such as -o {shlex.quote(f'{path}-{number}')}, or, if it was "
@@ -375,24 +375,24 @@ def new_document(
     }
 
 
-def asks_anew(
+def replace_plan(
     document: dict[str, Any], plan: Mapping[str, Any], digest: str, name: str | None = None
 ) -> None:
-    """Let an experiment ask for something else from now on; by `began_as` it stays known as the same one."""
+    """Replace the plan of an experiment; `began_as` identifies it as the same experiment."""
     if digest != document["digest"] or name not in (None, document["name"]):
         document.setdefault("began_as", {"name": document["name"], "digest": document["digest"]})
     document |= {"name": name or document["name"], "plan": dict(plan), "digest": digest}
 
 
 def _as_interrupt(error: EtudeError, watch: SignalWatch) -> EtudeError:
-    """What failed after a signal, a clean-up say, failed because of it or does not matter as much."""
+    """The error as an interrupt if a signal came before it: a failure of clean-up, say, is then secondary."""
     if watch.signal is None or isinstance(error, Interrupted | Restarting):
         return error
     return Interrupted(watch.signal, f"ended by {signal_name(watch.signal)}; then: {error}")
 
 
-def _told_where(error: EtudeError, path: Path, measured: bool, go_on: str) -> EtudeError:
-    """The error with where the results are, and for an interrupt how to go on."""
+def _with_location(error: EtudeError, path: Path, measured: bool, go_on: str) -> EtudeError:
+    """The error with the path of the results, and for an interrupt the command that resumes."""
     if isinstance(error, Interrupted):
         error.args = (f"{error}; what was measured is in {path}; go on with: {go_on}",)
     elif measured and path.exists():
@@ -412,7 +412,7 @@ def _engine(make_engine: EngineMaker, watch: SignalWatch) -> Iterator[EngineLike
 
 @contextmanager
 def _kernel_log(engine: EngineLike) -> Iterator[KernelLog]:
-    log = KernelLog() if isinstance(engine, Engine) else Silence()
+    log = KernelLog() if isinstance(engine, Engine) else NoKernelLog()
     try:
         yield log
     finally:
@@ -428,33 +428,33 @@ def _session(
 ) -> Session:
     into = _restarted_into(document["sittings"])
     host, boot = (os.uname().nodename, boot_id()) if there is None else (there.node, there.boot_id)
-    sitting = Session(len(document["sittings"]) + 1, host, boot, into)
-    if there is not None and sitting.number == 1:
+    session = Session(len(document["sittings"]) + 1, host, boot, into)
+    if there is not None and session.number == 1:
         document["machine"]["before"] = there.snapshot()
     document["versions"]["engine"] = engine.hello["engine"]
     document["machine"].setdefault("tlb", list(engine.hello.get("tlb", ())))
     document["sittings"].append(
         {
-            "sitting": sitting.number,
-            "boot_id": sitting.boot_id,
-            "host": sitting.host,
+            "sitting": session.number,
+            "boot_id": session.boot_id,
+            "host": session.host,
             "start": _now(),
             "end": None,
             "how_ended": None,
             "torn": list(torn),
             "pid": os.getpid(),
-            "machine": None if sitting.number == 1 else _snapshot_again(document, into, there),
-            "kernel_log": kernel.reason if there is None else _ELSEWHERE,
-            "settled": settled_cache() if there is None else None,
+            "machine": None if session.number == 1 else _snapshot_again(document, into, there),
+            "kernel_log": kernel.reason if there is None else _NODE_KERNEL_LOG,
+            "settled": settle_record() if there is None else None,
         }
     )
     if there is not None:
         document["sittings"][-1]["copied"] = {"job": there.job, "node": there.node}
-    return sitting
+    return session
 
 
 def _note_quiet(document: dict[str, Any], sitting: int) -> None:
-    """Say what `etude quiet` had changed before the session began: no snapshot tells by whom a setting was made."""
+    """Record what `etude quiet` had changed before the session began: snapshots do not show who made a setting."""
     if operations := recorded_changes():
         document.setdefault("quiet", []).append({"sitting": sitting, "by": "hand", "operations": operations})
 
@@ -462,14 +462,14 @@ def _note_quiet(document: dict[str, Any], sitting: int) -> None:
 def _snapshot_again(
     document: Mapping[str, Any], into: str | None, there: NodeSession | None
 ) -> dict[str, Any]:
-    """Of a later session. Behind a restart that is to leave the caches empty no program is opened."""
+    """Snapshot of a later session. After a restart that must leave the caches empty, no program is opened."""
     if there is not None:
         return there.snapshot()
     return snapshot.take(commands=planned_commands(document["plan"]), files=into is None)
 
 
 def _restarted_into(sittings: Sequence[Mapping[str, Any]]) -> str | None:
-    """The boot loader's entry that the session before restarted the machine into, if it did; empty for its default."""
+    """Boot loader entry that the previous session restarted the machine into, if it did; empty for the default."""
     before = sittings[-1] if sittings else {}
     return None if before.get("boot_id") == boot_id() else restarted_into(before)
 

@@ -17,16 +17,16 @@ Sweep = tuple[str, tuple[str, ...]]
 _NUMBER = r"-?\d+(?:\.\d+)?"
 _RANGE = re.compile(rf"({_NUMBER})\.\.({_NUMBER})(?:([*+])({_NUMBER}))?")
 _NAME = re.compile(r"[A-Za-z_]\w*")
-MOST_VALUES = 10_000
+MAX_VALUES = 10_000
 _TOKEN = re.compile(r"""\{(\w+)\}|\\[\\'"]|['"]""")
-"""A name in braces, or a mark that begins or ends quotes."""
+"""A name in braces, or a character that starts or ends quotes."""
 
 
 def parse_parameter(text: str) -> Sweep:
     """Name and values of one `-P`.
 
     Raises:
-        UsageError: it is neither a list nor a range that ends.
+        UsageError: it is neither a list nor a finite range.
     """
     name, equals, values = text.partition("=")
     if not equals or not _NAME.fullmatch(name) or not values:
@@ -45,10 +45,10 @@ def parse_parameter(text: str) -> Sweep:
 
 
 def parse_list(name: str, values: str) -> Sweep:
-    """Name and values of one `-L`: divided at commas, but for those behind a backslash.
+    """Name and values of one `-L`: separated by commas, except those after a backslash.
 
     Raises:
-        UsageError: the name is none.
+        UsageError: the name is invalid.
     """
     if not _NAME.fullmatch(name):
         raise UsageError(f"-L {name} {values}: expected NAME A,B,C with a name of letters, digits and _")
@@ -65,30 +65,30 @@ def _range(text: str, first: str, last: str, sign: str | None, step: str | None)
     while value <= end:
         found.append(format(value.normalize(), "f"))
         value = value * by if sign == "*" else value + by
-        if len(found) > MOST_VALUES:
-            raise UsageError(f"-P {text}: has more than {MOST_VALUES} values; use a larger step")
+        if len(found) > MAX_VALUES:
+            raise UsageError(f"-P {text}: has more than {MAX_VALUES} values; use a larger step")
     return tuple(found)
 
 
 def combinations(parsed: Sequence[Sweep]) -> list[dict[str, str]]:
-    """Every combination of the values of all parameters, the last varying fastest; one empty one for none.
+    """Every combination of the values of all parameters, the last varying fastest; one empty combination for none.
 
     Raises:
-        UsageError: a name stands twice, or there are too many.
+        UsageError: a name occurs twice, or there are too many.
     """
     names = [name for name, _ in parsed]
     for name in names:
         if names.count(name) > 1:
             raise UsageError(f"-P {name}: stands twice; give all its values in one")
     count = math.prod(len(values) for _, values in parsed)
-    if count > MOST_VALUES:
-        raise UsageError(f"-P: {count:,} combinations; at most {MOST_VALUES:,} can be run")
+    if count > MAX_VALUES:
+        raise UsageError(f"-P: {count:,} combinations; at most {MAX_VALUES:,} can be run")
     return [dict(zip(names, values, strict=True)) for values in itertools.product(*(v for _, v in parsed))]
 
 
 def substitute(text: str, parameters: Mapping[str, str], words: Container[str] = ()) -> str:
-    """`{name}` replaced by its value; other braces stay as they are. `words`: parameters whose values are one word each
-    to a POSIX shell that reads the text, within its quotes as well; an empty value is none."""
+    """`{name}` replaced by its value; other braces are unchanged. `words`: parameters whose values are quoted as one
+    shell word each, within the text's quotes as well; an empty value becomes no word."""
     around = ""
 
     def replaced(found: re.Match[str]) -> str:
@@ -109,7 +109,7 @@ def substitute(text: str, parameters: Mapping[str, str], words: Container[str] =
 
 
 def _as_word(value: str, around: str) -> str:
-    """The value as the shell takes it for itself, within these quotes."""
+    """The value, quoted for the shell within these quotes."""
     if around == "'":
         return value.replace("'", "'\\''")
     if around == '"':

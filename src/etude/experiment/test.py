@@ -22,18 +22,18 @@ class MetricPattern:
     regex: str
     unit: str = "1"
     join: str = ""
-    """How workers are joined: one of `results.trial_join.JOINS`, or as the unit says."""
+    """Join of workers: one of `results.trial_join.JOINS`; empty: by the unit."""
 
 
 @dataclass(frozen=True)
 class Test:
-    """What to run, and around it: set-up and clean-up once, prepare and conclude round each trial.
+    """A command and its hooks: setup and clean-up once, prepare and conclude around each trial.
 
     `command` is an argument list. The hooks are lines for /bin/sh: they are not measured. In the Auto-pilot
     paper (section 3.1) they are PRESETUP, POSTCLEANUP, SETUP and CLEANUP.
     """
 
-    __test__ = False  # not one of pytest's
+    __test__ = False  # not a class of pytest
 
     name: str
     command: tuple[str, ...]
@@ -55,7 +55,7 @@ class Test:
     data: tuple[str, ...] = ()
     """Its data set: files and directories."""
     stdin: str | None = None
-    """A file that is its standard input; None: empty."""
+    """Path of its standard input; None: empty."""
     groups: tuple[str, ...] = ()
     """Directories of the cgroups that its command enters."""
 
@@ -96,19 +96,19 @@ class Test:
                 raise UsageError(f"metric {name}: there is one of that name already; choose another")
 
     def _check_text(self) -> None:
-        """What is no UTF-8 could be handed neither to the engine nor to the results, which are JSON."""
+        """Refuse text that is not UTF-8: neither the engine nor the results, which are JSON, could hold it."""
         for word in (self.name, *self.command):
             if any("\ud800" <= character <= "\udfff" for character in word):
                 raise UsageError(f"{word!r} is not UTF-8; run it from a script with a plain name")
 
 
 def make_test(command: str, *, name: str | None = None, shell: str | None = None, **options: Any) -> Test:
-    """A test from a command line: split as a shell splits words, or handed to `shell`, a command line itself.
+    """A test from a command line, split by the shell's rules, or passed to `shell`, itself a command line.
 
-    It is named for the command, without what looks like a secret.
+    Its name is the command without possible secrets.
 
     Raises:
-        UsageError: quotes do not close, the command is empty, or needs a shell and has none.
+        UsageError: unclosed quotes, an empty command, or a command that needs a shell and has none.
     """
     name = name or Mask().text(command)
     if shell is not None:
@@ -130,7 +130,7 @@ def shell_words(shell: str) -> tuple[str, ...]:
     """The words of a shell's command line, such as `bash --norc`.
 
     Raises:
-        UsageError: it is none.
+        UsageError: it is invalid.
     """
     try:
         words = tuple(shlex.split(shell))
@@ -142,7 +142,7 @@ def shell_words(shell: str) -> tuple[str, ...]:
 
 
 def to_plan(test: Test) -> dict[str, Any]:
-    """The test as plain data for experiment.json; without what it does not use and older versions did not know."""
+    """The test as plain data for experiment.json, without unused members that older versions did not know."""
     document = asdict(test)
     if test.stdin is None:
         del document["stdin"]
@@ -158,15 +158,15 @@ _OPERATORS = ("&&", "||", ">>", "<<", "|", ">", "<", ";", "&", "*", "`", "\n")
 
 
 _LONGEST = 4096
-"""No path is longer."""
+"""Maximum length of a path."""
 _BRACES = re.compile(r"""\{[^\s{}'"\\]*(?:,|\.\.)[^\s{}'"\\]*\}""")
 """A list of words, such as `{a,b}` and `{1..9}`; not `{}`, and not JSON, whose names have quotes."""
 
 
 def shell_syntax(command: str) -> str | None:
-    """The first part of a command line that only a shell understands, such as `|`; None where there is none.
+    """The first part of a command line that only a shell understands, such as `|`; None if there is none.
 
-    Looked for outside of quotes, `$` and backquotes also within double quotes: operators, patterns, expansions,
+    Searched outside of quotes, `$` and backquotes also within double quotes: operators, patterns, expansions,
     `~` at the start of a word, an assignment in front, and the end of a line before the last one.
     """
     command = command.strip()
@@ -192,7 +192,7 @@ def shell_syntax(command: str) -> str | None:
 
 
 def _found(command: str, place: int, *, quoted: bool) -> str | None:
-    """What stands there, if only a shell understands it."""
+    """The shell syntax at that position, or None."""
     if expansion := (_IN_QUOTES if quoted else _EXPANSION).match(command, place):
         return re.match(r"\$(\w+|.)", expansion[0] + command[expansion.end() :], re.DOTALL)[0]  # type: ignore[index]
     if quoted:
@@ -207,7 +207,7 @@ def _found(command: str, place: int, *, quoted: bool) -> str | None:
 
 
 def _matches_files(command: str, place: int) -> bool:
-    """Whether the word there is a pattern that matches files that exist; asked at its first `?` or `[` alone."""
+    """True if the word there is a pattern that matches existing files; only for its first `?` or `[`."""
     start = max(command.rfind(space, 0, place) for space in " \t\n") + 1
     word = command[start : start + _LONGEST + 1].split(maxsplit=1)[0]
     if len(word) > _LONGEST or {"?", "["} & set(word[: place - start]):

@@ -1,4 +1,4 @@
-"""One trial: prepare, exec, conclude. Its lines are on disk before the next one begins."""
+"""One trial: prepare, exec, conclude. Its lines are on disk before the next trial starts."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import Any
 from etude.engine import Launch, Repeat, Worker
 from etude.errors import CommandFailed, MachineRefuses, UsageError
 from etude.experiment.bench import Bench
-from etude.experiment.cooling import cool_trial, note_data, restart_machine
+from etude.experiment.cooling import cool_trial, list_data_set, restart_machine
 from etude.experiment.hooks import run_hook
-from etude.experiment.kernel_log import by_trial, members_of
+from etude.experiment.kernel_log import messages_by_trial, row_members
 from etude.experiment.output_metric import (
     METRIC_BYTES,
     OutputMetric,
@@ -34,13 +34,13 @@ _BUILTINS = """. : alias bg bind break builtin cd command compgen complete conti
 export fc fg getopts hash history jobs let local logout popd pushd read readonly return set shift shopt source suspend
 times trap type typeset ulimit umask unalias unset wait"""
 BUILTINS = frozenset(_BUILTINS.split())
-"""Of sh and bash, less those that are programs as well, such as `echo`."""
+"""Built-in commands of sh and bash, except those that are also programs, such as `echo`."""
 _KEYWORDS = "[[ { ( ! case coproc do done elif else esac fi for function if in select then until while"
 KEYWORDS = frozenset(_KEYWORDS.split())
 
 
 def advice(command: Sequence[str], directory: str | None = None) -> str:
-    """What to do where the first word of a command was not found in PATH."""
+    """Advice if the first word of a command was not found in PATH."""
     word = command[0]
     if word in BUILTINS:
         return f"{word} is built into shells and no program; run it by one, with --shell"
@@ -57,7 +57,7 @@ def advice(command: Sequence[str], directory: str | None = None) -> str:
         return (
             f"there is a file {word} in this directory, not executable; type chmod +x {word}, then ./{word}"
         )
-    if "-c" in command[-2:-1]:  # a shell, most often the one that was asked for
+    if "-c" in command[-2:-1]:  # a shell, most often that of --shell
         return "check its spelling, or give its path"
     return (
         "check its spelling, or give its path; an alias or function of your shell is no program: "
@@ -68,16 +68,16 @@ def advice(command: Sequence[str], directory: str | None = None) -> str:
 CAPTURE_BYTES = 64 * 1024
 TAIL_CHARACTERS = 4096
 OOM_KILLED = "oom-killed"
-"""Why a trial is excluded in whose cgroup the OOM killer ended a process."""
-MOST_OOM_KILLED = 3
-"""So many trials, and no other, end the experiment."""
+"""Reason of exclusion of a trial in whose cgroup the OOM killer ended a process."""
+MAX_OOM_KILLED = 3
+"""Number of such trials, with no included one, that ends the experiment."""
 NOT_FOUND = ": not found in PATH"
-"""What the engine says of a program that is nowhere, behind its name."""
+"""The engine's error for a program that was not found, after its name."""
 
 
 @dataclass(frozen=True)
 class TrialPosition:
-    """Where a trial stands: its block, its place in it, and why it is excluded if it is."""
+    """Position of a trial: its block, its place in it, and the reason if it is excluded."""
 
     block: int
     order: int = 0
@@ -93,13 +93,13 @@ def run_trial(bench: Bench, members: Sequence[Test], slot: TrialPosition) -> Non
         Restarting: the machine has to be restarted first.
     """
     _restart_first(bench, members[0], slot)
-    with ExitStack() as undo:  # each conclude runs, whichever other fails
+    with ExitStack() as undo:  # each conclude runs, even if another fails
         for test in members:
             undo.callback(run_hook, bench, test, "conclude")
             run_hook(bench, test, "prepare")
-            if bench.watch.count:  # a prepare that was ended did not prepare
+            if bench.watch.count:  # an interrupted prepare did not prepare
                 return
-        cache = _cooled(bench, members, slot)
+        cache = _prepare_caches(bench, members, slot)
         bench.kernel.begin()
         killed_before = _oom_kills(members)
         rows = bench.engine.launch(_launch(bench, members, slot))
@@ -118,15 +118,15 @@ def run_trial(bench: Bench, members: Sequence[Test], slot: TrialPosition) -> Non
 
 
 def _restart_first(bench: Bench, test: Test, slot: TrialPosition) -> None:
-    """Where something has run in this boot and the trial needs a new one: have the machine restarted.
+    """Restart the machine if the trial needs a fresh boot and something has run in this one.
 
     Raises:
-        Restarting: it goes on with this trial; MachineRefuses: it could not go on.
+        Restarting: resumes with this trial; MachineRefuses: it could not resume.
     """
     if test.cool in REBOOTS and slot.set_aside is None and bench.measured:
         directory = bench.writer.path(test.name).parent
         results = directory.parent
-        note_data(test.cool, test.data, directory)
+        list_data_set(test.cool, test.data, directory)
         restart_machine("", ["bench", "--resume", str(results)], results / "experiment.json", results)
 
 
@@ -134,8 +134,8 @@ def _oom_kills(members: Sequence[Test]) -> int:
     return oom_kills({group for test in members for group in test.groups})
 
 
-def _cooled(bench: Bench, members: Sequence[Test], slot: TrialPosition) -> dict[str, Any] | None:
-    """Bring the caches into the state that the tests ask for; what the rows say of it.
+def _prepare_caches(bench: Bench, members: Sequence[Test], slot: TrialPosition) -> dict[str, Any] | None:
+    """Bring the caches into the state that the tests require; returns the member for the rows.
 
     Raises:
         MachineRefuses: it cannot be done.
@@ -146,42 +146,42 @@ def _cooled(bench: Bench, members: Sequence[Test], slot: TrialPosition) -> dict[
     directory = bench.writer.path(test.name).parent
     if slot.set_aside is not None:
         return Cooled(test.cool, None, f"not done in a {slot.set_aside}").members()
-    bench.tell("hook", test, detail=f"cool {test.cool}")
+    bench.notify("hook", test, detail=f"cool {test.cool}")
     done = cool_trial(
-        test.cool, test.data, directory, booted=bench.sitting.restarted_into is not None, warms=False
+        test.cool, test.data, directory, booted=bench.session.restarted_into is not None, warms=False
     )
     return done.members()
 
 
 def repeat_trials(bench: Bench, test: Test, first_block: int, count: int, within_s: float) -> int:
-    """Make up to `count` trials of one test within the engine, which writes their lines itself; how many it made.
+    """Make up to `count` trials of one test within the engine, which writes their lines itself; returns their number.
 
-    No trial but the first begins once `within_s` seconds have passed.
+    No trial but the first starts after `within_s` seconds.
 
     Raises:
-        CommandFailed, MachineRefuses: as `run_trial`.
+        CommandFailed, MachineRefuses: same as `run_trial`.
     """
     path = bench.writer.path(test.name)
     head = _place(bench, test, order=0) | {"cache": None}
-    first = bench.ledger.next_trial(test.name)
-    before, offset = bench.ledger.kept(test.name), path.stat().st_size
+    first = bench.progress.next_trial(test.name)
+    before, offset = bench.progress.kept(test.name), path.stat().st_size
     launch = _launch(bench, [test], TrialPosition(first_block))
     repeat = Repeat(count, str(path), first, first_block, head, within_s)
     with bench.kernel.following() as messages:
         ended = bench.engine.repeat(
             replace(launch, repeat=repeat),
-            lambda done: bench.tell("progress", test, done=before + done),
+            lambda done: bench.notify("progress", test, done=before + done),
         )
     rows, _ = read_measurements(path, offset, check=False)
-    if messages and (said := by_trial(rows, messages)):
+    if messages and (said := messages_by_trial(rows, messages)):
         rows = tuple(
-            m._replace(**members_of(said[m.trial])) if m.trial in said and m.worker == 0 else m for m in rows
+            m._replace(**row_members(said[m.trial])) if m.trial in said and m.worker == 0 else m for m in rows
         )
         bench.writer.write_again(test.name, offset, rows)
     for m in rows:
         _log(bench, test, m)
-    bench.ledger.add(test.name, rows)
-    bench.tell("trial", test)
+    bench.progress.add(test.name, rows)
+    bench.notify("trial", test)
     if ended.stopped == "failed":
         _judge(bench, test, [row for row in rows if row.trial == rows[-1].trial])
     elif ended.stopped not in (None, "cancelled"):
@@ -190,7 +190,7 @@ def repeat_trials(bench: Bench, test: Test, first_block: int, count: int, within
 
 
 def needs_nothing_between(plan: Plan, test: Test) -> bool:
-    """Whether nothing need happen between two trials but the launch itself."""
+    """True if nothing has to happen between two trials except the launch."""
     around = test.prepare or test.conclude or test.cool != "none" or test.groups
     return not (around or test.metrics or plan.check_output == CHECK_EACH)
 
@@ -210,7 +210,7 @@ def _launch(bench: Bench, members: Sequence[Test], slot: TrialPosition) -> Launc
     return Launch(
         tuple(workers),
         timeout_s=min(timeouts, default=None),
-        inner=bench.inner.get(members[0].name, 1),  # 1 until its excluded run is over
+        inner=bench.inner.get(members[0].name, 1),  # 1 until its warm-up run is over
         cgroup=group_name(members[0].name) if plan.cgroup else None,
         counters=plan.counters,
         capture_bytes=METRIC_BYTES if members[0].metrics else CAPTURE_BYTES if captures else TAIL_CHARACTERS,
@@ -219,7 +219,7 @@ def _launch(bench: Bench, members: Sequence[Test], slot: TrialPosition) -> Launc
 
 
 def group_name(test: str) -> str:
-    """The test's cgroup: ours by its prefix and process, the test's by a readable part and a checksum of its name."""
+    """Name of the test's cgroup: our prefix and process, a readable part and a checksum of the test's name."""
     readable = re.sub(r"[^A-Za-z0-9]+", "-", test)[:60]
     return f"etude-{os.getpid()}-{readable}-{zlib.crc32(test.encode()):08x}"
 
@@ -241,7 +241,7 @@ def _worker(test: Test, index: int, cpus: tuple[int, ...] | None, capture: bool)
 def _parts(
     bench: Bench, members: Sequence[Test], rows: Sequence[dict[str, Any]]
 ) -> list[tuple[Test, list[dict[str, Any]]]]:
-    """The rows of each member: its workers stand together, in order."""
+    """The rows of each member: its workers together, in order."""
     if len(members) > 1:
         rows = [row | {"metrics": _without_shared(row["metrics"])} for row in rows]
     parts, start = [], 0
@@ -254,7 +254,7 @@ def _parts(
 
 
 def _without_shared(metrics: Mapping[str, Any]) -> dict[str, Any]:
-    """A duet's metrics without the values of the trial as a whole, which no party can claim."""
+    """A duet's metrics without the values of the whole trial, which belong to no single party."""
     return {
         name: [None, value[1], "counted for all parties of the duet together"]
         if metric_kind(name, value[1]).join == "first"
@@ -264,7 +264,7 @@ def _without_shared(metrics: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _place(bench: Bench, test: Test, order: int) -> dict[str, Any]:
-    sitting = bench.sitting
+    sitting = bench.session
     return {
         "test": test.name,
         "order": order,
@@ -284,21 +284,22 @@ def _measurements(
     killed: int,
 ) -> tuple[Measurement, ...]:
     place = _place(bench, test, slot.order) | {"cache": cache}
-    place |= {"trial": bench.ledger.next_trial(test.name), "block": slot.block}
+    place |= {"trial": bench.progress.next_trial(test.name), "block": slot.block}
     plain = [from_line(row | place | {"kept": True, "why": None}) for row in rows]
     why = _why_not_kept(bench, plain) or slot.set_aside or (OOM_KILLED if killed else None)
     if killed:
         note = f"the OOM killer ended {killed} process{'' if killed == 1 else 'es'} in the command's cgroup"
         rows = [row | {"notes": [*(row.get("notes") or ()), note]} for row in rows]
     return tuple(
-        from_line(_with_printed(bench, test, row) | place | {"kept": why is None, "why": why}) for row in rows
+        from_line(_with_output_metrics(bench, test, row) | place | {"kept": why is None, "why": why})
+        for row in rows
     )
 
 
 def _whole(
     trials: list[tuple[Test, tuple[Measurement, ...]]],
 ) -> list[tuple[Test, tuple[Measurement, ...]]]:
-    """A duet is kept as a whole or not at all: it is repeated as a whole, too."""
+    """The trials of a duet, all included or all excluded, since a duet is repeated as a whole."""
     why = next((m.why for _, rows in trials for m in rows if not m.kept), None)
     if why is None or len(trials) == 1:
         return trials
@@ -313,16 +314,16 @@ def _why_not_kept(bench: Bench, measurements: Sequence[Measurement]) -> str | No
     return None
 
 
-def _with_printed(bench: Bench, test: Test, row: Mapping[str, Any]) -> dict[str, Any]:
+def _with_output_metrics(bench: Bench, test: Test, row: Mapping[str, Any]) -> dict[str, Any]:
     """The row with the metrics that the program printed itself."""
-    found = _printed(test, row)
+    found = _output_metrics(test, row)
     note_matches(bench.entries.get(test.name, {}), found)
     notes = [*(row.get("notes") or ()), *(each.note for each in found if each.note)]
     metrics = {**row["metrics"], **{each.name: each.value for each in found}}
     return {**row, "metrics": metrics, **({"notes": notes} if notes else {})}
 
 
-def _printed(test: Test, row: Mapping[str, Any]) -> list[OutputMetric]:
+def _output_metrics(test: Test, row: Mapping[str, Any]) -> list[OutputMetric]:
     text = printed_text(row.get("stdout"), row.get("stderr"))
     return [printed_metric(p.name, p.unit, p.regex, text, p.join) for p in test.metrics]
 
@@ -339,12 +340,12 @@ def _write(bench: Bench, test: Test, measurements: tuple[Measurement, ...]) -> N
         shortened.append(m._replace(**changes))
     bench.writer.append(test.name, shortened)
     bench.measured = True
-    bench.ledger.add(test.name, measurements)
-    bench.tell("trial", test)
+    bench.progress.add(test.name, measurements)
+    bench.notify("trial", test)
 
 
 def _log(bench: Bench, test: Test, m: Measurement) -> None:
-    """Keep what a worker printed: its errors, and all of a trial that failed or was excluded."""
+    """Write the log of a worker: its standard error, and all output of a trial that failed or was excluded."""
     for stream in ("stdout", "stderr"):
         captured = getattr(m, stream)
         if captured and captured["bytes"] and (stream == "stderr" or not m.kept or m.failed):
@@ -354,25 +355,25 @@ def _log(bench: Bench, test: Test, m: Measurement) -> None:
 
 
 def _ending(test: Test, m: Measurement) -> str:
-    """How it ended; of a program that was not found also why, as far as its name tells."""
+    """Description of its end; for a program that was not found, with advice."""
     if m.error is None or NOT_FOUND not in m.error:
         return m.ending_here()
     return f"not started: {m.error.partition(';')[0]}; {advice(test.command, test.directory)}"
 
 
-def _never_whole(bench: Bench, test: Test) -> bool:
-    """Whether several trials of the test lost a process to the OOM killer, and none is included."""
-    lost = sum(trial.first.why == OOM_KILLED for trial in bench.ledger.trials(test.name))
-    return lost >= MOST_OOM_KILLED and not bench.ledger.kept(test.name)
+def _lost_to_oom_killer(bench: Bench, test: Test) -> bool:
+    """True if several trials of the test lost a process to the OOM killer, and none is included."""
+    lost = sum(trial.first.why == OOM_KILLED for trial in bench.progress.trials(test.name))
+    return lost >= MAX_OOM_KILLED and not bench.progress.kept(test.name)
 
 
 def _judge(bench: Bench, test: Test, measurements: Sequence[Measurement]) -> None:
-    """Stop the experiment when the trial failed, or when a metric's pattern does not fit the first output.
+    """Stop the experiment if the trial failed, or if a metric's pattern does not fit the first output.
 
     Raises:
         CommandFailed: it failed; UsageError: the pattern.
     """
-    if measurements[0].why == OOM_KILLED and _never_whole(bench, test):
+    if measurements[0].why == OOM_KILLED and _lost_to_oom_killer(bench, test):
         note = (measurements[0].notes or ("",))[-1]
         raise CommandFailed(f"{test.name}: trial {measurements[0].trial}: {note}, as in all trials so far")
     by_itself_first = sorted(measurements, key=lambda m: m.cancelled_only)  # it ended the others

@@ -17,9 +17,9 @@ from etude.analysis.verdict import MetricSummary, Verdict, verdict
 from etude.analysis.verdict_options import VerdictOptions
 from etude.errors import InputError
 from etude.export.document import Compared, Document, Figures, Point, Run
+from etude.present.sentences.comparison import comparison_lines
 from etude.present.sentences.result_notes import NO_VALUE, missing_reason
 from etude.present.sentences.warnings import group_text
-from etude.present.text import comparison_lines
 from etude.results.model import metric_kind
 from etude.results.series import Series
 from etude.results.units import kind_of

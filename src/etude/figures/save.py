@@ -10,7 +10,7 @@ from pathlib import Path
 from etude.errors import MachineRefuses, UsageError
 from etude.figures.data import Figure
 from etude.figures.style import Style, settings
-from etude.osutil.named import write_named
+from etude.osutil.user_files import write_user_file
 
 FORMATS = ("pdf", "eps", "svg", "png")
 
@@ -56,7 +56,7 @@ def render(figure: Figure, kind: str, style: Style) -> tuple[bytes, list[str]]:
 def write(path: str, content: bytes) -> None:
     """Into a file. Raises MachineRefuses where that cannot be."""
     try:
-        write_named(path, content)
+        write_user_file(path, content)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise MachineRefuses(f"{path}: cannot be written: {reason}") from None

@@ -214,7 +214,7 @@ class Notes(Protocol):
     """The part of a store that is needed here."""
 
     def remember(self, name: str, text: str) -> None: ...
-    def remembered(self, name: str) -> str | None: ...
+    def recall(self, name: str) -> str | None: ...
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,7 @@ def keep(notes: Notes, found: Backtest, course: Course) -> None:
 
 def is_current(notes: Notes, rule: Rule, course: Course) -> StoredBacktest | str:
     """The backtest that holds for this rule and history; or why there is none, in words."""
-    text = notes.remembered(_name(rule, course))
+    text = notes.recall(_name(rule, course))
     if text is None:
         return "has no backtest on this history, or was changed since"
     try:

@@ -13,7 +13,7 @@ import numpy as np
 from etude.iolab.curves import KNOWN
 from etude.iolab.landmarks import Landmark, landmarks
 from etude.iolab.points import Points, Swept
-from etude.results.results import of_machine
+from etude.results.results import machine_member
 from etude.results.series import Floats
 from etude.stats.cost_curve import Bend, CostCurve, fit
 from etude.stats.intervals import Interval, t_quantile
@@ -150,8 +150,8 @@ def fresh_page(curve: Points, swept: Swept) -> int | None:
     if "--touch" in words:
         return None
     if " --huge on " in f" {' '.join(words)} ":
-        return int(of_machine(swept.experiment, "memory", "huge_page_bytes") or 2 << 20)
-    return int(of_machine(swept.experiment, "memory", "page_bytes") or 4096)
+        return int(machine_member(swept.experiment, "memory", "huge_page_bytes") or 2 << 20)
+    return int(machine_member(swept.experiment, "memory", "page_bytes") or 4096)
 
 
 def total_of(swept: Swept) -> float | None:

@@ -22,8 +22,8 @@ from etude.iolab.pictures import figures_of
 from etude.iolab.points import Swept, swept_of
 from etude.iolab.readings import Reading, reading_of
 from etude.iolab.sweeps import TOTALS
-from etude.osutil.named import write_named
 from etude.osutil.trust import open_for_root
+from etude.osutil.user_files import write_user_file
 from etude.results.results import Results
 from etude.results.writer import write_error
 
@@ -84,7 +84,7 @@ def draw(subject: Subject, where: Path, suffix: str = "pdf", style: Style | None
 def write_text(path: Path, text: str) -> None:
     """Write a file. Raises MachineRefuses where that cannot be."""
     try:
-        write_named(path, text.encode("utf-8", "replace"))
+        write_user_file(path, text.encode("utf-8", "replace"))
     except OSError as error:
         raise write_error(path, error) from error
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from etude.results.results import of_machine
+from etude.results.results import machine_member
 from etude.units.formatting import scale_of
 
 
@@ -30,10 +30,10 @@ def size_text(size: float) -> str:
 def landmarks(experiment: Mapping[str, Any]) -> tuple[Landmark, ...]:
     """Those of the machine that an experiment ran on, in rising order; only what it says of itself."""
     machine = experiment.get("machine") or {}
-    memory = of_machine(experiment, "memory") or {}
+    memory = machine_member(experiment, "memory") or {}
     found = [
         Landmark(f"L{cache['level']}", cache["size_bytes"])
-        for cache in _objects(of_machine(experiment, "cpu", "caches"), "level", "size_bytes")
+        for cache in _objects(machine_member(experiment, "cpu", "caches"), "level", "size_bytes")
         if cache.get("type") in ("Data", "Unified")
     ]
     page = memory.get("page_bytes")

@@ -10,8 +10,8 @@ import numpy as np
 
 from etude.analysis.subject import subject_of
 from etude.errors import InputError, UsageError
-from etude.experiment.plan import resuming
-from etude.experiment.run import Observer, extend, resume, run, silent
+from etude.experiment.plan import resume_command
+from etude.experiment.run import Observer, extend, ignore_events, resume, run
 from etude.experiment.session import EngineMaker
 from etude.iolab.points import Points, swept_of
 from etude.iolab.sweeps import Sweep, make_plan, make_sweep, make_test
@@ -64,7 +64,7 @@ def sweep(
     refine: int = 0,
     seed: int | None = None,
     directory: str | os.PathLike[str] | None = None,
-    observe: Observer = silent,
+    observe: Observer = ignore_events,
     command_line: Sequence[str] = (),
     **options: object,
 ) -> Results:
@@ -87,7 +87,7 @@ def sweep(
     return refined(results, what, refine, observe=observe) if refine else results
 
 
-def resume_sweep(directory: str | os.PathLike[str], *, observe: Observer = silent) -> Results:
+def resume_sweep(directory: str | os.PathLike[str], *, observe: Observer = ignore_events) -> Results:
     """Go on with a sweep that was interrupted, in a new session.
 
     Raises:
@@ -97,7 +97,7 @@ def resume_sweep(directory: str | os.PathLike[str], *, observe: Observer = silen
     tests = document.get("tests") or ()
     if not all("curve" in (test.get("parameters") or {}) for test in tests):
         raise InputError(
-            f"{directory}: holds no results of a sweep; go on with: {resuming(document, directory)}"
+            f"{directory}: holds no results of a sweep; go on with: {resume_command(document, directory)}"
         )
     return resume(directory, observe=observe).results
 
@@ -107,7 +107,7 @@ def refined(
     what: Sweep,
     count: int,
     *,
-    observe: Observer = silent,
+    observe: Observer = ignore_events,
     make_engine: EngineMaker | None = None,
 ) -> Results:
     """The results with up to `count` more sizes where a curve bends most, measured in a session of their own.

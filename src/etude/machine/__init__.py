@@ -1,1 +1,1 @@
-"""The machine that is measured on: what it is (`snapshot`) and what makes its numbers noisy (`doctor`)."""
+"""The machine under measurement: its description (`snapshot`) and the causes of noise on it (`doctor`)."""

@@ -1,4 +1,4 @@
-"""The checks of `etude doctor`: each looks at one thing that makes numbers noisy, and says what would help."""
+"""The checks of `etude doctor`: each examines one source of noise, and gives advice."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def isolated_cpus(machine: Machine) -> Finding:
     isolated = tree.read_cpus(machine.root, f"{CPUS}/isolated")
     if isolated is None:
         return Finding("isolated CPUs", "not visible", "unknown", meaning, NOTHING_TO_DO)
-    if not isolated:  # as on nearly all machines: what runs there is another check's
+    if not isolated:  # as on nearly all machines: another check covers the running processes
         return Finding("isolated CPUs", "none, as usual", "good", meaning, NOTHING_TO_DO)
     state = ", ".join(map(str, isolated))
     allowed = snapshot.allowed_cpus(machine.root) or []
@@ -53,7 +53,7 @@ def virtualisation(machine: Machine) -> Finding:
         advice = "find out whether the machine is virtual"
         return Finding("virtualisation", "not visible", "unknown", meaning, advice)
     if any(word in product for word in ("KVM", "QEMU", "Virtual", "VMware", "Amazon EC2", "Google Compute")):
-        # ARM has no flag for it, and a provider's bare-metal machines carry the same name: nothing proves it.
+        # ARM has no such flag, and bare-metal machines of a provider have the same product name: this proves nothing.
         return Finding(
             "virtualisation", product, "unknown", meaning, "find out whether the machine is virtual"
         )
@@ -97,7 +97,7 @@ def throttling(machine: Machine) -> Finding:
     known = [count for count in counts if count is not None]
     if not known:
         return Finding("thermal throttling", "not counted", "unknown", meaning, "watch the CPU's temperature")
-    # The package's count stands at each of its CPUs: the largest says more than a sum would.
+    # Each CPU of a package has the package's count: the largest is better than the sum.
     if max(known) == 0:
         return Finding("thermal throttling", "never since boot", "good", meaning, NOTHING_TO_DO)
     advice = "cool the machine better, or turn turbo off"
@@ -160,7 +160,7 @@ def huge_pages(machine: Machine) -> Finding:
 
 
 def address_layout(machine: Machine) -> Finding:
-    """Random layouts are the good case: their spread is seen and averaged, one fixed layout's bias is not."""
+    """Random layouts are the good case: their variation is sampled and averaged; a fixed layout has an unknown bias."""
     meaning = "Speed depends on where memory lies; only random layouts let trials average over that luck."
     mode = tree.read_int(machine.root, "proc/sys/kernel/randomize_va_space")
     if mode is None:
@@ -225,7 +225,7 @@ def watchdog(machine: Machine) -> Finding:
 
 
 GIB = 1 << 30
-LEAST_FREE_SHARE = 0.05
+MIN_FREE_SHARE = 0.05
 
 
 def cgroups(machine: Machine) -> Finding:
@@ -248,7 +248,7 @@ def cgroups(machine: Machine) -> Finding:
 
 
 def controllers_of_version_1(machine: Machine) -> set[str]:
-    """Each line of /proc/self/cgroup is `number:controllers:path`."""
+    """Controllers of version 1; each line of /proc/self/cgroup is `number:controllers:path`."""
     fields = (line.split(":") for line in tree.read_lines(machine.root, "proc/self/cgroup"))
     return {name for field in fields if len(field) > 2 for name in field[1].split(",") if name}
 
@@ -262,7 +262,7 @@ def free_space(machine: Machine) -> Finding:
         return Finding("free space", f"not readable: {error.strerror}", "unknown", meaning, advice)
     free, total = seen.f_bavail * seen.f_frsize, seen.f_blocks * seen.f_frsize
     state = f"{free / GIB:.1f} of {total / GIB:.1f} GiB"
-    if free < GIB or free < LEAST_FREE_SHARE * total:
+    if free < GIB or free < MIN_FREE_SHARE * total:
         return Finding("free space", state, "noisy", meaning, "make room, or work on another file system")
     return Finding("free space", state, "good", meaning, NOTHING_TO_DO)
 
@@ -365,9 +365,9 @@ def examine(
     pause: Callable[[], object] = pause,
     privileged: bool | None = None,
 ) -> list[Finding]:
-    """One finding a check, in the order in which they are worth reading.
+    """One finding per check, in order of importance.
 
-    `pause` passes the time between the two readings of counters: a test changes them meanwhile.
+    `pause` waits between the two readings of counters: a test changes them meanwhile.
     """
     before = read_counters(root)
     pause()

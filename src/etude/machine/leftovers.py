@@ -1,4 +1,4 @@
-"""Processes that outlived the run that started them: found by their environment or their cgroup, and ended."""
+"""Processes that outlived the run that started them: found by their environment or cgroup, and ended."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ GROUPS = Path("/sys/fs/cgroup")
 
 
 def marked_processes(variable: str, value: str) -> list[int]:
-    """Processes with this in their environment, but not this one nor those that it descends from. Those of other users
-    are not seen, unless by root."""
+    """Processes with this variable in their environment, except this one and its ancestors. Processes of other users
+    are visible only to root."""
     mark = f"{variable}={value}".encode()
     return [pid for pid in _others() if mark in _read(pid, "environ").split(b"\0")]
 
@@ -33,18 +33,18 @@ def in_groups_of(etudes: Collection[int]) -> list[int]:
 
 
 def remove_groups(etudes: Collection[int]) -> None:
-    """The empty cgroups that Études of these process ids had made for their tests."""
+    """Remove the empty cgroups that Études of these process ids had made for their tests."""
     names = tuple(f"etude-{etude}-" for etude in etudes)
     for place, _, _ in os.walk(GROUPS, topdown=False):
         if names and any(part.startswith(names) for part in Path(place).parts):
-            with suppress(OSError):  # it is not empty, or gone
+            with suppress(OSError):  # not empty, or gone
                 os.rmdir(place)
 
 
 def stop(
     members: Callable[[], Sequence[int]], grace_s: float, poll: Callable[[], object] = lambda: None
 ) -> None:
-    """SIGTERM to all of them, and SIGKILL to what is left after the grace; `poll` waits for those that are ours."""
+    """SIGTERM to all of them, and SIGKILL to the rest after the grace period; `poll` reaps our own children."""
     for number, patience_s in ((signal.SIGTERM, grace_s), (signal.SIGKILL, 5.0)):
         for pid in members():
             with suppress(ProcessLookupError, PermissionError):
@@ -52,21 +52,21 @@ def stop(
         until = time.monotonic() + patience_s
         while True:
             poll()
-            if all(map(zombie, members())):
+            if all(map(is_gone, members())):
                 return
             if time.monotonic() >= until:
                 break
             time.sleep(0.02)
 
 
-def zombie(pid: int) -> bool:
-    """Whether it is none any more, or ended and was not waited for."""
+def is_gone(pid: int) -> bool:
+    """True if the process is gone, or has ended and was not reaped."""
     found = read_stat(pid)
     return found is None or found.ended
 
 
 def name(pid: int) -> str:
-    """Its name and number, for a message."""
+    """Its name and process id, for a message."""
     return f"{_read(pid, 'comm').decode('utf-8', 'replace').strip() or '?'} (process {pid})"
 
 
@@ -86,7 +86,7 @@ def _ancestors() -> Iterator[int]:
 def _read(pid: int, file: str) -> bytes:
     try:
         return (PROC / str(pid) / file).read_bytes()
-    except OSError:  # it has ended, or is not ours
+    except OSError:  # it has ended, or belongs to another user
         return b""
 
 
@@ -95,7 +95,7 @@ _SET_SUBREAPER, _GET_SUBREAPER = 36, 37
 
 
 class Orphans:
-    """From its making until `close`: what lost its parent meanwhile, and all that descends from it."""
+    """Processes orphaned between its creation and `close`, and all of their descendants."""
 
     def __init__(self) -> None:
         self._former = _subreaper()
@@ -103,11 +103,11 @@ class Orphans:
         self._before = {pid for pid, parent in _parents().items() if parent == os.getpid()}
 
     def close(self) -> None:
-        """Orphans go to whom they went before."""
+        """Orphans go to their former subreaper again."""
         _call(_SET_SUBREAPER, ctypes.c_ulong(self._former))
 
     def members(self) -> list[int]:
-        """Those that there are; commands that are still held count, too: end these before."""
+        """Present orphans; running commands count too: end these before."""
         parents = _parents()
         found = {pid for pid, parent in parents.items() if parent == os.getpid() and self._adopted(pid)}
         while more := {pid for pid, parent in parents.items() if parent in found} - found:
@@ -115,7 +115,7 @@ class Orphans:
         return sorted(found)
 
     def reap(self) -> None:
-        """Those that have ended."""
+        """Reap those that have ended."""
         for pid in self.members():
             with suppress(OSError):
                 os.waitpid(pid, os.WNOHANG)

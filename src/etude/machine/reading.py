@@ -1,4 +1,4 @@
-"""Reads the counters from which two readings tell what the machine is busy with."""
+"""Counters whose differences show how busy the machine is."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Machine:
-    """Where checks look: below `root`, at the directory in use, and at two readings a moment apart."""
+    """Input of the checks: the machine's root, the working directory, and two readings a moment apart."""
 
     root: Path
     directory: Path
@@ -67,7 +67,7 @@ def process_ticks(root: Path) -> dict[int, tuple[str, int]]:
 
 
 def ticks_between(before: Reading, after: Reading) -> list[int]:
-    """Ticks that passed, by kind; none where one reading failed."""
+    """Ticks between the readings, by kind; empty if one reading failed."""
     if not before.cpu_ticks or len(before.cpu_ticks) != len(after.cpu_ticks):
         return []
     return [max(0, late - early) for early, late in zip(before.cpu_ticks, after.cpu_ticks, strict=True)]

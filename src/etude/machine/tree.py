@@ -1,16 +1,16 @@
-"""Reading /proc and /sys below any root: what cannot be read is None, and nothing raises.
+"""Reads /proc and /sys below any root: unreadable items are None, and nothing raises.
 
-Plain system calls instead of pathlib's: a snapshot reads some hundred files and stands beside measurements.
+Plain system calls instead of pathlib: a snapshot reads some hundred files and runs beside measurements.
 """
 
 import os
 from pathlib import Path
 
-LONGEST_FILE_BYTES = 1 << 20
+MAX_FILE_BYTES = 1 << 20
 
 
-def read_text(root: Path, path: str, limit: int = LONGEST_FILE_BYTES) -> str | None:
-    """At most `limit` bytes of the file, without blanks at its ends; None if unreadable or empty."""
+def read_text(root: Path, path: str, limit: int = MAX_FILE_BYTES) -> str | None:
+    """Text of the file, stripped, at most `limit` bytes; None if unreadable or empty."""
     try:
         descriptor = os.open(os.path.join(root, path), os.O_RDONLY | os.O_CLOEXEC)
     except (OSError, ValueError):
@@ -44,7 +44,7 @@ def read_lines(root: Path, path: str) -> list[str]:
 
 
 def read_chosen(root: Path, path: str) -> str | None:
-    """The choice in force of a file that marks it among the others, as in `always [madvise] never`."""
+    """The selected choice of a file such as `always [madvise] never`."""
     text = read_text(root, path) or ""
     for word in text.split():
         if word.startswith("[") and word.endswith("]"):
@@ -53,7 +53,7 @@ def read_chosen(root: Path, path: str) -> str | None:
 
 
 def read_cpus(root: Path, path: str) -> list[int] | None:
-    """CPUs of a list such as `0-3,8`; None when it cannot be read, empty when it names none."""
+    """CPUs of a list such as `0-3,8`; None if it cannot be read, empty if it names none."""
     if (text := read_text(root, path)) is None:
         return [] if os.path.isfile(os.path.join(root, path)) else None
     return to_cpus(text)
@@ -77,7 +77,7 @@ def read_counts(root: Path, path: str) -> dict[str, int]:
 
 
 def names(root: Path, path: str) -> list[str]:
-    """Names in a directory, in order; none if it cannot be listed."""
+    """Names in a directory, sorted; empty if it cannot be listed."""
     try:
         return sorted(os.listdir(os.path.join(root, path)))
     except (OSError, ValueError):
@@ -99,7 +99,7 @@ def to_float(text: str | None) -> float | None:
 
 
 def to_cpus(text: str) -> list[int]:
-    """The CPUs of a list such as `0-3,8`; parts that are none are left out."""
+    """The CPUs of a list such as `0-3,8`; invalid parts are left out."""
     cpus: list[int] = []
     for part in text.split(","):
         first, _, last = part.strip().partition("-")

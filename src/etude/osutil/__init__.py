@@ -1,1 +1,1 @@
-"""The operating system, asked in one way: whole files, locks, mounts, whose paths may be trusted."""
+"""Operating system functions: atomic file writes, locks, processes, mounts, trusted paths."""

@@ -1,4 +1,4 @@
-"""Commands that Étude itself runs to their end: what they said, and in one line why they failed."""
+"""Runs Étude's own commands to their end: their output, and the reason for a failure in one line."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from etude.osutil.trust import tool_environment
 
 @dataclass(frozen=True)
 class Done:
-    """A command that has ended."""
+    """Result of a command that has ended."""
 
     status: int
-    """Its exit status; minus the number of the signal that ended it."""
+    """Exit status; minus the number of the signal that ended it."""
     output: bytes
     errors: bytes
 
     @property
     def text(self) -> str:
-        """Its output."""
+        """Output as text."""
         return self.output.decode("utf-8", "replace")
 
     @property
@@ -89,17 +89,17 @@ PACKAGES = {
     "tc": "iproute2",
     "losetup": "util-linux",
 }
-"""Where Debian has them."""
+"""Debian packages of programs."""
 
 
 def tool(
     *words: str, directory: str | None = None, patience_s: float = 600.0, holding: tuple[int, ...] = ()
 ) -> str:
-    """What it printed. It is in a session of its own, so that Ctrl-C does not end it halfway. `holding` are files that
-    it keeps open while it runs.
+    """Output of a system tool, run in a session of its own, so that Ctrl-C does not end it halfway. `holding`: files
+    that it keeps open while it runs.
 
     Raises:
-        MachineRefuses: when it is not installed, fails, or takes too long.
+        MachineRefuses: it is not installed, fails, or takes too long.
     """
     if directory is not None and not os.path.isdir(directory):
         raise MachineRefuses(f"{directory}: there is no such directory to run {words[-1]!r} in")
@@ -115,7 +115,7 @@ def tool(
             holding=holding,
         )
     except FileNotFoundError:
-        raise MachineRefuses(missing_tools(words[0])) from None
+        raise MachineRefuses(missing_tool_text(words[0])) from None
     except subprocess.TimeoutExpired:
         raise MachineRefuses(f"{line}: not done after {patience_s:g} s") from None
     if done.status:
@@ -123,14 +123,14 @@ def tool(
     return done.text
 
 
-def missing_tools(program: str) -> str:
-    """The line for a program that is not there."""
+def missing_tool_text(program: str) -> str:
+    """The error text for a program that is not installed."""
     package = PACKAGES.get(program)
     return f"no program {program}" + (f": install the Debian package {package}" if package else "")
 
 
 def wait_until(patience_s: float, done: Callable[[], bool]) -> bool:
-    """Whether it came true in time; it is asked every 10 ms."""
+    """True if the condition became true in time; it is polled every 10 ms."""
     until = time.monotonic() + patience_s
     while not done():
         if time.monotonic() > until:
@@ -139,6 +139,6 @@ def wait_until(patience_s: float, done: Callable[[], bool]) -> bool:
     return True
 
 
-def lacking_any(programs: Iterable[str]) -> str | None:
-    """The line for the first that is not there."""
-    return next((missing_tools(program) for program in programs if shutil.which(program) is None), None)
+def first_missing_tool(programs: Iterable[str]) -> str | None:
+    """The error text for the first program that is not installed; None if all are."""
+    return next((missing_tool_text(program) for program in programs if shutil.which(program) is None), None)

@@ -1,4 +1,4 @@
-"""Files that are replaced whole, locks, and private directories that go away, also after a kill."""
+"""Atomic file replacement, locks, and private scratch directories that are removed even after a kill."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ PREFIX = "etude-scratch-"
 
 
 def replace_file(path: Path, text: bytes, *, mode: int | None = None, sync: bool = True) -> None:
-    """Write a file whole: beside it as `.NAME.new`, synced, renamed. It has `mode`; by default what the umask leaves.
+    """Write a file atomically: as `.NAME.new` beside it, synced, renamed. It has `mode`; default: by the umask.
 
-    `sync` is for its text: `sync_directory` makes the name last.
+    `sync` makes the contents durable; `sync_directory` the name.
 
     Raises:
-        OSError: it cannot be written; the file is as it was, and nothing is left beside it.
+        OSError: it cannot be written; the file is unchanged, and no temporary file is left.
     """
     beside = path.with_name(f".{path.name}.new")
     try:
@@ -40,7 +40,7 @@ def replace_file(path: Path, text: bytes, *, mode: int | None = None, sync: bool
 
 
 def sync_directory(path: Path) -> None:
-    """Have the names in a directory on the disk. Raises OSError."""
+    """Make the names in a directory durable. Raises OSError."""
     number = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(number)
@@ -49,7 +49,7 @@ def sync_directory(path: Path) -> None:
 
 
 def try_lock(file: int, *, shared: bool = False) -> bool:
-    """Have the lock of an open file, to its end or that of the process; False while another has it.
+    """Lock an open file until it is closed or the process ends; False while another process has the lock.
 
     Raises:
         OSError: its file system has no locks.
@@ -62,9 +62,9 @@ def try_lock(file: int, *, shared: bool = False) -> bool:
 
 
 def lock_holder(lock: Path, kind: str = "FLOCK", table: Path = Path("/proc/locks")) -> int | None:
-    """The process that locked a file, 0 if that cannot be told; None where nobody is known to.
+    """Process that locked a file, 0 if unknown; None if there is no known holder.
 
-    kind: of lock, as /proc/locks has it: FLOCK by flock(2), POSIX by fcntl(2).
+    kind: of lock, as in /proc/locks: FLOCK by flock(2), POSIX by fcntl(2).
     """
     try:
         found = os.stat(lock, follow_symlinks=False)
@@ -89,9 +89,9 @@ def named_process(pid: int) -> str | None:
 
 @contextmanager
 def scratch_directory(parent: str | None = None) -> Iterator[Path]:
-    """A directory for this user alone. It goes away afterwards, or with the next one if its process is killed.
+    """A directory for this user alone, removed afterwards, or by the next one if its process is killed.
 
-    Its lock shows that its process lives. `parent` is the directory for temporary files unless it is given.
+    Its lock shows that its process lives. `parent`: default the directory for temporary files.
 
     Raises:
         OSError: none can be made.
@@ -109,7 +109,7 @@ def scratch_directory(parent: str | None = None) -> Iterator[Path]:
 def _locked_directory(parent: str | None) -> tuple[Path, int]:
     while True:
         path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
-        with suppress(FileNotFoundError):  # another process has removed it before it was locked
+        with suppress(FileNotFoundError):  # another process removed it before it was locked
             lock = _open(path)
             fcntl.flock(lock, fcntl.LOCK_EX)
             if path.is_dir():
@@ -118,7 +118,7 @@ def _locked_directory(parent: str | None) -> tuple[Path, int]:
 
 
 def _remove_if_left(path: Path) -> None:
-    """Unless it is another user's, or its process lives."""
+    """Remove a directory unless it is another user's, or its process lives."""
     try:
         lock = _open(path)
     except OSError:

@@ -1,4 +1,4 @@
-"""What is mounted where, from /proc/self/mountinfo (proc(5))."""
+"""Mount points, from /proc/self/mountinfo (proc(5))."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ _ESCAPED = re.compile(r"\\([0-7]{3})")
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """One line."""
+    """One mount."""
 
     within: str
-    """The directory of the file system that is mounted."""
+    """Mounted directory within the file system."""
     target: str
     options: tuple[str, ...]
-    """Those of the mount, then those of the file system that are not the same."""
+    """Options of the mount, then those of the file system that differ."""
     kind: str
     source: str
     number: str = ""
-    """Of its device, `major:minor`."""
+    """Device number, `major:minor`."""
 
 
 def mounts(root: Path = Path("/")) -> list[Mount]:
-    """In the order in which they were made; none where the file cannot be read."""
+    """All mounts in order of mounting; empty if the file cannot be read."""
     try:
         text = (root / "proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:
@@ -35,7 +35,7 @@ def mounts(root: Path = Path("/")) -> list[Mount]:
 
 
 def parsed(text: str) -> Iterator[Mount]:
-    """Lines that are none are left out."""
+    """Mounts of the file's text; invalid lines are skipped."""
     for line in text.split("\n"):
         before, dash, after = line.partition(" - ")
         first, last = before.split(" "), after.split(" ")

@@ -1,4 +1,4 @@
-"""Linear algebra in one thread: matrices here are small, and idle threads of OpenBLAS spin beside what is measured."""
+"""Single-threaded linear algebra: matrices here are small, and idle threads of OpenBLAS would disturb measurements."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ NAME = "OPENBLAS_NUM_THREADS"
 
 
 def one_thread() -> None:
-    """Load NumPy's and SciPy's OpenBLAS so. They read the variable as they are loaded: afterwards it is taken back, for
-    what is measured would inherit it. What the user has set stays."""
+    """Load NumPy's and SciPy's OpenBLAS with one thread. The variable is read at load time and removed afterwards,
+    since measured commands would inherit it. A user's own setting stays."""
     if NAME in os.environ or "numpy" in sys.modules:
         return
     os.environ[NAME] = "1"

@@ -1,4 +1,4 @@
-"""Processes and threads as /proc/PID/stat shows them: the one place that takes its line apart."""
+"""Processes and threads from /proc/PID/stat: the only parser of its line."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-"""What /proc counts CPU time and moments in."""
+"""Unit of CPU times and start times in /proc."""
 
 
 class Stat(NamedTuple):
-    """One process, or one thread. Times are in ticks; `began` is one since boot, without the time asleep."""
+    """One process, or one thread. Times are in ticks; `began` is the start time since boot, without time asleep."""
 
     pid: int
     name: str
@@ -28,7 +28,7 @@ class Stat(NamedTuple):
 
     @property
     def ended(self) -> bool:
-        """Whether it has ended and is not waited for yet."""
+        """True for a zombie."""
         return self.state in "ZX"
 
 
@@ -39,7 +39,7 @@ def read_stat(pid: int | str, thread: int | None = None, root: Path | str = "/")
 
 
 def parse_stat(line: bytes) -> Stat | None:
-    """The line of a stat file; None if it is none."""
+    """Parsed line of a stat file; None if invalid."""
     head, _, tail = line.rpartition(b")")  # the name may hold blanks and parentheses: the last one ends it
     pid, bracket, name = head.partition(b" (")
     words = tail.split()
@@ -63,7 +63,7 @@ def parse_stat(line: bytes) -> Stat | None:
 
 
 def read_short(path: str) -> bytes:
-    """A file of /proc of at most 4096 B, by one read, which is all of it; empty if it cannot be read."""
+    """Contents of a file of /proc of at most 4096 B, by one read; empty if it cannot be read."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

@@ -1,4 +1,4 @@
-"""Whether a file may be acted on by root: nobody else can have written it, or put it there."""
+"""Checks that root may act on a file: nobody else can have written or replaced it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from etude.errors import InputError
 
-MOST_LINKS = 40
+MAX_LINKS = 40
 STANDARD_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 
 
@@ -22,8 +22,8 @@ def is_trusted(path: str | os.PathLike[str]) -> None:
     """Refuse a file that anybody but root, or the user that this runs as, could have changed.
 
     Raises:
-        InputError: it is missing, no regular file, a link, another's or writable by others, or a directory above it is
-            another's, or lets others put things in its place.
+        InputError: it is missing, not a regular file, a link, another user's or writable by others, or a directory
+        above it is another user's, or lets others replace it.
     """
     file = Path(path).absolute()
     judge = _Judge(file, frozenset((0, os.geteuid())))
@@ -32,54 +32,54 @@ def is_trusted(path: str | os.PathLike[str]) -> None:
 
 
 def check_for_root(path: str | os.PathLike[str]) -> None:
-    """As `is_trusted`, for what root is about to read and act on; other users act on what they like. Once it has
-    passed, nobody else can change it. See `open_for_root`.
+    """Same as `is_trusted`, for files that root is about to read and act on; other users are not restricted. Afterwards
+    nobody else can change the file. See `open_for_root`.
 
     Raises:
-        InputError: as `is_trusted`.
+        InputError: same as `is_trusted`.
     """
     if os.geteuid() == 0:
-        judge = _Judge(Path(path).absolute(), behind_root())
+        judge = _Judge(Path(path).absolute(), trusted_users())
         judge.check_file(os.lstat, judge.resolved())
 
 
 def check_directory_for_root(path: str | os.PathLike[str], *, sticky: bool = False) -> None:
-    """The same of a directory, to which others could add files; `sticky`: they may, if they cannot replace root's.
+    """The same for a directory, to which others could add files; `sticky`: allowed if they cannot replace root's.
 
     Raises:
-        InputError: as `is_trusted`.
+        InputError: same as `is_trusted`.
     """
     if os.geteuid() == 0:
         directory = Path(path).absolute()
-        _Judge(directory, behind_root()).check_directories(directory, sticky)
+        _Judge(directory, trusted_users()).check_directories(directory, sticky)
 
 
 def check_results_for_root(path: str | os.PathLike[str]) -> None:
     """Refuse a directory to which root is about to write, if others may put links into it, or have put it into a sticky
-    directory, such as /tmp, under a name that root would use. One in another's own directory is root's to judge.
+    directory, such as /tmp, under a name that root would use. A directory in a user's own directory is not refused.
 
     Raises:
         InputError: it is one of these.
     """
     if os.geteuid() == 0:
         directory = Path(path).absolute()
-        _Judge(directory, behind_root()).check_planted(directory)
+        _Judge(directory, trusted_users()).check_planted(directory)
 
 
 def open_for_root(path: str | os.PathLike[str]) -> int:
-    """A file, opened to be read and acted on. Root follows no other's link, and opens nothing that others could have
-    written.
+    """Descriptor of a file to be read and acted on. Root follows no link of others, and opens nothing that others could
+    have written.
 
-    Root acts for whoever called sudo, too: what is theirs is trusted.
+    Files of the user who called sudo are trusted too, since root acts for that user.
 
     Raises:
-        InputError: as `is_trusted`.
+        InputError: same as `is_trusted`.
         OSError: it cannot be opened.
     """
     if os.geteuid() != 0:
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    os.lstat(path)  # says what is missing
-    judge = _Judge(Path(path).absolute(), behind_root())
+    os.lstat(path)  # raises for a missing file
+    judge = _Judge(Path(path).absolute(), trusted_users())
     file = judge.resolved()
     opened = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
@@ -91,7 +91,7 @@ def open_for_root(path: str | os.PathLike[str]) -> int:
 
 
 def tool_environment() -> dict[str, str]:
-    """The environment of a tool that Étude runs for itself; root's PATH without what others could have written."""
+    """Environment for Étude's own tools; root's PATH without directories that others could have written."""
     if os.geteuid() != 0:
         return dict(os.environ)
     named = [entry for entry in os.environ.get("PATH", "").split(":") if entry.startswith("/")]
@@ -99,11 +99,11 @@ def tool_environment() -> dict[str, str]:
 
 
 def tool_words(words: Sequence[str]) -> list[str]:
-    """A command of Étude's own whose program is looked for as `tool_environment` says, and whose environment, which
-    goes on to what a user runs by it, stays the user's.
+    """A command of Étude's own whose program is looked up in the PATH of `tool_environment`, but whose environment,
+    which users' commands inherit from it, stays the user's.
 
     Raises:
-        FileNotFoundError: its program is nowhere there.
+        FileNotFoundError: its program is not found.
     """
     if os.geteuid() != 0:
         return list(words)
@@ -121,8 +121,8 @@ def _is_roots(directory: str) -> bool:
     return True
 
 
-def behind_root() -> frozenset[int]:
-    """Users who could do anyway what root is about to do: root, who called sudo, and the owner of Étude's own code."""
+def trusted_users() -> frozenset[int]:
+    """Users whose files root trusts: root, the user who called sudo, and the owner of Étude's own code."""
     called = os.environ.get("SUDO_UID", "")
     return frozenset(
         (0, os.stat(__file__).st_uid, int(called) if called.isascii() and called.isdigit() else 0)
@@ -130,7 +130,7 @@ def behind_root() -> frozenset[int]:
 
 
 def private_group_of_sudo() -> int | None:
-    """The first group of who called sudo, if nobody else is in it."""
+    """The primary group of the user who called sudo, if it has no other members."""
     user = os.environ.get("SUDO_UID", "")
     if not (user.isascii() and user.isdigit()):
         return None
@@ -142,8 +142,8 @@ def private_group_of_sudo() -> int | None:
 
 
 def _others_may_write(file: Path, found: os.stat_result) -> bool:
-    """Whether its mode lets others than its owner. A group that holds nobody but the owner, as a umask of 002 assumes,
-    is no other; with an access control list, the mode of the group stands for all whom that names."""
+    """True if its mode lets users other than its owner write. A group that contains only the owner, as a umask of 002
+    assumes, does not count; with an access control list, the group's mode stands for all users that the list names."""
     if not found.st_mode & stat.S_IWGRP:
         return bool(found.st_mode & stat.S_IWOTH)
     return bool(found.st_mode & stat.S_IWOTH) or not _is_private(found.st_gid, found.st_uid) or _has_acl(file)
@@ -157,7 +157,7 @@ def _has_acl(file: Path) -> bool:
 
 
 def _is_private(group: int, user: int) -> bool:
-    """Whether a group is that of one user: of the same name, their first one, and without other members."""
+    """True if a group belongs to one user: same name, their primary group, no other members."""
     try:
         known, members = pwd.getpwuid(user), grp.getgrgid(group)
     except KeyError:
@@ -168,13 +168,13 @@ def _is_private(group: int, user: int) -> bool:
 
 @dataclass(frozen=True)
 class _Judge:
-    """Looks at one file, and refuses it where anybody but its owners could have changed it."""
+    """Checks one file, and refuses it if anybody but its owners could have changed it."""
 
     file: Path
     owners: frozenset[int]
 
     def check_file(self, look: Callable[[Path], os.stat_result], file: Path) -> None:
-        """Its directories have been checked."""
+        """Check the file itself; its directories have been checked."""
         found = self._look(file, look)
         if stat.S_ISLNK(found.st_mode):
             raise self._refused("is a link: refused; name the file that it leads to")
@@ -186,12 +186,13 @@ class _Judge:
             raise self._refused("others may write to it: refused; chmod go-w it if you trust what it holds")
 
     def check_directories(self, directory: Path, sticky: bool = True) -> None:
-        """From / downwards, along links: none could be changed, nor what stands in it be replaced; `sticky`: nor could
-        others add to the last one."""
+        """Check the path from / downwards, along links: no directory or entry could be changed; `sticky`: others may
+        add entries to the last one."""
         self._check_directory(self._walked(directory), sticky)
 
     def check_planted(self, directory: Path) -> None:
-        """What others have put into a sticky directory on the way there; or that they may write to it."""
+        """Refuse entries that others put into a sticky directory on the path, or a directory that others
+        may write to."""
         for path in dict.fromkeys((directory, Path(os.path.realpath(directory)))):
             for place in (*reversed(path.parents), path):
                 if not os.path.lexists(place):
@@ -209,7 +210,7 @@ class _Judge:
             raise self._refused("others may put files into it: refused; chmod go-w it, or name another")
 
     def resolved(self) -> Path:
-        """Where the file is, once links are followed; all directories on the way are checked."""
+        """Path of the file with links resolved; all directories on the way are checked."""
         return self._walked(self.file)
 
     def _walked(self, path: Path) -> Path:
@@ -227,7 +228,7 @@ class _Judge:
                     self._check_directory(at)
                 continue
             links += 1
-            if found.st_uid not in self.owners or links > MOST_LINKS:
+            if found.st_uid not in self.owners or links > MAX_LINKS:
                 raise self._refused(f"{at / name} is a link that is not root's: refused")
             target = os.readlink(at / name)
             names = [part for part in target.split("/") if part not in ("", ".")] + names
@@ -240,7 +241,7 @@ class _Judge:
             raise self._refused(f"{directory} is no directory")
         if found.st_uid not in self.owners:
             raise self._refused(f"{directory} belongs to user {found.st_uid}, not to root: refused")
-        # In a sticky directory others may add names, but not replace those of root's files.
+        # In a sticky directory others may add entries, but not replace root's files.
         if _others_may_write(directory, found) and not (sticky and found.st_mode & stat.S_ISVTX):
             raise self._refused(f"others may put files into {directory}: refused; chmod go-w it")
 

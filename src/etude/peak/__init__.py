@@ -1,1 +1,1 @@
-"""What load a system bears, found at the least benchmarking time."""
+"""Search for the maximum sustainable load of a server (its peak rate) in the least benchmarking time."""

@@ -1,4 +1,4 @@
-"""A bench, on which policies are tried: a real harness or a simulated server, also observed, or paced."""
+"""Interface of a bench, which makes trials: a harness or a simulated server, optionally observed or paced."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from etude.peak.task import Trial, TrialRequest
 from etude.peak.window import Window
 
 Enough = Callable[[Sequence[Window]], bool]
-"""Asked after each window with all of the trial so far: whether it may end."""
+"""Called after each window with all windows of the trial so far; True ends the trial early."""
 
 
 class Bench(Protocol):
-    """Makes trials. A failure of the system under test is part of the trial; what keeps the bench itself from working
-    is an `InputError` or a `MachineRefuses` of etude.errors."""
+    """Makes trials. A failure of the system under test is part of the trial; a failure of the bench itself raises
+    `InputError` or `MachineRefuses` of etude.errors."""
 
     def run(self, request: TrialRequest, enough: Enough) -> Trial:
-        """Offer a load, until its time is over or `enough` says so."""
+        """Offer a load until the run length is over or `enough` returns True."""
         ...
 
 
 @dataclass(frozen=True)
 class ObservedBench:
-    """Tells of each trial that begins, and of each of its windows, before the policy is asked."""
+    """Notifies callbacks of each trial that begins and of each of its windows, before the policy sees them."""
 
     bench: Bench
     begins: Callable[[TrialRequest], None]
     window: Callable[[TrialRequest, Sequence[Window]], None]
 
     def run(self, request: TrialRequest, enough: Enough) -> Trial:
-        """As the bench below."""
+        """Same as `Bench.run` of the inner bench."""
 
         def asked(windows: Sequence[Window]) -> bool:
             self.window(request, windows)
@@ -43,14 +43,14 @@ class ObservedBench:
 
 @dataclass(frozen=True)
 class Paced:
-    """A simulated bench at a pace that can be followed: a window takes its time, divided by `speed`."""
+    """A simulated bench in scaled real time: each window takes its duration divided by `speed`."""
 
     bench: Bench
     speed: float
     pause: Callable[[float], None]
 
     def run(self, request: TrialRequest, enough: Enough) -> Trial:
-        """As the bench below."""
+        """Same as `Bench.run` of the inner bench."""
 
         def asked(windows: Sequence[Window]) -> bool:
             self.pause(windows[-1].duration_s / self.speed)

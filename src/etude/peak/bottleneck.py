@@ -1,9 +1,9 @@
-"""Whose limit it was when less was sent than asked for: the server's or the generator's.
+"""Bottleneck of a trial that sent less than requested: the server or the load generator.
 
-A generator that did not offer what it was asked is the commonest wrong answer of a load test. It is the server that was
-at its limit when all requests that may be outstanding were, while the generator had time to spare; in every other
-case it is not known to be, and the trial tells nothing of the server. It was the server's, too, when it left more
-than a twentieth of what was sent without an answer.
+A load generator that does not offer the requested load is the most common error of load tests. The server was the
+bottleneck if all permitted requests were outstanding while the generator had CPU time to spare, or if more than 5 % of
+the sent requests were not answered; in every other case the bottleneck is unknown and the trial says nothing about the
+server.
 """
 
 from __future__ import annotations
@@ -15,52 +15,52 @@ from etude.peak.task import Limited
 from etude.units.formatting import digits
 
 SHORT = 0.95
-"""Sent, as a share of what was asked for: below this something is at its limit."""
+"""Sent requests as a share of the requested ones: below this, server or generator is at its limit."""
 BUSY = 0.80
-"""Of its cores: a generator above this may itself have been late."""
+"""CPU utilisation of its cores above which the generator counts as saturated."""
 AT_LIMIT = 0.90
-"""Of the requests that may be outstanding: the mean is never quite all of them."""
+"""Share of the permitted outstanding requests that counts as all of them: the mean never quite reaches the maximum."""
 
 
 @dataclass(frozen=True, slots=True)
 class Generator:
-    """What is known of it before it runs."""
+    """Properties of a load generator that are known before a run."""
 
     cores: float = 1.0
-    """How many it can keep busy: its threads."""
+    """Cores that it can keep busy: its number of threads."""
     outstanding: float | None = None
-    """How many requests can be under way at once: its connections. None: not known."""
+    """Maximum outstanding requests: its number of connections. None: unknown."""
     spins: bool = False
-    """It waits by looking at the clock: that its core is busy says nothing."""
+    """The generator polls the clock: CPU utilisation says nothing about its load."""
     serves: bool = False
-    """It is itself what is measured (a benchmark of the CPU): its CPU time is the server's."""
+    """The generator is itself the system under test (a CPU benchmark): its CPU time is the server's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """What it did in one trial."""
+    """Work of the load generator in one trial."""
 
     asked: float | None
-    """Requests per second; None of closed systems, in which nothing is due."""
+    """Requested load, requests/s; None for closed systems, in which no request is due."""
     ran_s: float
     sent: int | None
-    """Requests begun; None where that is not told."""
+    """Requests begun; None if not reported."""
     completed: int
     failed: int
     cores: float | None
-    """That it kept busy, or waited for while others had them; None where unknown."""
+    """Cores kept busy or waited for while other threads ran on them; None if unknown."""
     outstanding: float | None
-    """Requests under way, on average over the trial."""
+    """Mean number of outstanding requests over the trial."""
     refused: int = 0
-    """Requests it could not begin for want of something of its own: descriptors, ports."""
+    """Requests that could not be begun because the generator ran out of descriptors, ports or similar."""
     clients: float | None = None
-    """Of closed systems: how many requests are to be under way at once."""
+    """Closed systems: requested number of concurrent requests."""
     most_outstanding: float | None = None
-    """The same in the window in which most were; None: as `outstanding`."""
+    """Mean outstanding requests in the window with the most of them; None: same as `outstanding`."""
 
 
 def find_bottleneck(generator: Generator, effort: Effort) -> Limited | None:
-    """Whose limit it was; None where what was asked for was sent."""
+    """The component that limited the trial; None if the requested load was sent."""
     busy = (busy_share(generator, effort) or 0.0) >= BUSY
     if effort.refused:
         return "generator"
@@ -79,8 +79,8 @@ def find_bottleneck(generator: Generator, effort: Effort) -> Limited | None:
 
 
 def _unanswered(effort: Effort) -> bool:
-    """Whether less than 95 % of what was sent had an answer, and more had none than can be under way at the end: twice
-    the average and 3 sigma of it; where no times are known, 3 sigma of all."""
+    """True if less than 95 % of the sent requests were answered and more are missing than can be outstanding at the
+    end: twice the mean plus 3 sigma of it; without response times, 3 sigma of all."""
     if effort.sent is None:
         return False
     mean = effort.outstanding or 0.0
@@ -89,30 +89,30 @@ def _unanswered(effort: Effort) -> bool:
 
 
 def _held(effort: Effort) -> bool:
-    """Whether as many requests were under way as there are clients: then the generator kept up, however busy it was."""
+    """True if as many requests were outstanding as there are clients: the generator kept up, however busy it was."""
     known = effort.clients is not None and effort.outstanding is not None
     return known and (effort.outstanding or 0.0) >= AT_LIMIT * (effort.clients or 0.0)
 
 
 def busy_share(generator: Generator, effort: Effort) -> float | None:
-    """The share of its cores that it kept busy; None where that is unknown, or says nothing of its own limit."""
+    """CPU utilisation of the generator's cores, a share; None if unknown or meaningless as its limit."""
     if effort.cores is None or generator.spins or generator.serves:
         return None
     return effort.cores / generator.cores
 
 
 def headroom(busy: float) -> float:
-    """The share of its capacity that a generator has left: 0 where it counts as saturated."""
+    """Remaining share of the generator's capacity: 0 if it counts as saturated."""
     return max(0.0, 1 - busy / BUSY)
 
 
 def sent_too_little(due: float, sent: float) -> bool:
-    """Whether less was sent than 95 % of what was due, by more than the luck of Poisson arrivals (3 sigma)."""
+    """True if less than 95 % of the due requests were sent, by more than Poisson noise (3 sigma)."""
     return sent < min(SHORT * due, due - 3 * math.sqrt(due))
 
 
 def effort_line(generator: Generator, effort: Effort) -> str:
-    """The trial in a line: asked, sent, completed, failed, and what it took."""
+    """The trial in one line: requests requested, sent, completed and failed, and the resources used."""
     ran = max(effort.ran_s, 1e-9)
     parts = [] if effort.asked is None else [f"asked {effort.asked:.4g}/s"]
     if effort.sent is not None:

@@ -1,4 +1,4 @@
-"""How many trials of what length a server needs: a calibration before the searches ("Cutting Corners", section 3.2).
+"""Calibration before a search: number and length of the trials that a server needs ("Cutting Corners", section 3.2).
 
 Trials at several load factors, all of the longest run length; what a shorter one would have said is read from their
 first windows. Harnesses without windows make trials of each length instead.
@@ -26,60 +26,60 @@ FACTORS = (0.3, 0.5, 0.7, 0.9, 1.0)
 """Load factors; the paper's Figures 5 and 6 show the first and the fourth."""
 
 ROUNDS = 5
-"""Trials at each, as many as the paper's."""
+"""Trials at each load, as in the paper."""
 
 STRETCH = 5 / 3
-"""The longest trial over the task's run length: 300 s for 180 s, as in the paper."""
+"""Longest trial over the task's run length: 300 s for 180 s, as in the paper."""
 
 LENGTHS = 10
-"""Run lengths that are looked at, at most."""
+"""Maximum number of run lengths that are evaluated."""
 
 FADES = (0.0, 1 / 60, 1 / 30, 1 / 15, 1 / 8, 1 / 4)
-"""Over the longest run length: how long the start's transient may take."""
+"""Candidate durations of the start-up transient, as shares of the longest run."""
 
 LEAST = 1e-12
-"""No variance is taken for less."""
+"""Lower bound of variances."""
 
 ITERATIONS = 12
-"""Of the fit of a law; its weights depend on what is fitted."""
+"""Iterations of the fit of a `Law`: its weights depend on the fitted values."""
 
 MOST_TRIALS = 1000
-"""More would be no measurement any more."""
+"""Upper bound of the trials that a calibration recommends."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """What trials of one load and run length read: a column of dots in the paper's Figures 4 and 5."""
+    """Trials of one load and run length: a column of dots in the paper's Figures 4 and 5."""
 
     runlength_s: float
     values: tuple[float, ...]
-    """Each trial's reading: a share of the limit."""
+    """SLO ratio (response over limit) of each trial."""
     mean: float
     cv: float
     """Standard deviation over mean."""
     cv_low: float
     cv_high: float
-    """95 % interval, by the χ² of normal values: wide for five trials."""
+    """95 % interval of `cv`, by the χ² of normal values: wide for five trials."""
 
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """How the variance of a trial's mean falls with its length, fitted to the spreads of one load.
+    """Variance of a trial's mean against its length, fitted to the spreads of one load.
 
     cv² = `trial`² + (B(r)/r)² + `white_s`/r for r seconds, B(r) = `startup_s`·(1 - exp(-r/`fades_s`)).
     """
 
     trial: float
-    """What longer trials do not take away."""
+    """Part that longer trials do not reduce."""
     startup_s: float
-    """A transient of the start, as what it adds to the sum over a trial."""
+    """Start-up transient, as its contribution to the sum over a trial."""
     fades_s: float
-    """How long that takes; 0: no time."""
+    """Decay time of the transient; 0: none."""
     white_s: float
-    """What averages out."""
+    """White noise: the part that averages out."""
 
     def cv(self, runlength_s: float) -> float:
-        """Of a trial of `runlength_s`."""
+        """Coefficient of variation of a trial of `runlength_s`."""
         parts = np.array([self.trial**2, self.startup_s**2, self.white_s])
         return math.sqrt(float(_terms(np.array([runlength_s]), self.fades_s)[0] @ parts))
 
@@ -90,18 +90,17 @@ class Need:
 
     runlength_s: float
     trials: int | None
-    """None where a thousand are too few."""
+    """None if a thousand are too few."""
     trials_low: int | None
     trials_high: int | None
-    """How many it could as well be: at the ends of the 95 % interval of the variance, by χ². Far apart after five
-    trials."""
+    """`trials` at the ends of the 95 % interval of the variance, by χ². Far apart after five trials."""
     bench_s: float
-    """For all of them, with what each costs besides its run; inf where there are too few."""
+    """Benchmarking time of all of them, with the fixed cost of each; inf if a thousand are too few."""
 
 
 @dataclass(frozen=True, slots=True)
 class AtLoad:
-    """All about one load, by run length."""
+    """Calibration of one load, by run length."""
 
     load: float
     factor: float
@@ -112,13 +111,13 @@ class AtLoad:
 
     @property
     def cheapest(self) -> Need:
-        """That of least benchmarking time; where all take too many trials, the longest run."""
+        """The need with the least benchmarking time; the longest run length if all need too many trials."""
         return min(self.needs, key=lambda need: (need.bench_s, -need.runlength_s))
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What a calibration found."""
+    """Result of a calibration."""
 
     peak: float
     fixed_cost_s: float
@@ -126,13 +125,13 @@ class Calibration:
     accuracy: float
     confidence: float
     loads: tuple[AtLoad, ...]
-    """Rising."""
+    """Sorted by load."""
     warm_up_s: float | None = None
-    """Besides the one that is declared (`warm_up.warm_up_s`); None where trials do not tell."""
+    """Warm-up in addition to the declared one (`warm_up.warm_up_s`); None if trials do not show it."""
 
     @property
     def suggested(self) -> Need:
-        """Run length and trials for the load nearest to the peak: there high accuracy is asked for."""
+        """Run length and trials for the load nearest to the peak, which needs the highest accuracy."""
         return min(self.loads, key=lambda at: abs(at.factor - 1)).cheapest
 
 
@@ -144,11 +143,11 @@ def plan(
     rounds: int = ROUNDS,
     windows: bool = True,
 ) -> list[TrialRequest]:
-    """The trials of a calibration round the peak rate that is believed in.
+    """The trials of a calibration around the assumed peak rate.
 
-    Round by round, each with every load once in an order of its own, so that a drift is not taken for an effect of
-    load. `windows`: whether the harness has them; without, each round has trials of a sixth, a third and a half too.
-    Loads are those of the task's range. Raises InputError where none is left.
+    Round by round, each with every load once in an order of its own, so that drift is not confounded with load.
+    `windows`: whether the harness has them; without, each round has trials of a sixth, a third and a half too. Loads
+    are those of the task's range. Raises InputError where none is left.
     """
     loads = sorted({load for factor in factors if (load := _allowed(task, factor * peak)) is not None})
     if not loads or rounds < 2:
@@ -168,10 +167,10 @@ def plan(
 
 
 def calibrate(task: Task, peak: float, trials: Sequence[Trial]) -> Calibration:
-    """What the trials of a plan, whole or as far as it came, say of run lengths and trials.
+    """Calibration from the trials of a plan, complete or not.
 
-    `peak`: the rate that load factors are relative to. Trials in which the generator fell behind are left out, and
-    loads at which fewer than two trials are left. Raises InputError where no load is left.
+    `peak`: the rate that load factors are relative to. Trials in which the generator fell behind are excluded, and
+    loads with fewer than two other trials. Raises InputError where no load is left.
     """
     usable = [trial for trial in trials if trial.of_server and trial.windows]
     fixed_cost_s = float(np.median([trial.cost_s - trial.ran_s for trial in usable])) if usable else 0.0
@@ -190,9 +189,9 @@ def calibrate(task: Task, peak: float, trials: Sequence[Trial]) -> Calibration:
 
 
 def trials_for(cv: float, accuracy: float, confidence: float) -> int | None:
-    """How many trials, two at least, have an interval of the mean that is accurate enough (the paper's equation 2).
+    """Number of trials, at least two, whose interval of the mean is accurate enough (the paper's equation 2).
 
-    Accuracy is 1 - (high - low)/(high + low), so that Student's half width over the mean may be 1 - `accuracy`.
+    Accuracy is 1 - (high - low)/(high + low), so that Student's margin of error over the mean may be 1 - `accuracy`.
     None where `MOST_TRIALS` are too few.
     """
     counts = np.arange(2, MOST_TRIALS + 1)
@@ -202,7 +201,7 @@ def trials_for(cv: float, accuracy: float, confidence: float) -> int | None:
 
 @lru_cache(maxsize=16)
 def _half_widths(confidence: float) -> Floats:
-    """Of Student's interval of 2, 3, … values, in standard deviations."""
+    """Margins of error of Student's interval of 2, 3, … values, in standard deviations."""
     counts = np.arange(2, MOST_TRIALS + 1)
     widths: Floats = stdtrit(counts - 1, (1 + confidence) / 2) / np.sqrt(counts)
     return widths
@@ -214,7 +213,7 @@ def _allowed(task: Task, load: float) -> float | None:
 
 
 def _spreads(task: Task, trials: Sequence[Trial]) -> tuple[Spread, ...]:
-    """By run length, of two trials at least each, which can be told from less than all of their windows."""
+    """Spreads by run length; each needs two trials with a window that ends there."""
     found = []
     for length in _lengths(trials):
         begun = [first for trial in trials if (first := _first(trial, length)) is not None]
@@ -227,7 +226,7 @@ def _spreads(task: Task, trials: Sequence[Trial]) -> tuple[Spread, ...]:
 
 
 def _lengths(trials: Sequence[Trial]) -> list[float]:
-    """Run lengths that two trials can tell of, thinned evenly in their logarithm."""
+    """Run lengths at which windows of two trials end, thinned evenly in their logarithm."""
     ends = [set(np.cumsum([w.duration_s for w in trial.windows]).round(6).tolist()) for trial in trials]
     known = sorted(float(end) for end in set().union(*ends) if sum(end in those for those in ends) >= 2)
     if len(known) <= LENGTHS:
@@ -237,7 +236,7 @@ def _lengths(trials: Sequence[Trial]) -> list[float]:
 
 
 def _first(trial: Trial, length: float) -> Trial | None:
-    """The trial, had it been ended after `length` seconds; None where no window ends there."""
+    """The trial cut after `length` seconds; None if no window ends there."""
     ends = np.cumsum([window.duration_s for window in trial.windows])
     place = int(np.argmin(np.abs(ends - length)))
     if abs(ends[place] - length) > 1e-5:
@@ -254,7 +253,7 @@ def _spread(length: float, values: Floats) -> Spread:
 
 
 def _factors(count: int) -> tuple[float, float]:
-    """95 % interval of a normal standard deviation over that of `count` values."""
+    """Factors from the standard deviation of `count` normal values to its 95 % interval."""
     degrees = count - 1
     low, high = (math.sqrt(degrees / float(chdtri(degrees, tail))) for tail in (0.025, 0.975))
     return low, high
@@ -279,7 +278,8 @@ def _need(task: Task, law: Law, spread: Spread, fixed_cost_s: float) -> Need:
 
 
 def _law(spreads: Sequence[Spread]) -> Law:
-    """The likeliest sum without a negative part for variances that are χ²: each counts relative to what is fitted."""
+    """The maximum-likelihood sum of non-negative parts for χ²-distributed variances: each is weighted relative to its
+    fit."""
     lengths = np.array([spread.runlength_s for spread in spreads])
     squares = np.array([max(spread.cv**2, LEAST) for spread in spreads])
     degrees = np.array([len(spread.values) - 1.0 for spread in spreads])
@@ -305,21 +305,21 @@ def _parts(terms: Floats, squares: Floats, known: Floats) -> Floats:
 
 
 def _terms(lengths: Floats, fades_s: float) -> Floats:
-    """What each part of a law is multiplied by, shape (lengths, 3)."""
+    """Regressors of a `Law`, shape (lengths, 3)."""
     started = -np.expm1(-lengths / fades_s) if fades_s else np.ones_like(lengths)
     return np.column_stack([np.ones_like(lengths), (started / lengths) ** 2, 1 / lengths])
 
 
 FEWEST_TRIALS, FEWEST_WINDOWS = 3, 6
 SLOWER = math.log(1.1)
-"""The log by which windows have to be slower to count as warm-up."""
+"""Log by which windows must be slower to count as warm-up."""
 SURE = 3.0
-"""Standard errors by which they have to be."""
+"""Standard errors by which windows must be slower."""
 
 
 def warm_up_s(task: Task, trials: Sequence[Trial]) -> float | None:
-    """Seconds after which windows read as in the second half of a trial; 0 where the first do. Where the first half
-    is too short, its length: the warm-up takes as long at least.
+    """Duration of the warm-up, s: the time after which windows are as fast as in the second half of a trial. 0 without
+    warm-up; the length of the first half if the warm-up takes at least that long.
 
     By the mean of all trials of the server that met the goal, window by window, each relative to the median of its own
     second half. None where fewer than three trials have six windows of one length.
@@ -338,7 +338,7 @@ def warm_up_s(task: Task, trials: Sequence[Trial]) -> float | None:
 
 
 def _slow_windows(rows: Sequence[Floats]) -> int:
-    """How many of the first half are slower, up to the last of these."""
+    """Number of windows of the first half up to its last slower one."""
     table = np.array(rows)
     half = table.shape[1] // 2
     means = table.mean(axis=0)

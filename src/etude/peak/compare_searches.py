@@ -1,4 +1,4 @@
-"""Several searches beside each other: how many times the first one's peak rate each of the others found."""
+"""Comparison of several searches: ratio of each peak rate to the first one."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from etude.peak.task import Answer, Task
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """A peak rate over the first one's, with an interval of their confidence."""
+    """Ratio of a peak rate to the first one, with an interval at their confidence."""
 
     value: float | None
-    """None where one of them has no rate."""
+    """None if one of them has no rate."""
     low: float
     high: float
-    """0 and inf where there is no bound."""
+    """0 and inf: no bound."""
 
     @property
     def differs(self) -> bool | None:
-        """Whether the interval leaves out 1; None where it has not both bounds and holds it."""
+        """True if the interval excludes 1; None if it includes 1 and lacks a bound."""
         if self.low > 1.0 or self.high < 1.0:
             return True
         return None if self.low <= 0.0 or math.isinf(self.high) else False
 
 
 def ratio(first: Answer, other: Answer) -> Ratio:
-    """Of two searches that know nothing of each other.
+    """Ratio of the peak rates of two independent searches.
 
     The method of variance estimates recovery (Zou and Donner, Statistics in Medicine 27, 2008, section 2), on logs: the
     distance of each end is the root of the sum of squares of how far the two ends that lead there are from their rates.
-    It needs no shape of either interval; both have to have the same confidence. Without a rate only the worst of both
-    intervals can be said.
+    No shape of either interval is assumed; both need the same confidence. Without a rate the result spans both
+    intervals.
     """
     if first.rate is None or other.rate is None:
         low = other.low / first.high if first.high > 0 else 0.0
@@ -46,14 +46,14 @@ def ratio(first: Answer, other: Answer) -> Ratio:
 
 
 def _log(above: float, below: float) -> float:
-    """How many times one is the other, as a log; infinite where there is no bound, and never below 0."""
+    """Log of the ratio of two bounds, at least 0; infinite if there is no bound."""
     if below <= 0.0 or math.isinf(above):
         return math.inf
     return max(0.0, math.log(above / below))
 
 
 def differing_questions(tasks: Sequence[Task]) -> tuple[str, ...]:
-    """What makes rates of searches no answers to one question: a clause each; empty where they are."""
+    """Reasons why the searches' rates are not comparable, a clause each; empty if they are."""
     first = tasks[0]
     found = {
         "their goals differ": any(task.goal != first.goal for task in tasks),

@@ -1,4 +1,4 @@
-"""A policy that answers in time."""
+"""A policy with a deadline."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from etude.peak.window import Window
 
 
 class DeadlinePolicy:
-    """Decides as its policy does until a deadline: then a trial under way ends, and the best answer so far is given.
+    """Follows its policy until a deadline; then the running trial ends and the best answer so far is given.
 
-    A trial is not begun for which there is less time than the cheapest so far took besides its load.
+    No trial is begun if less time is left than the smallest fixed cost of a trial so far.
     """
 
     def __init__(self, policy: Policy, left_s: Callable[[], float]) -> None:
-        """`left_s`: until the deadline, s."""
+        """`left_s`: time until the deadline, s."""
         self.name = policy.name
         self.policy = policy
         self.left_s = left_s
 
     def decide(self, task: Task, trials: Sequence[Trial]) -> TrialRequest | Answer:
-        """As the policy, while there is time for a trial."""
+        """Same as the policy's decision; its best answer if no time is left for a trial."""
         decision = self.policy.decide(task, trials)
         besides = min((max(0.0, trial.cost_s - trial.ran_s) for trial in trials), default=0.0)
         if isinstance(decision, TrialRequest) and self.left_s() <= besides:
@@ -33,14 +33,14 @@ class DeadlinePolicy:
     def enough(
         self, task: Task, trials: Sequence[Trial], request: TrialRequest, windows: Sequence[Window]
     ) -> bool:
-        """As the policy, or because time is up."""
+        """True if the policy has seen enough or the time is up."""
         return self.left_s() <= 0 or self.policy.enough(task, trials, request, windows)
 
     def best(self, task: Task, trials: Sequence[Trial], why: str) -> Answer:
-        """As the policy."""
+        """Same as `Policy.best` of the inner policy."""
         return self.policy.best(task, trials, why)
 
 
 def with_deadline(policy: Policy, deadline: datetime) -> Policy:
-    """The policy, made to answer by the deadline."""
+    """The policy with a deadline."""
     return DeadlinePolicy(policy, lambda: (deadline - datetime.now(UTC)).total_seconds())

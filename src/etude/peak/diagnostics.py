@@ -1,7 +1,7 @@
-"""What makes a single peak rate doubtful, told from trials without any model of the server.
+"""Reasons to doubt a peak rate, found in the trials without a model of the server.
 
-Readings are compared in logs and in units of their standard deviations (`policies/belief/evidence.py`); `SURE` of
-these, on trials that were repeated, are a finding, `DOUBT` of them are worth another look.
+SLO ratios are compared in logs and in units of their standard deviations (`policies/belief/evidence.py`): `SURE` of
+these, in repeated trials, are a finding, `DOUBT` of them a reason to repeat trials.
 """
 
 from __future__ import annotations
@@ -30,33 +30,34 @@ from etude.units.formatting import digits
 
 SURE, DOUBT = 2.8, 1.6
 SLOWER, SLOWER_BY = 2.6, math.log(1.3)
-"""Standard deviations by which a load must be slower after an overload, and the least that counts, in logs."""
+"""Standard deviations by which a load must be slower after an overload, and the minimum effect, in logs."""
 OVERLOADED = math.log(1.5)
-"""Log reading from which on a trial may have left its mark on the server."""
+"""Log SLO ratio above which a trial may have affected later ones (hysteresis)."""
 NEGLIGIBLE = math.log(0.1)
-"""Log reading of a load that is so far below the limit that being slower than a higher one means nothing."""
+"""Log SLO ratio so far below the limit that being slower than a higher load is irrelevant."""
 RARE, ALONE, RARE_OFF = 4.0, 6.0, 3.0
-"""Multiples of the median window: two of the first, or one of the second, are stalls, when they are so many robust
-standard deviations off: near the limit windows differ anyway."""
+"""Multiples of the median window: two windows beyond the first, or one beyond the second, are stalls if they are
+`RARE_OFF` robust standard deviations off: windows vary much near the limit."""
 STEADY, STEADY_OFF = 2.5, 7.0
 MOST_CALM = 1.1
-"""Reading from which on a trial is an overload, in which windows differ anyway."""
+"""SLO ratio above which a trial is an overload, in which windows vary much without stalls."""
 STEADY_WINDOWS = 6
-"""Fewer windows have no halves that could be compared."""
+"""Minimum number of windows for a comparison of the halves of a trial."""
 UNSTEADY, LEAST_STEADY = math.log(1.5), 0.1
-"""Log by which a first half is slower when a trial is not steady; the least variance of a window's log."""
+"""Log by which the first half is slower in a trial that is not steady; lower bound of the variance of a window's
+log."""
 HAVE_MIDDLE = 5
-"""So many windows have a middle one that no stall is."""
+"""Minimum number of windows whose median cannot be a stall."""
 APART = 0.03
-"""Loads closer than this share are one load."""
+"""Loads closer than this share are treated as one load."""
 HARMLESS = ("no-windows", "generator-limited", "load-not-made", "failing", "cut-short", "no-times")
-"""Findings that leave the answer as good as it was."""
+"""Findings that do not invalidate the answer."""
 
 Flags = NDArray[np.bool_]
 
 
 def findings(task: Task, trials: Sequence[Trial]) -> tuple[Finding, ...]:
-    """All that are sure, the weightiest first."""
+    """All findings, the most severe first."""
     known = evidence_of(task, trials)
     disturbed = disturbed_trials(known)
     counted = [trial for order, trial in enumerate(trials) if order not in {each.order for each in disturbed}]
@@ -93,14 +94,14 @@ class Pooled:
 
 
 def pooled_spread(group: Sequence[Evidence], tau: float) -> Pooled:
-    """Their mean, weighted by what each knows."""
+    """Precision-weighted mean of the group."""
     weights = np.array([1 / (each.within + tau) for each in group])
     value = float(weights @ [each.value for each in group] / weights.sum())
     return Pooled(group[0].load, value, float(1 / weights.sum()), len(group))
 
 
 def by_load(known: Sequence[Evidence]) -> list[Pooled]:
-    """Rising."""
+    """Pooled evidence of each load, by rising load."""
     groups: dict[float, list[Evidence]] = {}
     for each in known:
         groups.setdefault(each.load, []).append(each)
@@ -109,14 +110,14 @@ def by_load(known: Sequence[Evidence]) -> list[Pooled]:
 
 
 def conflict(known: Sequence[Evidence], least: float) -> tuple[Pooled, Pooled] | None:
-    """The lower and the higher load, of all pairs, of which the lower is slower by most standard deviations."""
+    """The pair of loads whose lower one is slower by the most standard deviations, lower first; None below `least`."""
     worst, found = least, None
     loads = by_load(known)
     for at, low in enumerate(loads):
         for high in loads[at + 1 :]:
             if high.load < low.load * (1 + APART) or low.value <= NEGLIGIBLE:
                 continue
-            # Both far beyond the limit: which one is worse says nothing.
+            # Both far beyond the limit: their order is irrelevant.
             off = (low.value - high.value) / math.sqrt(low.variance + high.variance)
             if min(low.value, high.value) < CAP and off >= worst:
                 worst, found = off, (low, high)
@@ -124,7 +125,7 @@ def conflict(known: Sequence[Evidence], least: float) -> tuple[Pooled, Pooled] |
 
 
 def non_monotone(task: Task, known: Sequence[Evidence]) -> Finding | None:
-    """A lower load is slower than a higher one, both repeated."""
+    """A lower load is slower than a higher one, both with repeated trials."""
     repeated = {each.load for each in by_load(known) if each.trials > 1}
     pair = conflict([each for each in known if each.load in repeated], SURE)
     if pair is None:
@@ -136,10 +137,10 @@ def non_monotone(task: Task, known: Sequence[Evidence]) -> Finding | None:
 
 
 def find_collapsing(task: Task, trials: Sequence[Trial]) -> Finding | None:
-    """More load, and less is answered than at a lower load: by a tenth, and by more than the luck of counts.
+    """Throughput falls with more load: by a tenth, and by more than counting noise.
 
-    By the second half of a trial: until a queue has served what was due in the warm-up, windows count too few. A system
-    that died answers less for another reason.
+    The second half of each trial is compared: earlier windows still lack requests queued during the warm-up. Trials in
+    which the system died are excluded.
     """
     ran = [
         (trial.load, trial.windows[len(trial.windows) // 2 :])
@@ -164,18 +165,18 @@ def find_collapsing(task: Task, trials: Sequence[Trial]) -> Finding | None:
 
 
 def overloads(known: Sequence[Evidence]) -> list[Evidence]:
-    """Those that may have left their mark."""
+    """Trials overloaded enough to affect later ones (hysteresis)."""
     return [each for each in known if each.value >= OVERLOADED + math.sqrt(each.within)]
 
 
 def mark_disturbed(known: Sequence[Evidence]) -> tuple[Pooled, Pooled] | None:
-    """The lowest load that was slower after the first overload than before it: before, and after."""
+    """The lowest load that is slower after the first overload than before it, as (before, after)."""
     bad = overloads(known)
     if not bad:
         return None
     first = bad[0].order
     sides = [[e for e in known if e.order < first], [e for e in known if e.order > first]]
-    # Learned from the trials before: those after, were they slower, would be their own excuse.
+    # Estimated from the earlier trials: slower later ones would raise the variance that they are judged by.
     tau = between_trial_variance(sides[0])
     for load in sorted({each.load for each in known if each.load < bad[0].load}):
         before, after = ([each for each in side if each.load == load] for side in sides)
@@ -188,7 +189,7 @@ def mark_disturbed(known: Sequence[Evidence]) -> tuple[Pooled, Pooled] | None:
 
 
 def find_hysteretic(task: Task, known: Sequence[Evidence]) -> Finding | None:
-    """After an overload, a load is slower than it was before."""
+    """A load is slower after an overload than before it."""
     found = mark_disturbed(all_but(known, disturbed_trials(known)))
     if found is None:
         return None
@@ -200,17 +201,17 @@ def find_hysteretic(task: Task, known: Sequence[Evidence]) -> Finding | None:
 
 @dataclass(frozen=True, slots=True)
 class Multiples:
-    """Windows of one trial, in multiples of the middle one."""
+    """Windows of one trial in multiples of the median window."""
 
     ratios: Floats
     rare: Flags
-    """Those that look like stalls."""
+    """Windows that look like stalls."""
     sure: Flags
-    """Those that can be nothing else."""
+    """Windows that are certainly stalls."""
 
 
 def limit_multiples(task: Task, windows: Sequence[Window]) -> Multiples | None:
-    """None where they are too few to have a middle one, or not all tell.
+    """Windows in multiples of the median; None with too few windows or without readings.
 
     A window is rare at `RARE` times the middle one, sure at `ALONE` times, if it is `RARE_OFF` robust standard
     deviations (1.4826·MAD of the logs) off; where the others hardly differ, `STEADY` times is sure, when it is
@@ -227,7 +228,7 @@ def limit_multiples(task: Task, windows: Sequence[Window]) -> Multiples | None:
 
 
 def find_stalling(task: Task, trials: Sequence[Trial]) -> Finding | None:
-    """A few windows, many times slower than the others, carry the mean of trials that were no overload."""
+    """A few windows, many times slower than the others, dominate the mean of trials without overload."""
     found = _stalled(task, trials)
     rare = sum(int(each.rare.sum()) for each in found)
     if rare < 2 and not any(each.sure.any() for each in found):
@@ -241,7 +242,7 @@ def find_stalling(task: Task, trials: Sequence[Trial]) -> Finding | None:
 
 
 def stalled_share(task: Task, trials: Sequence[Trial]) -> float:
-    """How much of all response time, each trial's load made equal, went into stalls."""
+    """Share of all response time spent in stalls, each trial's load weighted equally."""
     found = _stalled(task, trials)
     total = sum(float(each.ratios.sum()) for each in found)
     return sum(float(each.ratios[each.rare].sum()) for each in found) / total if total else 0.0
@@ -261,7 +262,7 @@ def _stalled(task: Task, trials: Sequence[Trial]) -> list[Multiples]:
 
 
 def without_stalls(task: Task, trial: Trial) -> Trial:
-    """The trial as it would have been had nothing stalled."""
+    """The trial without its stalled windows."""
     each = limit_multiples(task, trial.windows)
     if each is None:
         return trial
@@ -270,8 +271,7 @@ def without_stalls(task: Task, trial: Trial) -> Trial:
 
 
 def find_bimodal(task: Task, known: Sequence[Evidence]) -> Finding | None:
-    """Trials of one load fall into two groups, further apart than their windows explain; or trials of several loads
-    disagree."""
+    """Trials of one load are bimodal, further apart than their windows explain; or trials of several loads disagree."""
     apart = split_modes(known)
     if len(apart) > 1:
         loads = ", ".join(task.load_text(quicker[0].load) for quicker, _ in apart)
@@ -299,7 +299,7 @@ def find_bimodal(task: Task, known: Sequence[Evidence]) -> Finding | None:
 
 
 def find_drifting(known: Sequence[Evidence]) -> Finding | None:
-    """Repeated loads go one way with time, by a line through each load's trials with one common slope."""
+    """Repeated loads drift in one direction over time: a line through each load's trials with one common slope."""
     times, values, weights = [], [], []
     tau = between_trial_variance([])
     for load in sorted({each.load for each in known}):
@@ -325,7 +325,7 @@ def find_drifting(known: Sequence[Evidence]) -> Finding | None:
 
 
 def of_disturbed(task: Task, known: Sequence[Evidence], found: Sequence[Evidence]) -> Finding | None:
-    """Trials that were much slower than others of their load, which agree or were not suspect."""
+    """Trials that were much slower than others of their load, where the others agree or these were suspect."""
     if not found:
         return None
     loads = ", ".join(task.load_text(load) for load in sorted({each.load for each in found}))
@@ -338,8 +338,7 @@ def of_disturbed(task: Task, known: Sequence[Evidence], found: Sequence[Evidence
 
 
 def warm_up_shift(task: Task, windows: Sequence[Window]) -> tuple[float, float] | None:
-    """By how much the second half of a trial is quicker than the first, in logs, and the variance of that; None where
-    windows are too few."""
+    """Log ratio of first-half to second-half response in a trial, and its variance; None with too few windows."""
     values = np.array([task.goal.reading([window]) for window in windows])
     if len(values) < STEADY_WINDOWS or np.isnan(values).any() or (values <= 0).any():
         return None
@@ -349,7 +348,7 @@ def warm_up_shift(task: Task, windows: Sequence[Window]) -> tuple[float, float] 
 
 
 def not_steady(task: Task, trials: Sequence[Trial]) -> Finding | None:
-    """Trials get quicker while they run: what they read first is a warm-up that was not declared."""
+    """Trials get faster while they run: an undeclared warm-up."""
     found = [
         settled for t in trials if t.of_server and (settled := warm_up_shift(task, t.windows)) is not None
     ]
@@ -366,7 +365,7 @@ def not_steady(task: Task, trials: Sequence[Trial]) -> Finding | None:
 
 
 def find_dying(task: Task, trials: Sequence[Trial], known: Sequence[Evidence]) -> Finding | None:
-    """It dies at a load that it bore, or at a lower one."""
+    """The system died at a load that it sustained in another trial, or at a lower one."""
     fine = _most_fine(known)
     died = [trial.load for trial in trials if trial.ended == "died" and trial.load <= fine]
     if not died:
@@ -377,12 +376,12 @@ def find_dying(task: Task, trials: Sequence[Trial], known: Sequence[Evidence]) -
 
 
 def _most_fine(known: Sequence[Evidence]) -> float:
-    """The highest load that was fine in a trial; 0 where none was."""
+    """The highest load that met the goal in a trial; 0 if none did."""
     return max((each.load for each in known if each.value < 0), default=0.0)
 
 
 def find_failing(task: Task, trials: Sequence[Trial], known: Sequence[Evidence]) -> Finding | None:
-    """It answers wrongly at loads at which it also did well, or at the lowest load."""
+    """Requests fail at loads that met the goal in another trial, or at the lowest load."""
     of_server = [t for t in trials if t.of_server]
     fine = _most_fine(known)
     if any(criterion.of == "errors" for criterion in task.goal.criteria):
@@ -400,7 +399,7 @@ def find_failing(task: Task, trials: Sequence[Trial], known: Sequence[Evidence])
 
 
 def _failing_at_lowest(task: Task, of_server: Sequence[Trial]) -> Finding | None:
-    """By its errors the lowest load is too much, and not by its response times: less load would not help."""
+    """The lowest load exceeds the error limit but not the response-time limits: less load would not help."""
     at_lowest = joined_windows([w for trial in of_server if trial.load <= task.lowest for w in trial.windows])
     by_errors = any((c.reading(at_lowest.windows) or 0) > 1 for c in task.goal.criteria if c.of == "errors")
     timed = [c for c in task.goal.criteria if c.of != "errors"] if at_lowest.completed else []
@@ -414,8 +413,8 @@ def _failing_at_lowest(task: Task, of_server: Sequence[Trial]) -> Finding | None
 
 
 def not_bracketed(task: Task, low: float, high: float, trials: Sequence[Trial]) -> Finding:
-    """Of a peak that no load was measured near or beyond: `low` is the highest load that was fine, `high` the lowest
-    that was too much; 0 and inf where there is none."""
+    """Finding for a peak without measured loads near or beyond it. `low`: the highest load that met the goal, `high`:
+    the lowest that did not; 0 and inf if there is none."""
     if high == math.inf:
         what = f"{task.load_text(low)} is fine, and no load near the limit or above it was measured"
         beyond = [trial.load for trial in trials if trial.limited == "generator" and trial.load > low]
@@ -429,14 +428,14 @@ def not_bracketed(task: Task, low: float, high: float, trials: Sequence[Trial]) 
 
 
 def without_windows(trials: Sequence[Trial]) -> Finding | None:
-    """The harness gives one window a trial at most: none can be ended early."""
+    """The harness reports at most one window a trial: no trial can end early."""
     if len(trials) < 2 or any(len(trial.windows) > 1 for trial in trials):
         return None
     return Finding("no-windows", "no trial has more than one window: how far one may be off is a guess")
 
 
 def no_times(task: Task, trials: Sequence[Trial]) -> Finding | None:
-    """Response times of 0: no server has these."""
+    """Response times of 0, which no server has."""
     timed = [c for c in task.goal.criteria if c.of != "errors"]
     told = [t for t in trials if t.of_server and timed and joined_windows(t.windows).completed]
     zero = [t for t in told if all(criterion.reading(t.windows) == 0 for criterion in timed)]

@@ -1,6 +1,6 @@
-"""A search for a peak rate over a pool: one job, with a node more where its harness has one for the system.
+"""A search for a peak rate on a pool: one job, with a second node if the harness needs one for the system.
 
-A search that lost its node begins anew on another: its trials are one machine's.
+A search whose node was lost restarts on another one: all its trials are from one machine.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from etude.cluster.distributed.jobs import Jobs, begin_again
+from etude.cluster.distributed.jobs import Jobs, should_retry
 from etude.cluster.distributed.part import TASK, Part
 from etude.cluster.pool.job import JobEnd
 from etude.codec import plain
@@ -35,12 +35,12 @@ def sought_on(
     deadline: datetime | None = None,
     nodes: int = 1,
 ) -> SearchStore:
-    """The search, once it is over; its directory holds it as if it had been made here.
+    """The search, once it has ended; its directory is the same as that of a local search.
 
-    `words`: what it is of: `harness` or `simulate`, as on the command line. `document` says of which pool.
+    `words`: the subject, `harness` or `simulate`, as on the command line. `document`: record of the pool.
 
     Raises:
-        EtudeError: the job told of it, or the pool cannot do it; no job is left.
+        EtudeError: the job failed with it, or the pool cannot run it; no job is left.
     """
     found: list[Part] = []
 
@@ -58,14 +58,14 @@ def sought_on(
 
     def heed(over: Sequence[tuple[Part, JobEnd]]) -> None:
         for part, ended in over:
-            if begin_again(part, ended):
+            if should_retry(part, ended):
                 begin(part.attempt + 1)
             else:
                 found.append(part)
 
     try:
-        found += [part for part in jobs.over if _answer_of(part) is not None]
-        _check_same([*jobs.over, *jobs.parts], sought)
+        found += [part for part in jobs.ended_parts if _answer_of(part) is not None]
+        _check_same([*jobs.ended_parts, *jobs.parts], sought)
         if not found and not jobs.parts:
             begin(1)
         while jobs.parts:
@@ -82,13 +82,13 @@ def _answer_of(part: Part) -> object:
 
 
 def _asked(sought: SearchSpec) -> dict[str, Any]:
-    """What makes it this search, as JSON has it."""
+    """Settings that identify the search, as JSON."""
     asked = {"task": plain(sought.task), "policy": sought.policy, "factors": dict(sought.factors)}
     return dict(json.loads(json.dumps(asked)))
 
 
 def _check_same(parts: Sequence[Part], sought: SearchSpec) -> None:
-    """Raises InputError where one was of another search."""
+    """Raises InputError if a part belongs to another search."""
     for part in parts:
         for name, now in _asked(sought).items():
             if part.task.get(name) != now:
@@ -99,10 +99,10 @@ def _check_same(parts: Sequence[Part], sought: SearchSpec) -> None:
 
 
 def measure(part: Part) -> None:
-    """On the node: search.
+    """Entry point on the node: run the search.
 
     Raises:
-        EtudeError: as the harness; InputError: the harness is another than it was.
+        EtudeError: from the harness; InputError: the harness has changed.
     """
     task = part.task
     source = of_simulation(task["simulate"]) if "simulate" in task else of_harness(task["harness"])

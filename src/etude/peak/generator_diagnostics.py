@@ -1,4 +1,4 @@
-"""What makes a peak rate doubtful that is the load generator's: load that was not offered, or not as it was to be."""
+"""Reasons to doubt a peak rate that lie in the load generator: load not offered, or not as requested."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from etude.peak.task import Finding, GeneratorPart, Task, Trial
 from etude.peak.window import joined_windows
 
 ENDED = 1.1
-"""So many times as long as a trial took all told, load cannot have been offered."""
+"""Run length over the trial's whole cost above which the load cannot have been offered."""
 PARTLY = "response times are partly the generator's: leave it more CPU, or give it a machine of its own"
 LATE_S = 0.01
-"""Lateness of a generator that no limit is so small as to need."""
+"""Lateness too small to matter for any limit, s."""
 
 
 def of_generator(task: Task, trials: Sequence[Trial]) -> Finding | None:
-    """The load generator did not offer what was asked of it."""
+    """The load generator did not offer the requested load."""
     short = [trial for trial in trials if trial.limited == "generator"]
     if not short:
         return None
@@ -30,7 +30,7 @@ def of_generator(task: Task, trials: Sequence[Trial]) -> Finding | None:
 
 
 def cut_short(trials: Sequence[Trial]) -> Finding | None:
-    """Trials that lasted less long than load was to be offered, all told: the load command ended before."""
+    """Trials that took less time than the load should have lasted: the load command ended early."""
     short = [trial for trial in trials if trial.ran_s > ENDED * trial.cost_s]
     if not short:
         return None
@@ -41,17 +41,17 @@ def cut_short(trials: Sequence[Trial]) -> Finding | None:
 
 
 def _parts(trials: Sequence[Trial]) -> Iterator[GeneratorPart]:
-    """The parts of all hosts that offered the load of these trials."""
+    """Generator parts of all hosts in these trials."""
     return (part for trial in trials for part in trial.generators)
 
 
 def _on(hosts: Collection[str]) -> str:
-    """Hosts as the end of a clause; empty where one machine offered the load."""
+    """Host names as the end of a clause; empty if one machine offered the load."""
     return f" on {', '.join(sorted(hosts))}" if hosts else ""
 
 
 def generator_late(task: Task, trials: Sequence[Trial]) -> Finding | None:
-    """At least half of the trials of a load that was too much were so with requests that were sent late."""
+    """Late requests in at least half of the failing trials at a load."""
     for load, late, over in _too_much(task, trials, lambda trial: sent_late(task, trial)):
         late_s = min(trial.lateness_p99_s or 0.0 for trial in late)
         text = f"{len(late)} of {over} trials at {task.load_text(load)} that were too much"
@@ -62,7 +62,7 @@ def generator_late(task: Task, trials: Sequence[Trial]) -> Finding | None:
 
 
 def generator_saturated(task: Task, trials: Sequence[Trial]) -> Finding | None:
-    """At least half of the trials of a load that was too much were so with a generator that had no time to spare."""
+    """Saturated generator in at least half of the failing trials at a load."""
     for load, full, over in _too_much(task, trials, _saturated):
         text = f"{len(full)} of {over} trials at {task.load_text(load)} that were too much"
         where = _on({part.host for part in _parts(full) if (part.busy or 0.0) >= BUSY})
@@ -74,14 +74,15 @@ def generator_saturated(task: Task, trials: Sequence[Trial]) -> Finding | None:
 
 
 def _saturated(trial: Trial) -> bool:
-    """Whether a generator that tells how late it was, as ours does, was too busy: other tools wait busily."""
+    """True if a generator that reports lateness, as ours does, was saturated: other tools poll."""
     return trial.lateness_p99_s is not None and (trial.generator_busy or 0.0) >= BUSY
 
 
 def _too_much(
     task: Task, trials: Sequence[Trial], holds: Callable[[Trial], bool]
 ) -> Iterator[tuple[float, list[Trial], int]]:
-    """Loads that were too much where `holds` is true of at least half of such trials: load, these, of how many."""
+    """Failing loads at which `holds` is true of at least half of the failing trials, as (load, these trials, failing
+    trials)."""
     for load in sorted({trial.load for trial in trials if holds(trial)}):
         over = [t for t in trials if t.load == load and t.of_server and task.goal.reading(t.windows) > 1]
         found = [trial for trial in over if holds(trial)]
@@ -90,8 +91,8 @@ def _too_much(
 
 
 def sent_late(task: Task, trial: Trial) -> bool:
-    """Whether the trial was too much, and lateness was a notable part of that: half of the limit, and of the middle
-    response (etude load calls a generator limited by the same share)."""
+    """True if the trial failed and lateness was a notable part of the response time: half of the limit and of the
+    median response (etude load uses the same share)."""
     late_s = trial.lateness_p99_s
     if late_s is None or late_s <= LATE_S or not trial.of_server:
         return False
@@ -104,7 +105,7 @@ def sent_late(task: Task, trial: Trial) -> bool:
 
 
 def not_made(task: Task, trials: Sequence[Trial]) -> Finding | None:
-    """The load command failed, and the system did not."""
+    """Trials not made because the load command failed while the system did not."""
     failed = [trial for trial in trials if trial.ended == "not-made"]
     if not failed:
         return None

@@ -1,14 +1,14 @@
-"""The most that may be set: a value beyond is a slip of the pen. The command line loads this module, and no numbers."""
+"""Upper bounds of options, which catch typing errors. The command line loads this module without numpy."""
 
 from __future__ import annotations
 
 from etude.units.formatting import DAY_S
 
 LONGEST_S = 7 * DAY_S
-"""Of a run, of its warm-up, of what a command may take, and of a response time."""
+"""Maximum of a run, of its warm-up, of a timeout, and of a response time, s."""
 LONGEST_BUDGET_S = 366 * DAY_S
-"""Of benchmarking time."""
+"""Maximum budget of benchmarking time, s."""
 MOST_PIECES = 1000
-"""Of a trial."""
+"""Maximum number of runs in a trial."""
 MOST_LOAD = 1e12
-"""Requests per second, or clients."""
+"""Maximum load, requests/s or clients."""

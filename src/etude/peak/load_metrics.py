@@ -1,4 +1,4 @@
-"""What became of the requests of trials at one load: rates, errors, response times, and what the generator had left."""
+"""Figures of the trials at one load: rates, errors, response times, and the generator's headroom."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ QUANTILES = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p99.9": 99.9}
 
 @dataclass(frozen=True, slots=True)
 class LoadFigures:
-    """Of all trials at one load; rates in requests/s, times in s. None: not known."""
+    """Figures of all trials at one load; rates in requests/s, times in s. None: unknown."""
 
     load: float
     offered: float
@@ -23,13 +23,13 @@ class LoadFigures:
     errors: float
     """Failed requests as a share of those that ended."""
     mean_s: float | None
-    """Of the trials' mean responses, each counting once, as in their readings."""
+    """Mean of the trials' mean responses, each weighted equally."""
     quantiles_s: dict[str, float | None]
-    """By the names of `QUANTILES`; None also where so few were answered that it would be the largest time."""
+    """Quantiles by the names of `QUANTILES`; None also if too few requests were answered (it would be the maximum)."""
     lateness_p99_s: float | None
-    """The largest of the trials."""
+    """Maximum over the trials."""
     headroom: float | None
-    """Share of its capacity that the generator had left, in the trial in which it was busiest."""
+    """Share of the generator's capacity that was left, in the trial in which it was busiest."""
 
 
 def load_figures(trials: Sequence[Trial]) -> LoadFigures:

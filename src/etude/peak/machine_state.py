@@ -1,7 +1,7 @@
-"""What the machine had to share while a trial ran: time that a hypervisor took, and waiting for CPU, I/O and memory.
+"""Machine state during a trial: steal time, and pressure (PSI) on CPU, I/O and memory.
 
-Steal time is nobody's on this machine, so a trial that had much more of it than the others is one to repeat. Pressure
-(PSI) is also the load's own: it is recorded, and decides nothing.
+Steal time has no cause on this machine, so a trial with much more of it than the others is repeated. Pressure is also
+caused by the load itself: it is recorded but has no influence.
 """
 
 from __future__ import annotations
@@ -16,14 +16,13 @@ from etude.machine.snapshot.activity import cpu_ticks
 from etude.probes.pressure import parse_totals
 
 LEAST_STEAL, TIMES_STEAL = 0.05, 3.0
-"""A trial was disturbed from this share of all CPU time on, and this multiple of what the quietest quarter of all
-trials had."""
+"""A trial was disturbed above this share of all CPU time and this multiple of the lower quartile of all trials."""
 _STEAL, _SUMMED = 7, 8
 
 
 @dataclass(frozen=True, slots=True)
 class MachineState:
-    """Over one trial; None what the kernel does not report."""
+    """State over one trial; None for values that the kernel does not report."""
 
     steal: float | None = None
     """Share of the time of all CPUs."""
@@ -35,7 +34,7 @@ class MachineState:
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """Those of the kernel at one moment."""
+    """Kernel counters at one moment."""
 
     at_s: float
     ticks: Sequence[int]
@@ -43,7 +42,7 @@ class Counters:
 
 
 def counters(root: Path = Path("/"), at_s: float | None = None) -> Counters:
-    """Now, or of a tree that looks alike."""
+    """Current counters, or those of a directory tree laid out like `/`."""
     waited = {
         name: totals["some"]
         for name in ("cpu", "io", "memory")
@@ -53,7 +52,7 @@ def counters(root: Path = Path("/"), at_s: float | None = None) -> Counters:
 
 
 def state_between(before: Counters, after: Counters) -> MachineState:
-    """What was counted in the meantime."""
+    """State between two readings of the counters."""
     steal = None
     if len(before.ticks) == len(after.ticks) == _SUMMED:
         whole = sum(after.ticks) - sum(before.ticks)
@@ -68,12 +67,12 @@ def state_between(before: Counters, after: Counters) -> MachineState:
 
 
 def machine_member(state: MachineState) -> dict[str, float]:
-    """What is known, for a line of results."""
+    """Known values, for a line of results."""
     return {name: value for name, value in asdict(state).items() if value is not None}
 
 
 def steal_share(states: Sequence[MachineState | None]) -> list[bool]:
-    """Which trials had much more steal time than the others."""
+    """True for each trial with much more steal time than the others."""
     steal = [None if state is None else state.steal for state in states]
     known = sorted(share for share in steal if share is not None)
     least = max(LEAST_STEAL, TIMES_STEAL * known[len(known) // 4]) if known else 1.0

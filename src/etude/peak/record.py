@@ -1,6 +1,6 @@
-"""A results directory of a search or a map: sessions, tests that come as they are tried, and lines that survive.
+"""Results directory of a search or a map: sessions, tests in order of their first trial, and crash-safe lines.
 
-Whatever a search or a map keeps goes through here, so `etude stats`, `plot` and `bundle` read it as any results.
+All files of a search or a map are written here, so `etude stats`, `plot` and `bundle` read them like any results.
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ class Record:
     """The directory and its experiment.json."""
 
     def __init__(self, directory: Path) -> None:
-        """Read what is there. Raises InputError where it cannot be read."""
+        """Read the directory. Raises InputError if it cannot be read."""
         self.directory = directory
         self.document: Document = read_experiment(directory)
         self._earlier = len(self.document["sittings"])
         self.lost = _lost_lines(directory, self.document)
-        """Of tests by name: how many of the lines are gone that were there when the last session ended."""
+        """Lines lost since the end of the last session, by test name."""
         self._lost_at_least = False
 
     def lost_text(self, what: str) -> str:
-        """How many of `what` ("trials") are gone, and of which tests; empty where none is."""
+        """Message on lost `what` ("trials") by test; empty if none is lost."""
         more = " or more" if self._lost_at_least else ""
         of_tests = ", ".join(f"{count}{more} of {name}" for name, count in self.lost.items())
         return f"{what} that were made are gone or were cut short: {of_tests}" if of_tests else ""
 
     def check_whole(self, what: str) -> None:
-        """Raises InputError where some of what the stored result rests on is gone."""
+        """Raises InputError if lines that the stored result depends on are lost."""
         if text := self.lost_text(what):
             raise InputError(
                 f"{self.directory}: {text}; the result that is stored rests on them: restore them from a copy, or go "
@@ -62,7 +62,7 @@ class Record:
             )
 
     def _find_gaps(self, numbers: Collection[int]) -> None:
-        """Of a directory that was written before lines were counted: lines are numbered through from 1."""
+        """Find lost lines in a directory written before lines were counted: they are numbered from 1."""
         tests, sittings = self.document["tests"], self.document["sittings"]
         complete = bool(sittings) and sittings[-1]["how_ended"] == "complete"
         if not complete or any("lines" in test for test in tests):
@@ -75,7 +75,7 @@ class Record:
             self.lost = {first: count - len(others), **dict.fromkeys(others, 1)}
 
     def place(self, name: str, parameters: Mapping[str, str]) -> Path:
-        """The directory of a test; it stands in experiment.json before anything is in it."""
+        """The directory of a test, recorded in experiment.json before any file is in it."""
         tests = self.document["tests"]
         known = next((test["directory"] for test in tests if test["name"] == name), None)
         if known is None:
@@ -86,18 +86,18 @@ class Record:
         return self.directory / known
 
     def begin_session(self) -> None:
-        """A new session begins, on this machine."""
+        """Begin a new session on this machine."""
         self._earlier = len(self.document["sittings"])
         self._session(os.uname().nodename, boot_id(), snapshot.take() if self._earlier else None)
 
     def begin_session_elsewhere(self) -> None:
-        """A new session begins, on other machines only: each has one of its own, from its first result on."""
+        """Begin a new session on other machines only; each gets its own with its first result."""
         self._earlier = len(self.document["sittings"])
 
     def session_on(self, host: str, boot: str, machine: Mapping[str, Any] | None) -> Document:
-        """The session of another machine, which begins if there was none since `begin_session_elsewhere`.
+        """The session of another machine, begun now unless there is one since `begin_session_elsewhere`.
 
-        machine: its snapshot; None where it is not known.
+        machine: its snapshot; None if unknown.
         """
         for sitting in self.document["sittings"][self._earlier :]:
             if (sitting["host"], sitting["boot_id"]) == (host, boot):
@@ -125,7 +125,7 @@ class Record:
         return sitting
 
     def end(self, how: str, decisions: list[str]) -> None:
-        """Note how this session ended, on all of its machines, and how many lines each test has."""
+        """Record the end of this session on all of its machines, and the number of lines of each test."""
         for test in self.document["tests"]:
             test["lines"] = _lines(self.directory / test["directory"] / FILE)
         sittings = self.document["sittings"]
@@ -136,7 +136,7 @@ class Record:
         self.save()
 
     def save(self) -> None:
-        """Put experiment.json on disk as it is now. Raises MachineRefuses where it cannot be written."""
+        """Write experiment.json. Raises MachineRefuses."""
         write_experiment(self.directory, self.document, GO_ON)
 
 
@@ -159,8 +159,7 @@ def _lines(path: Path) -> int:
 
 
 def whole_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """A file's lines with their numbers, each once, also where it stands there again; what follows the last end of line
-    was cut short. Raises InputError where it cannot be read."""
+    """Distinct lines of a file with their numbers, without a torn last line. Raises InputError if it cannot be read."""
     try:
         lines = read_regular(path).split(b"\n")[:-1]
     except FileNotFoundError:
@@ -175,7 +174,7 @@ def whole_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def check_numbers(found: Iterable[tuple[Path, int]], what: str) -> None:
-    """Raises InputError where two different lines have one number. `what` has it: a trial."""
+    """Raises InputError if two different lines have the same number. `what`: their kind, such as "trial"."""
     first: dict[int, Path] = {}
     for path, number in found:
         if number in first:
@@ -186,7 +185,7 @@ def check_numbers(found: Iterable[tuple[Path, int]], what: str) -> None:
 
 
 def _whole(path: Path) -> bool:
-    """Whether it has lines, and the last was not cut short."""
+    """True if the file has lines and the last one is complete."""
     try:
         return read_regular(path).endswith(b"\n")
     except OSError:
@@ -195,7 +194,8 @@ def _whole(path: Path) -> bool:
 
 @contextmanager
 def only_file(directory: str | os.PathLike[str]) -> Iterator[Path]:
-    """Made if it is not there, and nobody else's while this lasts. Raises MachineRefuses, InputError, UsageError."""
+    """The directory, created if missing and locked against other writers. Raises MachineRefuses, InputError,
+    UsageError."""
     path = Path(directory)
     check_writable_name(path)
     check_results_for_root(path)
@@ -208,18 +208,18 @@ def only_file(directory: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def begin(directory: Path, document: Document) -> None:
-    """A new experiment.json."""
+    """Write a new experiment.json."""
     write_experiment(directory, document, GO_ON)
 
 
 def cut_torn_line(directory: Path) -> None:
-    """Drop what was cut short when the last session was killed."""
+    """Drop lines that were torn when the last session was killed."""
     for entry in read_experiment(directory)["tests"]:
         drop_torn_trial(directory / entry["directory"] / "results.jsonl")
 
 
 def append(path: Path, line: Mapping[str, Any]) -> None:
-    """One write, on disk when it returns: all of the line, or none.
+    """Append a line with one write that is on disk at return: completely, or not at all.
 
     Raises:
         MachineRefuses: it cannot be written; the file ends with its last whole line.
@@ -241,13 +241,13 @@ def append(path: Path, line: Mapping[str, Any]) -> None:
 
 
 def digest(plan: Mapping[str, Any]) -> str:
-    """Of what was asked for."""
+    """Digest of a plan."""
     text = json.dumps(plan, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def instant() -> tuple[str, int]:
-    """Time of day, and the same on the monotonic clock, ns."""
+    """Time of day, and the monotonic clock, ns."""
     return utc_now(), time.monotonic_ns()
 
 

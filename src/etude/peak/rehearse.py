@@ -1,4 +1,4 @@
-"""A search before the bench is booked: what it will cost, and how often it will be right, on simulated servers."""
+"""Rehearsal of a search on simulated servers: its cost, and how often its answer is right."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ from etude.peak.search import search
 from etude.peak.task import Answer, Kind, Task, Trial, TrialRequest
 
 MARGIN = 1.5
-"""Peaks lie so far within the task's range that loads on both sides of them can be tried."""
+"""Factor by which peaks lie inside the task's range, so that loads on both sides can be tried."""
 
 SEED_SD = 0.25
-"""Of the logarithm of a seed load over the peak that it stands for: a neighbouring configuration's peak."""
+"""Standard deviation of the log of a seed load over its peak: the peak of a neighbouring configuration."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What a trial of the rehearsed bench costs and shows."""
+    """Cost and noise of a trial on the rehearsed bench."""
 
     fixed_cost_s: float = 170.0
     window_s: float = 10.0
     noise: Noise = NOISE
 
     def server(self, curve: Curve, peak: float, seed: int, limit_s: float) -> SimulatedServer:
-        """A simulated server whose trials cost and vary so; `limit_s`: its mean response at the peak."""
+        """A simulated server with this cost and noise; `limit_s`: its mean response at the peak."""
         return SimulatedServer(
             curve,
             peak,
@@ -53,17 +53,16 @@ class Place:
 
 
 LEAST_WINDOWS = 4
-"""Of a trial whose windows say how much they vary."""
+"""Minimum windows of a trial whose variance is used."""
 SETTLING = 2
-"""Windows at the start of a trial that do not, where there are more than that many others."""
+"""Windows at the start of a trial that are skipped, if there are more than that many others."""
 
 
 def place_like(task: Task, trials: Sequence[Trial], rate: float) -> Place:
-    """A place whose trials cost and vary as those of an earlier search or calibration did; `rate`: the peak that it
-    found. Windows vary by the median over trials, whole trials by what repeated loads tell
-    (`evidence.between_trial_variance`).
+    """A place with the cost and noise of an earlier search or calibration; `rate`: its peak. The windows' variance is
+    the median over trials; the between-trial variance is from repeated loads (`evidence.between_trial_variance`).
 
-    Raises InputError where no trial has a window.
+    Raises InputError if no trial has a window.
     """
     lengths = [window.duration_s for trial in trials for window in trial.windows]
     if not lengths:
@@ -87,7 +86,7 @@ def place_like(task: Task, trials: Sequence[Trial], rate: float) -> Place:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Some of a number, with the exact binomial interval (Clopper and Pearson, 1934)."""
+    """A proportion with its exact binomial interval (Clopper and Pearson, 1934)."""
 
     hits: int
     of: int
@@ -96,59 +95,59 @@ class Share:
 
     @property
     def value(self) -> float:
-        """NaN where there was none."""
+        """NaN if there was no trial."""
         return self.hits / self.of if self.of else math.nan
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One search that was rehearsed."""
+    """One rehearsed search."""
 
     curve: str
     peak: float
-    """The truth."""
+    """The true peak."""
     answer: Answer
     trials: int
     spent_s: float
     near: bool
-    """Whether the rate is within the task's `within` of the peak."""
+    """True if the rate is within the task's `within` of the peak."""
     in_region: bool
-    """Whether the true response at the rate is within the task's `width` of the limit."""
+    """True if the true response at the rate is within the task's `width` of the limit."""
     covered: bool
-    """Whether the peak is between the answer's bounds."""
+    """True if the peak is between the answer's bounds."""
 
     @property
     def hours(self) -> float:
-        """Benchmarking time."""
+        """Benchmarking time, h."""
         return self.spent_s / 3600
 
     @property
     def findings(self) -> frozenset[Kind]:
-        """What the policy had to say about the server."""
+        """Kinds of the answer's findings."""
         return frozenset(finding.kind for finding in self.answer.findings)
 
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """What came of all searches, or of those on one curve."""
+    """Outcomes of all searches, or of those on one curve."""
 
     task: Task
     outcomes: tuple[Outcome, ...]
     confidence: float = 0.95
-    """Of the intervals of shares."""
+    """Confidence of the intervals of shares."""
 
     def hours(self, share: float) -> float:
-        """The quantile of benchmarking time, h: 0.5 is the median, 0.25 and 0.75 the quartiles."""
+        """Quantile of benchmarking time, h: 0.5 is the median, 0.25 and 0.75 the quartiles."""
         return float(np.quantile([outcome.hours for outcome in self.outcomes], share))
 
     @property
     def hours_in_all(self) -> float:
-        """Of all searches."""
+        """Benchmarking time of all searches, h."""
         return sum(outcome.hours for outcome in self.outcomes)
 
     @property
     def near(self) -> Share:
-        """Rates within `task.within` of the truth."""
+        """Rates within `task.within` of the true peak."""
         return self.share(outcome.near for outcome in self.outcomes)
 
     @property
@@ -158,12 +157,12 @@ class Rehearsal:
 
     @property
     def kept(self) -> Share:
-        """Answers that say that they keep the promise."""
+        """Answers that claim to meet the target."""
         return self.share(outcome.answer.kept for outcome in self.outcomes)
 
     @property
     def kept_right(self) -> Share:
-        """Of those answers, the ones that do: near or in the region, whichever the task asks for."""
+        """Answers of those that do meet it: near or in the region, by the task's target."""
         return self.share(self.right(outcome) for outcome in self.outcomes if outcome.answer.kept)
 
     @property
@@ -172,21 +171,21 @@ class Rehearsal:
         return self.share(outcome.covered for outcome in self.outcomes)
 
     def right(self, outcome: Outcome) -> bool:
-        """Whether the promise of the task is true of an outcome."""
+        """True if an outcome meets the task's target."""
         return outcome.near if self.task.promise == "rate" else outcome.in_region
 
     def named(self, *kinds: Kind) -> Share:
-        """Searches that found one of these."""
+        """Searches with one of these findings."""
         return self.share(bool(outcome.findings & set(kinds)) for outcome in self.outcomes)
 
     def share(self, hits: Iterable[bool]) -> Share:
-        """With its interval."""
+        """Proportion of hits with its interval."""
         each = list(hits)
         low, high = binomial_interval(sum(each), len(each), self.confidence)
         return Share(sum(each), len(each), low, high)
 
     def by_curve(self) -> dict[str, Rehearsal]:
-        """In the order in which they were given."""
+        """Rehearsals by curve, in the order given."""
         names = dict.fromkeys(outcome.curve for outcome in self.outcomes)
         return {
             name: replace(self, outcomes=tuple(each for each in self.outcomes if each.curve == name))
@@ -199,7 +198,7 @@ class _Job:
     curve: Curve
     peak: float
     seed: int
-    """Of the server."""
+    """Seed of the server."""
     task: Task
 
 
@@ -216,11 +215,11 @@ def rehearse(
 ) -> Rehearsal:
     """Search `searches` times on each of `servers`, whose peaks are spread evenly in log over the task's range.
 
-    Where the task has a seed load, each search is seeded with its own peak times exp(N(0, 0.25)). Where its goal is
-    none of mean responses (simulated windows have no histograms), the mean is rehearsed with the same limit.
-    `progress` is told how many of how many are done. With more than one process the policy has to be one that can be
-    pickled; what comes out is the same for any number of processes. Raises InputError where there is nothing to do,
-    MachineRefuses where a process is killed.
+    If the task has a seed load, each search is seeded with its own peak times exp(N(0, 0.25)). A goal without a mean
+    response (simulated windows have no histograms) is rehearsed on the mean with the same limit. `progress` gets the
+    number of searches done and in all. More than one process needs a policy that can be pickled; the result does not
+    depend on the number of processes. Raises InputError if there is nothing to do, MachineRefuses if a process is
+    killed.
     """
     if not servers or searches < 1 or not 0 < task.lowest < task.highest < math.inf:
         raise InputError(
@@ -237,7 +236,7 @@ def rehearse(
 
 
 def binomial_interval(hits: int, of: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Clopper's and Pearson's exact interval of a proportion; from 0 to 1 where there was no trial."""
+    """Clopper's and Pearson's exact interval of a proportion; from 0 to 1 without trials."""
     if not 0 <= hits <= of:
         raise ValueError(f"no more hits than trials, not {hits} of {of}")
     outside = (1 - confidence) / 2
@@ -247,7 +246,7 @@ def binomial_interval(hits: int, of: int, confidence: float = 0.95) -> tuple[flo
 
 
 def _jobs(task: Task, servers: Sequence[Curve], searches: int, seed: int) -> Iterator[_Job]:
-    """Each with draws of its own, which do not depend on what other servers there are, only on its place."""
+    """Jobs with their own random draws, which depend on the position of a server but not on the other servers."""
     low, high = math.log(task.lowest), math.log(task.highest)
     margin = min(math.log(MARGIN), (high - low) / 3)
     low, high = low + margin, high - margin
@@ -263,7 +262,7 @@ def _jobs(task: Task, servers: Sequence[Curve], searches: int, seed: int) -> Ite
 
 
 def of_means(goal: Goal) -> Goal:
-    """What can be simulated of a goal: its limit of the mean, else that of a percentile taken as one."""
+    """The part of a goal that can be simulated: its limit of the mean, else that of a percentile taken as a mean."""
     limits = {each.of: each.limit for each in reversed(goal.criteria)}
     limit_s = limits.get("mean", limits.get("percentile", 1e-3 * LIMIT_MS))
     return Goal((Criterion("mean", limit_s),))
@@ -297,10 +296,9 @@ def _rehearsed(policy: Policy, place: Place, job: _Job) -> Outcome:
 def _over(
     processes: int, policy: Policy, place: Place
 ) -> Iterator[Callable[[Sequence[_Job]], Iterator[Outcome]]]:
-    """Searches here or in processes, in order; those that have not begun are dropped when it is left by an exception.
+    """Run searches here or in processes, in order; pending ones are dropped if it is left by an exception.
 
-    A process is given the policy once, so that what that prepares for all its searches is not lost from one to the
-    next.
+    Each process gets the policy once, so that its caches are shared by all its searches.
     """
     if processes <= 1:
         yield partial(map, partial(_rehearsed, policy, place))
@@ -313,7 +311,7 @@ def _over(
 def executor(
     processes: int, begin: Callable[..., None] | None = None, given: tuple[Any, ...] = ()
 ) -> Iterator[ProcessPoolExecutor]:
-    """Processes that each call `begin` first. Raises MachineRefuses where one is ended from outside."""
+    """Processes that each call `begin` first. Raises MachineRefuses if one is killed from outside."""
     pool = ProcessPoolExecutor(processes, initializer=begin, initargs=given)
     try:
         yield pool
@@ -326,7 +324,7 @@ def executor(
 
 
 _given: list[tuple[Policy, Place]] = []
-"""In a process of the pool: the policy and the place."""
+"""Policy and place of a process of the pool."""
 
 
 def _begin(policy: Policy, place: Place) -> None:

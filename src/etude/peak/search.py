@@ -1,4 +1,4 @@
-"""A search: a policy's decisions, carried out on a bench."""
+"""A search: runs a policy's decisions on a bench."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from etude.peak.policies.policy import Policy
 from etude.peak.task import Answer, Task, Trial, TrialRequest
 
 MOST_TRIALS = 1000
-"""A policy that does not end by itself is stopped here."""
+"""Maximum trials of a search whose policy does not end it."""
 
 
 BUDGET_SPENT = "the budget of benchmarking time is spent"
-"""Why a search ends, or a map, in `Answer.why`."""
+"""Reason in `Answer.why` for the end of a search or a map."""
 
 
 def search(
@@ -25,8 +25,8 @@ def search(
     before: Sequence[Trial] = (),
     made: Callable[[TrialRequest, Trial], None] = lambda request, trial: None,
 ) -> Answer:
-    """Until the policy answers. `before`: trials that were made when it was begun; `made` is told of each new one, and
-    has kept it when it returns."""
+    """Search until the policy answers. `before`: trials made by an earlier session; `made` is called with each new one
+    and stores it before it returns."""
     trials = list(before)
     while True:
         decision = policy.decide(task, trials)
@@ -46,5 +46,5 @@ def search(
 
 
 def benchmarking_time_s(trials: Sequence[Trial]) -> float:
-    """Benchmarking time, s."""
+    """Benchmarking time of the trials, s."""
     return sum(trial.cost_s for trial in trials)

@@ -1,8 +1,8 @@
-"""A search on disk: a results directory whose trials say exactly what the policy saw (docs/formats.md, "A search").
+"""A search on disk: a results directory whose trials are exactly what the policy saw (docs/formats.md, "A search").
 
-Each load is a test, each trial a measurement with its windows, so `etude stats`, `plot` and `bundle` read it. Beside
-the usual members a line has `peak`: what was asked, what it cost and how it ended. Numbers come back bit by bit: a
-search that is gone on with decides as if it had never been interrupted.
+Each load is a test and each trial a measurement with its windows, so `etude stats`, `plot` and `bundle` can read it.
+Each line also has a member `peak`: the request, its cost and its end. Numbers are read back bit by bit: a resumed
+search decides as if it had never been interrupted.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import orjson
 
 from etude.codec import decoded, plain
 from etude.errors import EDITED, InputError
-from etude.experiment.session import asks_anew, new_document
+from etude.experiment.session import new_document, replace_plan
 from etude.osutil.trust import check_for_root
 from etude.peak.goal import Goal
 from etude.peak.policies.registry import policy
@@ -43,7 +43,7 @@ from etude.results.model import Measurement, check_measurement, to_line
 
 KIND, VERB = "peak", "peak"
 MAY_CHANGE = ("budget_s", "closed")
-"""Of a task: what may be another when a search is gone on with."""
+"""Fields of a task that may change when a search is resumed."""
 
 METRICS: Mapping[str, Mapping[str, str]] = {
     "response": {"unit": "s", "kind": "cost"},
@@ -52,22 +52,22 @@ METRICS: Mapping[str, Mapping[str, str]] = {
     "completed": {"unit": "1/s", "kind": "rate"},
     "bench_time": {"unit": "s", "kind": "cost"},
 }
-"""Of a trial, beside `elapsed`: how long load was offered."""
+"""Metrics of a trial, besides `elapsed`, the duration of its load."""
 
 
 @dataclass(frozen=True)
 class SearchSpec:
-    """What one directory holds a search for."""
+    """Settings of the search in a directory."""
 
     name: str
     task: Task
     policy: str
     harness: str
-    """The text of HARNESS.toml; of a simulation, the words after --simulate."""
+    """Text of HARNESS.toml; for a simulation, the argument of --simulate."""
     factors: Mapping[str, str] = field(default_factory=dict)
 
     def plan(self) -> dict[str, Any]:
-        """As experiment.json has it."""
+        """Plan for experiment.json."""
         return {
             "kind": KIND,
             "primary": "response",
@@ -80,10 +80,10 @@ class SearchSpec:
 
 
 class SearchStore(Record):
-    """The trials of one search, as they lie in a results directory."""
+    """The trials of one search in a results directory."""
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
-        """Read what is there.
+        """Read the directory.
 
         Raises:
             InputError: it holds no search, or one that cannot be read.
@@ -93,26 +93,26 @@ class SearchStore(Record):
         told, where = self.document.get("answer"), f"{self.directory}/experiment.json"
         self._answer = None if told is None else decoded(Answer, told, where, "answer")
         self._last = 0
-        """The number of the last trial that is there."""
+        """Number of the last trial on disk."""
         self._read = self._load()
         self._since = instant()
 
     @property
     def task(self) -> Task:
-        """What was searched for, with the budget of the last session."""
+        """The task, with the budget of the last session."""
         return self.sought.task
 
     @property
     def answer(self) -> Answer | None:
-        """The answer as it was given, once there is one."""
+        """The stored answer; None if there is none."""
         return self._answer
 
     def trials(self) -> list[Trial]:
-        """All that were made, in the order in which they were."""
+        """All trials, in order."""
         return list(self._read)
 
     def keep(self, request: TrialRequest, trial: Trial) -> None:
-        """Put a trial on disk; when this returns it survives whatever ends Étude, and the machine.
+        """Write a trial to disk; at return it survives a crash of Étude and of the machine.
 
         Raises:
             MachineRefuses: it cannot be written; the file ends with its last whole trial.
@@ -129,12 +129,12 @@ class SearchStore(Record):
         self._since = instant()
 
     def begin_again(self) -> None:
-        """A new session, at the end of which there may be another answer."""
+        """Begin a new session, which may end with another answer."""
         self._answer, self.document["answer"] = None, None
         self.begin_session()
 
     def answered(self, answer: Answer) -> None:
-        """Note the answer, and with it the end of this session."""
+        """Record the answer and the end of this session."""
         self._answer, self.document["answer"] = answer, plain(answer)
         self.end("complete", [answer.why])
 
@@ -181,13 +181,13 @@ class SearchStore(Record):
 def open_store(
     directory: str | os.PathLike[str], sought: SearchSpec, command_line: Sequence[str] = ()
 ) -> Iterator[SearchStore]:
-    """A directory to keep a search in, alone: a new one, or one that holds the same search and is gone on with.
+    """Open a directory for a search, locked: a new one, or one with the same search, which is resumed.
 
-    However it ends is noted in experiment.json, unless the answer has been (`SearchStore.end`).
+    An exception is recorded in experiment.json as the end of the session.
 
     Raises:
-        InputError: it holds another search, or something else; MachineRefuses: it cannot be written to, or somebody
-            else writes there.
+        InputError: it holds another search, or something else; MachineRefuses: it cannot be written, or another process
+        writes to it.
     """
     with only_file(directory) as path:
         kept = _opened(path, sought, command_line)
@@ -212,12 +212,12 @@ def _opened(path: Path, sought: SearchSpec, command_line: Sequence[str]) -> Sear
     if kept.trials() and (how := _differs(kept.sought, sought)) is not None:
         raise InputError(f"{path}: holds another search ({how}); name another directory with -o")
     kept.sought = sought
-    asks_anew(kept.document, sought.plan(), digest(sought.plan()), sought.name)
+    replace_plan(kept.document, sought.plan(), digest(sought.plan()), sought.name)
     return kept
 
 
 def _differs(then: SearchSpec, now: SearchSpec) -> str | None:
-    """What is asked for otherwise, in words; None where nothing is."""
+    """The first difference between two searches, as text; None if there is none."""
     for name in asdict(now.task):
         a, b = getattr(then.task, name), getattr(now.task, name)
         if a != b and name not in MAY_CHANGE:
@@ -240,7 +240,7 @@ def _shown(value: Any) -> str:
 
 
 def _meaning(text: str) -> Any:
-    """Of a harness: what it says, whatever its blanks and comments."""
+    """Content of a harness file, independent of blanks and comments."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError:
@@ -257,10 +257,10 @@ def _sought(document: Mapping[str, Any], path: Path) -> SearchSpec:
 
 
 def task_of(told: Any, where: str, at: str) -> Task:
-    """The task that was written; members that an older version did not know are as they are unless asked for.
+    """The task as stored; members unknown to an older version get their defaults.
 
     Raises:
-        InputError: one is missing, unknown, or cannot be meant.
+        InputError: a member is missing, unknown or invalid.
     """
     known = {"closed": told.get("whole", False)} | told if isinstance(told, dict) else told
     task = decoded(Task, known, where, at, only=True)
@@ -302,7 +302,7 @@ def _metrics(goal: Goal, trial: Trial) -> dict[str, Any]:
 
 
 def stored_answer(kept: SearchStore) -> Answer:
-    """The answer as it was given; of a search that was not ended the best so far."""
+    """The stored answer; without one, the best answer so far."""
     if kept.answer is not None:
         return kept.answer
     return policy(kept.sought.policy).best(kept.task, kept.trials(), "the search was not ended")

@@ -1,4 +1,4 @@
-"""What trials say of loads, free of any model."""
+"""SLO ratios of loads: measured response over its limit, without a model."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from etude.peak.task import Task, Trial
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """All trials of the server at one load."""
+    """SLO ratios of all trials of the server at one load."""
 
     load: float
     values: tuple[float, ...]
-    """Of each trial, as a share of the limit."""
+    """SLO ratio of each trial."""
 
     @property
     def mean(self) -> float:
-        """Of its trials."""
+        """Mean over its trials."""
         return float(np.mean(self.values))
 
     def half_width(self, confidence: float) -> float:
-        """Student's, for the mean ("Cutting Corners", section 2.1); infinite for one trial."""
+        """Student's margin of error of the mean ("Cutting Corners", section 2.1); infinite for one trial."""
         n = len(self.values)
         if n < 2:
             return math.inf
@@ -36,14 +36,14 @@ class Reading:
 
 
 def slo_ratio_of(goal: Goal, trial: Trial) -> float:
-    """Of one trial; one that died, or in which the server fell far behind, is as bad as can be."""
+    """SLO ratio of one trial; the maximum if the server died or fell far behind."""
     if trial.ended == "died" or trial.limited == "server":
         return WORST
     return goal.reading(trial.windows)
 
 
 def slo_ratios(task: Task, trials: Sequence[Trial]) -> list[Reading]:
-    """By load, rising; only trials that tell something of the server."""
+    """SLO ratios by rising load, from trials with information on the server."""
     found: dict[float, list[float]] = {}
     for trial in trials:
         if trial.of_server and not math.isnan(value := slo_ratio_of(task.goal, trial)):
@@ -52,7 +52,7 @@ def slo_ratios(task: Task, trials: Sequence[Trial]) -> list[Reading]:
 
 
 def bracket(known: Sequence[Reading]) -> tuple[float, float]:
-    """The highest load below the lowest that was too much, and that one; 0 and inf where there is none."""
+    """The highest passing load below the lowest failing one, and that one; 0 and inf if there is none."""
     too_much = min((r.load for r in known if r.mean > 1), default=math.inf)
     fine = max((r.load for r in known if r.mean <= 1 and r.load < too_much), default=0.0)
     return fine, too_much

@@ -1,4 +1,4 @@
-"""What `etude peak` searches: a HARNESS.toml, a harness in Python (MODULE:NAME), or a simulated server by its name."""
+"""Subjects of `etude peak`: a HARNESS.toml, a harness in Python (MODULE:NAME), or a simulated server by name."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from etude.peak.harnesses.curves import Curve
 
 PEAK = 500.0
-"""Of a simulated server, requests/s, unless another is asked for."""
+"""Default peak rate of a simulated server, requests/s."""
 LOWEST, HIGHEST = 50.0, 10_000.0
-"""Loads that a simulated server may be offered; 50 is the low seed of "Cutting Corners", section 4."""
+"""Range of loads of a simulated server; 50 is the low seed of "Cutting Corners", section 4."""
 
 
 class Harness(Protocol):
-    """What a harness in Python has, and a HARNESS.toml becomes."""
+    """Interface of a harness: one in Python, or one read from a HARNESS.toml."""
 
     @property
     def name(self) -> str: ...
@@ -36,17 +36,17 @@ class Harness(Protocol):
 
     @property
     def text(self) -> str:
-        """All that it depends on: a search is gone on with only while this is the same."""
+        """All that it depends on: a search is only resumed while this is unchanged."""
         ...
 
     def bench(self, factors: Mapping[str, str], place: Path) -> AbstractContextManager[Bench]:
-        """Starts the system, and stops it at the end; `place` is for what it writes."""
+        """Start the system, and stop it at exit; `place` is its scratch directory."""
         ...
 
 
 @dataclass(frozen=True)
 class Source:
-    """Something to search, and how a bench of it is opened."""
+    """A subject of a search, and how its bench is opened."""
 
     name: str
     task: Task
@@ -54,23 +54,23 @@ class Source:
     harness: Harness | None = None
     curve: str = ""
     peak: float | None = None
-    """The truth, of a simulated server."""
+    """True peak rate of a simulated server."""
 
     @property
     def nodes(self) -> int:
-        """So many nodes of a pool a search of it wants."""
+        """Nodes of a pool that a search of it needs."""
         return getattr(self.harness, "nodes", 1)
 
     @property
     def load_hosts(self) -> int:
-        """From so many other hosts its load is offered; 0: from where the search runs."""
+        """Number of other hosts that offer its load; 0: the load comes from the host of the search."""
         return len(getattr(self.harness, "hosts", ()))
 
     @contextmanager
     def bench(
         self, factors: Mapping[str, str], place: Path, before: Sequence[Trial], seed: int
     ) -> Iterator[Bench]:
-        """The bench, as it is after the trials that were made before."""
+        """The bench, in its state after the earlier trials."""
         if self.harness is not None:
             with self.harness.bench(factors, place) as bench:
                 yield bench
@@ -82,10 +82,10 @@ class Source:
 
 
 def of_harness(word: str) -> Source:
-    """A HARNESS.toml, or MODULE:NAME of something that is called without arguments and gives a harness.
+    """A HARNESS.toml, or MODULE:NAME of a callable without arguments that returns a harness.
 
     Raises:
-        InputError: as `read_harness`; UsageError: there is no such module.
+        InputError: from `read_harness`; UsageError: the module does not exist.
     """
     module, colon, attribute = word.partition(":")
     if colon and not Path(word).exists():
@@ -98,7 +98,8 @@ def of_harness(word: str) -> Source:
 
 
 def of_text(path: Path, text: str) -> Source:
-    """The text of a HARNESS.toml; the path is for messages, its directory is `{here}`. Raises InputError."""
+    """A source from the text of a HARNESS.toml; the path is for messages, its directory is `{here}`. Raises
+    InputError."""
     from etude.peak.harnesses.spec import parse_harness
 
     harness = cast(Harness, parse_harness(path, text))
@@ -106,7 +107,7 @@ def of_text(path: Path, text: str) -> Source:
 
 
 def of_simulation(words: str) -> Source:
-    """`mm1`, or `mm1:750` with another peak. Raises UsageError for a curve that there is not."""
+    """A simulated server from `mm1`, or `mm1:750` with another peak. Raises UsageError for an unknown curve."""
     name, colon, text = words.partition(":")
     known = simulated_curves()
     if name not in known:

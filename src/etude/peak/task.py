@@ -1,4 +1,4 @@
-"""What is searched for, what was tried, and what was found: plain data."""
+"""Plain data of a search: its task, trials and answer."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from etude.units.formatting import counted, digits
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A search for the peak rate λ*: the highest load at which the goal is met ("Cutting Corners", section 2.1)."""
+    """Search for the peak rate λ*: the highest load that meets the goal ("Cutting Corners", section 2.1)."""
 
     goal: Goal
     lowest: codec.Above0
-    """Loads that may be asked for: requests per second or, of closed systems, concurrency."""
+    """Range of permitted loads: requests per second or, for closed systems, concurrency."""
     highest: codec.Above0
     seed_load: codec.Above0 | None = None
-    """Where to begin: the peak of a similar configuration. None: at the lowest load."""
+    """First load: the peak of a similar configuration. None: the lowest load."""
     seed_spread: codec.Above0 | None = None
-    """Standard deviation of log λ* around log `seed_load`, where that was predicted; of no meaning without."""
+    """Standard deviation of log λ* around log `seed_load`, if that was predicted; meaningless without it."""
     seed_trials: int = 0
-    """How many trials near the answer a predicted seed counts as: 1 where predictions of similar configurations came
-    true."""
+    """Number of trials near the answer that a predicted seed counts as: 1 if predictions for similar configurations
+    were calibrated."""
     seed_shapes: tuple[tuple[str, codec.Chance], ...] = ()
-    """How likely curves of similar configurations are, by name (`policies/belief/curves.py`); empty: nobody can say."""
+    """Probabilities of curves, by name, from similar configurations (`policies/belief/curves.py`); empty: unknown."""
     promise: Literal["rate", "region"] = "rate"
-    """*rate*: the answer is within `within` of λ*. *region*: the reading at the answer is within `width` of 1."""
+    """*rate*: the answer is within `within` of λ*. *region*: the SLO ratio at the answer is within `width` of 1."""
     within: codec.Share = 0.10
     confidence: codec.Share = 0.95
     width: codec.Share = 0.10
@@ -38,35 +38,35 @@ class Task:
     accuracy: codec.Share = 0.90
     """a of the paper: 1 - (high - low) / (high + low) of the mean response at the answer."""
     runlength_s: codec.Above0 = 180.0
-    """The longest trial; those that need not be watched are so long."""
+    """Length of the longest trial; trials that are not ended early have this length."""
     step: codec.Above0 | None = None
-    """Of searches by fixed steps; None: the lowest load."""
+    """Step of searches with a fixed step; None: the lowest load."""
     whole: bool = False
-    """Whether loads are whole numbers, as those of clients always are."""
+    """True if loads are whole numbers, as numbers of clients always are."""
     closed: bool = False
-    """Whether loads are numbers of clients, not requests per second."""
+    """True if loads are numbers of clients instead of requests per second."""
     budget_s: codec.From0 | None = None
     """Benchmarking time after which the best answer so far is given."""
     seed: int = 0
-    """Of whatever the policy draws."""
+    """Seed of the policy's random draws."""
 
     def load_text(self, load: float) -> str:
-        """`512.4/s`, or `12 clients` of a closed system."""
+        """`512.4/s`, or `12 clients` for a closed system."""
         return counted(round(load), "client") if self.closed else f"{self.load_digits(load)}/s"
 
     def load_digits(self, load: float) -> str:
-        """The load without its unit: a whole number where loads are, of rates as well."""
+        """The load without its unit; whole numbers if loads are whole."""
         return f"{round(load)}" if self.whole else digits(load)
 
 
 @dataclass(frozen=True, slots=True)
 class TrialRequest:
-    """A trial that is to be made."""
+    """A trial to be made."""
 
     load: float
     runlength_s: float
     why: str
-    """One short clause, for whoever watches."""
+    """Short reason, one clause, for display."""
 
 
 Limited = Literal["server", "generator"]
@@ -75,76 +75,76 @@ Ended = Literal["whole", "early", "died", "not-made"]
 
 @dataclass(frozen=True, slots=True)
 class GeneratorPart:
-    """One host's part in the load of a trial that several hosts offered."""
+    """One host's part of a trial whose load several hosts offered."""
 
     host: str
-    """As in the hosts file."""
+    """Name as in the hosts file."""
     limited: Limited | None = None
-    """As of the trial, for what this host was to offer."""
+    """Bottleneck as in `Trial`, for the load of this host."""
     busy: codec.Number | None = None
-    """Share of its cores that its load generator kept busy."""
+    """CPU utilisation of its load generator's cores, a share."""
     lateness_p99_s: codec.Number | None = None
     began_s: codec.Number | None = None
-    """How long after the first host it began, s."""
+    """Start delay after the first host, s."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One that was made."""
+    """A trial that was made."""
 
     load: codec.Number
-    """Asked for."""
+    """Requested load."""
     runlength_s: codec.Number
-    """Asked for, at most."""
+    """Requested run length, the maximum."""
     windows: tuple[Window, ...]
     cost_s: codec.Number
-    """Benchmarking time that it took: set-up, warm-up, the run, draining."""
+    """Benchmarking time: set-up, warm-up, run, drain."""
     ended: Ended = "whole"
-    """*early*: the policy had seen enough. *died*: the system stopped by itself. *not-made*: the load command failed,
-    and the system did not."""
+    """*early*: the policy had seen enough. *died*: the system stopped by itself. *not-made*: the load command failed
+    while the system did not."""
     limited: Limited | None = None
-    """Where less was offered or completed than asked for: whose fault that was."""
+    """Bottleneck if less than requested was offered or completed."""
     note: str = ""
     generator_busy: codec.Number | None = None
-    """Share of its cores that the load generator (of several hosts the busiest) kept busy; None where that is unknown,
-    or says nothing (it spins)."""
+    """CPU utilisation of the load generator's cores, a share (the maximum over hosts); None if unknown, or if the
+    generator spins."""
     lateness_p99_s: codec.Number | None = None
-    """99 % of each window's requests were sent at most so long after they were due; None where that is unknown."""
+    """99th percentile of the send lateness, s, the maximum over windows; None if unknown."""
     machine: MachineState | None = None
-    """Of the machine at which Étude runs, while load was offered; None where nobody looked."""
+    """State of Étude's machine during the load; None if not sampled."""
     generators: tuple[GeneratorPart, ...] = ()
-    """Of each host, where several offered the load; empty where one machine did."""
+    """Parts of the hosts if several offered the load; empty if one machine did."""
 
     @property
     def ran_s(self) -> float:
-        """How long load was offered, s."""
+        """Duration of the load, s."""
         return sum(window.duration_s for window in self.windows)
 
     @property
     def offered(self) -> bool:
-        """Whether its load was offered, all of it and to the end."""
+        """True if the whole load was offered until the end."""
         return self.limited != "generator" and self.ended != "not-made"
 
     @property
     def of_server(self) -> bool:
-        """Whether it tells something of the server: the generator did what was asked of it."""
+        """True if the trial has information on the server: the generator offered the requested load."""
         return self.offered and (bool(self.windows) or self.ended == "died")
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The end of a search."""
+    """Result of a search."""
 
     rate: codec.From0 | None
-    """λ*; None where nothing can be said but the bounds."""
+    """λ*; None if only bounds are known."""
     low: codec.From0
     high: codec.From0
-    """Between these it is, with the confidence that the task asks for; 0 and inf where there is no bound."""
+    """Interval of λ* at the task's confidence; 0 and inf: no bound."""
     confidence: codec.From0
-    """How sure it is that the promise holds at `rate` or, without a rate, that the bound does, whether that is enough
-    or not. Policies that cannot tell (the paper's, and `bracket`) give what the task asks for."""
+    """Probability that the target is met at `rate` or, without a rate, that the bound holds, sufficient or not.
+    Policies that cannot compute it (the paper's, and `bracket`) give the task's confidence."""
     kept: bool
-    """Whether the promise is met; else this is the best that is known, and `why` says what stood in the way."""
+    """True if the target is met; otherwise this is the best known answer, and `why` gives the reason."""
     why: str
     findings: tuple[Finding, ...] = ()
 
@@ -175,8 +175,8 @@ Kind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something about the server that makes a single peak rate doubtful, or bounds it."""
+    """A property of the server that makes a single peak rate doubtful, or bounds it."""
 
     kind: Kind
     what: str
-    """One line with the figures it rests on."""
+    """One line with the figures that it is based on."""

@@ -1,8 +1,8 @@
-"""A trial as members of its line in `results.jsonl`, and back, exactly.
+"""A trial as members of its line in `results.jsonl`, and back, without loss.
 
-Numbers are written by repr, which JSON's readers take back to the same bits. A histogram is written as all of ours
-are (HdrHistogram, base64), with as few digits as give the same classes back; where none do (values that no histogram
-of five digits tells apart), its values and counts stand beside it as they are.
+Numbers are written by repr, which JSON readers convert back to the same bits. A histogram is written as HdrHistogram in
+base64, with the fewest digits that preserve its classes; if five digits do not, its values and counts are written as
+well.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from etude.peak.window import Window
 from etude.results.histograms import Histogram, decode, encode
 
 DIGITS = (3, 4, 5)
-"""Significant digits of a histogram that are tried."""
+"""Candidate numbers of significant digits of a histogram."""
 
 OF_GENERATOR = ("generator_busy", "lateness_p99_s")
 OF_PART = ("busy", "lateness_p99_s", "began_s")
 
 
 def peak_member(request: TrialRequest, trial: Trial) -> dict[str, Any]:
-    """What a trial of a search has beside the members of any measurement."""
+    """Member `peak` of a trial's line, in addition to those of any measurement."""
     return {
         "load": finite(trial.load),
         "runlength_s": finite(trial.runlength_s),
@@ -44,13 +44,13 @@ def peak_member(request: TrialRequest, trial: Trial) -> dict[str, Any]:
 
 
 def part_member(part: GeneratorPart) -> dict[str, Any]:
-    """One host's part in a trial's load; what is not known is left out."""
+    """One host's part of a trial's load, without unknown members."""
     known = {name: finite(value) for name in OF_PART if (value := getattr(part, name)) is not None}
     return {"host": part.host, "limited": part.limited} | known
 
 
 def window_lines(windows: Sequence[Window]) -> list[dict[str, Any]]:
-    """Windows as docs/formats.md has them, with `mean_s` beside."""
+    """Windows in the format of docs/formats.md, with `mean_s`."""
     return [_window_line(window) for window in windows]
 
 
@@ -58,7 +58,8 @@ def from_line(line: Mapping[str, Any], where: str) -> Trial:
     """The trial of a line that is a measurement. `where`: FILE:LINE.
 
     Raises:
-        InputError: it is none of a search, or a member is missing or of another type; `errors.EDITED`: a histogram is.
+        InputError: the line is not of a search, or a member is missing or has a wrong type; `errors.EDITED`: a
+        histogram is invalid.
     """
     if "peak" not in line:
         raise InputError(f"{where}: no trial of a search: it lacks `peak`; was it edited?")

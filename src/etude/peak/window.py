@@ -1,4 +1,4 @@
-"""A stretch of a trial: how many requests were due, answered and failed, and how long answers took."""
+"""A time window of a trial: counts of due, answered and failed requests, and their response times."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from etude.results.histograms import Histogram
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Counts and times of one stretch (design: windows; docs/formats.md, "Windows")."""
+    """Counts and times of one window (docs/formats.md, "Windows")."""
 
     duration_s: codec.Number
     offered: int
     """Requests that were due."""
     completed: int
     failed: int
-    """Not answered, or wrongly."""
+    """Requests without an answer, or with a wrong one."""
     mean_s: codec.Number | None = None
-    """Mean response time of the completed; None where none was, or it is not known."""
+    """Mean response time of completed requests, s; None if there is none, or if it is unknown."""
     latency: Histogram | None = None
-    """How long the completed took, ns; None where only the mean is known."""
+    """Response times of completed requests, ns; None if only the mean is known."""
     under_way: int | None = None
-    """Requests that were due and not answered at its end; None where that is not known."""
+    """Requests due and not answered at its end; None if unknown."""
     waited_s: codec.Number | None = None
-    """For how long those had been due by then, summed, s; None where that is not known."""
+    """Summed age of those requests at its end, s; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """Windows taken together."""
+    """Joined windows."""
 
     duration_s: codec.Number
     offered: int
@@ -43,31 +43,30 @@ class Whole:
     mean_s: float | None
     windows: tuple[Window, ...]
     stuck: int = 0
-    """Requests under way at the end, where they are more than the mean response explains (Little 1961) and have waited
-    for longer than that; else 0."""
+    """Requests outstanding at the end, if they are more than the mean response explains (Little 1961) and older than
+    that; else 0."""
     stuck_s: float = 0.0
-    """For how long these have waited by then, on average, s; at least, where the generator does not report it."""
+    """Mean age of the stuck requests at the end, s; a lower bound if the generator does not report it."""
 
     @property
     def mean_so_far_s(self) -> float | None:
-        """The mean response time of the completed and of those that are stuck, s."""
+        """Mean response time of completed and stuck requests, s."""
         if self.mean_s is None or not self.stuck:
             return self.mean_s
         return (self.mean_s * self.completed + self.stuck_s * self.stuck) / (self.completed + self.stuck)
 
     @property
     def failed_share(self) -> float:
-        """Of those that ended."""
+        """Failed requests as a share of the ended ones."""
         return self.failed / max(self.completed + self.failed, 1)
 
     @property
     def answered(self) -> Whole:
-        """The same without what is stuck."""
+        """The same without stuck requests."""
         return replace(self, stuck=0, stuck_s=0.0)
 
     def percentile_s(self, percent: float) -> float | None:
-        """The nearest-rank percentile of all responses and of those that are stuck, s; None where no window has a
-        histogram."""
+        """Nearest-rank percentile of completed and stuck requests, s; None if no window has a histogram."""
         counted = [window.latency for window in self.windows if window.latency is not None]
         if not counted:
             return None
@@ -79,7 +78,7 @@ class Whole:
 
 
 def joined_windows(windows: Sequence[Window]) -> Whole:
-    """Windows of one trial, one after the other. The mean is weighted by how many were completed."""
+    """Consecutive windows of one trial, joined. The mean is weighted by completed requests."""
     timed = [window for window in windows if window.mean_s is not None and window.completed > 0]
     weight = sum(window.completed for window in timed)
     total = sum((window.mean_s or 0.0) * window.completed for window in timed)
@@ -95,9 +94,10 @@ def joined_windows(windows: Sequence[Window]) -> Whole:
 
 
 def _stuck(windows: Sequence[Window], total_s: float, completed: int) -> tuple[int, float]:
-    """`total_s`: summed response times of the completed. Where the generator does not report how long those under way
-    have waited, they are taken for the last that were due: what is under way between the ends of windows is not known,
-    and a server that works at intervals, as under a quota of CPU time, may have most at each of these ends."""
+    """Number and mean age, s, of the stuck requests. `total_s`: summed response times of the completed. If the
+    generator does not report the ages, the outstanding requests are taken for the last ones due: their number is known
+    only at the ends of windows, and a server that works at intervals, as under a CPU quota, may have a peak at each of
+    these."""
     last = windows[-1] if windows else None
     if last is None or last.under_way is None or not completed:
         return 0, 0.0
@@ -110,7 +110,7 @@ def _stuck(windows: Sequence[Window], total_s: float, completed: int) -> tuple[i
 
 
 def _least_waited_s(windows: Sequence[Window], under_way: int) -> float:
-    """For how long the last `under_way` requests had been due at the end, summed: evenly within each window."""
+    """Summed age at the end of the last `under_way` requests due, s, assuming even spacing within each window."""
     waited_s, age_s, left = 0.0, 0.0, under_way
     for window in reversed(windows):
         part = min(left, window.offered)

@@ -17,15 +17,16 @@ from etude.analysis.verdict import verdict
 from etude.analysis.verdict_options import VerdictOptions
 from etude.errors import EtudeError, InputError
 from etude.masking import Mask, mask_of, mask_of_all
-from etude.present import details, verdict_text
-from etude.present.bundle_text import Packed, readme
 from etude.present.export import to_json
-from etude.results.anonymous import Anonymous, Identity, identity_of
+from etude.present.sentences import details
+from etude.present.sentences import verdict as verdict_text
+from etude.present.sentences.bundle_readme import Packed, readme
+from etude.results.anonymous import Anonymizer, Identity, identity_of
 from etude.results.bundle import FORMAT, VERSION, Member, member_of
 from etude.results.bundle_name import INDEX
 from etude.results.reader import read_experiment
 from etude.results.regular import open_regular
-from etude.results.results import of_machine
+from etude.results.results import machine_member
 from etude.results.writer import directory_name
 from etude.version import __version__
 
@@ -68,7 +69,7 @@ def gather(
     """
     documents = [read_experiment(directory) for directory in directories]
     identity = identity_of(documents, os.path.expanduser("~"))
-    names_of = Anonymous(identity).of if anonymous else _same
+    names_of = Anonymizer(identity).of if anonymous else _same
     sources = [str(directory / "experiment.json") for directory in directories]
     mask_of_bundle = mask_of_all(zip(sources, documents, strict=True), masks)
     names = _names(directories, lambda text: names_of(mask_of_bundle.content(text)))
@@ -180,7 +181,7 @@ def _scripts(document: Mapping[str, Any], name: str) -> list[Member]:
     files = plan.get("text")
     if plan.get("kind") != "script" or not isinstance(files, dict):
         return []
-    place = of_machine(document, "directory", "path") or ""
+    place = machine_member(document, "directory", "path") or ""
     main = str(plan.get("script"))
     names = set(
         re.findall(r"^\s*(?:OPT)?INCLUDE\s+(\S+)", "\n".join("\n".join(t) for t in files.values()), re.M)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from etude.present.section import Column
 
 GAPS = (3, 2)
 """Blanks between columns: the first that fits."""
@@ -15,16 +16,6 @@ LEAST_NAME = 8
 # A number stays with its unit, and signs with what they stand before.
 _UNIT = r"(?:%|[nµum]?s|[KMGT]?i?B(?:/s)?|trials?|pairs?)(?![A-Za-z0-9_])"
 _BREAK = re.compile(rf"(?<![±×…])(?<!\bp)(?<!\bp [=<≤]) (?!(?<=\d ){_UNIT})(?![…×] )")
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of a table."""
-
-    heading: str
-    cells: Sequence[str]
-    rank: int = 0
-    """0: always there; of the others the highest is left out first where the screen is too narrow."""
 
 
 def cells_of(text: str) -> int:
@@ -149,7 +140,7 @@ def _tail(text: str, width: int) -> str:
 
 
 def table_lines(
-    first: Column, columns: Sequence[Column], width: int | None, *, every: bool = False, dots: str = "…"
+    columns: Sequence[Column], width: int | None, *, every: bool = False, dots: str = "…"
 ) -> list[list[str]]:
     """The lines of a table: headings, a rule, rows. The first column to the left, the others to the right.
 
@@ -157,6 +148,7 @@ def table_lines(
     with `every`, stand in further tables), then names are shortened; where that is not enough, each row becomes a
     short list.
     """
+    first, *columns = columns
     if width is None:
         return [_lines(first, columns, None, GAPS[0], dots)]
     least = min(_wide(first), max(LEAST_NAME, width // 5))
@@ -185,7 +177,7 @@ def _parts(columns: Sequence[Column], least: int, width: int) -> list[list[Colum
 
 
 def _wide(column: Column) -> int:
-    return max(map(cells_of, (column.heading, *column.cells)))
+    return max(map(cells_of, (column.heading, *column.texts)))
 
 
 def _gap(columns: Sequence[Column], least: int, width: int) -> int | None:
@@ -198,14 +190,14 @@ def _lines(first: Column, columns: Sequence[Column], width: int | None, gap: int
     widths = [_wide(column) for column in columns]
     rest = sum(widths) + gap * len(widths)
     room = _wide(first) if width is None else min(_wide(first), width - 1 - rest)
-    names = shortened(first.cells, room, dots)
+    names = shortened(first.texts, room, dots)
     between = " " * gap
 
     def line(name: str, cells: Sequence[str]) -> str:
         padded = [" " * (w - cells_of(cell)) + cell for cell, w in zip(cells, widths, strict=True)]
         return between.join([f" {name}{' ' * (room - cells_of(name))}", *padded])
 
-    rows = [line(name, [c.cells[row] for c in columns]) for row, name in enumerate(names)]
+    rows = [line(name, cells) for name, *cells in zip(names, *(c.texts for c in columns), strict=True)]
     heading = line(cut(first.heading, room, dots), [column.heading for column in columns])
     return [heading, f" {'─' * (room + rest)}", *rows]
 
@@ -214,28 +206,9 @@ def _list(first: Column, columns: Sequence[Column], width: int) -> list[str]:
     """Each row as a name and a line for each column."""
     wide = max((cells_of(column.heading) for column in columns), default=0)
     lines = wrapped(f" {first.heading}:", width)
-    for row, name in enumerate(first.cells):
+    for name, *cells in zip(first.texts, *(column.texts for column in columns), strict=True):
         lines += wrapped(f" {name}", width)
-        for column in columns:
+        for column, cell in zip(columns, cells, strict=True):
             label = column.heading + " " * (wide - cells_of(column.heading))
-            lines += wrapped(f"   {label}  {column.cells[row]}", width)
+            lines += wrapped(f"   {label}  {cell}", width)
     return lines
-
-
-def grid(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int | None = None) -> list[str]:
-    """Lines of a table: headings, a rule, rows; the first column to the left, the others to the right.
-
-    width: of the screen; the first column is shortened where the table is wider.
-    """
-    widths = [max(map(len, column)) for column in zip(headings, *rows, strict=True)]
-    rest = sum(widths[1:]) + 3 * (len(widths) - 1) + 2
-    first = widths[0] if width is None else min(widths[0], max(8, width - rest))
-    rule = "─" * (first + rest - 1)
-
-    def line(cells: Sequence[str]) -> str:
-        name = cells[0] if len(cells[0]) <= first else f"{cells[0][: first - 1]}…"
-        return "   ".join(
-            [f" {name:<{first}}", *(f"{c:>{w}}" for c, w in zip(cells[1:], widths[1:], strict=True))]
-        )
-
-    return [line(headings), f" {rule}", *map(line, rows)]

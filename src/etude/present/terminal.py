@@ -17,7 +17,8 @@ from typing import TextIO
 
 from etude import trail
 from etude.escaping import escaped, unescaped
-from etude.present.table_layout import Column, cut, table_lines, wrapped
+from etude.present.section import Column
+from etude.present.table_layout import cut, table_lines, wrapped
 
 USUAL_WIDTH = 80
 """Of a terminal that does not say."""
@@ -123,23 +124,20 @@ class Terminal:
         for number, part in enumerate(parts, 1):
             self._write(part.replace("\0", " ") + (" \\" if number < len(parts) else ""))
 
-    def table(self, first: Column, columns: Sequence[Column], *, every: bool = False) -> None:
+    def table(self, columns: Sequence[Column], *, every: bool = False) -> None:
         """A table between empty lines. Where it is too wide, columns are left out by their `rank`, unless `every`."""
-        for lines in self.table_lines(first, columns, every=every):
+        for lines in self.table_lines(columns, every=every):
             self._write("")
             for number, line in enumerate(lines):
                 self._write(line, "bold" if number == 0 and len(lines) > 1 else None)
         self._write("")
 
-    def table_lines(
-        self, first: Column, columns: Sequence[Column], *, every: bool = False
-    ) -> list[list[str]]:
+    def table_lines(self, columns: Sequence[Column], *, every: bool = False) -> list[list[str]]:
         """The lines of the tables that it takes: one, or more where `every` column is wanted."""
         told = [
-            Column(self.shown(c.heading), [self.shown(cell) for cell in c.cells], c.rank)
-            for c in (first, *columns)
+            Column(self.shown(c.heading), [self.shown(text) for text in c.texts], c.rank) for c in columns
         ]
-        tables = table_lines(told[0], told[1:], self.width, every=every, dots=self.shown("…"))
+        tables = table_lines(told, self.width, every=every, dots=self.shown("…"))
         return [[line.replace("─", self.shown("─")) for line in lines] for lines in tables]
 
     def one_line(self, text: str, spare: int = 1) -> str:

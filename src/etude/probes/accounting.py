@@ -1,6 +1,6 @@
-"""Who used the CPU between two readings of /proc, by name: differences of the living, records of the dead.
+"""CPU time by process name between two readings of /proc: differences of live processes, exit records of dead ones.
 
-Nothing is counted twice, and what descends from the engine, which is the measured command, is told apart.
+No time is counted twice; descendants of the engine, which are the measured command, are separate.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from etude.probes.processes import TICK_NS, Process, Snapshot
 from etude.probes.taskstats import Exit
 
 OURS = "(etude)"
-KERNEL_THREADS = 2  # kthreadd, the parent of all others
+KERNEL_THREADS = 2  # kthreadd, the parent of all other kernel threads
 
-# A total in ticks is the sum of two that are each rounded down, as was the one it is compared with.
+# A total in ticks is the sum of two rounded-down values, and so is the one that it is compared with.
 _TICKS_OFF = 2
 
 Key = tuple[int, int]
-"""A process: its number, and how many of that number ended before it."""
+"""A process: its id, and the number of ended processes with the same id before it."""
 
 
 @dataclass(frozen=True)
 class Share:
-    """What processes of one name used together."""
+    """CPU time of all processes of one name."""
 
     name: str
     cpu_ns: int
@@ -33,7 +33,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Account:
-    """Those that used any CPU time, most first; and what the measured command used, as far as it was seen."""
+    """Processes that used CPU time, most first; and the time of the measured command, as far as it is known."""
 
     others: tuple[Share, ...]
     measured_ns: int
@@ -50,7 +50,7 @@ class _Used:
 class Readings:
     """Two readings and the exit records in between.
 
-    `exits` had come when `after` was taken, `late` came while it was: their processes may be in it, alive.
+    `exits` arrived before `after` was taken, `late` while it was: their processes may appear in it as alive.
     """
 
     before: Snapshot
@@ -60,9 +60,9 @@ class Readings:
 
 
 def account(readings: Readings, engine_pid: int, own_pid: int) -> Account:
-    """Who used how much. What descends from `engine_pid` is measured; itself and `own_pid` are `OURS`.
+    """CPU time by process name. Descendants of `engine_pid` are the measured command; itself and `own_pid` are `OURS`.
 
-    An `engine_pid` of 0 is nobody's.
+    With an `engine_pid` of 0 there is no engine.
     """
     used = _Table(readings).used
     times: dict[str, list[int]] = {}
@@ -80,7 +80,7 @@ def account(readings: Readings, engine_pid: int, own_pid: int) -> Account:
 
 
 class _Table:
-    """CPU time by process, in the order of the ends: a number that is used again is another process."""
+    """CPU time by process, in order of ends: a reused process id is another process."""
 
     def __init__(self, readings: Readings) -> None:
         self.used: dict[Key, _Used] = {}
@@ -113,11 +113,11 @@ class _Table:
             self._ended[pid] += 1
 
     def _had_at_start(self, exit_: Exit) -> int:
-        """What the thread had used at the first reading: 0 if it began later, under a used number."""
+        """CPU time of the thread at the first reading: 0 if it started later, under a reused id."""
         cpu_ns, process = self._had.pop(exit_.thread, (0, None))
         if process is None or exit_.thread != process.pid:
             return cpu_ns
-        if process.zombie:  # its record had come before
+        if process.zombie:  # its record had arrived before
             return 0
         age_us = (self._before.taken - process.began - _TICKS_OFF) * TICK_NS // 1000
         return cpu_ns if exit_.elapsed_us >= age_us else 0
@@ -135,7 +135,7 @@ class _Table:
             if thread not in over:
                 had, owner = self._had.get(thread, (0, None))
                 used.cpu_ns += max(0, cpu_ns - (had if same and owner is early else 0))
-        # Threads that ended without a record are in the total only; so are all where the kernel keeps no ns.
+        # Threads that ended without a record are in the total only; all are if the kernel does not count ns.
         total_ns = (process.ticks - (early.ticks if early is not None and same else 0)) * TICK_NS
         keeps_ns = any(process.threads.values())
         slack_ns = _TICKS_OFF * TICK_NS if keeps_ns else 0
@@ -144,7 +144,7 @@ class _Table:
 
 
 class _Descent:
-    """Whether a process descends from the engine."""
+    """Predicate: True if a process descends from the engine."""
 
     def __init__(self, used: Mapping[Key, _Used], before: Snapshot, engine_pid: int) -> None:
         self._used = used
@@ -166,7 +166,7 @@ class _Descent:
         return answer
 
     def _parent(self, key: Key) -> Key | None:
-        """The parent, or the last known of its number: its record may have come just before its child's."""
+        """The parent, or the last known process of its id: its record may have arrived just before its child's."""
         pid, number = key
         while number >= 0:
             if (process := self._used.get((pid, number))) is not None:
@@ -186,9 +186,9 @@ def _name(key: Key, process: _Used, used: Mapping[Key, _Used], engine_pid: int, 
 
 
 def plain_name(name: str, *, kernel: bool) -> str:
-    """The name on one line; a worker of the kernel without what it happened to do last."""
+    """The name on one line; a kernel worker's without the item that it last worked on."""
     if kernel and name.startswith("kworker/"):
         head, slash, rest = name.partition("/")
-        if not rest.startswith("R-"):  # a rescuer, which has its name for good
+        if not rest.startswith("R-"):  # a rescuer keeps its name
             name = head + slash + rest.partition("+")[0].partition("-")[0]
     return "".join(c if c.isprintable() else "?" for c in name) or "?"

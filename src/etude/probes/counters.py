@@ -1,4 +1,4 @@
-"""Counters that only grow, read twice."""
+"""Differences of monotonic counters."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 def growth(
     before: Mapping[str, Sequence[int]], after: Mapping[str, Sequence[int]]
 ) -> dict[str, tuple[int, ...]]:
-    """By how much each row of counters grew; rows in which none did are left out.
+    """Increase of each row of counters; rows without any increase are left out.
 
-    A row that is new, or in which one fell, belongs to something that was made in between and counts from 0.
+    A row that is new, or in which a counter fell, belongs to something that was created in between and counts from 0.
     """
     grown = {}
     for name, late in after.items():

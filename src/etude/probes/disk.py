@@ -1,6 +1,6 @@
 """Probe `disk`: requests to block devices and their bytes, of the whole machine.
 
-What the measured processes themselves caused is in storage_read and storage_written; this reached devices.
+I/O of the measured processes alone is in storage_read and storage_written; this probe counts what reached devices.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from etude.probes.counters import growth, to_ints
 from etude.probes.probe import Context, ProbeBlock, Reading, value
 
 SECTOR_BYTES = 512
-"""In /proc/diskstats, whatever the device's own sectors are."""
+"""Unit of /proc/diskstats, whatever the device's own sector size."""
 
 
 class Counts(NamedTuple):
-    """What one device did since it was made. Discards are 0 before Linux 4.18, flushes before 5.5."""
+    """Counters of one device since its creation. Discards are 0 before Linux 4.18, flushes before 5.5."""
 
     reads: int
     read_bytes: int
@@ -31,7 +31,7 @@ class Counts(NamedTuple):
 
 
 class Disk:
-    """Sums are over whole devices that stand on no other one; what each device did is in a block."""
+    """Sums over whole devices without a device below; the counters of each device are in a block."""
 
     name = "disk"
     gives: ClassVar[Mapping[str, str]] = {
@@ -72,7 +72,7 @@ class Disk:
 
 
 def parse_diskstats(text: str) -> dict[str, Counts]:
-    """Devices of /proc/diskstats by name; lines that are none are left out."""
+    """Devices of /proc/diskstats by name; invalid lines are skipped."""
     found = {}
     for line in text.splitlines():
         words = line.split()
@@ -89,7 +89,7 @@ def parse_diskstats(text: str) -> dict[str, Counts]:
 
 
 def why_not_counted(root: Path, name: str) -> str | None:
-    """Why a device is not in the sums: its requests may be counted at another one, too, or reach no disk."""
+    """Reason why a device is not in the sums: its requests may be counted at another one too, or reach no disk."""
     place = root / "sys/class/block" / name.replace("/", "!")
     if os.path.exists(place / "partition"):
         return "a partition"

@@ -1,4 +1,4 @@
-"""Probe `energy`: what the processors' own meters (RAPL) counted, of the whole machine."""
+"""Probe `energy`: energy meters of the processors (RAPL), of the whole machine."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Energy:
 def zones(root: Path) -> list[str]:
     """Directories of the meters, packages before their parts.
 
-    What the processor shows through memory-mapped registers, too, is another view of the same packages.
+    Zones of memory-mapped registers are excluded: they show the same packages.
     """
     names = tree.names(root, BASE)
     found = [name for name in names if re.fullmatch(r"intel-rapl:[0-9]+(:[0-9]+)?", name)]
@@ -84,7 +84,7 @@ def read_meters(root: Path) -> dict[str, Meter]:
 
 
 def used_uj(before: dict[str, Meter], after: dict[str, Meter]) -> dict[str, int]:
-    """What each meter counted in between, by zone, if it did not begin anew more than once."""
+    """Energy of each meter in between, µJ, by zone, if it wrapped at most once."""
     used = {}
     for zone, early in before.items():
         late = after.get(zone)
@@ -103,6 +103,6 @@ def _metric(name: str) -> str | None:
 
 
 def _place(zone: str, meters: dict[str, Meter]) -> str:
-    """`package-0`, or `package-0 dram`."""
+    """Name of the zone: `package-0`, or `package-0 dram`."""
     parent = meters.get(zone.rpartition(":")[0])
     return f"{parent.name} {meters[zone].name}" if parent else meters[zone].name

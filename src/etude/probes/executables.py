@@ -1,4 +1,4 @@
-"""Probes that are executables: every one in a directory `probes.d` of the library (docs/extending.md)."""
+"""Executable probes: every executable in a directory `probes.d` of the library (docs/extending.md)."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from etude.results.res import metric_of, parse_blocks
 
 DIRECTORY = "probes.d"
 TIMEOUT_S = 10.0
-MOST_NOTES = 3
+MAX_NOTES = 3
 
 
 def find_executables(library: Iterable[str | os.PathLike[str]]) -> list[Executable]:
     """A probe for each executable in `probes.d` of each directory of the library ($APLIB), in their order.
 
-    Not one whose name begins with a dot or ends in ~. Of two with one name, the later is called NAME-2.
+    Names that start with a dot or end in ~ are skipped. Of two with one name, the later is called NAME-2.
 
     Raises:
         InputError: this is root, and others could have written one.
@@ -51,7 +51,7 @@ def _files(directory: Path) -> Iterator[Path]:
 
 
 class Executable:
-    """`FILE start` before and `FILE end` after; $APPROBESTATE is a file that the first may fill."""
+    """Runs `FILE start` before and `FILE end` after; $APPROBESTATE is a file that the first may fill."""
 
     def __init__(self, path: Path, name: str, *, timeout_s: float = TIMEOUT_S) -> None:
         self.name = name
@@ -79,14 +79,14 @@ class Executable:
             state.unlink(missing_ok=True)
 
     def _run(self, when: str, state: Path, context: Context) -> str:
-        """What it printed.
+        """Output of the executable.
 
         Raises:
             ProbeFailed: it cannot be run, did not return 0, or took too long.
         """
         around = {**os.environ, **context.environment, "APPROBESTATE": str(state)}
         try:
-            # In a group of its own: nothing of it may be left beside the command after its timeout.
+            # In a group of its own: none of its processes may run on beside the command after its timeout.
             running = subprocess.Popen(
                 [self._path, when],
                 env=around,
@@ -118,9 +118,9 @@ def _last_line(complaint: bytes) -> str:
 
 
 def parse_output(output: str) -> Reading:
-    """`name = value [unit]` lines as metrics, what stands below a `[block]` as that block.
+    """`name = value [unit]` lines as metrics, lines below a `[block]` as that block.
 
-    A value may be `null UNIT WHY`. What is neither is left out, with a note.
+    A value may be `null UNIT WHY`. Other lines are skipped, with a note.
     """
     metrics: dict[str, MetricValue] = {}
     blocks: list[ProbeBlock] = []
@@ -136,6 +136,6 @@ def parse_output(output: str) -> Reading:
                 unread.append(f"left out a line that is not `name = value [unit]`: {line[:60]!r}")
             else:
                 metrics.setdefault(name.strip(), metric)
-    if len(unread) > MOST_NOTES:
-        unread[MOST_NOTES:] = [f"left out {len(unread) - MOST_NOTES} more such lines"]
+    if len(unread) > MAX_NOTES:
+        unread[MAX_NOTES:] = [f"left out {len(unread) - MAX_NOTES} more such lines"]
     return Reading(metrics, tuple(blocks), tuple(unread))

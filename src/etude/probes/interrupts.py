@@ -11,14 +11,14 @@ from etude.probes.counters import growth
 from etude.probes.probe import Context, ProbeBlock, Reading, missing, value
 from etude.results.model import MetricValue
 
-LONGEST_BYTES = 64 << 20
-"""/proc/interrupts has a column for each CPU: some MB on large machines."""
+MAX_BYTES = 64 << 20
+"""Maximum size: /proc/interrupts has a column for each CPU, some MB on large machines."""
 
 State = tuple[dict[str, int], dict[str, tuple[int]], dict[str, str]]
 
 
 class Interrupts:
-    """Interrupts served, context switches, and a block with the interrupts that came, most frequent first."""
+    """Interrupts served, context switches, and a block of interrupts by source, most frequent first."""
 
     name = "interrupts"
     gives: ClassVar[Mapping[str, str]] = {"machine_interrupts": "1", "machine_switches": "1"}
@@ -46,8 +46,8 @@ class Interrupts:
         return Reading(metrics, (ProbeBlock("interrupts", lines),) if lines else ())
 
     def _read(self) -> State:
-        totals = parse_stat(tree.read_text(self._root, "proc/stat", LONGEST_BYTES) or "")
-        table = tree.read_text(self._root, "proc/interrupts", LONGEST_BYTES) or ""
+        totals = parse_stat(tree.read_text(self._root, "proc/stat", MAX_BYTES) or "")
+        table = tree.read_text(self._root, "proc/interrupts", MAX_BYTES) or ""
         return totals, *parse_interrupts(table)
 
 
@@ -60,7 +60,7 @@ def parse_stat(text: str) -> dict[str, int]:
 
 
 def parse_interrupts(text: str) -> tuple[dict[str, tuple[int]], dict[str, str]]:
-    """/proc/interrupts: by name the count over all CPUs, and what it is."""
+    """Counts over all CPUs and descriptions by name, from /proc/interrupts."""
     header, *lines = text.splitlines() or [""]
     cpus = len(header.split())
     counts: dict[str, tuple[int]] = {}

@@ -1,4 +1,4 @@
-"""Probe `memory`: what is free and available after the measured command, of the whole machine."""
+"""Probe `memory`: free and available memory after the measured command, of the whole machine."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ SHOWN = (
     "SwapFree",
 )
 IN_STOCK = ("MemFree", "MemAvailable")
-"""What the kernel counts without the free pages that each CPU keeps in stock: up to an eighth of the memory since
-Linux 6.7 (mm: PCP high auto-tuning). They go there and come back, and hide as much of a leak."""
+"""Values that exclude the free pages in per-CPU lists: up to an eighth of the memory since Linux 6.7 (mm: PCP high
+auto-tuning). Such pages move in and out, and would hide a leak of that size."""
 OF_PROCESSES = ("AnonPages", "PageTables", "KernelStack")
-"""What ends with the processes that have it."""
+"""Memory that is freed when its processes end."""
 PAGE_BYTES = os.sysconf("SC_PAGESIZE")
 
 
 class Memory:
-    """Free, available and obtainable memory after, and how the second has changed."""
+    """Free, available and obtainable memory after, and the change of available memory."""
 
     name = "memory"
     gives: ClassVar[Mapping[str, str]] = {
@@ -68,14 +68,14 @@ class Memory:
         return {name: size + stock if name in IN_STOCK else size for name, size in sizes.items()}
 
     def _stock(self) -> int:
-        """Bytes of free pages that the CPUs keep for themselves."""
+        """Bytes of free pages in per-CPU lists."""
         words = (line.split() for line in tree.read_lines(self._root, "proc/zoneinfo"))
         pages = (tree.to_int(pair[1]) for pair in words if len(pair) == 2 and pair[0] == "count:")
         return sum(count for count in pages if count is not None and count > 0) * PAGE_BYTES
 
 
 def _obtainable(members: dict[str, int]) -> MetricValue:
-    """What would be available if every process ended: what others take and give back is not in it, a loss is."""
+    """Memory available if every process ended: unaffected by other processes, reduced by a leak."""
     needed = ("MemAvailable", *OF_PROCESSES)
     lacking = next((name for name in needed if name not in members), None)
     if lacking is not None:

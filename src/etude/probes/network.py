@@ -1,4 +1,4 @@
-"""Probe `network`: what went over the network's interfaces, of the machine or its network namespace."""
+"""Probe `network`: traffic of network interfaces, of the machine or its network namespace."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LOOPBACK = "lo"
 
 
 class Traffic(NamedTuple):
-    """What went over one interface since it was made."""
+    """Counters of one interface since its creation."""
 
     received_bytes: int
     received_packets: int
@@ -23,7 +23,7 @@ class Traffic(NamedTuple):
 
 
 class Network:
-    """Sums are over interfaces that stand on no other one, without the loopback, which is told by itself."""
+    """Sums over interfaces without an interface below, and without the loopback, which is separate."""
 
     name = "network"
     gives: ClassVar[Mapping[str, str]] = {
@@ -65,10 +65,10 @@ class Network:
 
 
 def parse_dev(text: str) -> dict[str, Traffic]:
-    """Interfaces of /proc/net/dev by name; lines that are none are left out."""
+    """Interfaces of /proc/net/dev by name; invalid lines are skipped."""
     found = {}
     for line in text.splitlines():
-        name, colon, rest = line.rpartition(":")  # an old alias may hold a colon itself
+        name, colon, rest = line.rpartition(":")  # an old alias may contain a colon
         numbers = to_ints(rest.split())
         if colon and numbers is not None and len(numbers) >= 10:
             found[name.strip()] = Traffic(numbers[0], numbers[1], numbers[8], numbers[9])
@@ -76,7 +76,7 @@ def parse_dev(text: str) -> dict[str, Traffic]:
 
 
 def why_not_counted(root: Path, name: str) -> str | None:
-    """Why an interface is not in the sums: packets of a bridge, bond or VLAN are counted at the one below."""
+    """Reason why an interface is not in the sums: packets of a bridge, bond or VLAN are counted at the one below."""
     if name == LOOPBACK:
         return "the loopback"
     below = [link[6:] for link in tree.names(root, f"sys/class/net/{name}") if link.startswith("lower_")]

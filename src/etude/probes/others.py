@@ -1,4 +1,4 @@
-"""Probe `others`: CPU time of everybody but the measured command, by name, kernel threads included."""
+"""Probe `others`: CPU time of all processes but the measured command, by name, kernel threads included."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from etude.probes.probe import Context, ProbeBlock, Reading, value
 from etude.probes.processes import Snapshot, read_processes
 from etude.probes.taskstats import ExitRecords, NoRecords
 
-MOST_LINES = 50
-LEAST_NS = 500_000
-"""Who used less than what is shown as 0.001 s is summed up."""
+MAX_LINES = 50
+MIN_SHOWN_NS = 500_000
+"""Processes with less time than what is shown as 0.001 s are summed up."""
 
-_IDLE, _WAITING_FOR_IO, _STEAL = 3, 4, 7  # places in the first line of /proc/stat
-_GUEST = 8  # from here on, what is in user and nice already
+_IDLE, _WAITING_FOR_IO, _STEAL = 3, 4, 7  # fields of the first line of /proc/stat
+_GUEST = 8  # from here on, fields are included in user and nice
 
 
 @dataclass(frozen=True)
 class Baseline:
-    """What was read before the launch. `records` is None where there are none: then `reason` says why."""
+    """Readings before the launch. `records` is None if unavailable, for `reason`."""
 
     machine: tuple[int, ...]
     processes: Snapshot
@@ -46,7 +46,7 @@ class Others:
         listen: Callable[[str], ExitRecords] = ExitRecords,
         own_pid: int | None = None,
     ) -> None:
-        """`listen` begins to receive exit records from these CPUs, or raises NoRecords."""
+        """`listen` starts to receive exit records from these CPUs, or raises NoRecords."""
         self._root = root
         self._listen = listen
         self._own_pid = os.getpid() if own_pid is None else own_pid
@@ -97,7 +97,7 @@ class Others:
             return None, str(error)
 
     def _notes(self, why: str | None, lost: bool) -> tuple[str, ...]:
-        """What is so in every trial is said once."""
+        """Notes; one that applies to every trial is returned once."""
         if why is None or (self._told and not lost):
             return ()
         self._told = self._told or not lost
@@ -105,7 +105,7 @@ class Others:
 
 
 def _without_the_dead(processes: Snapshot, records: ExitRecords) -> Snapshot:
-    """Without the threads that ended while /proc was read: their numbers may be used again."""
+    """Processes without the threads that ended while /proc was read: their ids may be reused."""
     ended = {exit_.thread for exit_ in records.drain()[0]}
     left = {
         pid: process._replace(threads={t: ns for t, ns in process.threads.items() if t not in ended})
@@ -122,13 +122,13 @@ def _readings(root: Path, before: Snapshot, records: ExitRecords) -> tuple[Readi
 
 
 def machine_ticks(root: Path) -> tuple[int, ...]:
-    """The first line of /proc/stat: ticks of all CPUs by what they did; empty if it cannot be read."""
+    """Ticks of all CPUs by state, the first line of /proc/stat; empty if it cannot be read."""
     words = (tree.read_text(root, "proc/stat", 512) or "").partition("\n")[0].split()
     return (to_ints(words[1:]) or ()) if words[:1] == ["cpu"] else ()
 
 
 def _lines(used: Account) -> tuple[str, ...]:
-    shown = [share for share in used.others[:MOST_LINES] if share.cpu_ns >= LEAST_NS]
+    shown = [share for share in used.others[:MAX_LINES] if share.cpu_ns >= MIN_SHOWN_NS]
     lines = [f"{s.name} = {s.cpu_ns / 1e9:.3f} s ({_processes(s.processes)})" for s in shown]
     rest = used.others[len(shown) :]
     if rest:
@@ -140,11 +140,11 @@ def _lines(used: Account) -> tuple[str, ...]:
 def _explanation(
     used: Account, state: Baseline, machine: tuple[int, ...], why: str | None
 ) -> tuple[str, ...]:
-    """What the sums are to be compared with, and what they leave out."""
+    """Totals to compare the sums with, and what the sums exclude."""
     lines = []
     if state.records is not None:
         lines.append(f"(measured) = {used.measured_ns / 1e9:.3f} s (the measured command; not in others_cpu)")
-    # Idle time may even fall a little: it is estimated by whoever reads it.
+    # Idle time may even fall a little: the kernel estimates it at each reading.
     ticks = [max(0, late - early) for early, late in zip(state.machine, machine, strict=False)][:_GUEST]
     if len(ticks) == _GUEST:
         idle = ticks[_IDLE] + ticks[_WAITING_FOR_IO]

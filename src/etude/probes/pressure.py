@@ -1,4 +1,5 @@
-"""Probe `pressure`: how long tasks of the whole machine were held up for want of CPU, I/O or memory (PSI)."""
+"""Probe `pressure`: PSI (pressure stall information): time that tasks of the whole machine waited for CPU,
+I/O or memory."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ _TOTAL = re.compile(r"^(some|full) .*\btotal=([0-9]+)$", re.MULTILINE | re.ASCII
 
 
 class Pressure:
-    """Seconds in which some task, or all that were not idle at once, waited for a resource."""
+    """Seconds in which some task, or all non-idle tasks at once, waited for a resource."""
 
     name = "pressure"
     gives: ClassVar[Mapping[str, str]] = {

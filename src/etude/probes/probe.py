@@ -1,6 +1,6 @@
-"""What a probe is: it takes metrics before and after a measured command.
+"""Interface of a probe, which takes metrics before and after a measured command.
 
-Nothing of it may run in between. How to write one is in docs/extending.md.
+Nothing of it may run in between. docs/extending.md explains how to write one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from etude.results.model import MetricValue
 
 @dataclass(frozen=True)
 class ProbeBlock:
-    """Lines of text that are kept with the trial under a name."""
+    """Lines of text that are stored with the trial under a name."""
 
     name: str
     lines: tuple[str, ...]
@@ -23,7 +23,7 @@ class ProbeBlock:
 
 @dataclass(frozen=True)
 class Reading:
-    """What a probe found: metrics by name, blocks, and notes on what a reader should know."""
+    """Result of a probe: metrics by name, blocks, and notes for the reader."""
 
     metrics: Mapping[str, MetricValue] = field(default_factory=dict)
     blocks: tuple[ProbeBlock, ...] = ()
@@ -32,10 +32,10 @@ class Reading:
 
 @dataclass(frozen=True)
 class Context:
-    """What is measured: one EXEC of a trial, all its workers. Before the launch `elapsed_s` is None.
+    """The measured EXEC of a trial, all its workers. Before the launch `elapsed_s` is None.
 
-    All measured processes descend from `engine_pid`. `environment` is what the trial's scripts are given
-    beside the environment that Étude was started in (docs/language.md).
+    All measured processes descend from `engine_pid`. `environment` holds the variables that the trial's scripts get
+    in addition to the environment that Étude was started in (docs/language.md).
     """
 
     engine_pid: int = 0
@@ -52,26 +52,26 @@ class Context:
 
 
 class ProbeFailed(Exception):
-    """Why a probe has nothing to give this time, in one line. Any other exception is told with its type."""
+    """Reason why a probe has no result this time, in one line. Any other exception is reported with its type."""
 
 
 class Probe(Protocol):
-    """One probe. It may raise whatever it likes: that is a warning, never a lost trial.
+    """One probe. Any exception that it raises is a warning, never a lost trial.
 
-    A probe that also has `gives`, a mapping of its metrics' names to their units, has them reported as null
-    with the reason when it cannot be used or fails before it gave any.
+    If a probe has `gives`, a mapping of its metrics' names to their units, these metrics are reported as null
+    with the reason when it is unavailable or fails.
     """
 
     name: str
 
     def unavailable(self) -> str | None:
-        """Why it cannot be used on this machine; None if it can."""
+        """Reason why it is unavailable on this machine; None if it is available."""
 
     def start(self, context: Context) -> Any:
-        """Read what is needed before the launch; `end` gets it back."""
+        """Read what is needed before the launch; `end` receives the returned state."""
 
     def end(self, state: Any, context: Context) -> Reading:
-        """Read again, and say what has changed."""
+        """Read again, and return the changes."""
 
 
 def value(number: float, unit: str) -> list[Any]:

@@ -1,4 +1,4 @@
-"""All processes and kernel threads at one moment, with the CPU time that each thread has had, from /proc."""
+"""Snapshot of all processes and kernel threads, with the CPU time of each thread, from /proc."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from typing import NamedTuple
 from etude.osutil.processes import TICKS_PER_S, Stat, parse_stat, read_short
 
 TICK_NS = 1_000_000_000 // TICKS_PER_S
-"""What /proc counts in, 10 ms; the kernel's own tick is another."""
+"""Resolution of CPU times in /proc, 10 ms; the kernel's own tick differs."""
 
 _CLOCK_MONOTONIC_COARSE = 6  # moves once a tick
 KERNEL_TICK_NS = round(time.clock_getres(_CLOCK_MONOTONIC_COARSE) * 1e9)
 
 
 class Process(NamedTuple):
-    """One process: `began` in ticks since boot, `ticks` of CPU time of all its threads, the ended ones too.
+    """One process: `began` in ticks since boot, `ticks` of CPU time of all its threads, ended ones included.
 
-    `threads` are the living ones' ns on a CPU, by number (of a zombie, its own).
+    `threads` are CPU times of live threads in ns, by id (of a zombie, its own).
     """
 
     pid: int
@@ -35,14 +35,14 @@ class Process(NamedTuple):
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The processes by number, and when they were read, in ticks since boot without the time asleep."""
+    """The processes by id, and the time of reading, in ticks since boot without time asleep."""
 
     taken: int
     processes: Mapping[int, Process]
 
 
 def read_processes(root: Path = Path("/")) -> Snapshot:
-    """What /proc shows; a process that ends meanwhile may be missing."""
+    """All processes of /proc; one that ends meanwhile may be missing."""
     proc = os.path.join(root, "proc")
     processes = {}
     for name in os.listdir(proc):
@@ -75,6 +75,6 @@ def _process(seen: Stat, threads: Mapping[int, int]) -> Process:
 
 
 def parse_schedstat(text: bytes) -> int:
-    """ns on a CPU, the first number of a schedstat; 0 where the kernel keeps none (then ticks must do)."""
+    """CPU time in ns, the first number of a schedstat; 0 if the kernel does not count it (then ticks are used)."""
     word = text.partition(b" ")[0]
     return int(word) if word.isdigit() else 0

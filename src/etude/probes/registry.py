@@ -1,4 +1,4 @@
-"""Probes by name: entry points of the group `etude.probes`, of Étude and of whatever else is installed."""
+"""Probes by name: entry points of the group `etude.probes`, of Étude and other installed packages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GROUP = "etude.probes"
 
 
 def find_probe(names: Sequence[str]) -> list[Probe]:
-    """A new probe for each name, in this order; a name that stands twice counts once.
+    """A new probe for each name, in this order; repeated names count once.
 
     Raises:
         UsageError: there is no such probe, two packages have one of that name, or it cannot be loaded.
@@ -28,14 +28,14 @@ def find_probe(names: Sequence[str]) -> list[Probe]:
 
 
 def known_probes() -> list[str]:
-    """The names of all probes that are installed, sorted."""
+    """The names of all installed probes, sorted."""
     return sorted(_known())
 
 
 def _known() -> dict[str, list[EntryPoint]]:
     from importlib.metadata import (
         entry_points,
-    )  # reads every package's metadata: only when a probe is asked for
+    )  # reads every package's metadata: only if a probe is requested
 
     known: dict[str, list[EntryPoint]] = {}
     for point in entry_points(group=GROUP):

@@ -1,4 +1,4 @@
-"""Probes around a launch: started in their order, ended in the reverse, none of them able to lose a trial."""
+"""Runs probes around a launch: started in order, ended in reverse; a failing probe never loses a trial."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from etude.probes.probe import Context, Probe, ProbeBlock, ProbeFailed, Reading,
 from etude.results.model import METRICS, MetricValue
 
 GIVE_UP_AFTER = 3
-"""Failures in a row, after which a probe is not asked again."""
+"""Consecutive failures after which a probe is disabled."""
 
-_RAISED = (Exception, SystemExit)  # whatever a probe may raise; an interrupt is for us
+_RAISED = (Exception, SystemExit)  # exceptions of probes; an interrupt is for us
 _NAME = re.compile(r"[A-Za-z_][\w.:+/-]*")
 _T = TypeVar("_T")
 
 
 class RunProbes:
-    """The probes of one test or many. `start` stands before a launch, `end` after it.
+    """The probes of one or more tests. `start` is called before a launch, `end` after it.
 
-    Since they end in the reverse of their order, the interval of each encloses those of all that follow it.
+    Since they end in reverse order, the interval of each encloses those of all that follow it.
     """
 
     def __init__(self, probes: Sequence[Probe], *, clock: Callable[[], float] = time.perf_counter) -> None:
@@ -31,13 +31,14 @@ class RunProbes:
         self._told: set[str] = set()
 
     def start(self, context: Context | None = None) -> None:
-        """Start each probe; `context` is that of `end`, but for `elapsed_s`."""
+        """Start each probe; `context` is that of `end`, without `elapsed_s`."""
         context = context or Context()
         for watched in self._watched:
             watched.start(context)
 
     def end(self, context: Context) -> tuple[dict[str, MetricValue], list[ProbeBlock], list[str]]:
-        """Metrics, blocks and notes of all probes, in their order. A metric's name is its first probe's."""
+        """Metrics, blocks and notes of all probes, in their order. For duplicate names, the first
+        probe's metric counts."""
         readings = [watched.end(context) for watched in reversed(self._watched)][::-1]
         metrics: dict[str, MetricValue] = {}
         notes: list[str] = []
@@ -65,7 +66,7 @@ class RunProbes:
 
 
 class _Watched:
-    """A probe, what it costs, and how often it failed."""
+    """A probe with its cost and its consecutive failures."""
 
     def __init__(self, probe: Probe, clock: Callable[[], float]) -> None:
         self.name = _plain(getattr(probe, "name", type(probe).__name__))
@@ -88,7 +89,7 @@ class _Watched:
         return None if reason is None else _plain(reason)
 
     def cost(self) -> MetricValue:
-        """Seconds that its start and its end took."""
+        """Seconds that its start and end took."""
         return missing("s", self._useless) if self._useless else value(self._cost_s, "s")
 
     def start(self, context: Context) -> None:
@@ -132,7 +133,7 @@ class _Watched:
 
 
 def _declared(probe: Probe) -> dict[str, str]:
-    """The metrics that a probe says it gives, and their units; none if it says nothing that makes sense."""
+    """Names and units of the metrics that a probe declares; empty if the declaration is missing or invalid."""
     gives = getattr(probe, "gives", None)
     if not isinstance(gives, Mapping):
         return {}
@@ -144,10 +145,10 @@ def _is_name(name: Any) -> bool:
 
 
 def _checked(reading: Any) -> Reading:
-    """What a probe gave, as results can hold it.
+    """The probe's reading, checked and normalised for storage.
 
     Raises:
-        TypeError, ValueError: it is nothing of that kind.
+        TypeError, ValueError: it is invalid.
     """
     if not isinstance(reading, Reading):
         raise TypeError(f"gave no Reading but {type(reading).__name__}")
@@ -191,5 +192,5 @@ def _one_line(error: BaseException) -> str:
 
 
 def _plain(text: Any) -> str:
-    """One line that can be written as UTF-8."""
+    """The text as one line of valid UTF-8."""
     return " ".join(str(text).encode("utf-8", "replace").decode().splitlines())

@@ -1,8 +1,7 @@
-"""What the kernel tells of each thread at its end: taskstats exit records, over generic netlink.
+"""Exit records of threads from the kernel: taskstats, over generic netlink.
 
-A process that lived between two readings of /proc is seen in no other way. Only root may listen. The layout
-is that of linux/taskstats.h; members are only added at its end, but for version 15 (Linux 6.14), which put
-some in the middle.
+Nothing else shows a process that lived between two readings of /proc. Only root may listen. The layout is that of
+linux/taskstats.h; members are only added at its end, except in version 15 (Linux 6.14), which put some in the middle.
 """
 
 from __future__ import annotations
@@ -25,13 +24,14 @@ ENDS_GROUP = 0x20  # AGROUP of linux/acct.h: the last thread of its process
 
 SO_RCVBUFFORCE = 33
 BUFFER_BYTES = 64 << 20
-"""The kernel doubles it; a record takes 1.3 KB of it: some 100,000 ends. Memory is taken as they come."""
+"""Receive buffer; the kernel doubles it, and a record takes 1.3 KB of it: some 100,000 exits. Memory is
+used on demand."""
 
 _VERSION_WITH_GROUPS = 12  # Linux 5.19
 _MOVED = {15: 48}
 _MOVED_GROUP = {15: 96}
-_WAITED_AT = 24  # cpu_delay_total: ns that it was ready to run and did not
-_SLEPT_AT = 272  # nvcsw: how often it gave up the CPU of its own accord
+_WAITED_AT = 24  # cpu_delay_total: ns that it was runnable and waited
+_SLEPT_AT = 272  # nvcsw: number of voluntary context switches
 _ON_CPU = struct.Struct("=Q32s")  # cpu_run_virtual_total in ns, ac_comm
 _ON_CPU_AT = 72
 _PARENT_TO_TIMES = struct.Struct(
@@ -55,17 +55,17 @@ class Exit(NamedTuple):
 
 
 class NoRecords(Exception):
-    """Why there are no exit records here, in one line."""
+    """Reason why there are no exit records here, in one line."""
 
 
 class ExitRecords:
-    """Receives the end of every thread of the machine from now on, without running in between. Close it."""
+    """Receives the exit of every thread of the machine from its creation on, without running in between. Close it."""
 
     def __init__(self, cpus: str) -> None:
-        """`cpus`: all CPUs that there may be, as a list such as `0-3`.
+        """`cpus`: all possible CPUs, as a list such as `0-3`.
 
         Raises:
-            NoRecords: no permission, or no such kernel.
+            NoRecords: no permission, or not supported by the kernel.
         """
         self._cpus = cpus.encode() + b"\0"
         self._sequence = 0
@@ -82,7 +82,7 @@ class ExitRecords:
     def _prepare(self) -> None:
         try:
             self._socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES)
-            # The kernel answers within the call, so this is never waited for.
+            # The kernel answers within the call, so this never blocks.
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", 1, 0))
             self._socket.bind((0, 0))
             self._family = self._find_family()
@@ -94,7 +94,7 @@ class ExitRecords:
             raise NoRecords(_why(error)) from None
 
     def drain(self) -> tuple[list[Exit], bool]:
-        """The records that have come since, in the order of the ends; and whether some were lost."""
+        """The records since the last call, in order; and True if some were lost."""
         exits: list[Exit] = []
         lost = False
         while True:
@@ -112,7 +112,7 @@ class ExitRecords:
                     exits.append(read)
 
     def close(self) -> None:
-        """Tell the kernel to send no more."""
+        """Stop receiving."""
         with contextlib.suppress(OSError), self._socket:
             self._send(self._family, GET, pack_attribute(DEREGISTER, self._cpus))
 
@@ -126,7 +126,7 @@ class ExitRecords:
         return found
 
     def _check_layout(self) -> None:
-        """What the kernel says of this process must be what is true of it."""
+        """Check the layout: the kernel's values for this process must be correct."""
         pid = os.getpid()
         answer = self._ask(self._family, GET, pack_attribute(ASK_PID, struct.pack("=I", pid)))
         own = parse_exit(answer)
@@ -134,17 +134,17 @@ class ExitRecords:
             raise NoRecords("this kernel's taskstats have another layout than is known")
 
     def _ask(self, family: int, command: int, packed: bytes, *, acknowledge: bool = False) -> Message:
-        """The answer to a request, or its acknowledgement; records that come before it are dropped.
+        """The answer to a request, or its acknowledgement; records that arrive before it are dropped.
 
         Raises:
-            OSError: what the kernel refused it with.
+            OSError: the kernel's error.
         """
         sequence = self._send(family, command, packed, acknowledge=acknowledge)
         while True:
             for message in messages(self._socket.recv(1 << 16)):
                 if message.error:
                     raise OSError(message.error, os.strerror(message.error))
-                # Records have numbers of their own, of which one may be that of the request.
+                # Records have sequence numbers of their own, and one may equal the request's.
                 if message.sequence == sequence and message.kind == (ERROR if acknowledge else family):
                     return message
 
@@ -171,7 +171,7 @@ def parse_exit(message: Message) -> Exit | None:
 
 
 def parse_stats(stats: bytes) -> Exit | None:
-    """A taskstats structure; None if it is too short."""
+    """A parsed taskstats structure; None if it is too short."""
     if len(stats) < 2:
         return None
     version: int = struct.unpack_from("=H", stats)[0]
@@ -194,7 +194,7 @@ def parse_stats(stats: bytes) -> Exit | None:
         parent,
         name.partition(b"\0")[0].decode("utf-8", "replace"),
         elapsed_us,
-        # A kernel without CONFIG_TASK_DELAY_ACCT has the sampled times only.
+        # A kernel without CONFIG_TASK_DELAY_ACCT has only the sampled times.
         _cpu_ns(on_cpu_ns, elapsed_us * 1000 - waited_ns, slept)
         if on_cpu_ns
         else (user_us + system_us) * 1000,
@@ -205,9 +205,9 @@ def parse_stats(stats: bytes) -> Exit | None:
 def _cpu_ns(on_cpu_ns: int, not_waiting_ns: int, slept: int) -> int:
     """CPU time of a thread up to its record.
 
-    What the record says ends with the scheduler's last look at the thread, up to a tick before: of a process
-    that lived for less than that it is next to nothing. A thread that never slept was on a CPU whenever it
-    did not wait for one. (Of one that did sleep, the last look was when it last woke up, at the earliest.)
+    The recorded time ends with the scheduler's last update of the thread, up to a tick earlier: for a shorter process
+    it is almost 0. A thread that never slept was on a CPU whenever it did not wait for one. (For a thread that did
+    sleep, the last update was at its last wake-up, at the earliest.)
     """
     if slept:
         return on_cpu_ns
@@ -215,9 +215,9 @@ def _cpu_ns(on_cpu_ns: int, not_waiting_ns: int, slept: int) -> int:
 
 
 NETLINK_GENERIC = 16
-CONTROLLER = 16  # the family that knows the others
+CONTROLLER = 16  # the family that lists the others
 GET_FAMILY, FAMILY_ID, FAMILY_NAME = 3, 1, 2  # its command, and the attributes of its answer
-ERROR = 2  # the type of a message that is an error, or with number 0 an acknowledgement
+ERROR = 2  # message type of an error, or with number 0 an acknowledgement
 
 REQUEST = 1
 ACKNOWLEDGE = 4
@@ -225,11 +225,11 @@ ACKNOWLEDGE = 4
 _HEADER = struct.Struct("=IHHII")  # length, type, flags, sequence, port
 _COMMAND = struct.Struct("=BBH")  # command, version, reserved
 _ATTRIBUTE = struct.Struct("=HH")  # length, type
-_TYPE_MASK = 0x3FFF  # the two highest bits say "nested" and "network byte order"
+_TYPE_MASK = 0x3FFF  # the two highest bits mean "nested" and "network byte order"
 
 
 class Message(NamedTuple):
-    """One message: what it is (a family, or ERROR), its sequence number, and all behind its header."""
+    """One message: its kind (a family, or ERROR), its sequence number, and the bytes after its header."""
 
     kind: int
     sequence: int
@@ -244,7 +244,7 @@ class Message(NamedTuple):
         return -number
 
     def attributes(self) -> dict[int, bytes]:
-        """The attributes behind the command; of two of one type the last."""
+        """The attributes after the command; of two of one type the last."""
         return dict(attributes(self.body[_COMMAND.size :]))
 
 
@@ -260,7 +260,7 @@ def pack_attribute(kind: int, value: bytes) -> bytes:
 
 
 def messages(datagram: bytes) -> Iterator[Message]:
-    """The messages of one datagram, up to the first that makes no sense."""
+    """The messages of one datagram, up to the first invalid one."""
     start = 0
     while start + _HEADER.size <= len(datagram):
         length, kind, _, sequence, _ = _HEADER.unpack_from(datagram, start)
@@ -271,7 +271,7 @@ def messages(datagram: bytes) -> Iterator[Message]:
 
 
 def attributes(packed: bytes) -> Iterator[tuple[int, bytes]]:
-    """Attributes as type and value, up to the first that makes no sense."""
+    """Attributes as type and value, up to the first invalid one."""
     start = 0
     while start + _ATTRIBUTE.size <= len(packed):
         length, kind = _ATTRIBUTE.unpack_from(packed, start)

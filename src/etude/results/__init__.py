@@ -1,1 +1,1 @@
-"""Results on disk: what a measurement is, how it is written and read back (docs/formats.md)."""
+"""Results on disk: measurements, writing and reading them (docs/formats.md)."""

@@ -1,4 +1,4 @@
-"""What in results says whose they are: host names and home directories; and the same bytes without them."""
+"""Identifying text in results, such as host names and home directories, and its replacement."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from dataclasses import dataclass
 from typing import Any
 
 NO_NAMES = frozenset(("", "localhost", "localhost.localdomain", "(none)"))
-"""Host names that say nothing."""
+"""Host names that identify no machine."""
 SHORT = 4
-"""Names of fewer characters stand in too many words to be replaced wherever they stand."""
+"""Minimum length of a name that is replaced everywhere: shorter ones occur in too many words."""
 HOME = b"/home/user"
 _DEVICES = rb"(?<![0-9A-Fa-f:])(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}(?![0-9A-Fa-f:])"
 _INTERFACES = rb"\b(?:en|wl|ww)x[0-9a-f]{12}\b"
-"""Addresses of network cards, and the interfaces that are named for them: kernel messages and the monitor have them."""
+"""MAC addresses, and interfaces named after them: kernel messages and the monitor contain them."""
 _SERIAL = rb"(?<=SerialNumber: )(?!device-\d)[^\s\"\\]+"
 _HOMES = rb"(?<![\w.-])/(?:home|Users)/[^/\s\"'\\:;,<>()]+"
 
 
 @dataclass(frozen=True)
 class Identity:
-    """What was found of a machine and its user."""
+    """Names of a machine and its user."""
 
     hosts: tuple[str, ...]
     homes: tuple[str, ...]
     doubtful: tuple[str, ...] = ()
-    """Hosts that are also other words in the results: replaced only where a host is named as such."""
+    """Hosts whose names are also other words in the results: replaced only in host fields."""
 
 
 def identity_of(documents: Iterable[Mapping[str, Any]], own_home: str | None = None) -> Identity:
-    """What these experiments say of where they ran. own_home: a further home directory, wherever it lies."""
+    """Hosts and home directories in these experiments. own_home: an additional home directory at any path."""
     hosts: dict[str, None] = {}
     homes: dict[str, None] = {}
     words: set[str] = set()
@@ -41,9 +41,7 @@ def identity_of(documents: Iterable[Mapping[str, Any]], own_home: str | None = N
             if name in ("host", "hostname") and isinstance(value, str) and value not in NO_NAMES:
                 hosts[value] = None
             else:
-                words.update(
-                    [name] if "/" not in name else []
-                )  # mount points and programs are no words of ours
+                words.update([name] if "/" not in name else [])  # mount points and programs are no such words
                 words.update(_told_by_machine(name, value))
         text = json.dumps(document, ensure_ascii=False).encode("utf-8", "surrogateescape")
         homes |= dict.fromkeys(found.decode("utf-8", "replace") for found in re.findall(_HOMES, text))
@@ -54,7 +52,7 @@ def identity_of(documents: Iterable[Mapping[str, Any]], own_home: str | None = N
 
 
 def _told_by_machine(name: str, value: Any) -> list[str]:
-    """Words of a snapshot that a host may also be called."""
+    """Words of a snapshot that may also be the name of a host."""
     return [value] if isinstance(value, str) and name.startswith(("distribution", "vendor", "model")) else []
 
 
@@ -73,9 +71,9 @@ def _members(value: Any) -> Iterator[tuple[str, Any]]:
             yield from _members(member)
 
 
-class Anonymous:
-    """Replaces hosts by host-1, host-2 …, home directories by /home/user and what names a device by device-1,
-    device-2 …, everywhere alike.
+class Anonymizer:
+    """Replaces hosts by host-1, host-2 …, home directories by /home/user and device names by device-1,
+    device-2 …, consistently.
     """
 
     def __init__(self, identity: Identity) -> None:
@@ -117,11 +115,11 @@ class Anonymous:
         return HOME
 
     def of(self, content: bytes) -> bytes:
-        """The same without names."""
+        """The content without names."""
         return self._pattern.sub(self._replaced, content)
 
     def text(self, text: str) -> str:
-        """The same without names."""
+        """The text without names."""
         return self.of(text.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
 
 

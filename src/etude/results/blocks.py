@@ -1,4 +1,4 @@
-"""Named blocks of text: what hooks and probes say of a trial beside its numbers (docs/formats.md, "Blocks")."""
+"""Named blocks of text: output of hooks and probes for a trial in addition to metrics (docs/formats.md, "Blocks")."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from etude.errors import InputError
 from etude.results.regular import read_regular
 
 DISK_BLOCKS = ("aging", "filling", "preconditioning")
-"""Names of the blocks of `etude-engine age`, `fill` and `precondition`: the state that a disk was brought into."""
+"""Names of the blocks of `etude-engine age`, `fill` and `precondition`: the prepared state of a disk."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """A header's word and the lines below it, without their ends. Text before any header has no name."""
+    """A header's word and the lines below it, without line ends. Text before any header has no name."""
 
     name: str
     lines: tuple[str, ...]
     line: int = field(default=0, compare=False)
-    """Where it begins in its text, from 1."""
+    """Line number of its start in the text, from 1."""
     cut: bool = field(default=False, compare=False)
-    """Whether its last line was not ended: it may have been cut short while it was written."""
+    """True if its last line has no line end: it may be torn."""
 
 
 class TrialBlock(NamedTuple):
-    """A block of one trial; `worker` is None for one of the trial as a whole."""
+    """A block of one trial; `worker` is None for a block of the whole trial."""
 
     trial: int
     worker: int | None
@@ -46,7 +46,7 @@ def to_line(kept: TrialBlock) -> dict[str, Any]:
 
 
 def read_blocks(path: Path) -> tuple[tuple[TrialBlock, ...], bool]:
-    """The blocks of a `blocks.jsonl`, none where there is no such file, and whether its last line was whole.
+    """The blocks of a `blocks.jsonl`, none without a file, and True if its last line was complete.
 
     Raises:
         InputError: a line before the last cannot be read.
@@ -76,7 +76,7 @@ class _Line:
 
 
 def members_of(block: Block) -> dict[str, Any]:
-    """`NAME = VALUE` of each line, the value as JSON where it is some, else as text. Other lines are passed over."""
+    """`NAME = VALUE` of each line, the value as JSON if possible, else as text. Other lines are ignored."""
     found: dict[str, Any] = {}
     for line in block.lines:
         name, equals, value = line.partition(" = ")

@@ -1,6 +1,6 @@
 """Bundles on disk: an archive or a directory with checksums, written reproducibly, verified, unpacked safely.
 
-docs/bundle.md describes the format. What goes into a bundle is decided in `etude.present.bundle`.
+docs/bundle.md describes the format. `etude.present.bundle` selects the contents of a bundle.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from etude.results.packing import (
     line_of,
     sums_of,
 )
-from etude.results.writer import held_by_strangers
+from etude.results.writer import is_held_by_others
 
 FORMAT, VERSION = "etude-bundle", 1
-MOST_NAMED = 3
+MAX_SHOWN = 3
 _HEADERS_BYTES = 4096
-"""Most bytes of a member's headers: names of Étude's are short."""
+"""Maximum bytes of a member's headers: Étude's names are short."""
 
 
 @dataclass(frozen=True)
@@ -47,24 +47,24 @@ class Member:
     """A file of a bundle."""
 
     name: str
-    """Its path below the bundle's directory, with `/`."""
+    """Path below the bundle's directory, with `/`."""
     read: Callable[[], Iterable[bytes]]
-    """Its content, anew at each call."""
+    """Returns its content, anew at each call."""
 
 
 def member_of(name: str, text: str) -> Member:
-    """A file of that text."""
+    """A file with that text."""
     content = text.encode("utf-8", "surrogateescape")
     return Member(name, lambda: [content])
 
 
 def write_bundle(target: Path, root: str, members: Sequence[Member], time_s: int) -> None:
-    """Write the members and their checksums: sorted, owned by nobody, all of that time. It appears whole or not at all.
+    """Write the members and their checksums atomically: sorted, without an owner, all with the same time.
 
     target: a name that ends in .tar.gz, .tgz, .tar.zst or .tar, or a directory. root: the archive's directory.
 
     Raises:
-        InputError: the target exists, or would unpack to more than is read.
+        InputError: the target exists, or would exceed the readers' limits.
         MachineRefuses: it cannot be written, or a member changed meanwhile.
     """
     if os.path.lexists(target):
@@ -96,7 +96,7 @@ def _measured(member: Member) -> tuple[str, int]:
 
 
 def _copied(member: Member, digest: str, file: IO[bytes]) -> None:
-    """Write the content, which must still be what was measured."""
+    """Write the content, which must still have the same digest."""
     found = hashlib.sha256()
     for part in member.read():
         found.update(part)
@@ -126,7 +126,7 @@ def _write_archive(
                 except OSError as error:
                     if error.errno is not None:
                         raise
-                    raise _changed(member) from None  # tarfile's own: fewer bytes than were announced
+                    raise _changed(member) from None  # raised by tarfile: fewer bytes than announced
                 if not content.is_whole(digest):
                     raise _changed(member)
         file.flush()
@@ -134,7 +134,7 @@ def _write_archive(
 
 
 def _check_readable(target: Path, packed_bytes: int, sizes: Sequence[int]) -> None:
-    """Write nothing that `verify` would refuse."""
+    """Refuse to write what `verify` would refuse."""
     if sum(sizes) + (MEMBER_BYTES + _HEADERS_BYTES) * len(sizes) > allowance(packed_bytes):
         raise InputError(
             f"{target}: is compressed too well to be read again; name a .tar with -o, or leave logs out by --no-logs"
@@ -142,7 +142,7 @@ def _check_readable(target: Path, packed_bytes: int, sizes: Sequence[int]) -> No
 
 
 class _Content:
-    """A member's content as a file to read from, digested on the way."""
+    """A member's content as a readable file, digested on the way."""
 
     def __init__(self, member: Member) -> None:
         self._parts = iter(member.read())
@@ -150,7 +150,7 @@ class _Content:
         self._digest = hashlib.sha256()
 
     def read(self, size: int) -> bytes:
-        """So many bytes, fewer at the end only."""
+        """`size` bytes, fewer only at the end."""
         found = self._part.read(size)
         while len(found) < size:
             part = next(self._parts, None)
@@ -162,7 +162,7 @@ class _Content:
         return found
 
     def is_whole(self, digest: str) -> bool:
-        """Whether all was read, and it is what was measured."""
+        """True if everything was read, and the digest matches."""
         return not self.read(1) and self._digest.hexdigest() == digest
 
 
@@ -181,7 +181,7 @@ def _write_directory(path: Path, files: Sequence[tuple[Member, str, int]], time_
 
 
 def verify(path: Path, into: Path | None = None) -> list[str]:
-    """What differs from the checksums, a line each, the file's name first; nothing where all is as it was packed.
+    """Differences from the checksums, a line each, the file's name first; empty if there are none.
 
     into: an empty directory into which the files are unpacked.
 
@@ -227,10 +227,10 @@ def verify(path: Path, into: Path | None = None) -> list[str]:
 
 @contextmanager
 def open_bundle(path: Path) -> Iterator[tuple[Path, ...]]:
-    """The results directories of a bundle, verified, and unpacked into a private directory that goes away afterwards.
+    """The results directories of a bundle, verified, and unpacked into a private temporary directory.
 
     Raises:
-        InputError: it is none, or not as it was packed. MachineRefuses: there is no room to unpack it.
+        InputError: it is none, or does not match its checksums. MachineRefuses: there is no room to unpack it.
     """
     if path.is_dir():
         _insist(path, verify(path))
@@ -243,7 +243,8 @@ def open_bundle(path: Path) -> Iterator[tuple[Path, ...]]:
 
 @contextmanager
 def _ending_by_sigterm() -> Iterator[None]:
-    """SIGTERM, where it would end the process at once, is an exception in here: what was unpacked is removed."""
+    """Turns SIGTERM into an exception within the block, if it would end the process at once: unpacked
+    files are removed."""
     plain = signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
     if not plain or threading.current_thread() is not threading.main_thread():
         yield
@@ -257,9 +258,9 @@ def _ending_by_sigterm() -> Iterator[None]:
 
 def _insist(path: Path, problems: Sequence[str]) -> None:
     if problems:
-        more = f"; and {len(problems) - MOST_NAMED} more" if len(problems) > MOST_NAMED else ""
+        more = f"; and {len(problems) - MAX_SHOWN} more" if len(problems) > MAX_SHOWN else ""
         raise InputError(
-            f"{path}: is not as it was packed: {'; '.join(problems[:MOST_NAMED])}{more} (etude bundle --verify)"
+            f"{path}: is not as it was packed: {'; '.join(problems[:MAX_SHOWN])}{more} (etude bundle --verify)"
         )
 
 
@@ -284,8 +285,8 @@ def _results(path: Path, root: Path) -> tuple[Path, ...]:
 
 
 @contextmanager
-def unwritten_members(directory: Path) -> Iterator[None]:
-    """Make sure that no Étude is writing there meanwhile.
+def no_writer(directory: Path) -> Iterator[None]:
+    """Ensures that no Étude writes there within the block.
 
     Raises:
         InputError: there is no such directory. MachineRefuses: one is writing.
@@ -298,7 +299,7 @@ def unwritten_members(directory: Path) -> Iterator[None]:
         ) from None
     try:
         with suppress(OSError):  # a file system without locks
-            if not try_lock(file, shared=True) and not held_by_strangers(file):
+            if not try_lock(file, shared=True) and not is_held_by_others(file):
                 raise MachineRefuses(f"{directory}: an Étude is writing here; wait until it has ended")
         yield
     finally:

@@ -1,4 +1,4 @@
-"""How a bundle is known before it is opened: by the name of a file, or by the index in a directory."""
+"""Recognition of bundles before opening: by the name of a file, or by the index in a directory."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ INDEX = "bundle.json"
 
 
 def suffix_of(path: Path) -> str | None:
-    """The kind of archive that a name says; None for a directory."""
+    """The kind of archive by its suffix; None for a directory."""
     return next((suffix for suffix in SUFFIXES if path.name.endswith(suffix) and path.name != suffix), None)
 
 
 def is_bundle(path: Path) -> bool:
-    """Whether the path looks like a bundle: an archive by its name, or a directory with a bundle's index."""
+    """True if the path looks like a bundle: an archive by its name, or a directory with a bundle's index."""
     with suppress(OSError):
         return path.is_file() if suffix_of(path) else (path / INDEX).is_file()
     return False

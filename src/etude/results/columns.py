@@ -1,6 +1,6 @@
-"""Étude's own results as arrays: the engine parses the lines on all cores, and what it leaves is used in place.
+"""Étude's own results as arrays: the engine parses the lines on all cores, and its output is mapped in place.
 
-docs/formats.md, "Columns", says what it leaves.
+docs/formats.md, "Columns", specifies the output.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ VERSION = 1
 _MAGIC = b"etudecol"
 _MOST = 2**62
 _CHUNK: int | None = None
-"""Bytes of a piece that the engine parses at a time; None for as many as are best."""
+"""Bytes of a chunk that the engine parses at a time; None for its default."""
 
 Whole = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -43,38 +43,38 @@ members that no column holds."""
 
 
 class Coded(NamedTuple):
-    """A column of texts, each kept once."""
+    """A column of texts, each stored once."""
 
     codes: NDArray[np.uint32]
     """Shape (rows,)."""
     texts: Sequence[str | None]
-    """By code; that of 0 is None."""
+    """Texts by code; that of 0 is None."""
 
     def text(self, row: int) -> str | None:
-        """That of one row."""
+        """Text of one row."""
         found: str | None = self.texts[self.codes[row]]
         return found
 
     def list(self, rows: Any = slice(None)) -> list[Any]:
-        """Those of some rows, or of all: texts, and None where that may be."""
+        """Texts of some rows, or of all; None where a row has none."""
         found: list[Any] = np.array(self.texts, dtype=object)[self.codes[rows]].tolist()
         return found
 
 
 class Metric(NamedTuple):
-    """One metric in one unit, joined in one way."""
+    """One metric in one unit, with one kind of join."""
 
     name: str
-    """As the lines have it."""
+    """Name in the lines."""
     unit: str
     kind: str
     """cost, rate, ratio, count or binary."""
     values: Floats
-    """Shape (rows,); NaN where there is none."""
+    """Shape (rows,); NaN for missing values."""
     reasons: Mapping[int, str]
-    """Why the first row of a test that has no value has none, by the test's code."""
+    """Reason of the first missing value of a test, by the test's code."""
     join: str = ""
-    """How workers and commands are to be joined, where the rows say so."""
+    """Join of workers and commands, if the rows specify it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +94,7 @@ class Columns:
     host: Coded
     boot: Coded
     command: Coded
-    """Each as a shell would take it."""
+    """Each command in shell quoting."""
     why: Coded
     error: Coded
     start_ns: Whole
@@ -103,38 +103,38 @@ class Columns:
     """Exit status; 128 + signal for one that a signal ended."""
     flags: NDArray[np.uint8]
     metrics: Mapping[str, Metric]
-    """By name; of a second unit of the same name: `name (unit)`; of a second way to join it: `name (mean)`."""
+    """Metrics by name; for a second unit of the same name: `name (unit)`; for a second kind of join: `name (mean)`."""
     parameters: Mapping[str, Mapping[str, str]]
-    """By test; none for a file alone."""
+    """Parameters by test; empty for a file alone."""
     warnings: tuple[str, ...] = ()
     rare: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
-    """Members that few lines have (`results.trials.RARE`), by row in order; only where they were looked for."""
+    """Members that few lines have (`results.trials.RARE`), by row in order; filled only on request."""
 
     @property
     def rows(self) -> int:
-        """How many measurements there are."""
+        """Number of measurements."""
         return len(self.trial)
 
     @property
     def kept(self) -> NDArray[np.bool_]:
-        """Whether each enters the statistics."""
+        """Boolean mask of the included measurements."""
         kept: NDArray[np.bool_] = (self.flags & KEPT) != 0
         return kept
 
     @property
     def unfinished(self) -> NDArray[np.bool_]:
-        """Whether each was not started, or ended by us (as `Measurement.unfinished`)."""
+        """Boolean mask of measurements that were not started, or ended by us (same as `Measurement.unfinished`)."""
         unfinished: NDArray[np.bool_] = ((self.flags & (TIMED_OUT | CANCELLED)) != 0) | (
             self.error.codes != 0
         )
         return unfinished
 
     def cancelled_only(self, row: int) -> bool:
-        """Whether it was ended because the experiment was, and for no reason of its own."""
+        """True if it was ended together with the experiment, and for no other reason."""
         return int(self.flags[row]) & (CANCELLED | TIMED_OUT) == CANCELLED and self.error.text(row) is None
 
     def ending(self, row: int) -> str:
-        """How the command ended, in words."""
+        """Description of the command's end."""
         flags, status = int(self.flags[row]), int(self.status[row])
         return ending_of(
             error=self.error.text(row),
@@ -146,7 +146,7 @@ class Columns:
         )
 
     def at(self, rows: NDArray[np.intp]) -> Columns:
-        """These rows alone, without what is rare."""
+        """These rows alone, without rare members."""
         picked = {name: getattr(self, name)[rows] for name in NUMBERS}
         texts = {name: getattr(self, name) for name in TEXTS}
         picked |= {name: text._replace(codes=text.codes[rows]) for name, text in texts.items()}
@@ -156,7 +156,7 @@ class Columns:
 
 NUMBERS = ("trial", "block", "order", "worker", "sitting", "start_ns", "inner", "status", "flags")
 TEXTS = ("test", "host", "boot", "command", "why", "error")
-"""The columns of `Columns`, by what they hold."""
+"""The columns of `Columns`, by type."""
 
 
 def read_columns(
@@ -164,11 +164,11 @@ def read_columns(
 ) -> Columns:
     """The measurements of a results directory, or of one results.jsonl; of these metrics, or of all.
 
-    Of a directory those of its tests; `roles` also names `again` for the reference run against itself, and `shell`.
+    For a directory those of its tests; `roles` may add `again` for the A/A runs of the baseline, and `shell`.
 
     Raises:
         InputError: it cannot be read, is of a newer version, or a line in the middle is no measurement.
-        MachineRefuses: the engine cannot be run, or there is no memory for what it leaves.
+        MachineRefuses: the engine cannot be run, or there is no memory for its output.
     """
     experiment = read_experiment(path) if os.path.isdir(path) else None
     sources = [Source(path, None, {})] if experiment is None else sources_of(path, experiment, roles)
@@ -199,13 +199,13 @@ class Source(NamedTuple):
 
     file: Path
     workers: int | None
-    """How many lines a trial has, unless they say so; None where that is not known."""
+    """Lines per trial, unless the lines say so; None if unknown."""
     test: Mapping[str, Any]
     """Its entry in experiment.json; empty for a file alone."""
 
 
 def sources_of(path: Path, experiment: Mapping[str, Any], roles: Collection[str]) -> list[Source]:
-    """The files of an experiment's tests that have one. Raises InputError where one is missing that there was."""
+    """The files of an experiment's tests, if they exist. Raises InputError if one is missing that existed."""
     sources = []
     for test in experiment["tests"]:
         file = path / test["directory"] / "results.jsonl"
@@ -221,10 +221,10 @@ def sources_of(path: Path, experiment: Mapping[str, Any], roles: Collection[str]
 def read_files(
     path: Path, sources: Sequence[Source], metrics: Collection[str] | None
 ) -> tuple[Columns, list[dict[str, Any]]]:
-    """All measurements of some files below `path`, and how each file ended (docs/formats.md, `files`).
+    """All measurements of some files below `path`, and the end of each file (docs/formats.md, `files`).
 
     Raises:
-        InputError, MachineRefuses: as `read_columns`.
+        InputError, MachineRefuses: same as `read_columns`.
     """
     for source in sources:
         _check_regular(source.file)
@@ -253,7 +253,7 @@ def _options(metrics: Collection[str] | None) -> Iterator[str]:
         yield f"--chunk={_CHUNK}"
     if metrics is None:
         return
-    yield "--metric="  # so that none at all is not all of them
+    yield "--metric="  # so that no metrics differ from all metrics
     for name in metrics:
         if "\0" not in name and plain(name) == name:
             yield f"--metric={name}"
@@ -280,9 +280,9 @@ def _columns(path: Path, sources: Sequence[Source], index: Mapping[str, Any], bu
 
 
 def _once(columns: Columns) -> NDArray[np.intp] | None:
-    """The rows without those that stand there again, all their columns and values being the same; None where none does.
+    """The rows without exact repetitions of earlier ones; None if there are none.
 
-    No two commands of one worker begin at one instant.
+    No two commands of one worker start at one instant.
     """
     start = columns.start_ns
     if np.unique(start[start >= 0]).size == np.count_nonzero(start >= 0):
@@ -311,7 +311,7 @@ def _metrics(
     buffer: mmap.mmap,
     warnings: dict[str, int],
 ) -> Iterator[tuple[str, Metric]]:
-    """Each metric under a name of its own; what that takes is said in `warnings`."""
+    """Each metric under a unique name; renaming adds to `warnings`."""
     units: dict[str, tuple[str, str]] = {}
     taken: set[str] = set()
     for metric in found:
@@ -335,7 +335,7 @@ def _metrics(
 
 
 def _wrong(path: Path, sources: Sequence[Source], wrong: Mapping[str, Any]) -> InputError:
-    """Why nothing could be read."""
+    """The error for files that could not be read."""
     file, line = sources[wrong["file"]].file, wrong["line"]
     if line:
         reason = _reason(file, wrong["at"]) or wrong["reason"]
@@ -348,7 +348,7 @@ def _wrong(path: Path, sources: Sequence[Source], wrong: Mapping[str, Any]) -> I
 
 
 def _reason(file: Path, at: int) -> str:
-    """What is wrong with the line at this place of a file, in the words of `check_measurement`."""
+    """Error in the line at this offset of a file, with the text of `check_measurement`."""
     with open(file, "rb") as opened:
         opened.seek(at)
         line = opened.readline()

@@ -1,6 +1,6 @@
 """Series from columns: commands joined within workers and workers within trials, for all tests at once.
 
-As `results.model.join_trial` does it for one trial; here trials are groups of rows, and each step is one pass.
+`results.model.join_trial` does the same for one trial; here trials are groups of rows, and each step is one pass.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from etude.results.columns import Columns, Metric
-from etude.results.model import LATEST_NS, LONGEST_S, MetricKind, is_printed, metric_kind
+from etude.results.model import LATEST_NS, MAX_DURATION_S, MetricKind, is_printed, metric_kind
 from etude.results.series import Column, Failure, Floats, Series, Whole
-from etude.results.trial_join import FIRST, NONE, overall, why_not_joined
+from etude.results.trial_join import FIRST, NONE, overall_join, why_not_joined
 
 _Rows = slice | Whole
 
 
 @dataclass(frozen=True, eq=False)
 class _Trials:
-    """The trials of all tests: those of a test stand together, in the order in which they were made."""
+    """The trials of all tests: those of a test are consecutive, in the order in which they were made."""
 
     first: _Rows
-    """The first row of each."""
+    """Index of the first row of each."""
     test: NDArray[np.uint32]
     """Shape (trials,): codes."""
     bounds: Whole
-    """Shape (tests + 1,): where each test begins."""
+    """Shape (tests + 1,): index of the first trial of each test."""
     groups: _Groups | None
-    """None where each trial has one row."""
+    """None if each trial has one row."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,15 +40,15 @@ class _Groups:
 
     rows: Whole
     trials: Whole
-    """Where each trial begins, in `rows`."""
+    """Index of each trial's first row, in `rows`."""
     workers: Whole
-    """Where each worker of a trial begins, in `rows`."""
+    """Index of the first row of each worker of a trial, in `rows`."""
     trials_in_workers: Whole
-    """Where each trial begins, in `workers`."""
+    """Index of each trial's first worker, in `workers`."""
 
 
 def series_of_columns(columns: Columns) -> tuple[Series, ...]:
-    """A series a test that has lines, in the order of their first ones."""
+    """A series for each test with lines, in the order of first lines."""
     if not columns.rows:
         return ()
     trials = _trials(columns)
@@ -100,12 +100,12 @@ def series_of_columns(columns: Columns) -> tuple[Series, ...]:
 
 
 def _spans(columns: Columns, trials: _Trials) -> Whole:
-    """From the first start to the last end of each trial, as `Series.spans`."""
+    """First start and last end of each trial, same as `Series.spans`."""
     elapsed = columns.metrics.get("elapsed")
     values = np.full(columns.rows, np.nan) if elapsed is None else elapsed.values
     starts = columns.start_ns
     lasted = np.where(np.isfinite(values), values, -1.0) * columns.inner
-    known = (starts >= 0) & (starts < LATEST_NS) & (lasted >= 0) & (lasted < LONGEST_S)
+    known = (starts >= 0) & (starts < LATEST_NS) & (lasted >= 0) & (lasted < MAX_DURATION_S)
     ends = np.where(known, starts, 0) + np.rint(np.where(known, lasted, 0.0) * 1e9).astype(np.int64)
     low, high = np.where(known, starts, LATEST_NS), np.where(known, ends, -1)
     groups = trials.groups
@@ -119,7 +119,7 @@ def _spans(columns: Columns, trials: _Trials) -> Whole:
 
 
 def _column(name: str, variants: Sequence[tuple[Metric, _Values]], test: int, part: slice) -> Column | None:
-    """A metric of a test, in its first unit there; values in another are none. None where no line of it has one."""
+    """A metric of a test, in its first unit there; values in another are missing. None if no line of it has one."""
     here = [
         (metric, all_trials, all_trials.values[part])
         for metric, all_trials in variants
@@ -134,7 +134,7 @@ def _column(name: str, variants: Sequence[tuple[Metric, _Values]], test: int, pa
         if other is not metric:
             there = ~np.isnan(further)
             found = np.where(there, further if other.unit == metric.unit else np.nan, found)
-    how = "" if all_trials.how is None else overall(all_trials.how[part].tolist(), all_trials.way)
+    how = "" if all_trials.how is None else overall_join(all_trials.how[part].tolist(), all_trials.way)
     workers = 1 if all_trials.workers is None else max(1, int(all_trials.workers[part].max(initial=1)))
     reason = metric.reasons.get(test) if np.isnan(found[:1]).all() else None
     reason = why_not_joined(asked=is_printed(name)) if how == NONE else reason
@@ -147,12 +147,12 @@ def _first_value(values: Floats) -> int:
 
 
 def _is_refused(all_trials: _Values, part: slice) -> bool:
-    """Whether there are values of a test that are not to be joined."""
+    """True if values of a test must not be joined."""
     return all_trials.how is not None and NONE in all_trials.how[part].tolist()
 
 
 class _Rare(NamedTuple):
-    """What few trials have, by their places."""
+    """Members that few trials have, by index of the trial."""
 
     caches: dict[int, Any]
     kernel: dict[int, Any]
@@ -177,7 +177,7 @@ def _rare(columns: Columns, trials: _Trials) -> _Rare:
 
 
 def _places(rows: int, trials: _Trials) -> tuple[Whole, Whole]:
-    """Of each row its trial's place, and of each trial its first row."""
+    """The trial's index of each row, and the first row of each trial."""
     groups, place = trials.groups, np.arange(rows)
     if groups is None:
         return place, place[trials.first]
@@ -187,20 +187,20 @@ def _places(rows: int, trials: _Trials) -> tuple[Whole, Whole]:
 
 
 def _filled(found: Mapping[int, Any], part: slice) -> Sequence[Any]:
-    """One for each trial of a test, None where a trial has none; empty where none has."""
+    """One value for each trial of a test, None if a trial has none; empty if no trial has one."""
     made = [found.get(place) for place in range(part.start, part.stop)] if found else []
     return made if any(made) else ()
 
 
 def _trials(columns: Columns) -> _Trials:
-    """Which rows are of which trial."""
+    """Groups the rows by trial."""
     test, trial = columns.test.codes, columns.trial
     same = test[1:] == test[:-1]
-    # Nearly always lines of a test stand together, and each is a trial of its own.
+    # Nearly always lines of a test are consecutive, and each is a trial of its own.
     if _in_one_piece(test, same) and not (same & (trial[1:] <= trial[:-1])).any():
         return _Trials(slice(None), test, _bounds(test), None)
     begun = _begun(test, trial)
-    # Stable: commands keep their order. Codes have the order in which the tests came.
+    # Stable: commands keep their order. Codes are in the order of first appearance of the tests.
     rows = np.lexsort((columns.worker, begun, test))
     trials = _changes(begun[rows])
     workers = np.union1d(trials, _changes(columns.worker[rows]))
@@ -210,7 +210,7 @@ def _trials(columns: Columns) -> _Trials:
 
 
 def _begun(test: NDArray[np.uint32], trial: Whole) -> Whole:
-    """Of each row, the first row of its trial."""
+    """The first row of the trial of each row."""
     rows = np.lexsort((trial, test))
     begin = np.union1d(_changes(test[rows]), _changes(trial[rows]))
     begun = np.empty(len(rows), dtype=np.int64)
@@ -219,12 +219,12 @@ def _begun(test: NDArray[np.uint32], trial: Whole) -> Whole:
 
 
 def _changes(values: NDArray[Any]) -> Whole:
-    """Where a value begins that is another than that before."""
+    """Indices of values that differ from their predecessors."""
     return np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
 
 
 def _in_one_piece(test: NDArray[np.uint32], same: NDArray[np.bool_]) -> bool:
-    """Whether the lines of each test stand together."""
+    """True if the lines of each test are consecutive."""
     return int(np.count_nonzero(~same)) + 1 == int(np.count_nonzero(np.bincount(test)))
 
 
@@ -236,16 +236,16 @@ class _Values(NamedTuple):
     """A metric over all trials."""
 
     values: Floats
-    """Shape (trials,); NaN where a trial has none."""
+    """Shape (trials,); NaN for missing values."""
     how: NDArray[np.object_] | None = None
-    """How each trial's values were joined, empty for one value; None where all trials have one row."""
+    """Join of each trial's values, empty for one value; None if all trials have one row."""
     workers: Whole | None = None
     way: str = ""
-    """How its workers are joined."""
+    """Join of its workers."""
 
 
 def _joined(metric: Metric, kind: MetricKind, trials: _Trials) -> _Values:
-    """A metric joined over each worker's commands, then over the workers, as `etude.results.model.join_trial` does."""
+    """A metric joined over each worker's commands, then over the workers, same as `etude.results.model.join_trial`."""
     groups = trials.groups
     if groups is None:
         return _Values(metric.values)

@@ -1,4 +1,4 @@
-"""Tables that other programs write: a line of names, then a row a line, with commas or tabs in between."""
+"""Tables of other programs: a line of names, then one line per row, separated by commas or tabs."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from pathlib import Path
 from etude.errors import InputError
 from etude.results.regular import read_regular
 
-MOST_COLUMNS = 10_000
+MAX_COLUMNS = 10_000
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""Spreadsheets take cells that begin so for formulas, which can run programs."""
+"""First characters of cells that spreadsheets take for formulas, which can run programs."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """What such a file holds, as text."""
+    """Contents of such a file, as text."""
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
     def numbers(self, column: str) -> list[float] | str:
-        """A column's values; or why it has none: the first cell that is no finite number, and in which row."""
+        """A column's values; or the reason why not: the first cell that is no finite number, with its row."""
         place = self.header.index(column)
         found = []
         for number, row in enumerate(self.rows, 2):
@@ -37,12 +37,12 @@ class Table:
 
 
 def text_cell(text: str) -> str:
-    """A cell as a spreadsheet shall show it: one that is no number and would be run as a formula begins with '."""
+    """A cell for a spreadsheet: text that would be evaluated as a formula gets a leading '."""
     return f"'{text}" if text.startswith(FORMULA) and _number(text) is None else text
 
 
 def read_table(path: str | os.PathLike[str]) -> Table:
-    """Read a table: tabs separate where the first line has one, else commas. Empty lines are left out.
+    """Read a table: tabs are separators if the first line has one, else commas. Empty lines are skipped.
 
     Raises:
         InputError: it cannot be read, has no row, or a row that does not fit its names.
@@ -58,8 +58,8 @@ def read_table(path: str | os.PathLike[str]) -> Table:
         rows = [tuple(map(str.strip, row)) for row in cells if row]
     except csv.Error as error:
         raise InputError(f"{file}: cannot be read as a table: {error}") from None
-    if rows and len(rows[0]) > MOST_COLUMNS:
-        raise InputError(f"{file}: has more than {MOST_COLUMNS} columns")
+    if rows and len(rows[0]) > MAX_COLUMNS:
+        raise InputError(f"{file}: has more than {MAX_COLUMNS} columns")
     if len(rows) < 2:
         raise InputError(f"{file}: holds no table: expected a line of names, then at least one row")
     header, *rest = rows

@@ -1,7 +1,7 @@
 """HdrHistograms as text: version 2 of their encoding, compressed by zlib, in base64 (they all begin with `HISTFA`).
 
-What such a histogram counts are whole numbers in classes: as wide as 1 up to a number that its significant digits
-decide, and twice as wide each time the values double. The bytes are
+A histogram counts whole numbers in classes of width 1 up to a bound given by its significant digits; beyond it the
+width doubles each time the values double. The bytes are
 
     compressed   0x1c849314, length of what follows; zlib of
     plain        0x1c849313, length of the counts, normalising offset (0), significant digits,
@@ -30,21 +30,22 @@ Whole = NDArray[np.int64]
 COMPRESSED, PLAIN = 0x1C849304, 0x1C849303
 _WORD_SIZE = 0xF0  # bits of either number that old versions kept the size of a word in
 _OUTER, _INNER = struct.Struct(">II"), struct.Struct(">IIIIqqd")
-_MOST_BYTES = 1 << 24
-_MOST_VALUE = (1 << 63) - 1
+_MAX_BYTES = 1 << 24
+_MAX_VALUE = (1 << 63) - 1
 
 
 class Histogram(NamedTuple):
-    """What a histogram holds: only classes in which there is something, rising."""
+    """Non-empty classes of a histogram, in rising order."""
 
     values: Whole
-    """The largest value of each class, shape (classes,): what HdrHistogram's own tools print for a percentile."""
+    """The largest value of each class, shape (classes,): the value that HdrHistogram's own tools print
+    for a percentile."""
     counts: Whole
     """Shape (classes,)."""
 
 
 class BadHistogram(ValueError):
-    """Text that is none; one line that says what is wrong with it."""
+    """Invalid text of a histogram, with the reason in one line."""
 
 
 def joined(histograms: Sequence[Histogram]) -> Histogram:
@@ -56,11 +57,10 @@ def joined(histograms: Sequence[Histogram]) -> Histogram:
 
 
 def decode(text: str) -> Histogram:
-    """The classes of a histogram that is written as compressed base64.
+    """The classes of a histogram in compressed base64.
 
     Raises:
-        BadHistogram: it is none, is cut short, or is one of a kind that cannot be read (of fractions, of another
-            version).
+        BadHistogram: it is invalid, truncated, or of an unsupported kind (of fractions, of another version).
     """
     try:
         data = base64.b64decode(text, validate=True)
@@ -101,11 +101,11 @@ def encode(
     lowest: int = 1,
     highest: int | None = None,
 ) -> str:
-    """A histogram of whole numbers from 0 to `highest` (their largest, unless given), as compressed base64.
+    """A histogram of whole numbers from 0 to `highest` (default: their largest), as compressed base64.
 
     values, counts: shape (n,) each, in any order; without counts every value counts once.
-    digits: significant digits that are kept, 1 to 5. lowest: the smallest value that is to be told from 0, at least 1.
-    Raises ValueError for what cannot be counted so.
+    digits: significant digits, 1 to 5. lowest: the smallest value that must differ from 0, at least 1.
+    Raises ValueError: values that cannot be counted.
     """
     whole = _whole(values, "values")
     times = np.ones_like(whole) if counts is None else _whole(counts, "counts")
@@ -133,25 +133,25 @@ def encode(
 
 
 class _Layout(NamedTuple):
-    """Which values fall into which class."""
+    """Mapping of values to classes."""
 
     lowest: int
     highest: int
     unit: int
-    """Bits that all values are shifted down by: differences below are not told apart."""
+    """Bits that all values are shifted down by: the resolution."""
     half: int
-    """Bits of half the classes of equal width."""
+    """Logarithm of half the number of classes of equal width."""
     classes: int
 
     def largest(self, place: int) -> int:
-        """The largest value of the class at that place."""
+        """The largest value of the class with this index."""
         bucket, step = (place >> self.half) - 1, (place & ((1 << self.half) - 1)) + (1 << self.half)
         if bucket < 0:
             bucket, step = 0, step - (1 << self.half)
         return ((step + 1) << (bucket + self.unit)) - 1
 
     def place(self, value: int) -> int:
-        """Where the value's class stands."""
+        """Index of the value's class."""
         scaled = value >> self.unit
         bucket = max(0, scaled.bit_length() - self.half - 1)
         return (bucket << self.half) + (scaled >> bucket)
@@ -165,7 +165,7 @@ def _layout(lowest: int, highest: int, digits: int) -> _Layout:
         )
     unit = lowest.bit_length() - 1
     half = (2 * 10**digits - 1).bit_length() - 1
-    if highest > _MOST_VALUE or unit + half > 61:
+    if highest > _MAX_VALUE or unit + half > 61:
         raise BadHistogram(f"values from {lowest} to {highest} do not fit into 64 bits")
     layout = _Layout(lowest, highest, unit, half, 0)
     last = layout.place(highest)
@@ -183,17 +183,17 @@ def _inflated(data: bytes) -> bytes:
         raise BadHistogram(f"it is {len(data) - _OUTER.size} bytes long where its head says {length}")
     inflating = zlib.decompressobj()
     try:
-        plain = inflating.decompress(data[_OUTER.size :], _MOST_BYTES)
+        plain = inflating.decompress(data[_OUTER.size :], _MAX_BYTES)
     except zlib.error:
         raise BadHistogram("its bytes are damaged: they cannot be decompressed") from None
     if not inflating.eof:
-        large = len(plain) >= _MOST_BYTES
-        raise BadHistogram(f"it is larger than {_MOST_BYTES >> 20} MiB" if large else "it is cut short")
+        large = len(plain) >= _MAX_BYTES
+        raise BadHistogram(f"it is larger than {_MAX_BYTES >> 20} MiB" if large else "it is cut short")
     return plain
 
 
 def _numbers(data: bytes) -> Iterator[int]:
-    """The counts, and as negative numbers how many are left out."""
+    """The counts, and skipped classes as negative numbers."""
     number, shift = 0, 0
     for byte in data:
         if shift == 56:
@@ -227,7 +227,7 @@ def _whole(x: ArrayLike, name: str) -> Whole:
         found.ndim != 1
         or found.dtype.kind not in "iu"
         or int(found.min()) < 0
-        or int(found.max()) > _MOST_VALUE
+        or int(found.max()) > _MAX_VALUE
     ):
         raise ValueError(f"the {name} of a histogram are one row of whole numbers, 0 or more")
     return found.astype(np.int64)

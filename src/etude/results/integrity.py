@@ -1,4 +1,4 @@
-"""Whether a test's rows are those that were written: lines may have been lost, doubled or mixed up since."""
+"""Checks of a test's rows for lost, repeated or mixed-up lines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from etude.results.model import Measurement
 
 
 class Row(Protocol):
-    """A line of a test's file; two are equal if nothing in them differs."""
+    """A line of a test's file; two are equal if all members are equal."""
 
     @property
     def test(self) -> str: ...
@@ -26,9 +26,9 @@ class Row(Protocol):
 def repeated_rows(
     file: Path, rows: Sequence[Row], test: Mapping[str, Any], sessions: Collection[int]
 ) -> list[int]:
-    """The places of those rows of a test's file that stand there again, in order.
+    """Indices of repeated rows of a test's file, in order.
 
-    test: its entry in experiment.json; sessions: the numbers of those that are recorded there.
+    test: its entry in experiment.json; sessions: the recorded session numbers.
 
     Raises:
         InputError: a row is of another test or of no recorded session, or a trial has too many or too few of them.
@@ -61,10 +61,10 @@ def repeated_rows(
 
 
 def check_blocks(file: Path, rows: Sequence[Measurement], test: Mapping[str, Any]) -> None:
-    """Refuse to resume from rows of blocks in which they cannot have been made.
+    """Refuse to resume from rows with impossible block numbers.
 
-    A test has one kept trial a block, and cannot be further in blocks than in trials. The pairs of a command with
-    itself (role `again`) are not in each block.
+    A test has one included trial per block, so its block numbers cannot exceed its trial numbers. A/A pairs (role
+    `again`) are not in each block.
 
     Raises:
         InputError: a block's number is larger than that of its trial, or two trials have it.
@@ -82,14 +82,14 @@ def check_blocks(file: Path, rows: Sequence[Measurement], test: Mapping[str, Any
 
 
 def has_ended(experiment: Mapping[str, Any]) -> bool:
-    """Whether its last session has recorded its end: neither was it killed, nor does it still run."""
+    """True if its last session has recorded its end: it was not killed, and does not run."""
     return bool(experiment["sittings"]) and experiment["sittings"][-1].get("how_ended") is not None
 
 
 def check_lines(file: Path, lines: int, test: Mapping[str, Any], *, cut: int = 0) -> None:
     """Refuse a file that has lost lines since the last session of its experiment ended.
 
-    lines: how many it has; cut: of how many lines its last trial is, where that was cut short and is not among them.
+    lines: number of its lines; cut: lines per trial, if the last trial was torn and is not included in `lines`.
 
     Raises:
         InputError: it has fewer than experiment.json records.
@@ -103,5 +103,5 @@ def check_lines(file: Path, lines: int, test: Mapping[str, Any], *, cut: int = 0
 
 
 def repeated_note(place: object, count: int) -> str:
-    """The note on lines that stand there again."""
+    """The note on repeated lines."""
     return f"{place}: repeated lines, counted once: {count}"

@@ -1,7 +1,7 @@
-"""Several results directories of one experiment as one: each session stays a session, with its own host and machine.
+"""Merges several results directories of one experiment: each session stays one, with its own host and machine.
 
-What is merged is made anew from its parts each time, and experiment.json is replaced last: a merge that was interrupted
-is simply repeated. Parts are only read. Trials of lost machines come along as far as they were written whole.
+A merge always starts from the parts, and replaces experiment.json last: an interrupted merge is simply repeated.
+Parts are only read. Complete trials of lost machines are included.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from etude.results.results import FORMAT, VERSION
 from etude.results.writer import directory_name, write_error, write_experiment
 
 UNPAIRED = "unpaired"
-"""Why a trial is excluded whose block was cut short."""
+"""Reason of exclusion of a trial in an incomplete block."""
 IN_TURN = "in-turn"
 """The schedule whose tests share no blocks."""
 _TRIAL_FIRST = re.compile(r"(\d+)(-.*)")
@@ -33,30 +33,30 @@ _TRIAL_FIRST = re.compile(r"(\d+)(-.*)")
 
 @dataclass
 class _Whole:
-    """What the parts so far amount to."""
+    """The merged parts so far."""
 
     document: dict[str, Any]
     entries: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """By test."""
+    """Entries by test."""
     trials: dict[str, int] = field(default_factory=dict)
-    """The number that each test's next trial may have."""
+    """The next free trial number of each test."""
     lines: dict[str, list[bytes]] = field(default_factory=dict)
-    """By file below the directory, those that were renumbered."""
+    """Renumbered lines, by file below the directory."""
     copied: dict[str, Path] = field(default_factory=dict)
-    """By file below the directory, where a copy of it comes from."""
+    """Sources of copies, by file below the directory."""
 
 
 def merge_results(parts: Mapping[str, Path], into: Path, document: Mapping[str, Any] | None = None) -> None:
-    """Merge results directories, in this order, into another one; what it holds of an earlier merge is replaced.
+    """Merge results directories, in this order, into another one; an earlier merge in it is replaced.
 
-    `parts`: each by a name, which its sessions have as `part`. `document` has the members of experiment.json that say
-    what was asked for (name, verb, command_line, digest, plan, and others); without it those of the first part.
-    Sessions are numbered anew, and so are the trials of a test that several parts have; each line stays as it is, bit
-    for bit, but for these two numbers. Of a part without a session nothing is taken; of one that was lost within a
-    block the trials of that block are excluded, since they have no pair.
+    `parts`: each by a name, which its sessions get as `part`. `document`: members of experiment.json that describe the
+    request (name, verb, command_line, digest, plan, and others); default those of the first part. Sessions are
+    renumbered, and so are the trials of a test that several parts have; otherwise each line is unchanged, bit for bit.
+    A part without a session is ignored; if one was lost within a block, the trials of that block are excluded, since
+    they have no pair.
 
     Raises:
-        InputError: a part cannot be read, or lacks what a session has; MachineRefuses: `into` cannot be written.
+        InputError: a part cannot be read, or lacks members of a session; MachineRefuses: `into` cannot be written.
     """
     whole = _Whole({})
     for name, part in parts.items():
@@ -79,7 +79,7 @@ def merge_results(parts: Mapping[str, Path], into: Path, document: Mapping[str, 
 
 
 def _beside(whole: _Whole, into: Path) -> list[Path]:
-    """What lies beside trials there: under their new numbers, that of an earlier merge may be another trial's."""
+    """Files of trials there: those of an earlier merge may belong to other trials under the new numbers."""
     logs = [
         found for each in whole.entries.values() for found in (into / each["directory"] / "logs").glob("*")
     ]
@@ -110,7 +110,7 @@ def _take(whole: _Whole, name: str, part: Path) -> None:
 
 
 def _torn_block(document: Mapping[str, Any], measured: Mapping[str, Sequence[Measurement]]) -> int | None:
-    """The last block of a part that did not come to its end, where tests that share blocks are not all in it."""
+    """The last block of an incomplete part, if not all tests that share blocks are in it."""
     plan = document.get("plan") or {}
     if document["sittings"][-1].get("how_ended") == "complete" or plan.get("schedule", IN_TURN) == IN_TURN:
         return None
@@ -141,7 +141,7 @@ def _take_test(
     torn: int | None,
     sittings: Mapping[int, int],
 ) -> None:
-    """Add the trials of one test of a part, and what lies beside them; `measured` has a row for each whole line."""
+    """Add the trials of one test of a part, and their files; `measured` has a row for each complete line."""
     trials = [m.trial for m in measured]
     test, source = entry["name"], part / entry["directory"]
     own = whole.entries.get(test)
@@ -177,7 +177,7 @@ def _unpaired(line: bytes) -> bytes:
 
 
 def _entry(whole: _Whole, entry: Mapping[str, Any]) -> dict[str, Any]:
-    """The entry of a test that earlier parts did not have, under names of its own."""
+    """The entry of a new test, under unique names."""
     others = list(whole.entries.values())
     own = {**entry, "directory": directory_name(entry["name"], [each["directory"] for each in others])}
     if entry.get("res"):
@@ -189,7 +189,7 @@ def _entry(whole: _Whole, entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _whole_lines(path: Path) -> list[bytes]:
-    """Lines with their ends, without a last one that was cut short."""
+    """Complete lines with their ends, without a torn last one."""
     try:
         return [line + b"\n" for line in read_regular(path).split(b"\n")[:-1]]
     except FileNotFoundError:
@@ -199,10 +199,10 @@ def _whole_lines(path: Path) -> list[bytes]:
 
 
 def renumbered(line: bytes, path: Path, **numbers: Callable[[int], int]) -> bytes:
-    """A line of JSON with some of its whole numbers replaced, and nothing else, down to the last byte.
+    """A line of JSON with some of its whole numbers replaced, and every other byte unchanged.
 
     Raises:
-        InputError: it is no object that has them; `path` says where it stands.
+        InputError: it is no object with these members; `path` names its file.
     """
     try:
         members = orjson.loads(line)
@@ -218,7 +218,7 @@ def renumbered(line: bytes, path: Path, **numbers: Callable[[int], int]) -> byte
         )
     if orjson.loads(found) == wanted:
         return found
-    # The first of that name was not its own: what it was read as is written.
+    # The first match was not the member itself: the parsed object is written.
     return json.dumps(wanted, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
 
 

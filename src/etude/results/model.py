@@ -1,4 +1,4 @@
-"""A measurement and its metrics: the row that everything else is made of (docs/formats.md)."""
+"""Measurements and their metrics: the rows of all results (docs/formats.md)."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from typing import Any, NamedTuple
 from etude.codec import short
 from etude.limits import limit_reached
 from etude.results.shell_words import join_words
-from etude.results.trial_join import NONE, asked_in, join, ways_of
+from etude.results.trial_join import NONE, join, join_in_row, joins_of
 from etude.results.units import kind_of
 
 MetricValue = Sequence[Any]
-"""`[value, unit]`, or `[None, unit, reason]`; then how it is joined, where its METRIC says so."""
+"""`[value, unit]`, or `[None, unit, reason]`; then the join, if its METRIC specifies one."""
 
 
-LATEST_NS, LONGEST_S = 2**62, 1e9
-"""What no clock says and no trial lasts: such numbers are another's, and not taken for times."""
+LATEST_NS, MAX_DURATION_S = 2**62, 1e9
+"""Upper bounds of clocks and durations: larger numbers are of another kind, and are not taken for times."""
 
 CACHE_WAYS = ("none", "warm", "chill", "drop", "remount", "remount+chill", "reboot", "reboot+chill")
-"""What can be done about caches before a trial, as a measurement's `cache` names it."""
+"""Cache states before a trial, the values of a measurement's `cache`."""
 
 
 @dataclass(frozen=True, slots=True)
 class MetricKind:
-    """What a metric is: its unit, kind, and how workers and the commands of each are joined (`results.trial_join`)."""
+    """Unit and kind of a metric, and the join of its workers and their commands (`results.trial_join`)."""
 
     unit: str
     kind: str  # cost, rate, ratio, count or binary
@@ -76,9 +76,9 @@ METRICS: Mapping[str, MetricKind] = {
 
 
 FIRST_RUN = "first run"
-"""The `why` of the excluded first run of each test: as planned, so that nobody has to be told of it."""
+"""The `why` of the excluded first run of each test: planned, so it needs no message."""
 CALIBRATION = "calibration"
-"""The `why` of the run by which `--inner auto` chooses its launches: as planned, too."""
+"""The `why` of the calibration run of `--inner auto`: planned, too."""
 
 OF_PROBES = (
     "disk_",
@@ -91,17 +91,17 @@ OF_PROBES = (
     "loopback_",
     "machine_",
 )
-"""What the names of our probes' metrics begin with."""
+"""Prefixes of the names of our probes' metrics."""
 
 
 def is_printed(name: str) -> bool:
-    """Whether the program itself reports it (by METRIC, say): neither the engine nor a probe measures it."""
+    """True if the program itself reports it (by METRIC, say): neither the engine nor a probe measures it."""
     return name not in METRICS and not name.startswith(OF_PROBES)
 
 
 def metric_kind(name: str, unit: str, asked: str | None = None) -> MetricKind:
-    """The kind of a metric: ours by name; another by its unit and name. `asked`: how its METRIC says it is joined."""
-    return METRICS.get(name) or MetricKind(unit, kind_of(unit), *ways_of(name, unit, asked))
+    """The kind of a metric: ours by name; others by unit and name. `asked`: the join specified by its METRIC."""
+    return METRICS.get(name) or MetricKind(unit, kind_of(unit), *joins_of(name, unit, asked))
 
 
 class Measurement(NamedTuple):
@@ -145,31 +145,31 @@ class Measurement(NamedTuple):
 
     @property
     def command_line(self) -> str:
-        """The command on one line: as a `.res` or $APLOG has it, else as a shell would take it."""
+        """The command on one line: as in a `.res` or $APLOG, else in shell quoting."""
         return self.command_text or join_words(self.command)
 
     @property
     def failed(self) -> bool:
-        """Not started, ended by us, ended by a signal, or an exit status other than 0."""
+        """True if not started, ended by us or by a signal, or with an exit status other than 0."""
         return self.unfinished or self.signal is not None or self.exit_status != 0
 
     @property
     def unfinished(self) -> bool:
-        """Not started, or ended by us: there is no whole run to speak of, whatever the policy."""
+        """True if not started, or ended by us: the run is incomplete, whatever the policy."""
         return self.error is not None or self.timed_out or self.cancelled
 
     @property
     def cancelled_only(self) -> bool:
-        """Whether it was ended because the experiment was, and for no reason of its own."""
+        """True if it was ended together with the experiment, and for no other reason."""
         return self.cancelled and self.error is None and not self.timed_out
 
     def value(self, metric: str) -> float | None:
-        """The metric's value, or None where it could not be measured."""
+        """The metric's value, or None if it could not be measured."""
         found = self.metrics.get(metric)
         return found[0] if found else None
 
     def ending(self) -> str:
-        """How the command ended, in words."""
+        """Description of the command's end."""
         return ending_of(
             error=self.error,
             timed_out=self.timed_out,
@@ -180,7 +180,7 @@ class Measurement(NamedTuple):
         )
 
     def ending_here(self) -> str:
-        """The same of a command on this machine, with the limit that kept it from starting if one did."""
+        """The same for a command on this machine, with the limit that prevented its start, if any."""
         limit = limit_reached(self.error)
         return self.ending() + (f"; {limit}" if limit else "")
 
@@ -194,7 +194,7 @@ def ending_of(
     accepted: int | None,
     exit_status: int | None,
 ) -> str:
-    """How a command ended, in words."""
+    """Description of a command's end."""
     if error is not None:
         return f"not started: {error}"
     if timed_out:
@@ -235,7 +235,7 @@ def to_line(measurement: Measurement) -> dict[str, Any]:
     """The JSON object of a measurement; absent members are left out."""
     line = measurement._asdict()
     line["metrics"] = {
-        name: value if value[0] is None or asked_in(value) else value[:2]
+        name: value if value[0] is None or join_in_row(value) else value[:2]
         for name, value in measurement.metrics.items()
     }
     for name in _OPTIONAL:
@@ -245,25 +245,25 @@ def to_line(measurement: Measurement) -> dict[str, Any]:
 
 
 def from_line(line: Mapping[str, Any]) -> Measurement:
-    """A measurement from its JSON object, which `check_measurement` has passed if it may be another's than ours."""
+    """A measurement from its JSON object; untrusted objects must have passed `check_measurement`."""
     return Measurement._make(map(line.get, Measurement._fields))
 
 
 class Joined(NamedTuple):
-    """A trial's value of a metric, and how it came about."""
+    """A trial's value of a metric, with its join."""
 
     value: float | None
     workers: int = 1
-    """How many workers have a value, …"""
+    """Number of workers with a value."""
     how: str = ""
-    """… and how they were joined; empty where one value is all there is."""
+    """Join of the workers; empty if there was only one value."""
 
 
 def join_trial(measurements: Iterable[Measurement], metric: str) -> Joined:
     """One value of a trial from those of its workers: the longest elapsed, the summed CPU time, and so on.
 
     Several lines of one worker are commands that it ran one after the other. They are joined first: the longest worker
-    is the one whose commands took longest together. None where no line has a value, or where values are not to be
+    is the one whose commands took longest together. None if no line has a value, or if values are not to be
     joined (Auto-pilot paper, section 3.3: elapsed is the longest thread's, CPU is summed).
     """
     first, by_worker = None, dict[int, list[float]]()
@@ -274,7 +274,7 @@ def join_trial(measurements: Iterable[Measurement], metric: str) -> Joined:
             by_worker.setdefault(m.worker, []).append(float(found[0]))
     if first is None:
         return Joined(None)
-    kind = metric_kind(metric, first[1], asked_in(first))
+    kind = metric_kind(metric, first[1], join_in_row(first))
     several = any(len(values) > 1 for values in by_worker.values())
     how = kind.join if len(by_worker) > 1 else kind.commands if several else ""
     joined = [join(values, kind.commands) for _, values in sorted(by_worker.items())]
@@ -333,10 +333,10 @@ _STREAM = [int, str, str]
 
 
 def check_measurement(line: Mapping[str, Any]) -> None:
-    """Raise for a JSON object that is no measurement. Its numbers are finite: no other can be parsed.
+    """Raise for a JSON object that is no measurement. Its numbers are finite: the parser accepts no others.
 
     Raises:
-        KeyError: a member is missing; ValueError, TypeError: it cannot be meant.
+        KeyError: a member is missing; ValueError, TypeError: a member is invalid.
     """
     for name, allowed in _TYPES.items():
         kind = type(line[name])
@@ -359,7 +359,7 @@ def check_measurement(line: Mapping[str, Any]) -> None:
     if line.get("cache") is not None:
         _check_cache(line["cache"])
     for name, value in line["metrics"].items():
-        # Nearly all metrics are of this form, and thousands of lines are read while a benchmark waits.
+        # Nearly all metrics have this form, and thousands of lines are read while a benchmark waits.
         plain = type(value) is list and len(value) == 2 and type(value[0]) in _NUMBERS
         if not plain or type(value[1]) is not str:
             _check_metric(name, value)

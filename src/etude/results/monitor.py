@@ -1,4 +1,4 @@
-"""What the monitor wrote beside a session's trials: its readings as arrays, and what they say of any stretch of time.
+"""Readings of a session's monitor as arrays, and their means over intervals of time.
 
 docs/monitor.md has the format.
 """
@@ -20,7 +20,7 @@ from etude.results.regular import read_regular
 
 FORMAT, VERSION = "etude-monitor", 1
 KINDS = ("interval", "level")
-MOST_NS = 2**62
+MAX_TIME_NS = 2**62
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -31,9 +31,9 @@ class Column(NamedTuple):
 
     unit: str
     kind: str
-    """interval: what was added since the reading before; level: what was found."""
+    """interval: amount since the previous reading; level: present value."""
     values: Floats
-    """Shape (samples,); NaN where there is none."""
+    """Shape (samples,); NaN for missing values."""
 
 
 class Process(NamedTuple):
@@ -42,9 +42,9 @@ class Process(NamedTuple):
     pid: int
     name: str
     start: int
-    """When it was started, in ticks: tells one from a later process of the same number."""
+    """Start time in ticks, which identifies a process whose id may be reused."""
     cpu_s: float
-    """CPU time in the interval, that of its children which ended in it included."""
+    """CPU time in the interval, including that of its children which ended in it."""
     rss_bytes: int
     read_bytes: float | None
     written_bytes: float | None
@@ -52,66 +52,66 @@ class Process(NamedTuple):
 
 
 class Message(NamedTuple):
-    """A line of the kernel's."""
+    """A line of the kernel log."""
 
     ns: int
     """CLOCK_MONOTONIC of that boot."""
     level: int
-    """From 0, an emergency, to 7."""
+    """Level from 0, an emergency, to 7."""
     text: str
 
 
 @dataclass(frozen=True, eq=False)
 class Monitor:
-    """One session's readings. Reading n is of the time from `edges_ns[n]` to `edges_ns[n + 1]`."""
+    """One session's readings. Reading n covers the time from `edges_ns[n]` to `edges_ns[n + 1]`."""
 
     path: Path
     start: str
-    """Time of day of the reading that all begins with, UTC."""
+    """Wall-clock time of the initial reading, UTC."""
     boot_id: str
     every_s: float
     cpus: int
-    """How many CPUs there were at the start."""
+    """Number of CPUs at the start."""
     pid: int
-    """Of the monitor itself."""
+    """Process id of the monitor itself."""
     edges_ns: Whole
-    """Shape (samples + 1,): CLOCK_MONOTONIC of that boot, as `start_ns` of a measurement."""
+    """Shape (samples + 1,): CLOCK_MONOTONIC of that boot, like `start_ns` of a measurement."""
     columns: Mapping[str, Column]
     absent: Mapping[str, str]
-    """What this machine does not tell, and why."""
+    """Series that this machine does not provide, with reasons."""
     top: Sequence[tuple[Process, ...]]
-    """Of each reading, the processes that used most."""
+    """Processes that used most, for each reading."""
     unseen_s: Floats
-    """Shape (samples,): CPU time of processes that had ended when they were looked for; NaN where that is not known."""
+    """Shape (samples,): CPU time of processes that ended before they were read; NaN if unknown."""
     messages: tuple[Message, ...]
     cost: Mapping[str, Any] | None
-    """What the monitor itself took, as it says; None where it was cut short."""
+    """Cost of the monitor itself, as it reports; None if its file is truncated."""
     torn: bool
-    """Whether the last line was cut short; it was dropped."""
+    """True if the last line was torn; it was dropped."""
 
     @property
     def samples(self) -> int:
-        """How many readings there are."""
+        """Number of readings."""
         return len(self.edges_ns) - 1
 
     @property
     def lengths_s(self) -> Floats:
-        """Shape (samples,): how long each reading's interval was."""
+        """Shape (samples,): length of each reading's interval."""
         return np.diff(self.edges_ns) / 1e9
 
     def rate(self, name: str) -> Floats:
-        """Shape (samples,): of an interval column what was added per second, else the level itself."""
+        """Shape (samples,): amount per second of an interval column, or the level itself."""
         column = self.columns[name]
         return column.values / self.lengths_s if column.kind == "interval" else column.values
 
     def names(self, group: str, end: str = "") -> tuple[str, ...]:
-        """The columns of a group, such as `disk`, whose name ends so, such as `.busy`."""
+        """The columns of a group, such as `disk`, with this suffix, such as `.busy`."""
         return tuple(name for name in self.columns if name.startswith(f"{group}.") and name.endswith(end))
 
     def mean(self, rate: Floats, start_ns: Whole, end_ns: Whole) -> Floats:
         """Shape (stretches,): the mean of a rate, shape (samples,), over stretches of time.
 
-        A reading that a stretch covers in part counts in part, as if all in it went on evenly. NaN where less than
+        A reading that a stretch covers partly counts in proportion, as if its rate were constant. NaN if less than
         half of the stretch was read.
         """
         known = np.isfinite(rate)
@@ -138,21 +138,21 @@ class Monitor:
                     yield process, share
 
     def _seconds(self, ns: Whole) -> Floats:
-        """Since the first reading: small enough for exact arithmetic."""
+        """Seconds since the first reading: small enough for exact arithmetic."""
         found: Floats = (ns - self.edges_ns[0]) / 1e9
         return found
 
 
 def file_name(sitting: int) -> str:
-    """Of a session's file in the results directory."""
+    """Name of a session's file in the results directory."""
     return f"monitor-{sitting}.jsonl"
 
 
 def load(directory: str | os.PathLike[str], sitting: int) -> Monitor | None:
-    """What was read beside a session; None where nothing was.
+    """The readings of a session; None if there are none.
 
     Raises:
-        InputError: the file is there and cannot be read.
+        InputError: the file exists and cannot be read.
     """
     path = Path(directory) / file_name(sitting)
     try:
@@ -165,10 +165,10 @@ def load(directory: str | os.PathLike[str], sitting: int) -> Monitor | None:
 
 
 def read(path: Path, text: bytes) -> Monitor | None:
-    """The readings of a file's text; None where not even its first line is whole.
+    """The readings of a file's text; None if not even its first line is complete.
 
     Raises:
-        InputError: a line is none of the format's, or it is of a newer version.
+        InputError: an invalid line, or a newer version.
     """
     *lines, rest = text.split(b"\n")
     if not lines:
@@ -239,13 +239,13 @@ def _head(line: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _count(line: Mapping[str, Any], name: str) -> int:
     value = line[name]
-    if type(value) is not int or not 0 <= value < MOST_NS:
+    if type(value) is not int or not 0 <= value < MAX_TIME_NS:
         raise ValueError(f"{name} must be a whole number of 0 or more")
     return value
 
 
 class _Reading:
-    """What the lines behind the head amount to."""
+    """State of parsing the lines after the head."""
 
     def __init__(self, start_ns: int) -> None:
         self.start_ns = start_ns
@@ -260,7 +260,7 @@ class _Reading:
         self._groups: list[tuple[tuple[str, ...], list[Sequence[float | None]]]] = []
 
     def take(self, line: Mapping[str, Any]) -> None:
-        """One line, by its shape."""
+        """Add one line, by its shape."""
         if "v" in line:
             self._sample(line)
         elif "columns" in line:
@@ -309,7 +309,7 @@ class _Reading:
         self.unseen.append(unseen)
 
     def columns(self) -> dict[str, Column]:
-        """All that there ever were, each over all readings."""
+        """All columns that ever occurred, each over all readings."""
         count = len(self.edges) - 1
         found = {name: Column(*kind, np.full(count, np.nan)) for name, kind in self._kinds.items()}
         place = 0

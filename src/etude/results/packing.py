@@ -1,5 +1,5 @@
-"""Archives as streams: compressing them, reading what is in them without trusting it, and lists of their checksums as
-`sha256sum` writes and checks them."""
+"""Archives as streams: compressing, reading untrusted ones, and lists of checksums in the format of
+`sha256sum`."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ SUMS = "SHA256SUMS"
 _SUM = re.compile(r"(\\?)([0-9a-f]{64}) [ *](.+)", re.DOTALL)
 _ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r"}
 
-MOST_SUMS_BYTES = 64 << 20
-MOST_MEMBERS, MOST_BYTES = 1_000_000, 1 << 40
-"""Of an archive, unpacked: what is larger is no bundle of results, however small it is compressed."""
-FREE_BYTES, MOST_TIMES, MEMBER_BYTES = 1 << 30, 200, 1 << 14
-"""An archive may unpack to `FREE_BYTES`, and to `MOST_TIMES` its own size more; a member counts as `MEMBER_BYTES`
-beside its content, for the time that it takes."""
-MOST_HEADER_BYTES = 1 << 20
-"""Before a member's content: the module `tarfile` holds all of it in memory."""
+MAX_SUMS_BYTES = 64 << 20
+MAX_MEMBERS, MAX_BYTES = 1_000_000, 1 << 40
+"""Limits of an unpacked archive: a larger one is no bundle of results, whatever its compressed size."""
+FREE_BYTES, MAX_RATIO, MEMBER_BYTES = 1 << 30, 200, 1 << 14
+"""An archive may unpack to `FREE_BYTES` plus `MAX_RATIO` its own size; a member counts `MEMBER_BYTES`
+more than its content, for its processing time."""
+MAX_HEADER_BYTES = 1 << 20
+"""Limit of headers before a member's content: the module `tarfile` holds all of it in memory."""
 _PART = 1 << 20
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 
 
 class Unreadable(Exception):
-    """An archive that is none, or is cut short."""
+    """An invalid or truncated archive."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,12 @@ class ArchiveMember:
     """A file of an archive or directory."""
 
     name: str
-    """Below the bundle's directory; as it stands in the archive where it is unsafe."""
+    """Path below the bundle's directory; an unsafe one is unchanged."""
     digest: str = ""
     content: bytes = b""
-    """Of the list of checksums only."""
+    """Contents, for the list of checksums only."""
     problem: str = ""
-    """Why it was not looked into."""
+    """Reason why it was not read."""
 
 
 @contextmanager
@@ -82,10 +82,10 @@ def _zstandard() -> Any:
 def each_file(path: Path, into: Path | None = None) -> Iterator[ArchiveMember]:
     """The files of a bundle, in their order; unpacked below `into`, if that is given.
 
-    Only plain files are looked into, and only below the bundle's own directory: whatever else there is has a problem.
+    Only regular files below the bundle's own directory are read: all others have a problem.
 
     Raises:
-        Unreadable: it is no archive, or ends too soon. InputError: there is nothing of that name.
+        Unreadable: it is no archive, or truncated. InputError: it does not exist.
         OSError: a file cannot be read, or not be written below `into`.
     """
     if path.is_dir():
@@ -101,38 +101,36 @@ def each_file(path: Path, into: Path | None = None) -> Iterator[ArchiveMember]:
 
 
 def allowance(packed_bytes: int) -> int:
-    """How many bytes an archive of that size may unpack to, `MEMBER_BYTES` for each member included."""
-    return FREE_BYTES + MOST_TIMES * packed_bytes
+    """Maximum bytes that an archive of that size may unpack to, `MEMBER_BYTES` for each member included."""
+    return FREE_BYTES + MAX_RATIO * packed_bytes
 
 
 class _Metered:
-    """A decompressed stream that gives no more than it may: a few bytes can unpack to any number."""
+    """A decompressed stream with a limit: a few bytes can unpack to any number."""
 
     def __init__(self, stream: IO[bytes], left_bytes: int) -> None:
         self._stream = stream
         self._left_bytes = left_bytes
-        self._until_member = MOST_HEADER_BYTES
+        self._until_member = MAX_HEADER_BYTES
 
     def read(self, size: int) -> bytes:
-        """As that of a file. Raises Unreadable where it gives more than it may."""
+        """Same as `read` of a file. Raises Unreadable beyond the limit."""
         data = self._stream.read(size)
         self._until_member -= len(data)
         if self._until_member < 0:
-            raise Unreadable(f"a header in it is larger than {MOST_HEADER_BYTES >> 20} MiB")
+            raise Unreadable(f"a header in it is larger than {MAX_HEADER_BYTES >> 20} MiB")
         self._take(len(data))
         return data
 
     def begin_member(self, size: int) -> None:
-        """Note that `size` bytes of content come next, and then a header."""
-        self._until_member = size + MOST_HEADER_BYTES
+        """Announce `size` bytes of content, followed by a header."""
+        self._until_member = size + MAX_HEADER_BYTES
         self._take(MEMBER_BYTES)
 
     def _take(self, size: int) -> None:
         self._left_bytes -= size
         if self._left_bytes < 0:
-            raise Unreadable(
-                f"it unpacks to more than {FREE_BYTES >> 30} GiB and {MOST_TIMES} times its size"
-            )
+            raise Unreadable(f"it unpacks to more than {FREE_BYTES >> 30} GiB and {MAX_RATIO} times its size")
 
 
 def _of_directory(path: Path) -> Iterator[ArchiveMember]:
@@ -167,14 +165,14 @@ def _decompressed(file: IO[bytes]) -> IO[bytes]:
 
 def _of_archive(stream: _Metered, into: Path | None) -> Iterator[ArchiveMember]:
     root: str | None = None
-    left_bytes = MOST_BYTES if into is None else min(MOST_BYTES, shutil.disk_usage(into).free)
+    left_bytes = MAX_BYTES if into is None else min(MAX_BYTES, shutil.disk_usage(into).free)
     with _said_as_unreadable(), tarfile.open(fileobj=cast(IO[bytes], stream), mode="r|") as tar:
         for number, info in enumerate(tar, 1):
-            tar.members.clear()  # type: ignore[attr-defined]  # it keeps all that it has read
+            tar.members.clear()  # type: ignore[attr-defined]  # it would store everything that it has read
             stream.begin_member(max(info.size, 0))
             left_bytes -= max(info.size, 0)
-            if number > MOST_MEMBERS:
-                raise Unreadable(f"it holds more than {MOST_MEMBERS:,} members")
+            if number > MAX_MEMBERS:
+                raise Unreadable(f"it holds more than {MAX_MEMBERS:,} members")
             if left_bytes < 0:
                 raise OSError(errno.ENOSPC, "its files are larger than the room that there is, or than 1 TiB")
             name = info.name.removeprefix("./")
@@ -248,20 +246,20 @@ def _read(name: str, source: IO[bytes], target: IO[bytes] | None) -> ArchiveMemb
         if target is not None:
             target.write(part)
         if name == SUMS:
-            if size > MOST_SUMS_BYTES:
+            if size > MAX_SUMS_BYTES:
                 raise OSError(errno.EFBIG, f"{SUMS} is too large")
             kept.append(part)
     return ArchiveMember(name, digest.hexdigest(), b"".join(kept))
 
 
 def line_of(digest: str, name: str) -> str:
-    """A file's line. A name with a backslash or a line's end is escaped, and the line begins with a backslash."""
+    """A file's line. A name with a backslash or a line end is escaped, and the line begins with a backslash."""
     escaped = "".join(_ESCAPES.get(character, character) for character in name)
     return f"{'' if escaped == name else chr(92)}{digest}  {escaped}\n"
 
 
 def sums_of(content: bytes) -> tuple[dict[str, str], list[str]]:
-    """The digests by name, and what is wrong with the list, a line each."""
+    """The digests by name, and errors of the list, a line each."""
     found: dict[str, str] = {}
     wrong = []
     lines = content.decode("utf-8", "surrogateescape").split("\n")

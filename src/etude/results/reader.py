@@ -1,4 +1,4 @@
-"""Reading Étude's own results back: whole, or with a torn last line dropped and reported."""
+"""Reads Étude's own results; a torn last line is dropped and reported."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def load_results(directory: str | os.PathLike[str]) -> Results:
     """Read a results directory, or a file in Auto-pilot's format (its name ends in `.res`).
 
     Raises:
-        InputError: it is none, is of a newer version, a line in the middle of a file cannot be read, or its lines are
-            not those that were written.
+        InputError: it is none, is of a newer version, a line in the middle of a file cannot be read, or lines were lost
+            or changed.
     """
     path = Path(directory)
     if path.suffix == ".res" and not os.path.isdir(path):
@@ -55,7 +55,7 @@ def read_experiment(directory: Path) -> dict[str, Any]:
     """The checked `experiment.json` of a results directory.
 
     Raises:
-        InputError: as `load_results`.
+        InputError: same as `load_results`.
     """
     path = directory / "experiment.json"
     try:
@@ -88,14 +88,14 @@ def read_experiment(directory: Path) -> dict[str, Any]:
 
 
 def read_trusted_experiment(directory: Path) -> dict[str, Any]:
-    """The same, of which something is about to be run.
+    """The same, if commands of it are about to be run.
 
     Raises:
-        InputError: this is root, and others could have written it; or as `read_experiment`.
+        InputError: this is root, and others could have written it; or same as `read_experiment`.
     """
     path = directory / "experiment.json"
     if not os.path.lexists(path):
-        read_experiment(directory)  # says what is missing
+        read_experiment(directory)  # reports missing files
     check_for_root(path)
     return read_experiment(directory)
 
@@ -103,9 +103,9 @@ def read_trusted_experiment(directory: Path) -> dict[str, Any]:
 def read_measurements(
     path: Path, offset: int = 0, *, check: bool = True
 ) -> tuple[tuple[Measurement, ...], bool]:
-    """The measurements of one file from a byte offset on, and whether its last line was whole.
+    """The measurements of one file from a byte offset on, and True if its last line was complete.
 
-    `check`: look at every member; not needed for lines that the engine has just written.
+    `check`: validate every member; not needed for lines that the engine has just written.
 
     Raises:
         InputError: a line before the last cannot be read.
@@ -127,7 +127,8 @@ def read_measurements(
 
 
 def first_measurement(path: Path) -> Measurement | None:
-    """That of a file's first line; None where it has no whole one. Raises InputError as `read_measurements`."""
+    """Measurement of a file's first line; None without a complete one. Raises InputError:
+    same as `read_measurements`."""
     try:
         with open_regular(path) as file:
             line = file.readline()
@@ -146,18 +147,18 @@ def _row(path: Path, number: int, line: bytes) -> Measurement:
 
 
 def not_a_measurement(path: Path, number: int, error: Exception | str) -> InputError:
-    """The error on a line, counted from 1, that is no measurement."""
+    """The error for a line, counted from 1, that is no measurement."""
     reason = f"lacks {error}" if isinstance(error, KeyError) else error
     return InputError(f"{path}:{number}: not a measurement: {reason}; expected one JSON object a line")
 
 
 def drop_torn_trial(path: Path, workers: int = 1) -> bool:
-    """Cut a last trial that was not written whole, in the middle of a line or between its lines.
+    """Remove an incomplete last trial, torn in the middle of a line or between its lines.
 
-    `workers`: how many lines a trial has unless they say so themselves (`rows`).
+    `workers`: lines per trial, unless the lines say so (`rows`).
 
     Returns:
-        Whether there was one.
+        True if there was one.
     """
     try:
         text = read_regular(path)
@@ -172,7 +173,7 @@ def drop_torn_trial(path: Path, workers: int = 1) -> bool:
 
 
 def _partial(lines: Sequence[bytes], workers: int) -> int:
-    """How many lines at the end are of a trial that lacks some; 0 for lines that cannot be read, too."""
+    """Number of lines at the end that belong to an incomplete trial; 0 also for invalid lines."""
     try:
         rows = orjson.loads(lines[-1]).get("rows") if lines else None
         expected = rows if type(rows) is int and rows > 0 else workers
@@ -188,10 +189,10 @@ def _last_trial(trials: Sequence[Any]) -> Sequence[Any]:
 
 
 def check_experiment(document: Mapping[str, Any]) -> None:
-    """Raise for an experiment.json whose members cannot be meant.
+    """Raise for an experiment.json with invalid members.
 
     Raises:
-        ValueError: what is wrong.
+        ValueError: the reason.
     """
     missing = [name for name in ("tests", "plan", "sittings") if name not in document]
     if missing:
@@ -241,5 +242,5 @@ def _check_tests(tests: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _within(name: str) -> bool:
-    """Whether it names an entry of the results directory itself, and none elsewhere."""
+    """True if it names a direct entry of the results directory."""
     return name not in ("", ".", "..") and not any(c in "/\0" or "\ud800" <= c <= "\udfff" for c in name)

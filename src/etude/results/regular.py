@@ -1,4 +1,4 @@
-"""Files of results, as whoever made the directory has left them."""
+"""Opens files of results, which are untrusted."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import os
 import stat
 from typing import BinaryIO
 
-MOST_HOLE_BYTES = 64 << 20
-"""Nothing of results is sparse; what is smaller is read, whatever a file system says of its blocks."""
+MAX_HOLE_BYTES = 64 << 20
+"""Results are never sparse; smaller files are read whatever a file system reports of their blocks."""
 _BLOCK_BYTES = 512
 
 
 def open_regular(path: str | os.PathLike[str], *, follow: bool = True) -> BinaryIO:
-    """A file, opened to be read; a FIFO or a device in its place would not end, nor would a hole of a terabyte, which
-    takes no room of whoever made it. `follow`: links, too.
+    """A file opened for reading; refuses a FIFO or a device, which would not end, and a huge hole, which costs its
+    maker no space. `follow`: symbolic links too.
 
     Raises:
         OSError: it is no regular file, is almost all hole, or cannot be opened.
@@ -35,8 +35,9 @@ def open_regular(path: str | os.PathLike[str], *, follow: bool = True) -> Binary
 
 
 def _is_hole(file: int, found: os.stat_result) -> bool:
-    """Blocks alone do not say so: some network file systems count none, and others compress."""
-    if found.st_size - found.st_blocks * _BLOCK_BYTES <= MOST_HOLE_BYTES:
+    """True if the file starts with a hole. Blocks alone are no evidence: some network file systems count none, and
+    others compress."""
+    if found.st_size - found.st_blocks * _BLOCK_BYTES <= MAX_HOLE_BYTES:
         return False
     hole = os.lseek(file, 0, os.SEEK_HOLE)
     os.lseek(file, 0, os.SEEK_SET)
@@ -44,7 +45,7 @@ def _is_hole(file: int, found: os.stat_result) -> bool:
 
 
 def read_regular(path: str | os.PathLike[str]) -> bytes:
-    """All of it. Raises OSError as `open_regular`, and where it is larger than the memory."""
+    """All of it. Raises OSError: same as `open_regular`, or it is larger than the memory."""
     with open_regular(path) as file:
         try:
             return file.read()

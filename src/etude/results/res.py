@@ -1,7 +1,7 @@
-"""Auto-pilot's results format: blocks of text, of which `[measurement]` holds one `name = value` a line.
+"""Auto-pilot's results format: blocks of text; `[measurement]` holds one `name = value` per line.
 
-Its rules are in docs/formats.md, "Auto-pilot's results files". What is a block in a file may be a block that a
-script or a hook appended, or one that was cut short, so nothing here raises for what it reads.
+Its rules are in docs/formats.md, "Auto-pilot's results files". Scripts and hooks append blocks of their own, and blocks
+may be truncated, so reading raises no errors here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from etude.results.blocks import Block
 from etude.results.model import METRICS, Measurement, MetricValue
 from etude.results.shell_words import escaped, from_one_line, join_words, one_line, split_words
-from etude.results.trial_join import JOINS, asked_in
+from etude.results.trial_join import JOINS, join_in_row
 
 __all__ = [
     "Block",
@@ -47,7 +47,7 @@ _OTHERS = (*_COUNTS, "accepted", "command", "start", "start_ns", "inner", *_ENDI
 
 
 def parse_blocks(text: str) -> list[Block]:
-    """The blocks of a text. What stands before the first header is a block without a name.
+    """The blocks of a text. Text before the first header is a block without a name.
 
     A header is a word in brackets that has its line to itself and begins in the first column.
     """
@@ -70,10 +70,10 @@ def parse_blocks(text: str) -> list[Block]:
 
 
 def fields(block: Block) -> dict[str, str]:
-    """The `name = value` lines of a block; of two with one name the first counts, other lines are left out.
+    """The `name = value` lines of a block; of two with one name the first counts, other lines are ignored.
 
-    A value may hold ` = ` itself. A last line that was not ended is left out, since its value may have been longer;
-    not so a status, which would still be one.
+    A value may contain ` = `. An unterminated last line is ignored, since its value may be truncated; but a status is
+    accepted.
     """
     found: dict[str, str] = {}
     for place, line in enumerate(block.lines, 1):
@@ -100,7 +100,7 @@ def metric_of(text: str, unit: str = "1") -> list[Any] | None:
 
 
 def row_of_block(block: Block) -> dict[str, Any] | str:
-    """What a `[measurement]` block says, as members of a measurement; or one line on why it cannot be used.
+    """Members of a measurement from a `[measurement]` block; or one line with the reason why it is unusable.
 
     `worker` counts from 0 (a thread from 1) and is 0 without a thread; `trial` is None without an epoch.
     """
@@ -120,7 +120,7 @@ def row_of_block(block: Block) -> dict[str, Any] | str:
     )
     if wrong is not None:
         return f"its {wrong} is no number: {_short(found[wrong])}"
-    by_signal = signal is not None and status == 128 + signal  # as a shell tells it
+    by_signal = signal is not None and status == 128 + signal  # the shell's convention
     return {
         "worker": 0 if thread is None else thread - 1,
         "trial": epoch,
@@ -141,7 +141,8 @@ def row_of_block(block: Block) -> dict[str, Any] | str:
 
 
 def format_block(block: Block) -> str:
-    """The block as text. What a header cannot hold becomes `-`; a line that would be one is moved in by a blank."""
+    """The block as text. Invalid characters of a header become `-`; a line that looks like one is indented
+    by a blank."""
     header = [f"[{re.sub(r'[^A-Za-z0-9_.:+-]+', '-', block.name)}]"] if block.name else []
     lines = [line.rstrip("\r") for each in block.lines for line in each.split("\n")]
     lines = [f" {line}" if _HEADER.fullmatch(line) else line for line in lines]
@@ -154,7 +155,7 @@ def format_measurement(measurement: Measurement) -> str:
 
 
 def format_snapshot(machine: Mapping[str, Any]) -> str:
-    """The parts of a snapshot of the machine, a block each; what is nested gets a name with dots."""
+    """The parts of a snapshot of the machine, one block each; nested members get names with dots."""
     text = ""
     for name, part in machine.items():
         lines = tuple(f"{key} = {value}" for key, value in _flat("", part))
@@ -163,7 +164,7 @@ def format_snapshot(machine: Mapping[str, Any]) -> str:
 
 
 def _number(text: str) -> float | None:
-    """The finite number that the text is, whole where it is written so."""
+    """The finite number in the text, as int if it is written so."""
     if re.fullmatch(r"[+-]?[0-9]{1,19}", text) and abs(int(text)) < 2**63:
         return int(text)
     value = float(text)
@@ -179,7 +180,7 @@ def _text(found: Mapping[str, str], name: str) -> str | None:
 
 
 def _command(text: str) -> dict[str, Any]:
-    """Its words; and the text, where these would be written otherwise: a select by the text must find it."""
+    """Its words; and the text, if it would be written differently, for selecting by text."""
     words = split_words(text)
     words = [text] if words is None else words
     return {"command": words, "command_text": text if text and join_words(words) != text else None}
@@ -201,7 +202,7 @@ def _own_unit(metric: str) -> str:
 
 
 def _fields_of(m: Measurement) -> Iterator[tuple[str, object]]:
-    """In the order of the paper, then what it does not have."""
+    """Fields in the order of the paper, then additional ones."""
     yield "thread", m.worker + 1
     yield "epoch", m.trial
     yield "command", m.command_line
@@ -256,14 +257,14 @@ def _metric_text(name: str, metric: MetricValue) -> str:
     if value is None:
         return f"null {_stated(unit)} {one_line(reason[0])}"
     text = _time_text(value) if name in _TIMES else _number_text(value)
-    if asked := asked_in(metric):
+    if asked := join_in_row(metric):
         return f"{text} {_stated(unit)} {asked}"
     own = unit == _own_unit(name) and (name in _TIMES or unit == "1")
     return text if own else f"{text} {_stated(unit)}"
 
 
 def _time_text(seconds: float) -> str:
-    """With nine decimals, more where the value has them."""
+    """The time with nine decimals, or more if the value has them."""
     text = f"{seconds:.9f}"
     return text if float(text) == seconds else _number_text(seconds)
 

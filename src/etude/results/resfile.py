@@ -1,4 +1,4 @@
-"""A whole file in Auto-pilot's format, read as the results of an experiment with one test."""
+"""Reads a whole file in Auto-pilot's format as results of an experiment with one test."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from etude.results.results import FORMAT, VERSION, Results
 from etude.results.writer import directory_name
 
 INCOMPLETE = "incomplete"
-"""Why a trial is not kept that lacks a worker, or a block that could be used."""
+"""Reason of exclusion of a trial that lacks a worker or a usable block."""
 
 
 def read_res(path: str | os.PathLike[str]) -> Results:
     """Read a `.res` file; its test has the name of the file.
 
-    A block that cannot be used is left out and named in the document's `left_out` (`line`, `reason`); the trial that
-    it belongs to, as any that lacks a worker, is not kept.
+    An unusable block is left out and listed in the document's `left_out` (`line`, `reason`); its trial, and any trial
+    that lacks a worker, is excluded.
 
     Raises:
         InputError: it cannot be read, or holds no block at all.
@@ -57,7 +57,7 @@ def _text(file: Path) -> str:
 
 
 def _machine(blocks: Sequence[Block]) -> dict[str, str]:
-    """Host and boot, where the file has a snapshot of ours."""
+    """Host and boot, if the file has a snapshot of ours."""
     system = next((fields(block) for block in blocks if block.name == "system"), {})
     ours = {"host": system.get("hostname"), "boot_id": system.get("boot_id")}
     return {name: value for name, value in ours.items() if value}
@@ -65,20 +65,20 @@ def _machine(blocks: Sequence[Block]) -> dict[str, str]:
 
 @dataclass
 class _Reading:
-    """The rows so far. Epochs that begin again after they were passed are another run, appended to the file."""
+    """The rows so far. An epoch that is smaller than its predecessor starts another run, appended to the file."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     sitting: int = 1
     before: int = 0
-    """Trials of former runs: what is added to an epoch."""
+    """Number of trials of earlier runs, added to an epoch."""
     epoch: int = 0
     seen: set[tuple[int, int]] = field(default_factory=set)
     spoilt: set[int] = field(default_factory=set)
     doubtful: set[int] = field(default_factory=set)
-    """Trials that may have had the block which is left out, since it does not say whose it is."""
+    """Trials that may have had the block that is left out: it does not name its trial."""
 
     def add(self, block: Block) -> str | None:
-        """Take in a block; returns why it is left out, if it is."""
+        """Add a block; returns the reason if it is left out."""
         row = row_of_block(block)
         if isinstance(row, str):
             self._spoil(fields(block).get("epoch", ""))
@@ -100,7 +100,7 @@ class _Reading:
             self.doubtful.add(self.before + self.epoch)
 
     def finished(self) -> list[dict[str, Any]]:
-        """The rows with all that a measurement needs but its test and machine."""
+        """The rows as complete measurements, except for test and machine."""
         made = Counter(row["trial"] for row in self.rows)
         workers = Counter(trial for trial, _ in {(row["trial"], row["worker"]) for row in self.rows})
         broken = self.spoilt | {t for t in workers if workers[t] < max(workers.values())}
@@ -121,7 +121,7 @@ def _document(
     place: Mapping[str, str],
     left_out: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """What `experiment.json` would say of it."""
+    """An `experiment.json` for the file."""
     test = {
         "name": name,
         "directory": directory_name(name, ()),

@@ -1,4 +1,4 @@
-"""An experiment as it lies on disk, read: its document and its measurements by test."""
+"""A stored experiment: its document and its measurements by test."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 FORMAT, VERSION = "etude-experiment", 1
 
 
-def of_machine(experiment: Mapping[str, Any] | None, *path: str) -> Any:
-    """A member of the snapshot that was taken of the machine before the first session; None where it lacks that."""
+def machine_member(experiment: Mapping[str, Any] | None, *path: str) -> Any:
+    """A member of the machine's snapshot before the first session; None if it is missing."""
     found: Any = experiment or {}
     for key in ("machine", "before", *path):
         found = found.get(key) if isinstance(found, Mapping) else None
@@ -28,16 +28,16 @@ def of_machine(experiment: Mapping[str, Any] | None, *path: str) -> Any:
 
 @dataclass(frozen=True, repr=False)
 class Results:
-    """One experiment as it lies on disk."""
+    """One stored experiment."""
 
     directory: Path
     experiment: Mapping[str, Any]
     measurements: Mapping[str, tuple[Measurement, ...]]
-    """By test, in the order in which they were made."""
+    """Measurements by test, in the order in which they were made."""
     torn: tuple[str, ...]
-    """Files whose last line was cut short; that line was dropped."""
+    """Files with a torn last line; that line was dropped."""
     repeated: Mapping[str, int] = field(default_factory=dict)
-    """Files with lines that stand there twice, and how many; they were dropped."""
+    """Files with repeated lines, and their number; they were dropped."""
 
     def __repr__(self) -> str:
         count = sum(map(len, self.measurements.values()))
@@ -52,7 +52,7 @@ class Results:
         return f"<table><caption>{escape(str(self.directory))}</caption>{head}{rows}</table>"
 
     def role(self, test: str) -> str:
-        """`test`, `again` (the reference against itself) or `shell`."""
+        """`test`, `again` (A/A run of the baseline) or `shell`."""
         return str(next(t["role"] for t in self.experiment["tests"] if t["name"] == test))
 
     def names(self, role: str = "test") -> tuple[str, ...]:
@@ -60,10 +60,10 @@ class Results:
         return names_of(self.experiment, role)
 
     def frame(self) -> polars.DataFrame:
-        """One row a measurement; one column a member, a parameter and a metric (values only; units in `experiment`).
+        """One row per measurement; one column per member, parameter and metric (values only; units in `experiment`).
 
-        A parameter that is a size everywhere, such as `16KiB`, stands there in bytes, too: as `NAME_bytes`. A parameter
-        called like a member has the column `NAME (parameter)`, a metric called like either `NAME (metric)`.
+        A parameter that is always a size, such as `16KiB`, has a second column in bytes: `NAME_bytes`. A parameter
+        with the name of a member has the column `NAME (parameter)`, a metric with the name of either `NAME (metric)`.
         """
         import polars
 
@@ -85,7 +85,7 @@ def names_of(experiment: Mapping[str, Any], role: str = "test") -> tuple[str, ..
 
 
 def _parameters(tests: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """The parameters of each test; those that are sizes in bytes, too."""
+    """The parameters of each test; sizes also in bytes."""
     known = {test["name"]: dict(test.get("parameters") or {}) for test in tests}
     for name in dict.fromkeys(name for found in known.values() for name in found):
         sizes = {test: _bytes(found[name]) for test, found in known.items() if name in found}

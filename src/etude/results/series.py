@@ -1,4 +1,4 @@
-"""The trials of one test as columns: what statistics, warnings and comparisons are made from, whatever was read."""
+"""The trials of one test as columns: the input of statistics, warnings and comparisons, whatever the source."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Column(NamedTuple):
     kind: str
     """cost, rate, ratio, count or binary."""
     values: Floats
-    """Shape (trials,), in the order in which the trials were made; NaN where a trial has none."""
+    """Shape (trials,), in the order in which the trials were made; NaN for missing values."""
     reason: str | None = None
-    """Why no trial has a value, where none has."""
+    """Reason why no trial has a value, if none has."""
     joined: str = ""
-    """How each trial's workers or commands became one value (`results.trial_join`); empty where there was one value."""
+    """Join of each trial's workers or commands (`results.trial_join`); empty for single values."""
     workers: int = 1
-    """How many workers of a trial have a value, at most."""
+    """Maximum number of workers of a trial with a value."""
 
 
 class Failure(NamedTuple):
@@ -36,9 +36,9 @@ class Failure(NamedTuple):
     trial: int
     worker: int
     how: str
-    """Such as `exit status 1` or `killed by signal 9 (SIGKILL)`."""
+    """Description, such as `exit status 1` or `killed by signal 9 (SIGKILL)`."""
     of_experiment: bool = False
-    """Whether it was ended with the experiment: then it says nothing of the command."""
+    """True if it was ended together with the experiment, which is no fault of the command."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,39 +47,40 @@ class Series:
 
     test: str
     trials: Whole
-    """Their numbers (epochs)."""
+    """Numbers of the trials (epochs)."""
     kept: Flags
     columns: Mapping[str, Column]
     parameters: Mapping[str, str] = field(default_factory=dict)
     blocks: Whole | None = None
-    """With which trials of other tests each formed a block; None where there were no blocks."""
+    """Block of each trial, shared with trials of other tests; None without blocks."""
     sittings: Whole | None = None
-    """None where it is not known: then it was one."""
+    """Session of each trial; None if unknown: one session."""
     stretches: Whole | None = None
-    """Sessions between which the experiment itself restarted the machine have one number; None where none did."""
+    """Session groups: sessions between which the experiment itself restarted the machine share a number; None without
+    such restarts."""
     labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Of levels beyond the session (`boot`, `build`, `machine`): which it was, in each trial."""
+    """Values of levels beyond the session (`boot`, `build`, `machine`), for each trial."""
     why: Sequence[str | None] = ()
-    """Why a trial is not kept; empty where that is not known."""
+    """Reason of exclusion of each trial; empty if unknown."""
     failures: Sequence[Failure] = ()
     inner: int = 1
     """Launches in each trial."""
     caches: Sequence[Mapping[str, Any] | None] = ()
-    """What was done about caches before each trial (docs/formats.md); empty where nothing was asked for."""
+    """Cache preparation before each trial (docs/formats.md); empty if none was requested."""
     kernel: Sequence[Mapping[str, Any] | None] = ()
-    """What the kernel said during each trial, and how often its CPUs were throttled; empty where nothing was."""
+    """Kernel messages and CPU throttling during each trial; empty if there were none."""
     windows: Sequence[Sequence[Mapping[str, Any]] | None] = ()
-    """What each trial reported over time (docs/formats.md); empty where none did."""
+    """Windows reported by each trial (docs/formats.md); empty if there were none."""
     spans: Whole | None = None
-    """Shape (trials, 2): from its first start to its last end, ns of that boot's monotonic clock, as the host of its
-    first worker has it; -1 where that is not known. None where it is known of no trial."""
+    """Shape (trials, 2): first start and last end, ns of that boot's monotonic clock, on the host of the first
+    worker; -1 if unknown. None if unknown for all trials."""
 
     def column(self, metric: str) -> Column | None:
         """The metric's column, or None."""
         return self.columns.get(metric)
 
     def sample(self, metric: str) -> Floats:
-        """The metric's finite values over the kept trials, in order; empty where there is none."""
+        """The metric's finite values over the included trials, in order; empty if there are none."""
         column = self.columns.get(metric)
         if column is None:
             return np.empty(0)
@@ -95,7 +96,7 @@ class Series:
 
 
 def no_trials(test: str, parameters: Mapping[str, str]) -> Series:
-    """A test of which no trial was made."""
+    """A test without trials."""
     none = np.empty(0, dtype=np.int64)
     labels = {"boot": (), "machine": ()}
     return Series(

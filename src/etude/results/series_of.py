@@ -9,7 +9,7 @@ import numpy as np
 
 from etude.results.model import MetricKind, metric_kind
 from etude.results.series import Column, Failure, Series
-from etude.results.trial_join import NONE, overall, why_not_joined
+from etude.results.trial_join import NONE, overall_join, why_not_joined
 
 if TYPE_CHECKING:
     import polars
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 def series_of_table(table: Table) -> tuple[Series, ...]:
-    """A series a test of a table, or one a test and combination of parameters where those vary within the test: so a
+    """One series per test of a table, or per test and combination of parameters that vary within the test: so a
     test has the same name whatever else is in the file.
 
-    Commands are joined first, then workers (`results.trial_join`): `Table.frame` has a row a measurement.
+    Commands are joined first, then workers (`results.trial_join`): `Table.frame` has one row per measurement.
     Raises ValueError for a table of summaries.
     """
     if table.summary_only:
@@ -72,15 +72,15 @@ def _table_column(table: Table, metric: str, trials: polars.DataFrame, rows: pol
         several = there.select([*by, "worker"]).is_duplicated().any()
         workers = int(there.unique([*by, "worker"]).group_by(by).len()["len"].to_numpy().max(initial=1))
         hows = (kind.commands if several else "", kind.join if workers > 1 else "")
-        how = overall(hows, kind.join)
+        how = overall_join(hows, kind.join)
         reason = why_not_joined(asked=False) if how == NONE else None
     return Column(table.units[metric], table.kinds[metric], values, reason, how, workers)
 
 
 def _joined(table: Table, frame: polars.DataFrame) -> polars.DataFrame:
-    """A row a trial. Where each trial has one row already, the frame itself.
+    """One row per trial; the frame itself if each trial has one row already.
 
-    Rows of one worker in one trial are commands only where it says which; else the number was used again, for another
+    Rows of one worker in one trial are commands only if they name commands; else the number was reused for another
     trial.
     """
     by = ["sitting", "trial"] if "sitting" in frame.columns else ["trial"]
@@ -115,12 +115,12 @@ def _joining(metric: str, how: str) -> polars.Expr:
 
 
 def _several(metric: str) -> str:
-    """The column that says whether a worker's commands have several values."""
+    """Name of the column that marks workers with several values."""
     return f"several of {metric}"
 
 
 def _join_workers(metric: str, kind: MetricKind) -> polars.Expr:
-    """A worker whose commands are not to be joined leaves its trial without a value."""
+    """Join of workers; a worker whose commands are not to be joined leaves its trial without a value."""
     import polars as pl
 
     value = _joining(metric, kind.join)

@@ -1,4 +1,4 @@
-"""Sessions that belong together: the machine was restarted between them because the experiment asked for it."""
+"""Groups of sessions between which the experiment itself restarted the machine."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 _RESTARTING = "restarting"
-"""How a session of older results ended that restarted the machine; behind it, ` into ENTRY`."""
+"""End of a session of older results that restarted the machine; followed by ` into ENTRY`."""
 
 
 def restarted_into(sitting: Mapping[str, Any]) -> str | None:
-    """The boot loader's entry that a session restarted the machine into at its end, empty for the default one; None
-    where it ended otherwise."""
+    """Boot loader entry that a session restarted the machine into at its end, empty for the default one; None if it
+    ended otherwise."""
     if "restarts_into" in sitting:
         entry = sitting["restarts_into"]
         return entry if isinstance(entry, str) else None
@@ -21,10 +21,10 @@ def restarted_into(sitting: Mapping[str, Any]) -> str | None:
     return how.removeprefix(_RESTARTING).removeprefix(" into ")
 
 
-def stretches(sittings: Sequence[Mapping[str, Any]]) -> dict[int, int]:
-    """The number of the stretch of each session of experiment.json: the session with which it began.
+def session_groups(sittings: Sequence[Mapping[str, Any]]) -> dict[int, int]:
+    """Session group of each session of experiment.json: the number of its first session.
 
-    A block that a restart of its own parts is whole; one that an interruption tore in two is not.
+    A block across a restart by the experiment is complete; one across an interruption is not.
     """
     found: dict[int, int] = {}
     before: Mapping[str, Any] = {}

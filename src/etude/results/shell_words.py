@@ -1,4 +1,4 @@
-"""A command on one line as a shell would take it, and back; and any text on one line."""
+"""Shell quoting of a command on one line, and its parsing; and any text on one line."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _LETTERS = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "v": "\v", "f
 
 
 def join_words(words: Iterable[str]) -> str:
-    """The words on one line, each quoted where a shell would need it."""
+    """The words on one line, each quoted if a shell would need it."""
     return " ".join(map(_quoted, words))
 
 
 def split_words(text: str) -> list[str] | None:
-    """The words of a line; None where a quote is not closed. Operators of the shell are words like others."""
+    """The words of a line; None for an unclosed quote. Shell operators are ordinary words."""
     words: list[str] = []
     open_word: str | None = None
     place = 0
@@ -43,13 +43,13 @@ def split_words(text: str) -> list[str] | None:
 
 
 def one_line(text: str) -> str:
-    """The text itself where it can stand alone at the end of a line, else in the form of `escaped`."""
+    """The text itself if it can end a line unquoted, else in the form of `escaped`."""
     plain = text == text.strip() and not text.startswith("$'") and not any(map(_is_control, text))
     return text if plain and text else escaped(text)
 
 
 def from_one_line(text: str) -> str:
-    """What `one_line` or `escaped` was given."""
+    """Inverse of `one_line` and `escaped`."""
     match = re.fullmatch(r"\$'((?:[^'\\]|\\.)*)'", text, re.DOTALL)
     return _unescaped(match[1]) if match else text
 

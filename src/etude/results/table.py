@@ -1,4 +1,4 @@
-"""One tidy table of measurements, whatever the format that they were read from."""
+"""One tidy table of measurements, whatever format they were read from."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PLACES: Mapping[str, str] = {
     "kept": "boolean",
     "status": "whole number or null: exit status; 128 + signal for one that a signal ended",
 }
-"""The columns that say which measurement a row is. `test`, `trial`, `worker` and `kept` are always there."""
+"""Columns that identify a measurement. `test`, `trial`, `worker` and `kept` are always present."""
 
 MORE_PLACES: Mapping[str, str] = {
     "block": "whole number: with which trials of other tests it formed a block",
@@ -29,35 +29,36 @@ MORE_PLACES: Mapping[str, str] = {
     "why": "text or null: why it is not kept",
     "inner": "whole number from 1: launches in it",
 }
-"""Further ones, which stand behind those of `PLACES` where a format has them: our own."""
+"""Further columns, after those of `PLACES`, in our own format."""
 
 SUMMARY = ("count", "mean", "deviation", "median", "minimum", "q1", "q3", "maximum", "error")
-"""Columns of a table of summaries; those that the format has. `error` is the mean's standard error, in percent."""
+"""Columns of a table of summaries, as far as the format has them. `error` is the mean's standard error, in percent."""
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A row a measurement: places first, then parameters, then a Float64 column a metric, null where it has none.
+    """One row per measurement: places first, then parameters, then a Float64 column per metric, null for missing
+    values.
 
-    In a table of summaries a row is one metric of one test: its name stands in the column `metric`, and what the
-    format says of it in columns of `SUMMARY`.
+    In a table of summaries a row is one metric of one test: its name is in the column `metric`, and its summaries in
+    columns of `SUMMARY`.
     """
 
     frame: polars.DataFrame
     units: Mapping[str, str]
-    """Of each metric, by name: s, B, 1, 1/s, B/s, %, … or as the format calls it where we know no base of it."""
+    """Unit of each metric, by name: s, B, 1, 1/s, B/s, %, … or the format's own if its base is unknown."""
     kinds: Mapping[str, str]
-    """Of each metric: cost, rate, ratio, count or binary."""
+    """Kind of each metric: cost, rate, ratio, count or binary."""
     parameters: tuple[str, ...] = ()
-    """Columns that say how a row was configured, text: where one varies, each value is a test of its own."""
+    """Columns of a row's configuration, text: each value of a varying one is a test of its own."""
     label: str = ""
     warnings: tuple[str, ...] = field(default=())
-    """What was left out, and why."""
+    """Notes on what was left out, and why."""
     summary_only: bool = False
     joins: Mapping[str, str] = field(default_factory=dict)
-    """How workers and commands are joined, of each metric whose rows say it (`results.trial_join`)."""
+    """Join of workers and commands, for each metric whose rows specify it (`results.trial_join`)."""
     attributes: tuple[str, ...] = ()
-    """Columns that describe a row, text, and do not tell one test from another."""
+    """Columns that describe a row, text, and do not distinguish tests."""
 
     @property
     def metrics(self) -> tuple[str, ...]:

@@ -1,5 +1,5 @@
-"""The trials of an experiment as columns: read from its directory and checked against its document, or taken from
-measurements in memory. What statistics, comparisons and warnings say of an experiment begins here.
+"""The trials of an experiment as columns: read from its directory and checked against its document, or from
+measurements in memory. Input of statistics, comparisons and warnings.
 """
 
 from __future__ import annotations
@@ -34,36 +34,36 @@ from etude.results.model import METRICS, Measurement, check_measurement, is_prin
 from etude.results.reader import not_a_measurement, read_experiment, read_measurements
 from etude.results.regular import open_regular
 from etude.results.results import Results
-from etude.results.trial_join import asked_in
+from etude.results.trial_join import join_in_row
 
 ROLES = ("test", "again", "shell")
 RARE = ("cache", "stdout", "windows", "rows", "kernel", "throttled", "command_text", "accepted")
-"""Members of a measurement that the engine's columns lack, since few lines have them."""
+"""Members of a measurement that are not in the engine's columns, since few lines have them."""
 _NOT_THE_ENGINES = frozenset(
     ("kernel", "throttled", "offset_ns", "offset_error_ns", "command_text", "accepted")
 )
-"""Members that the engine does not look at."""
+"""Members that the engine does not check."""
 
 
 @dataclass(frozen=True, eq=False)
 class Trials:
-    """The measurements of all tests of an experiment, and what is known of them."""
+    """The measurements of all tests of an experiment, with its document."""
 
     directory: Path
     experiment: Mapping[str, Any]
     columns: Columns
     torn: Sequence[str] = ()
-    """Files whose last line was cut short; that line was dropped."""
+    """Files with a torn last line; that line was dropped."""
     repeated: Mapping[str, int] = field(default_factory=dict)
-    """Files with lines that stand there twice, and how many; they were dropped."""
+    """Files with repeated lines, and their number; they were dropped."""
 
 
 def read_trials(directory: Path) -> Trials:
-    """Those of a results directory.
+    """The trials of a results directory.
 
     Raises:
-        InputError: it is none, is of a newer version, a line in the middle of a file cannot be read, or its lines are
-            not those that were written.
+        InputError: it is none, is of a newer version, a line in the middle of a file cannot be read, or lines were lost
+            or changed.
         MachineRefuses: the engine cannot be run.
     """
     experiment = read_experiment(directory)
@@ -71,7 +71,7 @@ def read_trials(directory: Path) -> Trials:
     columns, ends = read_files(directory, sources, None)
     if any(map(_is_doubtful, columns.metrics.values())):
         for source in sources:
-            read_measurements(source.file)  # says which line it is
+            read_measurements(source.file)  # raises with the number of the line
     sessions = frozenset(session["sitting"] for session in experiment["sittings"])
     rare: dict[int, dict[str, Any]] = {}
     torn, repeated, again = list[str](), dict[str, int](), list[int]()
@@ -99,13 +99,13 @@ def read_trials(directory: Path) -> Trials:
 
 
 def _is_doubtful(metric: Metric) -> bool:
-    """Whether a metric of the engine's, which does not look at that, is negative or in another unit."""
+    """True if a metric of the engine, which does not check this, is negative or in another unit."""
     ours = METRICS.get(metric.name)
     return ours is not None and (ours.unit != metric.unit or bool((metric.values < 0).any()))
 
 
 def _rare(file: Path, numbers: Sequence[int]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Of these lines, counted from 0 and in order, the number and the members of `RARE`."""
+    """Numbers and `RARE` members of these lines, which are counted from 0 and in order."""
     if not numbers:
         return
     with open_regular(file) as opened:
@@ -134,7 +134,7 @@ class _Lines(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """A row by itself, for files that are not as they were written."""
+    """A row by itself, for irregular files."""
 
     test: str
     sitting: int
@@ -144,7 +144,7 @@ class _Row(NamedTuple):
 
 
 def _repeated(lines: _Lines, sessions: frozenset[int]) -> list[int]:
-    """The rows of a file that stand there again. Raises InputError as `repeated_rows`."""
+    """The repeated rows of a file. Raises InputError: same as `repeated_rows`."""
     source, places, columns, rare = lines
     if not places:
         return []
@@ -174,7 +174,7 @@ def _repeated(lines: _Lines, sessions: frozenset[int]) -> list[int]:
 
 
 def trials_of_results(results: Results, metrics: Collection[str] | None = None) -> Trials:
-    """Those of measurements in memory; with these metrics, elapsed and what the program printed, or all."""
+    """The trials of measurements in memory; with these metrics, elapsed and those that the program printed, or all."""
     found = [(name, m) for name, measured in results.measurements.items() for m in measured]
     rows = [m for _, m in found]
     entries = results.experiment["tests"]
@@ -229,7 +229,7 @@ def _flags(m: Measurement) -> int:
 
 
 def _metrics(found: Sequence[tuple[str, Measurement]], wanted: Collection[str] | None) -> dict[str, Metric]:
-    """Each metric, in each of its units and ways to be joined."""
+    """Each metric, in each of its units and joins."""
     made: dict[tuple[str, str, str], Metric] = {}
     reasons: dict[tuple[str, str, str], dict[int, str]] = {}
     codes: dict[str, int] = {}
@@ -238,7 +238,7 @@ def _metrics(found: Sequence[tuple[str, Measurement]], wanted: Collection[str] |
         for name, value in m.metrics.items():
             if wanted is not None and name not in wanted and name != "elapsed" and not is_printed(name):
                 continue
-            how = value[1], asked_in(value) or ""
+            how = value[1], join_in_row(value) or ""
             metric = made.get((name, *how))
             if metric is None:
                 kind = metric_kind(name, value[1]).kind

@@ -1,7 +1,6 @@
-"""Windows that a workload reports while it runs: lines of JSON, appended to the file that $ETUDE_WINDOWS names.
+"""Windows that a workload reports while it runs: lines of JSON, appended to the file named by $ETUDE_WINDOWS.
 
-What may stand in one: docs/formats.md, "Windows". A line is taken once it is complete, so that a file
-can be followed.
+Their members: docs/formats.md, "Windows". A line is read once it is complete, so that a file can be followed.
 """
 
 from __future__ import annotations
@@ -19,29 +18,29 @@ from etude.results.regular import open_regular
 
 VARIABLE = "ETUDE_WINDOWS"
 COUNTS = ("offered", "started", "completed", "failed")
-_MOST_COUNT = 2**63 - 1
-_MOST_BYTES = 64 << 20
-"""No more than this of a file is taken."""
+_MAX_COUNT = 2**63 - 1
+_MAX_BYTES = 64 << 20
+"""Maximum bytes that are read of a file."""
 
 Window = dict[str, Any]
 
 
 class BadWindow(NamedTuple):
-    """A line that is no window, and why; lines count from 1."""
+    """An invalid line, and why; lines count from 1."""
 
     line: int
     why: str
 
 
 class NewWindows(NamedTuple):
-    """What has come since the last time."""
+    """Windows since the last call."""
 
     windows: list[Window]
     refused: list[BadWindow]
 
     @property
     def note(self) -> str | None:
-        """What was left out, in one line."""
+        """Note on skipped lines, in one line."""
         if not self.refused:
             return None
         first, more = self.refused[0], len(self.refused) - 1
@@ -50,17 +49,17 @@ class NewWindows(NamedTuple):
 
 
 class WindowFile:
-    """The file of one worker in one trial: not there before the workload has written to it."""
+    """The file of one worker in one trial; it does not exist before the workload has written to it."""
 
     def __init__(self, path: str) -> None:
-        """What an earlier trial left there is removed."""
+        """Removes the file of an earlier trial."""
         self.path = path
         self._at = 0
         self._line = 0
         Path(path).unlink(missing_ok=True)
 
     def take(self, *, ended: bool = False) -> NewWindows:
-        """The windows of lines that were completed since the last time; with `ended` also a last one."""
+        """The windows of lines that were completed since the last call; with `ended` also a last unterminated one."""
         lines = self._more().split(b"\n")
         rest = lines.pop()
         self._at += sum(len(line) + 1 for line in lines)
@@ -81,7 +80,7 @@ class WindowFile:
         taken = self.take(ended=True)
         with suppress(OSError):
             if Path(self.path).stat().st_size > self._at:
-                why = f"it begins behind the first {_MOST_BYTES >> 20} MiB, and no more are read"
+                why = f"it begins behind the first {_MAX_BYTES >> 20} MiB, and no more are read"
                 taken.refused.append(BadWindow(self._line + 1, why))
             Path(self.path).unlink()
         return taken
@@ -90,7 +89,7 @@ class WindowFile:
         try:
             with open_regular(self.path) as file:
                 file.seek(self._at)
-                return file.read(_MOST_BYTES - self._at)
+                return file.read(_MAX_BYTES - self._at)
         except OSError:
             return b""
 
@@ -99,7 +98,7 @@ def parse_window(line: bytes) -> Window:
     """The window of a line.
 
     Raises:
-        ValueError: it is none; what is wrong, in one line.
+        ValueError: it is invalid; the reason in one line.
     """
     try:
         window = orjson.loads(line)
@@ -122,10 +121,10 @@ def parse_window(line: bytes) -> Window:
 
 
 def _check_answers(answers: Mapping[str, Any], of: str) -> None:
-    """Counts and latency, of all requests or of one kind of them."""
+    """Check counts and latency, of all requests or of one kind of them."""
     for name in COUNTS:
         count = answers.get(name, 0)
-        if type(count) is not int or not 0 <= count <= _MOST_COUNT:
+        if type(count) is not int or not 0 <= count <= _MAX_COUNT:
             raise ValueError(f"{of}{name}: expected a whole number, not {short(count)}")
     latency = answers.get("latency")
     if latency is None:

@@ -1,4 +1,4 @@
-"""Writing an experiment's results: every line is on disk before the next trial begins."""
+"""Writes an experiment's results: every line is on disk before the next trial begins."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from etude.errors import InputError, MachineRefuses, UsageError
 from etude.limits import limit_reached
 from etude.masking import mask_of
 from etude.osutil.files import replace_file, try_lock
-from etude.osutil.trust import behind_root, check_results_for_root
+from etude.osutil.trust import check_results_for_root, trusted_users
 from etude.results.blocks import Block, TrialBlock
 from etude.results.blocks import to_line as block_line
 from etude.results.model import Measurement, to_line
 
 SYNC_EVERY_S = 1.0
-"""Lines are synced at most this often between trials, and at the end: a sync can cost milliseconds."""
+"""Minimum interval between syncs, s; also at the end: a sync can cost milliseconds."""
 
 LOCK_WAIT_S = 10.0
-"""How long to wait for the engine of a killed Étude to end."""
+"""Maximum wait for the engine of a killed Étude to end, s."""
 
 
 def directory_name(test: str, taken: Sequence[str]) -> str:
@@ -41,10 +41,10 @@ BY_RESUME = "go on with --resume"
 
 
 def check_writable_name(path: Path) -> None:
-    """Refuse a directory whose path is no UTF-8: the engine, and all files of results, could not name it.
+    """Refuse a directory whose path is not UTF-8: the engine, and all files of results, could not name it.
 
     Raises:
-        UsageError: it is none; MachineRefuses: something else is there.
+        UsageError: it is not UTF-8; MachineRefuses: something else is there.
     """
     try:
         os.path.abspath(path).encode()
@@ -67,8 +67,8 @@ def replace_json(
     sync: bool = True,
     go_on: str = BY_RESUME,
 ) -> None:
-    """Replace a JSON file whole (`osutil.files.replace_file`)."""
-    # A file name in the command line may be no UTF-8.
+    """Replace a JSON file atomically (`osutil.files.replace_file`)."""
+    # A file name in the command line may not be UTF-8.
     text = json.dumps(document, indent=1, ensure_ascii=False).encode("utf-8", "replace")
     try:
         replace_file(path, text + b"\n", mode=mode, sync=sync)
@@ -77,7 +77,7 @@ def replace_json(
 
 
 def write_experiment(directory: Path, document: Mapping[str, Any], go_on: str = BY_RESUME) -> None:
-    """Replace experiment.json. Its plan has the commands as they are run: where they hold a secret, only its owner may
+    """Replace experiment.json. Its plan has the commands as they are run: if they contain a secret, only its owner may
     read the file.
 
     Raises:
@@ -87,8 +87,7 @@ def write_experiment(directory: Path, document: Mapping[str, Any], go_on: str = 
 
 
 def mode_of(plan: Mapping[str, Any]) -> int | None:
-    """The mode of a file that has this plan: its owner's alone where there is a secret in it, or may be: where its
-    masks cannot be read."""
+    """The mode of a file that has this plan: 0600 if it contains a secret, or its masks cannot be read; else None."""
     try:
         mask = mask_of(plan, "plan")
     except InputError:
@@ -98,11 +97,11 @@ def mode_of(plan: Mapping[str, Any]) -> int | None:
 
 @contextmanager
 def sole_writer(directory: Path) -> Iterator[None]:
-    """Hold the directory's lock. The engine inherits it: a killed Étude's engine, which may still be ending what it
-    measured, keeps others out until it is gone.
+    """Locks the directory. The engine inherits the lock: a killed Étude's engine, which may still be ending its
+    processes, keeps others out until it is gone.
 
     Raises:
-        MachineRefuses: another holds it for longer than `LOCK_WAIT_S`.
+        MachineRefuses: another process holds it for longer than `LOCK_WAIT_S`.
         InputError: another user has put the directory there; see `check_results_for_root`.
     """
     check_results_for_root(directory)
@@ -110,7 +109,7 @@ def sole_writer(directory: Path) -> Iterator[None]:
     os.set_inheritable(file, True)
     try:
         until = time.monotonic() + LOCK_WAIT_S
-        while not _locked(file) and not held_by_strangers(file):
+        while not _locked(file) and not is_held_by_others(file):
             if time.monotonic() > until:
                 raise MachineRefuses(f"{directory}: another Étude is writing here; wait for it, or end it")
             time.sleep(0.05)
@@ -126,13 +125,13 @@ def _locked(file: int) -> bool:
         return True  # a file system without locks
 
 
-def held_by_strangers(file: int) -> bool:
-    """Whether root finds the directory open in no process of its own, or of a user that it trusts. Whoever may read a
-    directory can lock it, and root does not wait for them."""
+def is_held_by_others(file: int) -> bool:
+    """True if no process of root, or of a user that root trusts, has the directory open. Every reader of a directory
+    can lock it, and root does not wait for them."""
     if os.geteuid() != 0:
         return False
     found = os.fstat(file)
-    own, users = Path(f"/proc/{os.getpid()}/fd/{file}"), behind_root()
+    own, users = Path(f"/proc/{os.getpid()}/fd/{file}"), trusted_users()
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError, ValueError):  # it has ended
             if _real_user(process) in users and any(
@@ -143,13 +142,13 @@ def held_by_strangers(file: int) -> bool:
 
 
 def _real_user(process: Path) -> int:
-    """The owner of /proc/PID is root where the process cannot be traced."""
+    """Owner of the process: that of /proc/PID is root if the process cannot be traced."""
     status = (process / "status").read_text(encoding="utf-8", errors="replace")
     return int(status.partition("\nUid:")[2].split(maxsplit=1)[0])
 
 
 def write_error(path: Path, error: OSError, go_on: str = BY_RESUME) -> MachineRefuses:
-    """The one line for a path that cannot be written; `go_on`: how, where the verb has no --resume."""
+    """The error for a path that cannot be written; `go_on`: advice if the verb has no --resume."""
     if error.errno == errno.ENOENT:
         return MachineRefuses(
             f"{path}: is gone: somebody has removed it, or a directory above it, since it was made; begin anew"
@@ -165,13 +164,13 @@ def write_error(path: Path, error: OSError, go_on: str = BY_RESUME) -> MachineRe
 
 
 def _text(lines: Iterable[Mapping[str, Any]]) -> bytes:
-    """JSON objects, a line each."""
+    """JSON objects, one per line."""
     text = "".join(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n" for line in lines)
     return text.encode("utf-8", "replace")
 
 
 class ResultsWriter:
-    """Appends measurements and blocks to one file each per test, one write a trial."""
+    """Appends measurements and blocks to one file each per test, one write per trial."""
 
     def __init__(self, directory: Path, directories: Mapping[str, str]) -> None:
         """`directories` maps each test's name to its directory below `directory`; they are created.
@@ -188,7 +187,7 @@ class ResultsWriter:
             self.add(test, name)
 
     def add(self, test: str, directory: str) -> None:
-        """Make room for a test that is not known yet, in a directory below that of the results.
+        """Add a new test, in a directory below that of the results.
 
         Raises:
             MachineRefuses: the directory or its file cannot be made.
@@ -203,9 +202,9 @@ class ResultsWriter:
         return self._paths[test]
 
     def lines(self, test: str) -> int:
-        """How many lines the test's file holds; 0 where it cannot be read."""
+        """Number of lines of the test's file; 0 if it cannot be read."""
         try:
-            with self._paths[test].open("rb") as file:  # which may be larger than the memory
+            with self._paths[test].open("rb") as file:  # may be larger than the memory
                 return sum(piece.count(b"\n") for piece in iter(lambda: file.read(1 << 20), b""))
         except (KeyError, OSError):
             return 0
@@ -214,15 +213,15 @@ class ResultsWriter:
         """Write the lines of one trial: all of them, or none.
 
         Raises:
-            MachineRefuses: they cannot be written; the file ends with its last whole trial.
+            MachineRefuses: they cannot be written; the file ends with its last complete trial.
         """
         self._write(self._paths[test], map(to_line, measurements))
 
     def write_again(self, test: str, offset: int, measurements: Sequence[Measurement]) -> None:
-        """Put these in the place of the lines from a byte offset on: written beside, synced, renamed.
+        """Replace the lines from a byte offset on by these, atomically.
 
         Raises:
-            MachineRefuses: it cannot be written; the lines stay as they were.
+            MachineRefuses: it cannot be written; the lines are unchanged.
         """
         path = self._paths[test]
         try:
@@ -235,7 +234,7 @@ class ResultsWriter:
         self._open(path)
 
     def blocks(self, test: str, trial: int, worker: int | None, blocks: Iterable[Block]) -> None:
-        """Write what was said of a trial, or of one of its workers, to the test's `blocks.jsonl`: all of it, or none.
+        """Write the blocks of a trial, or of one of its workers, to the test's `blocks.jsonl`: all of them, or none.
 
         Raises:
             MachineRefuses: it cannot be written.
@@ -257,7 +256,7 @@ class ResultsWriter:
             raise write_error(path, error) from error
 
     def _write(self, path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
-        """Append JSON objects, a line each, in one write."""
+        """Append JSON objects, one per line, in one write."""
         text = _text(lines)
         file = self._files[path]
         found = os.fstat(file)
@@ -275,7 +274,7 @@ class ResultsWriter:
             self.sync()
 
     def log(self, test: str, name: str, text: str) -> None:
-        """Keep captured output as `logs/NAME` of a test."""
+        """Write captured output to `logs/NAME` of a test."""
         path = self._paths[test].parent / "logs" / name
         try:
             path.parent.mkdir(exist_ok=True)
@@ -284,10 +283,10 @@ class ResultsWriter:
             raise write_error(path, error) from error
 
     def sync(self) -> None:
-        """Make what was written survive the machine, too.
+        """Make the written lines durable.
 
         Raises:
-            MachineRefuses: the device does not take it.
+            MachineRefuses: the device reports an error.
         """
         for path in self._dirty:
             try:
@@ -306,7 +305,7 @@ class ResultsWriter:
 
 
 def _is_at(path: Path, found: os.stat_result) -> bool:
-    """Whether that file has this name still."""
+    """True if the path still names that file."""
     try:
         return os.path.samestat(os.stat(path), found)
     except OSError:
@@ -314,7 +313,7 @@ def _is_at(path: Path, found: os.stat_result) -> bool:
 
 
 def _cut_torn_line(path: Path) -> None:
-    """Drop a last line that a killed Étude did not end: the next would be joined to it."""
+    """Drop a torn last line of a killed Étude: the next one would be joined to it."""
     text = path.read_bytes()
     whole = text.rfind(b"\n") + 1
     if whole != len(text):

@@ -1,6 +1,6 @@
-"""What stands behind a directive's word, a function each: text in, plain data or an error out.
+"""Parsers of directives' arguments, one function each: text to plain data, or an error.
 
-`parse.py` calls them for text in which nothing is to be replaced, the machine for text in which all has been.
+`parse.py` calls them for text without variables, the machine for text after expansion.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from etude.script.directive_words import (
 from etude.script.forloop import plain
 from etude.units.parsing import QuantityError, duration
 
-MOST_THREADS = 4096
-LOUD = "off"
-"""Of QUIET: as it was."""
+MAX_THREADS = 4096
+QUIET_OFF = "off"
+"""Word of QUIET that restores the machine."""
 NAME_OF_HOST = r"[A-Za-z0-9][A-Za-z0-9_.-]*"
 HOST = re.compile(NAME_OF_HOST)
 
@@ -47,7 +47,7 @@ _PLACE = re.compile(rf"@({NAME_OF_HOST}(?:,{NAME_OF_HOST})*):(.*)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """`NAME OP VALUE`; `op` is one of = < > <= >=, or one of them behind a !; `value` may be empty."""
+    """`NAME OP VALUE`; `op` is one of = < > <= >=, or one of them after a !; `value` may be empty."""
 
     name: str
     op: str
@@ -58,11 +58,11 @@ class Condition:
 class TestHeader:
     """`NAME MIN [MAX=N] [TIME=DURATION] [STEP PROGRAM ARG…]`.
 
-    `program` are the words of the stop program without their quotes, none if there is no such program;
-    `program_text` is the same as it was written.
+    `program` are the words of the stop program without their quotes, empty without a stop program;
+    `program_text` is the same text as written.
     """
 
-    __test__ = False  # not one of pytest's
+    __test__ = False  # not a class of pytest
 
     name: str
     minimum: int
@@ -74,7 +74,7 @@ class TestHeader:
 
 
 def parse_assignment(text: str) -> tuple[str, str]:
-    """`NAME=VALUE`: blanks round either are no part of it, and the value may be empty.
+    """`NAME=VALUE`: blanks around either are removed, and the value may be empty.
 
     Raises:
         ArgumentError: no name, or no =.
@@ -92,7 +92,7 @@ def parse_assignment(text: str) -> tuple[str, str]:
 
 
 def parse_condition(text: str) -> Condition:
-    """`NAME OP VALUE`, with or without blanks round OP; == is = and the value is the rest of the line.
+    """`NAME OP VALUE`, blanks around OP are optional; == is = and the value is the rest of the line.
 
     Raises:
         ArgumentError: no bare name, or no operator.
@@ -111,13 +111,13 @@ def parse_condition(text: str) -> Condition:
     raise expected_error("= < > <= or >=, or ! and one of these", Word(found[0] if found else "", place + 1))
 
 
-def holds(condition: Condition, left: str) -> bool:
-    """Whether `left`, the variable's value, stands to the condition's value as it says.
+def is_true(condition: Condition, left: str) -> bool:
+    """True if `left`, the variable's value, meets the condition.
 
     Both are compared as numbers if both are numbers, else as text.
 
     Raises:
-        ArgumentError: texts that are asked for more than = or !=.
+        ArgumentError: texts with an operator other than = or !=.
     """
     negated, op = condition.op[0] == "!", condition.op.lstrip("!")
     left, right = left.strip(), condition.value
@@ -132,22 +132,22 @@ def holds(condition: Condition, left: str) -> bool:
     raise ArgumentError(f"{asked} needs numbers; text has = and != only")
 
 
-@lru_cache(maxsize=64)  # it is asked for again at each pass of its loop
+@lru_cache(maxsize=64)  # called at each pass of its loop
 def parse_foreach(text: str) -> tuple[str, tuple[str, ...]]:
-    """`NAME VALUE…`, the values split as a shell splits words; there may be none.
+    """`NAME VALUE…`, the values split by the shell's rules; there may be none.
 
     Raises:
-        ArgumentError: no name, or a quote that is not closed.
+        ArgumentError: no name, or an unclosed quote.
     """
     words = split_words(text)
     return variable_name(words[0] if words else Word("", 1)), tuple(word.text for word in words[1:])
 
 
 def parse_test(text: str) -> TestHeader:
-    """`NAME MIN [MAX=N] [TIME=DURATION] [STEP PROGRAM ARG…]`, split as a shell splits words.
+    """`NAME MIN [MAX=N] [TIME=DURATION] [STEP PROGRAM ARG…]`, split by the shell's rules.
 
     Raises:
-        ArgumentError: one of them is missing, or is not what it should be.
+        ArgumentError: an item is missing or invalid.
     """
     words = split_words(text)
     end = Word("", len(text.rstrip()) + 1)
@@ -179,12 +179,12 @@ def parse_test(text: str) -> TestHeader:
 
 
 def parse_metric(text: str) -> tuple[str, ...]:
-    """`NAME[:UNIT] [sum|max|mean|min] REGEX`, or `NAME[:UNIT] FROM CLEANUP COMMAND [REGEX]`: name, unit (1 if none is
-    given), expression or place in JSON (the rest of the line, without the quotes that enclose all of it), how workers
-    are joined (empty if not given), and COMMAND if there is one.
+    """`NAME[:UNIT] [sum|max|mean|min] REGEX`, or `NAME[:UNIT] FROM CLEANUP COMMAND [REGEX]`, as a tuple: name, unit
+    (default 1), expression or JSON path (the rest of the line, without quotes around all of it), join of workers (empty
+    if not given), and COMMAND if there is one.
 
     Raises:
-        ArgumentError: the name is none or taken, or the expression is none.
+        ArgumentError: the name is invalid or taken, or the expression is invalid.
     """
     name, unit = parse_metric_name(text)
     words = text.split(None, 1)
@@ -221,8 +221,8 @@ def metric_text(name: str, unit: str, regex: str, how: str = "", command: str = 
 
 
 def _aside(text: str, before: int) -> tuple[str, str]:
-    """The command of `FROM CLEANUP COMMAND [REGEX]` and the expression, by default the first number; empty and the text
-    itself where it begins otherwise. `before`: how many characters stand in front of it."""
+    """The command of `FROM CLEANUP COMMAND [REGEX]` and the expression, by default the first number; for any other text
+    an empty command and the text itself. `before`: number of characters before the text."""
     match = _ASIDE.match(text)
     if match is None:
         return "", text
@@ -239,7 +239,7 @@ def parse_metric_name(text: str) -> tuple[str, str]:
     """Name and unit of a METRIC, whatever its expression.
 
     Raises:
-        ArgumentError: the name is none, or is taken.
+        ArgumentError: the name is invalid or taken.
     """
     words = text.split(None, 1)
     word = Word(words[0] if words else "", len(text) - len(text.lstrip()) + 1)
@@ -257,7 +257,7 @@ def parse_cache(text: str) -> tuple[str, tuple[str, ...]]:
     """`WAY [PATH…]`: one of `CACHE_WAYS`, and the data set.
 
     Raises:
-        ArgumentError: it is none of them, or one that needs a data set has none.
+        ArgumentError: an unknown way, or one that needs a data set without one.
     """
     way, *paths = split_words(text) or [Word("", 1)]
     if way.text not in CACHE_WAYS:
@@ -272,13 +272,13 @@ def parse_cache(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def parse_quiet(text: str) -> list[str]:
-    """`off`, or the operations that make a machine quiet, as `etude quiet on` takes them; none is nothing.
+    """`off`, or the operations to make the machine quiet, as in `etude quiet on`; no words change nothing.
 
     Raises:
         ArgumentError: there is no such operation.
     """
     words = text.split()
-    if words == [LOUD]:
+    if words == [QUIET_OFF]:
         return words
     from etude.machine.quiet.table import parse
 
@@ -291,20 +291,20 @@ def parse_quiet(text: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class CommandOnHosts:
-    """A command and the hosts that it runs on; none: only here, as if nothing had been said."""
+    """A command and the hosts that it runs on; without hosts: only here."""
 
     hosts: tuple[str, ...]
     line: str
     accepted: tuple[int, ...] = ()
-    """Exit statuses that are no failure, beside 0."""
+    """Exit statuses that are no failure, in addition to 0."""
 
 
 @lru_cache(maxsize=256)
-def parse_placed(text: str) -> CommandOnHosts:
+def parse_on_hosts(text: str) -> CommandOnHosts:
     """`[@HOST[,HOST…]] COMMAND`.
 
     Raises:
-        ArgumentError: the hosts are none, one stands twice, or no command follows.
+        ArgumentError: invalid or repeated hosts, or no command.
     """
     if not text.startswith("@"):
         return CommandOnHosts((), text)
@@ -324,9 +324,9 @@ def parse_exec(text: str) -> CommandOnHosts:
     """`[@HOST[,HOST…]] [ACCEPT STATUS[,STATUS…]] COMMAND`.
 
     Raises:
-        ArgumentError: as `parse_placed`; a status is none from 1 to 255, or no command follows.
+        ArgumentError: same as `parse_on_hosts`; a status outside 1 to 255, or no command.
     """
-    placed = parse_placed(text)
+    placed = parse_on_hosts(text)
     first, *rest = placed.line.split(None, 2)
     if first != "ACCEPT":
         return placed
@@ -341,8 +341,8 @@ def parse_exec(text: str) -> CommandOnHosts:
 
 
 @dataclass(frozen=True, slots=True)
-class Copied:
-    """What COPY does: from here to hosts, or back from them. `target` is empty where none is named."""
+class CopyCommand:
+    """Arguments of COPY: from here to hosts, or back from them. `target` is empty if not given."""
 
     hosts: tuple[str, ...]
     back: bool
@@ -350,7 +350,7 @@ class Copied:
     target: str
 
 
-def parse_copy(text: str) -> Copied:
+def parse_copy(text: str) -> CopyCommand:
     """`PATH @HOST[,HOST…]:[PATH]`, or `@HOST[,HOST…]:PATH [PATH]`.
 
     Raises:
@@ -365,35 +365,35 @@ def parse_copy(text: str) -> Copied:
     number, match = placed[0]
     hosts, path = tuple(match[1].split(",")), match[2]
     if number == 1:
-        return Copied(hosts, False, words[0].text, path)
+        return CopyCommand(hosts, False, words[0].text, path)
     if not path:
         raise ArgumentError("expected a path behind the host", end)
-    return Copied(hosts, True, path, words[1].text if len(words) == 2 else "")
+    return CopyCommand(hosts, True, path, words[1].text if len(words) == 2 else "")
 
 
 def parse_timeout(text: str) -> float:
     """A duration, s.
 
     Raises:
-        ArgumentError: it is none.
+        ArgumentError: it is invalid.
     """
     return _duration(Word(text.strip(), 1))
 
 
 def parse_threads(text: str) -> int:
-    """A whole number from 1 to `MOST_THREADS`.
+    """A whole number from 1 to `MAX_THREADS`.
 
     Raises:
-        ArgumentError: it is none.
+        ArgumentError: it is invalid.
     """
-    return _whole(Word(text.strip(), 1), f"a whole number from 1 to {MOST_THREADS}", 1, MOST_THREADS)
+    return _whole(Word(text.strip(), 1), f"a whole number from 1 to {MAX_THREADS}", 1, MAX_THREADS)
 
 
 def number_text(value: float) -> str:
-    """A number as a variable holds it: without an exponent, and without a point if it is whole.
+    """A number as a variable's value: without an exponent, and without a point if it is whole.
 
     Raises:
-        ArgumentError: it is infinite, or none.
+        ArgumentError: it is infinite or nan.
     """
     if not math.isfinite(value):
         raise ArgumentError(f"the result is {value}; expected a number")

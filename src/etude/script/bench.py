@@ -1,4 +1,4 @@
-"""The real world of a script: what its lines do is done here, and what they measured is put on disk."""
+"""The real world of a script: runs its lines, and writes the measurements to disk."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from etude.engine import Launch
 from etude.errors import CommandFailed, EtudeError, MachineRefuses
 from etude.experiment.bench import Event
-from etude.experiment.cooling import cool_trial, note_data, restart_machine
+from etude.experiment.cooling import cool_trial, list_data_set, restart_machine
 from etude.experiment.output_metric import OutputMetric, note_matches, printed_metric
 from etude.experiment.progress import Progress
 from etude.experiment.session import SessionContext
@@ -29,20 +29,20 @@ from etude.results.model import FIRST_RUN, Measurement, from_line
 from etude.results.windows import NewWindows
 from etude.results.writer import directory_name
 from etude.script import checkpoint, environment, stop
-from etude.script.arguments import FIRST_NUMBER, Copied, parse_exec
+from etude.script.arguments import FIRST_NUMBER, CopyCommand, parse_exec
 from etude.script.checkpoint import STATE_FILE
 from etude.script.directive_words import command_words
 from etude.script.disk import file_system_under_test
 from etude.script.environment import search_path
 from etude.script.exec_probes import ExecProbes, words_of
 from etude.script.failures import failure_of
-from etude.script.hook_lines import Lines
+from etude.script.hook_lines import HookLines
 from etude.script.outputs import drop_outputs, keep_outputs
 from etude.script.program import Program
 from etude.script.remote import Remote, Trial, start_spread
 from etude.script.resfiles import ResFiles, file_name
 from etude.script.rows import accepted_rows, partial_notes, printed_metrics, read_log, rows_of, why_failed
-from etude.script.state import OF_OUTPUT, Running, Scope, State
+from etude.script.state import OF_OUTPUT, RunningTest, Scope, State
 from etude.script.worker_group import Shared, WorkerGroup
 from etude.script.world import CANCELLED, TrialOnDisk
 
@@ -50,11 +50,11 @@ if TYPE_CHECKING:
     from etude.script.quiet import ScriptQuiet
 
 SAFE_EVERY_S = 1.0
-"""The state is kept at most this often between trials; a trial that is on disk is never run again anyway."""
+"""Minimum interval between saves of the state, s; a trial that is on disk is never run again anyway."""
 
 
 class ScriptBench:
-    """One session of a script. Its methods are those of `World`."""
+    """One session of a script. It implements `World`."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class ScriptBench:
         counters: str = "auto",
         masks: Sequence[str] = (),
     ) -> None:
-        """`expected`: number of tests in the script, 0 if it is not known; `res`: also write Auto-pilot's format."""
+        """`expected`: number of tests in the script, 0 if unknown; `res`: also write Auto-pilot's format."""
         self.environment: Mapping[str, str] = os.environ
         self._context = context
         self._program = program
@@ -81,62 +81,62 @@ class ScriptBench:
         self._measuring = ExecProbes(context.engine)
         self._quiet: ScriptQuiet | None = None
         self._scopes: dict[str, Scope] = {}
-        """What the last EXEC of the trial in flight saw, by test."""
+        """Scope of the last EXEC of the trial in flight, by test."""
         self._partial: set[str] = set()
-        """Tests of which it was said that a METRIC has values of some workers only."""
+        """Tests with a warning that a METRIC has values of some workers only."""
         self._remote = Remote(context)
-        self._lines = Lines(context, self._remote)
+        self._lines = HookLines(context, self._remote)
         self._mask = Mask(masks)
         self._saved_at = -float("inf")
-        self._survives = record.waits_for(self._root)
-        """It goes on at the next boot, however this one ends."""
+        self._survives = record.is_registered(self._root)
+        """True if it resumes at the next boot, however this one ends."""
 
-    # --- what is told -------------------------------------------------------------------------------
+    # --- messages -----------------------------------------------------------------------------------
 
     @property
     def stopped(self) -> bool:
         return self._context.watch.signal is not None
 
-    def _tell(self, what: str, *tests: Running, detail: str = "") -> None:
-        self._observe(Event(what, tests, detail), self._context.ledger)
+    def _notify(self, what: str, *tests: RunningTest, detail: str = "") -> None:
+        self._observe(Event(what, tests, detail), self._context.progress)
 
     def echo(self, text: str) -> None:
-        self._tell("echo", detail=text)
+        self._notify("echo", detail=text)
 
     def warn(self, text: str) -> None:
-        self._tell("warning", detail=text)
+        self._notify("warning", detail=text)
 
     # --- tests --------------------------------------------------------------------------------------
 
-    def begin_test(self, test: Running) -> None:
-        """Make the test known to the results; where it has some already, go on from them."""
+    def begin_test(self, test: RunningTest) -> None:
+        """Add the test to the results, or resume from its earlier trials."""
         number = f"test {len(self._entries) + 1}" + (f" of {self._expected}" if self._expected else "")
-        self._tell("group", test, detail=number)
+        self._notify("group", test, detail=number)
         tests: list[dict[str, Any]] = self._context.document["tests"]
         entry = next((t for t in tests if t["name"] == test.name), None)
         if entry is None:
             entry = self._entry(test, tests)
             tests.append(entry)
             self._context.writer.add(test.name, entry["directory"])
-            self._context.ledger.begin(test.name)
+            self._context.progress.begin(test.name)
             if entry["res"]:
                 self._res_files.begin(entry["res"], self._context.document["machine"]["before"])
             self._context.save()
         elif entry["res"]:
-            there = self._context.ledger.trials(test.name)
+            there = self._context.progress.trials(test.name)
             self._res_files.complete(
                 entry["res"], [m for each in there for m in each.measurements if m.why != FIRST_RUN]
             )
         self._entries[test.name] = entry
 
-    def trials(self, test: Running) -> Sequence[TrialOnDisk]:
-        trials = [trial.first for trial in self._context.ledger.trials(test.name)]
+    def trials(self, test: RunningTest) -> Sequence[TrialOnDisk]:
+        trials = [trial.first for trial in self._context.progress.trials(test.name)]
         return [TrialOnDisk(first.trial, first.block, first.why) for first in trials]
 
-    def ended(self, test: Running) -> str:
+    def ended(self, test: RunningTest) -> str:
         return str(self._test_entry(test).get("ended") or "")
 
-    def _entry(self, test: Running, tests: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    def _entry(self, test: RunningTest, tests: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         return {
             "name": test.name,
             "directory": directory_name(test.name, [t["directory"] for t in tests]),
@@ -149,37 +149,37 @@ class ScriptBench:
             "res": file_name(test.name, [t.get("res") for t in tests]) if self._res else None,
         }
 
-    def end_test(self, test: Running) -> None:
+    def end_test(self, test: RunningTest) -> None:
         entry = self._test_entry(test)
-        if not self._context.ledger.trials(test.name) and not entry.get("failure"):
+        if not self._context.progress.trials(test.name) and not entry.get("failure"):
             test.why = "no trial has executed an EXEC"
         entry |= {"purpose": test.purpose, "expect": test.expect, "cache": test.cache, "ended": test.why}
         entry["limited"] = bool(test.program) and test.why.startswith(stop.LIMITED)
-        self._context.writer.sync()  # of a test that has ended no trial is made again
+        self._context.writer.sync()  # trials of an ended test are never made again
         self._context.save()
-        self._tell("ended", test, detail=test.why)
+        self._notify("ended", test, detail=test.why)
         drop_outputs(self._directory(test))
         self._res_files.end(entry["res"])
         self._lines.end_test(test.name)
         self._remote.end_test(test.name)
 
-    def _variables(self, scope: Scope, mode: str, test: Running | None) -> dict[str, str]:
+    def _variables(self, scope: Scope, mode: str, test: RunningTest | None) -> dict[str, str]:
         script = os.path.abspath(self._program.path)
         return environment.variables(scope, mode, test, self.environment, self._root, script)
 
-    def _test_entry(self, test: Running) -> dict[str, Any]:
+    def _test_entry(self, test: RunningTest) -> dict[str, Any]:
         return self._entries[test.name]
 
-    def spent_s(self, test: Running) -> float:
-        return self._context.ledger.spent_s([test.name])
+    def spent_s(self, test: RunningTest) -> float:
+        return self._context.progress.spent_s([test.name])
 
-    def check_rule(self, test: Running) -> None:
-        ledger = self._context.ledger
-        trial = next((trial for trial in ledger.trials(test.name) if trial.kept), None)
-        metrics = {name: ledger.count(test.name, name) for name in trial.metrics()} if trial else {}
+    def check_rule(self, test: RunningTest) -> None:
+        progress = self._context.progress
+        trial = next((trial for trial in progress.trials(test.name) if trial.kept), None)
+        metrics = {name: progress.count(test.name, name) for name in trial.metrics()} if trial else {}
         stop.check_metrics(test.name, test.program, metrics, test.kept >= test.minimum)
 
-    def ask(self, test: Running, scope: Scope) -> tuple[bool, str]:
+    def ask(self, test: RunningTest, scope: Scope) -> tuple[bool, str]:
         def run(program: Sequence[str]) -> str | None:
             line = shlex.join([*program, str(self._root / str(self._test_entry(test)["res"]))])
             why = self._lines.here(test.name, "STOP", line, self._variables(scope, "STOP", test))
@@ -188,34 +188,34 @@ class ScriptBench:
             return why
 
         self.check_rule(test)
-        enough, why = stop.ask(
-            test.program, lambda metric: self._context.ledger.sample(test.name, metric), run
+        enough, why = stop.evaluate_stop_program(
+            test.program, lambda metric: self._context.progress.sample(test.name, metric), run
         )
-        self._tell("decision", test, detail=why)
+        self._notify("decision", test, detail=why)
         return enough, why
 
-    # --- what is run --------------------------------------------------------------------------------
+    # --- commands -----------------------------------------------------------------------------------
 
     def hosts(self, path: str) -> None:
-        self._tell("hook", detail=f"HOSTS {path}")
+        self._notify("hook", detail=f"HOSTS {path}")
         self._remote.open(path)
 
-    def copy(self, copied: Copied, test: Running | None) -> str | None:
-        self._tell("hook", *([test] if test else []), detail="COPY")
+    def copy(self, copied: CopyCommand, test: RunningTest | None) -> str | None:
+        self._notify("hook", *([test] if test else []), detail="COPY")
         logs = Path(self._directory(test)) if test else self._root
         return self._remote.copy(copied, logs / "logs", test.trial if test else 0)
 
     def system(self, line: str, scope: Scope) -> str | None:
-        self._tell("hook", detail=f"SYSTEM {line}")
+        self._notify("hook", detail=f"SYSTEM {line}")
         return self._lines.run("SYSTEM", line, None, scope, self._variables(scope, "SYSTEM", None))
 
     def quiet(self, words: Sequence[str]) -> str | None:
-        self._tell("hook", detail=f"QUIET {' '.join(words) or 'off'}")
+        self._notify("hook", detail=f"QUIET {' '.join(words) or 'off'}")
         quieting = self._quieting()
         try:
             if not words:
                 quieting.off()
-            elif told := quieting.on(words, self._context.document, self._context.sitting.number):
+            elif told := quieting.on(words, self._context.document, self._context.session.number):
                 self.warn(told)
         except EtudeError as error:
             return f"QUIET failed: {error}"
@@ -229,8 +229,8 @@ class ScriptBench:
         self._quiet = self._quiet or ScriptQuiet()
         return self._quiet
 
-    def hook(self, point: str, line: str, test: Running, scope: Scope) -> str | None:
-        self._tell("hook", test, detail=point)
+    def hook(self, point: str, line: str, test: RunningTest, scope: Scope) -> str | None:
+        self._notify("hook", test, detail=point)
         if point == "CLEANUP":
             self._measure_aside(test, scope)
         log = f"{self._directory(test)}/aplog"
@@ -242,8 +242,9 @@ class ScriptBench:
             self._note_disk(test, block)
         return reason
 
-    def _measure_aside(self, test: Running, scope: Scope) -> None:
-        """Run the commands of METRIC … FROM CLEANUP: once a trial, behind its last EXEC and before what cleans up."""
+    def _measure_aside(self, test: RunningTest, scope: Scope) -> None:
+        """Run the commands of METRIC … FROM CLEANUP: once per trial, after its last EXEC and before
+        the clean-up lines."""
         metrics = test.rows[0]["metrics"] if test.rows and not test.failed and not self.stopped else None
         for name, its_unit, regex, join, command in (m for m in test.metrics if len(m) > OF_OUTPUT):
             if metrics is None or name in metrics:
@@ -262,13 +263,13 @@ class ScriptBench:
             elif test.made == 0 and found.note and regex != FIRST_NUMBER:
                 self.warn(f"test {test.name!r}: {found.note}")
 
-    def _note_disk(self, test: Running, block: Block) -> None:
-        """The state that a disk was last brought into stands with the test, too."""
+    def _note_disk(self, test: RunningTest, block: Block) -> None:
+        """Record the last preparation of a disk in the test's entry too."""
         if block.name in DISK_BLOCKS:
             entry = self._test_entry(test)
             entry["disk"] = {**entry.get("disk", {}), block.name: {"trial": test.trial, **members_of(block)}}
 
-    def execute(self, line: str, test: Running, scope: Scope) -> str | None:
+    def execute(self, line: str, test: RunningTest, scope: Scope) -> str | None:
         self._scopes[test.name] = scope
         placed = parse_exec(line)
         crew = WorkerGroup(placed.hosts or (LOCAL,), test.threads, self._directory(test))
@@ -277,10 +278,10 @@ class ScriptBench:
         shared = Shared(
             words, test.timeout_s, group_name(test.name), self._counters, self._variables(scope, "EXEC", test)
         )
-        if not test.booted and not placed.hosts:  # a boot's caches are to stay as they are
-            again = self._context.resumed and bool(self._context.ledger.trials(test.name))
+        if not test.booted and not placed.hosts:  # keep the caches as the boot left them
+            again = self._context.resumed and bool(self._context.progress.trials(test.name))
             if self._context.machine.note(words, shared.variables, again=again):
-                self._context.save()  # so that a script that is killed can be resumed with these programs only
+                self._context.save()  # so that a killed script is resumed with the same programs only
         try:
             self._cool(test)
             offsets = self._remote.prepare(crew.hosts)
@@ -321,37 +322,39 @@ class ScriptBench:
         lines[0] |= said
         test.rows += lines
         test.blocks += [*blocks, *others]
-        note_data(test.cache, test.data, Path(crew.directory))
+        list_data_set(test.cache, test.data, Path(crew.directory))
         failed = f"test {test.name!r}, trial {test.trial}: {trial.why}" if trial.why else None
         return failed or why_failed(test, rows, kept)
 
-    def _launch(self, crew: WorkerGroup, host: str, shared: Shared, scope: Scope, test: Running) -> Launch:
+    def _launch(
+        self, crew: WorkerGroup, host: str, shared: Shared, scope: Scope, test: RunningTest
+    ) -> Launch:
         if host == LOCAL:
             return crew.launch(host, shared)
         there = self._remote[host]
-        variables = environment.environment_elsewhere(scope, "EXEC", test) | there.variables()
+        variables = environment.remote_environment(scope, "EXEC", test) | there.variables()
         return crew.launch(host, replace(shared, variables=variables), there.facts.directory)
 
-    def _note_file_system(self, test: Running, variables: Mapping[str, str]) -> None:
-        """What a test works on stands in its entry, as its first EXEC finds it."""
+    def _note_file_system(self, test: RunningTest, variables: Mapping[str, str]) -> None:
+        """Record the file system that a test works on in its entry, at its first EXEC."""
         entry = self._test_entry(test)
         if "file_system" not in entry:
             before = (self._context.document["machine"]["before"] or {}).get("mounts") or {}
             entry["file_system"] = file_system_under_test({**self.environment, **variables}, before)
 
-    def _cool(self, test: Running) -> None:
-        """Before the first EXEC of a trial."""
+    def _cool(self, test: RunningTest) -> None:
+        """Prepare the caches before the first EXEC of a trial."""
         if test.cache == "none" or test.cooled:
             return
-        self._tell("hook", test, detail=f"CACHE {test.cache}")
+        self._notify("hook", test, detail=f"CACHE {test.cache}")
         directory = Path(self._directory(test))
-        booted = test.booted and self._context.sitting.restarted_into is not None
+        booted = test.booted and self._context.session.restarted_into is not None
         done = cool_trial(test.cache, test.data, directory, booted=booted, warms=test.set_aside)
         test.cooled = done.members()
         if done.wrong is not None:
             self.warn(f"test {test.name!r}, trial {test.trial}: CACHE {test.cache}: {done.wrong}")
 
-    def _warn_of_metrics(self, test: Running, printed: Sequence[Sequence[OutputMetric]]) -> None:
+    def _warn_of_metrics(self, test: RunningTest, printed: Sequence[Sequence[OutputMetric]]) -> None:
         """Warn once of a METRIC that does not fit the first output, or finds several values in it; and of one that only
         some workers have printed."""
         for of_worker in printed:
@@ -365,7 +368,7 @@ class ScriptBench:
             self._partial.add(test.name)
             self.warn(f"test {test.name!r}, trial {test.trial}: {note}; the others are joined")
 
-    def _warn_of_windows(self, test: Running, taken: Sequence[NewWindows]) -> None:
+    def _warn_of_windows(self, test: RunningTest, taken: Sequence[NewWindows]) -> None:
         for worker, found in enumerate(taken, 1):
             if found.note:
                 which = f", thread {worker}" if len(taken) > 1 else ""
@@ -373,13 +376,13 @@ class ScriptBench:
 
     # --- what is on disk ----------------------------------------------------------------------------
 
-    def end_trial(self, test: Running) -> None:
+    def end_trial(self, test: RunningTest) -> None:
         context = self._context
         self._measure_aside(test, self._scopes.pop(test.name, Scope()))
         if test.rows:
             measurements = self._finished(test)
             context.writer.append(test.name, measurements)
-            context.ledger.add(test.name, measurements)
+            context.progress.add(test.name, measurements)
             self._append_res(test, measurements)
         if test.failed and not self.stopped:
             directory = self._test_entry(test)["directory"]
@@ -388,10 +391,10 @@ class ScriptBench:
             )
         for worker, blocks in itertools.groupby(test.blocks, lambda block: block["worker"]):
             context.writer.blocks(test.name, test.trial, worker, map(_block, blocks))
-        self._tell("trial", test)
+        self._notify("trial", test)
 
-    def _finished(self, test: Running) -> list[Measurement]:
-        sitting = self._context.sitting
+    def _finished(self, test: RunningTest) -> list[Measurement]:
+        sitting = self._context.session
         why = CANCELLED if test.failed and self.stopped else "failed" if test.failed else None
         if why is None and test.set_aside:
             why = FIRST_RUN
@@ -409,18 +412,18 @@ class ScriptBench:
         here = {"host": sitting.host, "boot_id": sitting.boot_id}
         return [from_line(here | row | place) for row in test.rows]
 
-    def _append_res(self, test: Running, measurements: Sequence[Measurement]) -> None:
+    def _append_res(self, test: RunningTest, measurements: Sequence[Measurement]) -> None:
         name = self._test_entry(test)["res"]
         if name is not None and not test.set_aside:
             self._res_files.append(name, measurements, [_block(block) for block in test.blocks])
 
-    def _directory(self, test: Running) -> str:
+    def _directory(self, test: RunningTest) -> str:
         return f"{self._root}/{self._test_entry(test)['directory']}"
 
-    def failed(self, reason: str, script: str, test: Running | None, scope: Scope) -> None:
+    def failed(self, reason: str, script: str, test: RunningTest | None, scope: Scope) -> None:
         self._context.writer.sync()
         self._context.save()
-        self._tell("failed", *([test] if test else []), detail=reason)
+        self._notify("failed", *([test] if test else []), detail=reason)
         if script:
             around = self._variables(scope, "FASTFAIL", test)
             around |= {"APEVENT": "failure", "APREASON": reason}
@@ -429,7 +432,7 @@ class ScriptBench:
                 self.warn(problem)
 
     def close(self) -> None:
-        """End what hooks have started and left, and put a quiet machine back as it was."""
+        """End the processes that hooks have left, and restore a quiet machine."""
         self._lines.close()
         if self._quiet is not None:
             try:
@@ -447,7 +450,7 @@ class ScriptBench:
             try:
                 record.register(["run", os.path.abspath(path)], path, self._root)
                 self._survives = True
-            except MachineRefuses as error:  # another's turn: this one can still be gone on with by hand
+            except MachineRefuses as error:  # another experiment waits: this one can still be resumed by hand
                 self.warn(f"CHECKPOINT {path}: not for the next boot: {error}")
 
     def _keep(self, path: Path, state: State) -> None:
@@ -455,10 +458,10 @@ class ScriptBench:
         self._context.save()
         self._save(path, state, exact=True)
 
-    def needs_restart(self, test: Running) -> bool:
+    def needs_restart(self, test: RunningTest) -> bool:
         runs, words = booted_as(test.boot) if test.boot else (True, "")
-        if runs is None:  # only that it was asked for is known
-            runs = self._context.sitting.restarted_into == test.boot
+        if runs is None:  # all that is known is that it was requested
+            runs = self._context.session.restarted_into == test.boot
         if test.booted and not runs:
             raise MachineRefuses(f"BOOT {test.boot}: something else came up: {words}")
         return not test.booted and (test.cache in REBOOTS or not runs)
@@ -466,7 +469,7 @@ class ScriptBench:
     def restart(self, entry: str, state: State) -> None:
         test = state.running
         if test is not None:
-            note_data(test.cache, test.data, Path(self._directory(test)))
+            list_data_set(test.cache, test.data, Path(self._directory(test)))
         file = self._root / STATE_FILE
         self._keep(file, state)
         restart_machine(entry, ["run", str(file)], file, self._root)
@@ -478,25 +481,25 @@ class ScriptBench:
 
     def save(self, state: State) -> None:
         self._saved_at = time.monotonic()
-        if self._survives:  # what the state says is on disk has to be
+        if self._survives:  # the state must not be ahead of the results on disk
             self._context.writer.sync()
         self._save(self._root / STATE_FILE, state, exact=False)
 
     def stop_here(self, state: State) -> None:
-        """Keep the state of an interrupted script."""
+        """Store the state of an interrupted script."""
         self._save(self._root / STATE_FILE, state, exact=False)
 
     def _save(self, path: Path, state: State, *, exact: bool) -> None:
-        saved = checkpoint.Saved(
+        saved = checkpoint.Checkpoint(
             os.path.abspath(self._program.path),
             self._program.digest,
             os.path.relpath(self._root, path.parent.resolve()),
             state,
             exact,
             search_path(self.environment),
-            self._context.sitting.boot_id,
+            self._context.session.boot_id,
             {
-                test["name"]: self._context.ledger.kept(test["name"])
+                test["name"]: self._context.progress.kept(test["name"])
                 for test in self._context.document["tests"]
             },
         )

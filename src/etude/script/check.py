@@ -1,4 +1,4 @@
-"""What a script would do: the same machine, in a world in which nothing happens and one trial is always enough."""
+"""Dry run of a script: the same machine, in a world without effects where one trial is always enough."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from pathlib import Path
 from etude.errors import CommandFailed, EtudeError
 from etude.machine.cool.methods import REBOOTS
 from etude.script import stop
-from etude.script.arguments import Copied, metric_text, parse_exec, parse_placed
+from etude.script.arguments import CopyCommand, metric_text, parse_exec, parse_on_hosts
 from etude.script.exec_probes import words_of
 from etude.script.machine import Machine
 from etude.script.program import Op, Program
 from etude.script.source import error_at
-from etude.script.state import Running, Scope, State
+from etude.script.state import RunningTest, Scope, State
 from etude.script.world import TrialOnDisk
 
-MOST_STEPS = 5_000_000
-"""A script that has not ended after so many instructions is not looked at further."""
+MAX_STEPS = 5_000_000
+"""Maximum steps of a dry run."""
 
 
 @dataclass(slots=True)
@@ -39,33 +39,33 @@ class PlannedTest:
     boot: str = ""
     timeout_s: float | None = None
     metrics: tuple[str, ...] = ()
-    """The METRICs, as they are written."""
+    """The METRICs, as written."""
     lines: list[tuple[str, str]] = field(default_factory=list)
 
 
 @dataclass
 class Outline:
-    """A script as it would run. `whole`: to its end."""
+    """A script as it would run. `whole`: True if the dry run reached its end."""
 
     tests: list[PlannedTest] = field(default_factory=list)
     lines: list[tuple[str, str]] = field(default_factory=list)
     """Lines outside any test: SYSTEM, QUIET, CHECKPOINT, REBOOT."""
     entries: list[str] = field(default_factory=list)
-    """What the machine is restarted into: entries of its boot loader; empty for its default."""
+    """Boot loader entries that the machine is restarted into; empty for the default one."""
     whole: bool = True
 
 
-def outline(program: Program, state: State, environment: Mapping[str, str] = os.environ) -> Outline:
-    """Run a script in thought, one trial a test.
+def dry_run(program: Program, state: State, environment: Mapping[str, str] = os.environ) -> Outline:
+    """Dry run of a script, with one trial per test.
 
     Raises:
-        ScriptError: an instruction makes no sense, a test's name stands twice, or a predicate cannot be read.
+        ScriptError: an invalid instruction, a repeated test name, or an invalid predicate.
     """
     _check_execs(program)
-    world = _Thought(environment)
+    world = _DryRun(environment)
     machine = Machine(program, state, world)
     step = machine.step
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         if machine.done:
             return world.outline
         world.at = state.counter
@@ -74,14 +74,14 @@ def outline(program: Program, state: State, environment: Mapping[str, str] = os.
         except _WrongTest as error:
             at = program.instructions[world.at]
             raise error_at(program.lines, at.file, at.line, str(error), at.text) from None
-        except CommandFailed:  # nothing fails in thought
+        except CommandFailed:  # nothing fails in a dry run
             break
     world.outline.whole = False
     return world.outline
 
 
 def _check_execs(program: Program) -> None:
-    """Find a TEST that measures nothing."""
+    """Refuse a TEST without an EXEC."""
     for place, at in enumerate(program.instructions):
         if at.op is Op.TEST and not any(i.op is Op.EXEC for i in program.instructions[place : at.target]):
             raise error_at(program.lines, at.file, at.line, "a TEST without EXEC measures nothing", at.text)
@@ -98,11 +98,11 @@ def _check_probes(probes: str) -> None:
 
 
 class _WrongTest(Exception):
-    """A test that cannot be meant."""
+    """An invalid test."""
 
 
-class _Thought:
-    """A world in which nothing happens."""
+class _DryRun:
+    """A world without effects."""
 
     stopped = False
 
@@ -130,7 +130,7 @@ class _Thought:
             if name not in self._hosts:
                 raise _WrongTest(f"no host {name!r}; there are: {', '.join(sorted(self._hosts))}")
 
-    def copy(self, copied: Copied, test: Running | None) -> str | None:
+    def copy(self, copied: CopyCommand, test: RunningTest | None) -> str | None:
         from etude.machine.remote.hosts import LOCAL
 
         self._known(copied.hosts)
@@ -139,7 +139,7 @@ class _Thought:
         return None
 
     def system(self, line: str, scope: Scope) -> str | None:
-        self._known(parse_placed(line).hosts)
+        self._known(parse_on_hosts(line).hosts)
         self.outline.lines.append(("SYSTEM", line))
         return None
 
@@ -147,7 +147,7 @@ class _Thought:
         self.outline.lines.append(("QUIET", " ".join(words) or "off"))
         return None
 
-    def begin_test(self, test: Running) -> None:
+    def begin_test(self, test: RunningTest) -> None:
         if test.name in self._planned:
             raise _WrongTest(
                 f"a second test of the name {test.name!r}: put what differs into it, such as %THREADS%"
@@ -170,18 +170,18 @@ class _Thought:
         self._planned[test.name] = planned
         self.outline.tests.append(planned)
 
-    def trials(self, test: Running) -> Sequence[TrialOnDisk]:
+    def trials(self, test: RunningTest) -> Sequence[TrialOnDisk]:
         return ()
 
-    def ended(self, test: Running) -> str:
+    def ended(self, test: RunningTest) -> str:
         return ""
 
-    def hook(self, point: str, line: str, test: Running, scope: Scope) -> str | None:
-        self._known(parse_placed(line).hosts)
+    def hook(self, point: str, line: str, test: RunningTest, scope: Scope) -> str | None:
+        self._known(parse_on_hosts(line).hosts)
         self._planned[test.name].lines.append((point, line))
         return None
 
-    def execute(self, line: str, test: Running, scope: Scope) -> str | None:
+    def execute(self, line: str, test: RunningTest, scope: Scope) -> str | None:
         probes = scope.variables.get("PROBES", "")
         if probes:
             _check_probes(probes)
@@ -189,35 +189,35 @@ class _Thought:
         self._planned[test.name].lines.append(("EXEC", line))
         return None
 
-    def end_trial(self, test: Running) -> None:
+    def end_trial(self, test: RunningTest) -> None:
         planned = self._planned[test.name]
         planned.cache = " of ".join(filter(None, (test.cache, " ".join(test.data))))
         planned.boot = test.boot
         planned.timeout_s = test.timeout_s
         planned.metrics = tuple(metric_text(*metric) for metric in test.metrics)
         test.set_aside = False
-        test.kept = test.minimum  # one trial stands for all
+        test.kept = test.minimum  # one trial represents all
         test.budget_s, test.program = None, []
 
-    def spent_s(self, test: Running) -> float:
+    def spent_s(self, test: RunningTest) -> float:
         return 0.0
 
-    def check_rule(self, test: Running) -> None:
+    def check_rule(self, test: RunningTest) -> None:
         pass
 
-    def ask(self, test: Running, scope: Scope) -> tuple[bool, str]:
+    def ask(self, test: RunningTest, scope: Scope) -> tuple[bool, str]:
         return True, "in thought"
 
-    def end_test(self, test: Running) -> None:
+    def end_test(self, test: RunningTest) -> None:
         pass
 
-    def failed(self, reason: str, script: str, test: Running | None, scope: Scope) -> None:
+    def failed(self, reason: str, script: str, test: RunningTest | None, scope: Scope) -> None:
         pass
 
     def checkpoint(self, path: str, state: State) -> None:
         self.outline.lines.append(("CHECKPOINT", path))
 
-    def needs_restart(self, test: Running) -> bool:
+    def needs_restart(self, test: RunningTest) -> bool:
         return not test.booted and (test.cache in REBOOTS or bool(test.boot))
 
     def restart(self, entry: str, state: State) -> None:

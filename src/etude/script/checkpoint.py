@@ -1,4 +1,4 @@
-"""A script's state as a readable file: written whole, and only believed where nobody else could have written it."""
+"""State files of scripts: readable, written atomically, and trusted only if nobody else could have written them."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from etude.errors import InputError
 from etude.results.regular import open_regular
 from etude.results.writer import replace_json
 from etude.script.program import Op, Program
-from etude.script.state import State, release, to_data
+from etude.script.state import State, reset_trial, to_data
 
 FORMAT, VERSION = "etude-checkpoint", 3
-MOST_BYTES = 256 << 20
+MAX_BYTES = 256 << 20
 STATE_FILE = "state.json"
 """The state of a script under way, in its results directory."""
 
 
 @dataclass(frozen=True)
-class Saved:
-    """A state and what it belongs to. `exact`: CHECKPOINT wrote it; else the trial in flight begins anew."""
+class Checkpoint:
+    """A state with its script and results. `exact`: written by CHECKPOINT; else the trial in flight starts over."""
 
     script: codec.Word
     digest: codec.Word
@@ -38,19 +38,19 @@ class Saved:
     library: list[str] = field(default_factory=list)
     boot_id: str = ""
     kept: dict[str, int] = field(default_factory=dict)
-    """Kept trials on disk when it was written, by the name of the test."""
+    """Included trials on disk when it was written, by test."""
 
     def results_directory(self, file: Path) -> Path:
         """The results directory of the state in `file`, to whose directory its path is relative: both can be moved or
-        copied. Older states have an absolute path, which does not count within a results directory."""
+        copied. Older states have an absolute path, which is ignored within a results directory."""
         beside = file.parent.resolve()
         if os.path.isabs(self.results) and file.name == STATE_FILE and (beside / "experiment.json").exists():
             return beside
         return Path(os.path.normpath(beside / self.results))
 
 
-def save(path: Path, saved: Saved, *, quick: bool = False) -> None:
-    """Write a state file, readable and writable by its owner alone; `quick`: not synced.
+def save(path: Path, saved: Checkpoint, *, quick: bool = False) -> None:
+    """Write a state file, readable and writable by its owner only; `quick`: without sync.
 
     Raises:
         MachineRefuses: it cannot be written.
@@ -73,8 +73,8 @@ def save(path: Path, saved: Saved, *, quick: bool = False) -> None:
 
 
 def position(state: State) -> str:
-    """Where a script stands, as a digest: the same again at a boot where nothing went on. What the trial in flight has
-    said so far does not count: it says something else each time."""
+    """Digest of a script's position, equal after a boot without progress. Output of the trial in flight is excluded: it
+    differs each time."""
     data = to_data(state)
     parties = [party["test"] for party in (data["interleave"] or {}).get("parties", ())]
     for test in filter(None, [*parties, data["test"]]):
@@ -85,7 +85,8 @@ def position(state: State) -> str:
 
 
 def is_state(path: Path) -> bool:
-    """Whether a file looks like a state rather than a script: it begins as JSON does. A pipe can be read once only."""
+    """True if a file looks like a state rather than a script: it begins like JSON. A pipe, readable only once,
+    is no state."""
     if not path.is_file():
         return False
     try:
@@ -95,11 +96,11 @@ def is_state(path: Path) -> bool:
         return False
 
 
-def load(path: Path) -> Saved:
-    """Read a state file back.
+def load(path: Path) -> Checkpoint:
+    """Read a state file.
 
     Raises:
-        InputError: it is missing, another's, writable by others, no state, of a newer version, or damaged.
+        InputError: it is missing, another user's, writable by others, no state, of a newer version, or damaged.
     """
     document = _read(path)
     if document.get("format") != FORMAT:
@@ -111,15 +112,17 @@ def load(path: Path) -> Saved:
             f"{path}: version {document.get('version')} of the state format; this Étude reads {VERSION}: "
             "go on with the Étude that wrote it, or run the script from its beginning"
         )
-    known = {"kept": {}} | {name: document[name] for name in Saved.__dataclass_fields__ if name in document}
-    saved = decoded(Saved, known, str(path), every=True, only=True)
+    known = {"kept": {}} | {
+        name: document[name] for name in Checkpoint.__dataclass_fields__ if name in document
+    }
+    saved = decoded(Checkpoint, known, str(path), every=True, only=True)
     if not saved.exact:
-        release(saved.state)
+        reset_trial(saved.state)
     return saved
 
 
-def check_unchanged(path: Path, saved: Saved, program: Program) -> None:
-    """Refuse to go on with another script than the one that was stopped.
+def check_unchanged(path: Path, saved: Checkpoint, program: Program) -> None:
+    """Refuse to resume with a changed script.
 
     Raises:
         InputError: it has changed.
@@ -132,7 +135,7 @@ def check_unchanged(path: Path, saved: Saved, program: Program) -> None:
 
 
 def state_fits(program: Program, state: State) -> bool:
-    """Whether the loops and the test that are under way are those that the counter stands in."""
+    """True if the loops and the test under way enclose the instruction counter."""
     at, instructions = state.counter, program.instructions
     if not 0 <= at <= len(instructions):
         return False
@@ -143,7 +146,7 @@ def state_fits(program: Program, state: State) -> bool:
             Op.FOREACH: 0,
             Op.TEST: 1,
             Op.INTERLEAVE: 1,
-        }  # whether the target still belongs to it
+        }  # 1 if the target still belongs to it
         return [
             i
             for i, found in enumerate(instructions)
@@ -152,7 +155,7 @@ def state_fits(program: Program, state: State) -> bool:
 
     loops = around(Op.FOR, Op.FOREACH)
     running, together = state.running, state.interleave
-    if together is not None and running is not None:  # loops round the tests of an INTERLEAVE have ended
+    if together is not None and running is not None:  # loops around the tests of an INTERLEAVE have ended
         loops = [i for i in loops if not together.start < i < running.begin]
     return (
         loops == [loop.start for loop in state.loops]
@@ -178,7 +181,7 @@ def _read(path: Path) -> Mapping[str, Any]:
             raise InputError(
                 f"{path}: others may write to it: refused; chmod go-w it if you trust what it holds"
             )
-        data = stream.read(MOST_BYTES)
+        data = stream.read(MAX_BYTES)
     document: Any = parsed(data, str(path))
     if not isinstance(document, dict):
         raise InputError(f"{path}: is no state of a script: expected a JSON object")

@@ -1,4 +1,4 @@
-"""The words of a line and of a directive's text, and what is wrong with one of them."""
+"""Splits lines and directives' texts into words, with errors at their columns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ESCAPED = re.compile(r'\\(["\\$`])')
 
 
 class ArgumentError(ValueError):
-    """What is wrong with a directive's text; `column` counts from 1 within it, 0 stands for all of it."""
+    """Error in a directive's text; `column` counts from 1 within it, 0 stands for all of it."""
 
     def __init__(self, message: str, column: int = 0) -> None:
         super().__init__(message)
@@ -23,19 +23,19 @@ class ArgumentError(ValueError):
 
 
 class Word(NamedTuple):
-    """One word without its quotes, and the column at which it begins, from 1."""
+    """One word without its quotes, and its first column, from 1."""
 
     text: str
     column: int
 
 
 def split_words(text: str) -> list[Word]:
-    """The words of a text as a shell splits them: quotes hold, a backslash takes the next character as it is.
+    """The words of a text by the shell's rules: quotes group, a backslash escapes the next character.
 
-    Nothing is expanded. Within double quotes a backslash counts only before a double quote, \\, $ and `.
+    Nothing is expanded. Within double quotes a backslash escapes only a double quote, \\, $ and `.
 
     Raises:
-        ArgumentError: a quote is not closed, or nothing follows a backslash.
+        ArgumentError: an unclosed quote, or a backslash at the end.
     """
     if "'" not in text and '"' not in text and "\\" not in text:
         return [Word(match[0], match.start() + 1) for match in _BLANK_WORD.finditer(text)]
@@ -60,12 +60,12 @@ def _unquoted(match: re.Match[str]) -> str:
 
 
 def shown_word(text: str) -> str:
-    """A text as messages quote it: printable, and not too long."""
+    """A text quoted for messages: printable, and shortened."""
     return repr(text if len(text) <= 40 else text[:37] + "…")
 
 
 def expected_error(what: str, word: Word, hint: str = "") -> ArgumentError:
-    """The error of a word that is not what was expected, or is missing (an empty one)."""
+    """The error of a word that is unexpected, or missing (an empty one)."""
     found = f", found {shown_word(word.text)}" if word.text else ""
     return ArgumentError(f"expected {what}{found}{hint}", word.column)
 
@@ -74,7 +74,7 @@ def variable_name(word: Word) -> str:
     """A word that is the name of a variable.
 
     Raises:
-        ArgumentError: it is none.
+        ArgumentError: it is invalid.
     """
     if not NAME.fullmatch(word.text):
         raise expected_error("the name of a variable", word)
@@ -90,15 +90,15 @@ _BUILT_IN = frozenset(
 
 @lru_cache(maxsize=1024)
 def command_words(line: str) -> tuple[str, ...]:
-    """The argument list of a line: its own words where nothing in it is for a shell, else /bin/sh -c LINE.
+    """The argument list of a line: its words if it has no shell syntax, else /bin/sh -c LINE.
 
-    As Perl's `system`, which ran these lines in Auto-pilot: a shell only where it is needed, since its start is
+    Perl's `system`, which ran these lines in Auto-pilot, does the same: a shell only if needed, since its start is
     measured.
     """
     if not _SHELL.search(line):
         try:
             words = tuple(shlex.split(line))
-        except ValueError:  # the shell shall say what is wrong with the quotes
+        except ValueError:  # the shell reports errors in quotes
             words = ()
         if words and "=" not in words[0] and words[0] not in _BUILT_IN:
             return words

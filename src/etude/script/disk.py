@@ -1,4 +1,4 @@
-"""AGE, FILL and PRECONDITION: their lines (docs/disk-state.md); and the file system that a test works on."""
+"""AGE, FILL and PRECONDITION: their lines (docs/disk-state.md); and the file system of a test."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ _OPTIONS: Mapping[str, Mapping[str, frozenset[str]]] = {
         "force": _FLAG,
     },
 }
-"""Of each directive, the options of the engine's command of the same name; which words one takes, any if none."""
+"""Options of each directive, those of the engine's command of the same name; the values that one accepts,
+any if empty."""
 _AGAIN = frozenset({"AGE", "FILL"})
-"""What they have made before is removed first."""
+"""Directives whose earlier files are removed first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +44,10 @@ class DiskStep:
 
 
 def parse_disk(directive: str, text: str) -> DiskStep:
-    """What stands behind a directive.
+    """Parse the text of a directive.
 
     Raises:
-        ArgumentError: there is no path, or an option is none.
+        ArgumentError: there is no path, or an invalid option.
     """
     words = split_words(text)
     once = bool(words) and words[0].text == "ONCE"
@@ -80,7 +81,7 @@ def _option(directive: str, word: Word) -> tuple[str, str]:
 
 
 def engine_line(directive: str, step: DiskStep) -> str:
-    """The line for /bin/sh that does it and notes it in $APLOG as a block."""
+    """The line for /bin/sh that runs it and writes a block to $APLOG."""
     words = ["etude-engine", directive.lower(), "--block"]
     if directive in _AGAIN:
         words.append("--again")
@@ -95,10 +96,10 @@ def engine_line(directive: str, step: DiskStep) -> str:
 def file_system_under_test(
     environment: Mapping[str, str], before: Collection[str], root: Path = Path("/")
 ) -> dict[str, Any] | None:
-    """As `directory` of a snapshot; None where neither TESTDIR is set nor anything was mounted.
+    """The file system, like `directory` of a snapshot; None if TESTDIR is not set and nothing was mounted.
 
-    `environment`: of the EXEC that is about to run. `before`: the mount points when the experiment began. Of several
-    new mounts the last counts.
+    `environment`: of the EXEC that is about to run. `before`: the mount points at the start of the experiment. The last
+    of several new mounts counts.
     """
     directory = environment.get("TESTDIR")
     if not directory:

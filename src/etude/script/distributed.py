@@ -1,6 +1,6 @@
 """A script over a pool: each test, or the tests of one INTERLEAVE, is a job; lines outside of tests run in each.
 
-A test that lost its node is begun anew on another: half a test of one machine is not gone on with on another.
+A test that lost its node is started over on another: trials of two machines are never mixed in one test.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from etude.cluster.distributed.jobs import Jobs, begin_again
+from etude.cluster.distributed.jobs import Jobs, should_retry
 from etude.cluster.distributed.part import Part
 from etude.cluster.pool.job import JobEnd
 from etude.errors import CommandFailed, EtudeError, InputError, UsageError
@@ -25,10 +25,10 @@ Group = tuple[str, ...]
 
 
 def groups_of(found: Outline, script: str) -> list[Group]:
-    """The tests of each job, in the order in which they stand.
+    """The tests of each job, in the order of the script.
 
     Raises:
-        UsageError: the script does what no job may, or cannot be dealt out.
+        UsageError: the script does what a job may not, or cannot be divided.
     """
     for directive, line in found.lines:
         if directive in ("CHECKPOINT", "REBOOT"):
@@ -57,17 +57,17 @@ class Tests:
         monitor: Monitoring | None = None,
         directories: Sequence[str] = (),
     ) -> None:
-        """`document`: what was asked for, as experiment.json is to have it; its `pool` says of which pool."""
+        """`document`: the experiment's experiment.json; its `pool` holds the settings of the pool."""
         self._asked, self._groups, self._jobs, self._document = asked, groups, jobs, document
         self._monitor, self._directories = monitor, directories
         self._failed: list[str] = []
 
     def run(self) -> None:
-        """Until each test has been run.
+        """Run each test.
 
         Raises:
-            CommandFailed: some failed, which the others did not wait for; EtudeError: the pool cannot do it, or a job
-                told of it; what was measured is merged, and no job is left.
+            CommandFailed: some tests failed, without stopping the others; EtudeError: the pool failed, or a job
+            reported an error; what was measured is merged, and no job is left running.
         """
         try:
             self._failed = [str(error) for part in self._done() if (error := part.error()) is not None]
@@ -111,17 +111,17 @@ class Tests:
     def _heed(self, over: Sequence[tuple[Part, JobEnd]]) -> None:
         for part, ended in over:
             try:
-                if begin_again(part, ended):
+                if should_retry(part, ended):
                     self._begin(tuple(part.task["only"]), part.attempt + 1)
             except CommandFailed as error:
                 self._failed.append(str(error))
 
     def _done(self) -> list[Part]:
-        """Parts that came to an end of their own; of those that lost their node nothing is taken."""
+        """Parts that ended by themselves; parts that lost their node are excluded."""
         ended = {each.job.place.name: each.ended for each in self._jobs.journal.jobs}
         return [
             part
-            for part in self._jobs.over
+            for part in self._jobs.ended_parts
             if part.measured
             and (
                 ((end := ended.get(part.name)) is not None and end.how == "done")
@@ -138,10 +138,10 @@ class Tests:
 
 
 def measure(part: Part) -> None:
-    """On the node: run the tests of a part.
+    """Run the tests of a part, on its node.
 
     Raises:
-        EtudeError: as `etude.script.run.run_script`; InputError: the script is another than it was.
+        EtudeError: same as `etude.script.run.run_script`; InputError: the script has changed.
     """
     task = part.task
     asked = read_script(
@@ -159,7 +159,7 @@ def measure(part: Part) -> None:
     run_script(
         asked,
         part.results,
-        observe=lambda event, ledger: None,
+        observe=lambda event, progress: None,
         command_line=task["command_line"],
         monitor=monitoring.from_document(task),
     )

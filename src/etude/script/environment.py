@@ -1,4 +1,4 @@
-"""The environment of what a script starts (docs/language.md, "The environment of scripts")."""
+"""Environment of a script's commands (docs/language.md, "The environment of scripts")."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from etude.program import engine_path
-from etude.script.state import Running, Scope
+from etude.script.state import RunningTest, Scope
 
 
 @cache
@@ -28,9 +28,9 @@ def search_path(environment: Mapping[str, str]) -> list[str]:
 
 
 def variables(
-    scope: Scope, mode: str, test: Running | None, around: Mapping[str, str], results: Path, script: str
+    scope: Scope, mode: str, test: RunningTest | None, around: Mapping[str, str], results: Path, script: str
 ) -> dict[str, str]:
-    """Changes to the environment `around` for a line of directive `mode`; those of one worker come on top."""
+    """Changes to the environment `around` for a line of directive `mode`; those of one worker are added later."""
     own = scope.environment
     directories = search_path({"APLIB": own.get("APLIB", around.get("APLIB", ""))})
     path = own.get("PATH", around.get("PATH", os.defpath))
@@ -50,13 +50,13 @@ def variables(
     if root is not None and "TESTDIR" not in own and "TESTDIR" not in around:
         found["TESTDIR"] = root
     if test is not None:
-        trial = test.trial - (mode in ("STOP", "POSTCLEANUP"))  # they look back at the last one
+        trial = test.trial - (mode in ("STOP", "POSTCLEANUP"))  # they belong to the last trial
         found |= {"APTEST": test.name, "APEPOCH": str(trial)}
     return found
 
 
-def environment_elsewhere(scope: Scope, mode: str, test: Running | None) -> dict[str, str]:
-    """The same for a line that runs on another host: what the script says, but no places of this machine."""
+def remote_environment(scope: Scope, mode: str, test: RunningTest | None) -> dict[str, str]:
+    """Changes for a line on another host: variables of the script, but no paths of this machine."""
     found = {
         name: text for name, text in scope.environment.items() if name not in ("PATH", "APLIB", "APTIMER")
     }
@@ -72,5 +72,5 @@ def environment_elsewhere(scope: Scope, mode: str, test: Running | None) -> dict
 
 @cache
 def _programs() -> str:
-    """Where aptime and getstats are: beside the engine."""
+    """Directory of aptime and getstats: that of the engine."""
     return os.path.dirname(engine_path())

@@ -1,4 +1,4 @@
-"""Which probes stand around a script's EXEC: those that the variable PROBES names, and the executables of probes.d."""
+"""Probes around a script's EXEC: those of the variable PROBES, and the executables of probes.d."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class ExecProbes:
         trial: int,
         run: Callable[[Launch], list[dict[str, Any]]] | None = None,
     ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[str]]:
-        """Rows, blocks and notes of one launch. `probes`: names, divided by commas or blanks. `run` launches (default:
-        the engine).
+        """Rows, blocks and notes of one launch. `probes`: names, separated by commas or blanks. `run` launches
+        (default: the engine).
 
         Raises:
-            UsageError: no probe has such a name; MachineRefuses: as the engine.
+            UsageError: no probe has such a name; MachineRefuses: same as the engine.
         """
         run = run or self._engine.launch
         environment = {name: text or "" for name, text in launch.workers[0].env.items()}
@@ -65,7 +65,7 @@ class ExecProbes:
 
 
 def words_of(names: str) -> list[str]:
-    """The names in the variable PROBES or WATCH, divided by commas or blanks."""
+    """The names in the variable PROBES or WATCH, separated by commas or blanks."""
     return names.replace(",", " ").split()
 
 
@@ -78,7 +78,7 @@ def _find(names: Sequence[str], directories: Sequence[str]) -> RunProbes | None:
     from etude.probes.registry import find_probe
     from etude.probes.run_probes import RunProbes
 
-    return RunProbes([*find_executables(own), *find_probe(names)])  # the first stand outermost
+    return RunProbes([*find_executables(own), *find_probe(names)])  # the first are outermost
 
 
 def _longest(rows: Sequence[dict[str, Any]]) -> float:

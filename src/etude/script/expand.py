@@ -1,4 +1,4 @@
-"""`%NAME%` and `$NAME$` in a line, replaced by text: once, before the line is split."""
+"""Expansion of `%NAME%` and `$NAME$` in a line: once, before the line is split."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ Kind = Literal["variable", "environment"]
 _HOLE = re.compile(r"%(?:%|([A-Za-z_][A-Za-z0-9_]*)%)|\$([A-Za-z_][A-Za-z0-9_]*)\$")
 
 
-MOST_CHARACTERS = 2**24
-"""The longest line with all values in their places: a variable made of itself twice fills the memory in 40 rounds."""
+MAX_CHARACTERS = 2**24
+"""Maximum length of an expanded line: a variable that doubles itself fills the memory in 40 rounds."""
 
 
 class ExpansionError(Exception):
-    """A text in which the values cannot be put."""
+    """A text that cannot be expanded."""
 
 
 class TooLong(ExpansionError):
-    """A text that would be longer than `MOST_CHARACTERS`."""
+    """A text that would be longer than `MAX_CHARACTERS`."""
 
     def __init__(self) -> None:
         super().__init__(
-            f"longer than {MOST_CHARACTERS:,} characters with its variables; does one grow in a loop?"
+            f"longer than {MAX_CHARACTERS:,} characters with its variables; does one grow in a loop?"
         )
 
 
 class UndefinedVariable(ExpansionError):
-    """A name that has no value.
+    """A name without a value.
 
     Attributes:
         name: the name, without its signs
         kind: `variable` for %NAME%, `environment` for $NAME$
-        column: where it stands in the text that was compiled, from 1
+        column: its column in the compiled text, from 1
     """
 
     def __init__(self, name: str, kind: Kind, column: int) -> None:
@@ -49,7 +49,7 @@ class UndefinedVariable(ExpansionError):
 
 
 class Hole(NamedTuple):
-    """Where a value goes: of which name, at which column (from 1), and the text up to the next one."""
+    """Place of a value: name, kind, column (from 1), and the text up to the next hole."""
 
     name: str
     kind: Kind
@@ -59,22 +59,22 @@ class Hole(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A text that knows its holes: `text` up to the first one, then each with what follows it."""
+    """A text with holes: `text` up to the first one, then each with what follows it."""
 
     text: str
     holes: tuple[Hole, ...]
 
     @property
     def is_static(self) -> bool:
-        """Whether it is the same whatever the variables are."""
+        """True if it contains no variables."""
         return not self.holes
 
     def expand(self, variables: Mapping[str, str], environment: Mapping[str, str]) -> str:
         """The text with all values in their places.
 
         Raises:
-            UndefinedVariable: the first name that has none.
-            TooLong: the values together are too long for a line.
+            UndefinedVariable: the first name without a value.
+            TooLong: the expanded text is too long for a line.
         """
         if not self.holes:
             return self.text
@@ -85,13 +85,13 @@ class Template:
             except KeyError:
                 raise UndefinedVariable(name, kind, column) from None
             parts += (value, after)
-        if sum(map(len, parts)) > MOST_CHARACTERS:
+        if sum(map(len, parts)) > MAX_CHARACTERS:
             raise TooLong
         return "".join(parts)
 
 
 def compile_text(text: str) -> Template:
-    """The text with its `%NAME%` and `$NAME$` found, and each `%%` made a single %."""
+    """The template of a text with `%NAME%` and `$NAME$`; each `%%` becomes a single %."""
     if "%" not in text and "$" not in text:
         return Template(text, ())
     texts, found, end = [""], [], 0

@@ -1,4 +1,4 @@
-"""The tests of a script that lack trials, and why: the error behind the table of the others."""
+"""Tests of a script that lack trials, with the reasons: the error after the table of the others."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from etude.results.model import from_line
 from etude.script.outputs import Output, tail
 
 GIVEN_UP = "given up"
-"""How the reason begins why a test ended whose trials kept failing."""
-MOST_LINES = 10
+"""Start of the reason why a test ended whose trials kept failing."""
+MAX_LINES = 10
 
 
 def raise_failures(directory: Path, tests: Sequence[Mapping[str, Any]], kept: Callable[[str], int]) -> None:
-    """Raise an error where a test has ended with fewer trials than its minimum.
+    """Raise an error if a test has ended with fewer trials than its minimum.
 
     `tests`: the entries of experiment.json; `kept`: the number of included trials of a test.
 
@@ -46,7 +46,7 @@ def raise_failures(directory: Path, tests: Sequence[Mapping[str, Any]], kept: Ca
         log = directory / failure["log"] if failure["log"] else None
         if log is not None and log.is_file():
             parts.append(f"log: {log}")
-            lines = tail(Output(str(log), 0)).strip().splitlines()[-MOST_LINES:]
+            lines = tail(Output(str(log), 0)).strip().splitlines()[-MAX_LINES:]
             detail = "\n".join(f"  | {line}" for line in lines) if len(lines) > 1 else ""
     error = CommandFailed("; ".join(parts))
     error.detail = detail
@@ -56,7 +56,7 @@ def raise_failures(directory: Path, tests: Sequence[Mapping[str, Any]], kept: Ca
 def failure_of(
     test_directory: str, trial: int, point: str, why: str, rows: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """A test's `failure` in experiment.json: at which directive a trial failed, why, and the log that says more."""
+    """A test's `failure` in experiment.json: the directive at which a trial failed, the reason, and its log."""
     failed = next((row["worker"] for row in rows if from_line(row).failed), 0)
     logs = {"EXEC": f"{test_directory}/logs/{trial:04d}-{failed}.log", "SYSTEM": "system.log"}
     log = logs.get(point, f"{test_directory}/hooks.log")

@@ -1,4 +1,4 @@
-"""Stepping through a script: variables, conditions and loops. What tests are made of is added by `machine.py`."""
+"""Base of the step machine: variables, conditions and loops. `machine.py` adds tests."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Flow:
         """Step until the script is done.
 
         Raises:
-            ScriptError: an instruction makes no sense; CommandFailed: FASTFAIL, or a test was given up.
+            ScriptError: an invalid instruction; CommandFailed: FASTFAIL, or a test was given up.
         """
         while not self.done:
             self.step()
@@ -41,7 +41,7 @@ class Flow:
         """Run one instruction.
 
         Raises:
-            As `run`.
+            Same as `run`.
         """
         state = self.state
         at = state.counter
@@ -64,7 +64,7 @@ class Flow:
             raise self._wrong(instruction, error) from None
 
     def _wrong(self, instruction: Instruction, error: Exception) -> ScriptError:
-        """The error at its place. A column in a text in which something was replaced says nothing about the line."""
+        """The error at its place. A column in expanded text does not apply to the line."""
         text = instruction.text
         known = isinstance(error, expand.ExpansionError) or expand.compile_text(text).is_static
         column = getattr(error, "column", 0) if known and not isinstance(error, ExpressionError) else 0
@@ -75,13 +75,13 @@ class Flow:
         return error_at(self.program.lines, instruction.file, instruction.line, message, text, column)
 
     def _here(self) -> None:
-        """Look at the scope that counts now."""
+        """Update the current scope."""
         scope = self.state.here
         self._scope = scope
         self._variables: Mapping[str, str] = scope.variables
         self._environment: Mapping[str, str] = ChainMap(scope.environment, self.world.environment)  # type: ignore[arg-type]
 
-    # --- variables and what is said ---------------------------------------------------------------
+    # --- variables and output -----------------------------------------------------------------------
 
     def _echo(self, _: Instruction, text: str) -> None:
         self.world.echo(text)
@@ -136,7 +136,7 @@ class Flow:
         condition = arguments.parse_condition(text)
         if condition.name not in self._variables:
             raise expand.UndefinedVariable(condition.name, "variable", 1)
-        return arguments.holds(condition, self._variables[condition.name])
+        return arguments.is_true(condition, self._variables[condition.name])
 
     def _jump(self, instruction: Instruction, _: str) -> None:
         self.state.counter = instruction.target
@@ -160,7 +160,7 @@ class Flow:
             self._advance(start)
 
     def _advance(self, start: Instruction) -> None:
-        """The innermost loop's next value, or its end."""
+        """Go to the innermost loop's next value, or its end."""
         loop = self.state.loops[-1]
         value = _next_value(start.op, loop)
         if value is None:
@@ -172,11 +172,11 @@ class Flow:
             self.state.counter = loop.start + 1
 
     def _end(self) -> None:
-        """The script's end."""
+        """End the script."""
         self.done = True
 
     def _unwind(self) -> None:
-        """A signal has come: see to the end."""
+        """Proceed to the end after a signal."""
         self.done = True
 
 

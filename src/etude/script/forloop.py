@@ -1,4 +1,4 @@
-"""FOR: values that are counted or multiplied, in exact decimals, and loops that would never end."""
+"""FOR: arithmetic and geometric progressions, in exact decimals, with a check for endless loops."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from etude.script.directive_words import ArgumentError, Word, expected_error, va
 _NUMBER = re.compile(r"[+-]?(?:[0-9]{1,15}(?:\.[0-9]{0,15})?|\.[0-9]{1,15})")
 _TOKEN = re.compile(r"=|[^\s=]+")
 
-# Numbers have at most 15 digits on either side: sums are exact; products, kept to 28 digits, still move on.
+# Numbers have at most 15 digits on either side: sums are exact; products, kept to 28 digits, still progress.
 _EXACT = Context(prec=60, traps=[])
 _ROUNDED = Context(prec=28, traps=[])
 
@@ -28,7 +28,7 @@ class ForLoop:
     add: Decimal | None
 
     def value(self, place: int) -> str | None:
-        """The value of a pass, counted from 0; None after the last. There always is a first."""
+        """The value of a pass, counted from 0; None after the last. There is always a first."""
         if self.factor is not None:
             found = _ROUNDED.multiply(self.first, _EXACT.power(self.factor, place))
             down = self.factor < 1
@@ -39,9 +39,9 @@ class ForLoop:
         return None if (found < self.last if down else found > self.last) else plain(found)
 
 
-@lru_cache(maxsize=64)  # it is asked for again at each pass of its loop
+@lru_cache(maxsize=64)  # called at each pass of its loop
 def parse_for(text: str) -> ForLoop:
-    """`NAME=A TO B [FACTOR M | ADD I]`; without either it adds 1.
+    """`NAME=A TO B [FACTOR M | ADD I]`; the default adds 1.
 
     Raises:
         ArgumentError: it is malformed, or never gets from A to B.
@@ -84,7 +84,7 @@ def _check_factor(first: Decimal, last: Decimal, factor: Decimal, tokens: list[W
 
 
 def plain(number: Decimal) -> str:
-    """Without an exponent, and without zeros at the end."""
+    """The number without an exponent and trailing zeros."""
     text = format(number, "f")
     text = text.rstrip("0").rstrip(".") if "." in text else text
     return "0" if text in ("-0", "") else text

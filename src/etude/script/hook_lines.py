@@ -1,4 +1,4 @@
-"""A script's lines beside its trials: run by the keeper of their test, here or on the hosts that they name."""
+"""A script's lines outside of measurements: run by the keeper of their test, here or on the named hosts."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from etude.experiment.hooks import run_line
 from etude.experiment.session import SessionContext
 from etude.machine.remote.hosts import LOCAL
 from etude.script import environment
-from etude.script.arguments import parse_placed
+from etude.script.arguments import parse_on_hosts
 from etude.script.remote import Remote
-from etude.script.state import Running, Scope
+from etude.script.state import RunningTest, Scope
 
 UNDOING = ("CLEANUP", "POSTCLEANUP")
 
 
-class Lines:
-    """Runs them. What they start lives on until their test ends; that of SYSTEM until the script does."""
+class HookLines:
+    """Runs these lines. Their processes live until their test ends; those of SYSTEM until the script does."""
 
     def __init__(self, context: SessionContext, remote: Remote) -> None:
         self._context = context
@@ -26,14 +26,14 @@ class Lines:
         self._keepers: dict[str, EngineLike] = {}
 
     def run(
-        self, point: str, text: str, test: Running | None, scope: Scope, around: Mapping[str, str]
+        self, point: str, text: str, test: RunningTest | None, scope: Scope, around: Mapping[str, str]
     ) -> str | None:
-        """Run a line where it belongs, on one host after the other; why it failed. What undoes is run on all.
+        """Run a line here or on its hosts, one after the other; returns the failure, if any. Undoing lines run on all.
 
         `around`: its variables on this machine.
         """
         name = test.name if test else ""
-        placed = parse_placed(text)
+        placed = parse_on_hosts(text)
         why = None
         for host in placed.hosts or (LOCAL,):
             if why is not None and point not in UNDOING:
@@ -41,13 +41,13 @@ class Lines:
             if host == LOCAL:
                 failed = self.here(name, point, placed.line, around)
             else:
-                variables = environment.environment_elsewhere(scope, point, test)
+                variables = environment.remote_environment(scope, point, test)
                 failed = self._there(host, name, point, placed.line, variables)
             why = why or failed
         return why
 
     def here(self, test: str, point: str, line: str, around: Mapping[str, str]) -> str | None:
-        """Run a line on this machine; why it failed."""
+        """Run a line on this machine; returns the failure, if any."""
         if test not in self._keepers:
             self._keepers[test] = self._context.make_engine()
         ended = run_line(
@@ -68,13 +68,13 @@ class Lines:
         )
 
     def end_test(self, test: str) -> None:
-        """End what its lines have started here."""
+        """End the local processes of a test's lines."""
         keeper = self._keepers.pop(test, None)
         if keeper is not None:
             keeper.close()
 
     def close(self) -> None:
-        """End all that was started here."""
+        """End all local processes."""
         for keeper in self._keepers.values():
             keeper.close()
         self._keepers.clear()

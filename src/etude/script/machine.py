@@ -1,7 +1,7 @@
 """The step machine: one instruction after the other, all state in `State`, all effects through `World`.
 
-A test's body is run once a trial, from TEST to its DONE, in the order in which it is written (Auto-pilot paper,
-section 3.1). Between any two steps the state may be saved, and a new machine goes on from it.
+A test's body is run once per trial, from TEST to its DONE, in the order of the script (Auto-pilot paper, section 3.1).
+Between any two steps the state may be saved, and a new machine resumes from it.
 """
 
 from __future__ import annotations
@@ -19,17 +19,26 @@ from etude.script.disk import engine_line, parse_disk
 from etude.script.failures import GIVEN_UP
 from etude.script.flow import Flow
 from etude.script.program import Instruction, Program
-from etude.script.state import OF_OUTPUT, Interleave, Party, Running, Scope, State, forget_trial, release
+from etude.script.state import (
+    OF_OUTPUT,
+    Interleave,
+    Party,
+    RunningTest,
+    Scope,
+    State,
+    forget_trial,
+    reset_trial,
+)
 from etude.script.stop import LIMITED
 from etude.script.world import CANCELLED, World
 
 Answer = TypeVar("Answer")
-MOST_TRIALS = 1000
-"""Trials of a test with a stop program that names no MAX."""
+MAX_TRIALS = 1000
+"""Maximum trials of a test with a stop program that names no MAX."""
 HOSTS_FILE = "HOSTSFILE"
-"""The variable that HOSTS sets."""
+"""Variable that HOSTS sets."""
 FAILURES_IN_A_ROW = 3
-"""After so many failed trials a test is given up."""
+"""Consecutive failed trials after which a test is given up."""
 
 
 class GivenUp(CommandFailed):
@@ -45,9 +54,9 @@ class Machine(Flow):
         if HOSTS_FILE in state.here.variables:
             world.hosts(state.here.variables[HOSTS_FILE])
         self._ending = False
-        """The trials of the test under way are all on disk: its body is only gone through for its POSTCLEANUP."""
+        """True if all trials of the test under way are on disk: its body is run only for its POSTCLEANUP."""
         self._blocks_on_disk: dict[str, int] = {}
-        """By name of a test: the last block in which it has a trial that was made before this session."""
+        """Last block with a trial of an earlier session, by test."""
         for test in parties:
             self._resume_test(test)
         if state.test is not None:
@@ -66,7 +75,7 @@ class Machine(Flow):
         if given_up:
             raise GivenUp(f"given up, their trials kept failing: {', '.join(given_up)}")
 
-    # --- what is run outside a test ---------------------------------------------------------------
+    # --- commands outside a test ---------------------------------------------------------------------
 
     def _system(self, _: Instruction, text: str) -> None:
         test = self.state.running
@@ -85,7 +94,7 @@ class Machine(Flow):
 
     def _copy(self, _: Instruction, text: str) -> None:
         test, copied = self.state.running, arguments.parse_copy(text)
-        if test is None or not test.failed or copied.back:  # what a failed trial has left is wanted
+        if test is None or not test.failed or copied.back:  # files of a failed trial are still fetched
             self._failed("COPY", self.world.copy(copied, test))
 
     def _fastfail(self, _: Instruction, text: str) -> None:
@@ -113,10 +122,10 @@ class Machine(Flow):
 
     def _quiet(self, _: Instruction, text: str) -> None:
         words = arguments.parse_quiet(text or self._environment.get("APQUIET", ""))
-        if not words or (words == [arguments.LOUD] and not self.state.quiet):
+        if not words or (words == [arguments.QUIET_OFF] and not self.state.quiet):
             return
-        self.state.quiet = [] if words == [arguments.LOUD] else [*self.state.quiet, *words]
-        self._failed("QUIET", self.world.quiet(() if words == [arguments.LOUD] else words))
+        self.state.quiet = [] if words == [arguments.QUIET_OFF] else [*self.state.quiet, *words]
+        self._failed("QUIET", self.world.quiet(() if words == [arguments.QUIET_OFF] else words))
 
     # --- tests ------------------------------------------------------------------------------------
 
@@ -125,8 +134,8 @@ class Machine(Flow):
         state, scope = self.state, self._scope
         maximum = header.maximum
         if maximum is None and header.program:
-            maximum = max(MOST_TRIALS, header.minimum)
-        test = Running(
+            maximum = max(MAX_TRIALS, header.minimum)
+        test = RunningTest(
             name=header.name,
             begin=state.counter - 1,
             threads=scope.threads,
@@ -146,10 +155,10 @@ class Machine(Flow):
         self._resume_test(test, scope)
         self.world.safe_point(state)
 
-    def _resume_test(self, test: Running, scope: Scope | None = None) -> None:
-        """Make a test known to the results, and count the trials that are on disk and not in the state.
+    def _resume_test(self, test: RunningTest, scope: Scope | None = None) -> None:
+        """Add a test to the results, and count the trials on disk that are not in the state.
 
-        With its scope, also ask the stop rule, if there are such trials.
+        With its scope, also evaluate the stop rule, if there are such trials.
         """
         self.world.begin_test(test)
         found = [trial for trial in self.world.trials(test) if trial.number >= test.trial]
@@ -165,7 +174,7 @@ class Machine(Flow):
             self._ending = True
             self._begin_trial(test)
 
-    def _running(self) -> Running:
+    def _running(self) -> RunningTest:
         test = self.state.running
         assert test is not None, "the parser lets nothing of a test stand outside one"
         return test
@@ -209,7 +218,7 @@ class Machine(Flow):
         self._hook("SETUP", text)
 
     def _disk(self, instruction: Instruction, text: str) -> None:
-        """At its place in each trial, as SETUP; with ONCE before the first, as PRESETUP."""
+        """Run at its place in each trial, like SETUP; with ONCE before the first trial, like PRESETUP."""
         test, directive = self._running(), instruction.op.value
         step = parse_disk(directive, text)
         if step.once and test.prepared:
@@ -226,11 +235,11 @@ class Machine(Flow):
         if not test.failed:
             self._failed("EXEC", self.world.execute(text, test, self._scope))
 
-    def _restart_first(self, test: Running) -> None:
-        """Restart the machine once in a trial that needs it: behind what PRESETUP made, before all that is mounted.
+    def _restart_first(self, test: RunningTest) -> None:
+        """Restart the machine in a trial that needs it: after PRESETUP, before anything is mounted.
 
         Raises:
-            Restarting: it goes on with this very line.
+            Restarting: resumes with this very line.
         """
         if test.failed or not self.world.needs_restart(test):
             return
@@ -255,7 +264,7 @@ class Machine(Flow):
             self._failed(point, self.world.hook(point, text, test, self._scope))
 
     def _failed(self, point: str, reason: str | None) -> None:
-        """What follows from a failure: all stops, or the trial has failed.
+        """Handle a failure: stop the script, or mark the trial as failed.
 
         Raises:
             CommandFailed: FASTFAIL.
@@ -301,8 +310,8 @@ class Machine(Flow):
             self._begin_trial(test)
         self.world.safe_point(self.state)
 
-    def _count(self, test: Running) -> None:
-        """Note how the trial ended, and make the test ready for its next one."""
+    def _count(self, test: RunningTest) -> None:
+        """Record the end of the trial, and prepare the test for its next one."""
         self._tally(test, test.failed, warm_up=test.set_aside, hopeless=test.failed_at == "PRESETUP")
         test.prepared = True
         test.warmed = test.warmed or (test.set_aside and not test.failed)
@@ -310,7 +319,7 @@ class Machine(Flow):
         forget_trial(test)
 
     def _tally(
-        self, test: Running, failed: str | None, *, warm_up: bool = False, hopeless: bool = False
+        self, test: RunningTest, failed: str | None, *, warm_up: bool = False, hopeless: bool = False
     ) -> None:
         if failed:
             test.failed_in_a_row += 1
@@ -322,7 +331,7 @@ class Machine(Flow):
             test.why = f"{GIVEN_UP}: {failed}"
             self.state.given_up.append(test.name)
 
-    def _begin_trial(self, test: Running) -> None:
+    def _begin_trial(self, test: RunningTest) -> None:
         state = self.state
         state.loops = [loop for loop in state.loops if loop.start < test.begin]
         state.counter = test.begin + 1
@@ -331,8 +340,8 @@ class Machine(Flow):
             forget_trial(test)
             test.failed = "its trials are on disk"
 
-    def _has_enough(self, test: Running, scope: Scope) -> bool:
-        """Whether no further trial is needed; says why in `test.why`."""
+    def _has_enough(self, test: RunningTest, scope: Scope) -> bool:
+        """True if no further trial is needed; `test.why` is set to the reason."""
         if test.why:
             return True
         if test.maximum is not None and test.made >= test.maximum:
@@ -351,7 +360,7 @@ class Machine(Flow):
         return bool(test.why)
 
     def _clean_up_if_refused(self, do: Callable[..., Answer], *arguments: Any) -> Answer:
-        """What `do` returns. Where the stop rule cannot be judged, the script ends here, cleaned up."""
+        """Result of `do`. If the stop rule cannot be evaluated, the script ends here, cleaned up."""
         try:
             return do(*arguments)
         except EtudeError:
@@ -360,7 +369,7 @@ class Machine(Flow):
             raise
 
     def _finish(self, *parties: Party) -> None:
-        """Once after the last trial of a test, or of an INTERLEAVE."""
+        """Finish after the last trial of a test, or of an INTERLEAVE."""
         for party in parties:
             if not self.world.ended(party.test):
                 self._post(party.test, party.scope)
@@ -373,7 +382,7 @@ class Machine(Flow):
         self._here()
         self.world.save(self.state)
 
-    def _post(self, test: Running, scope: Scope) -> None:
+    def _post(self, test: RunningTest, scope: Scope) -> None:
         lines, test.postcleanup = test.postcleanup, []
         for line in lines:
             reason = self.world.hook("POSTCLEANUP", line, test, scope)
@@ -391,7 +400,7 @@ class Machine(Flow):
         self.state.interleave = Interleave(self.state.counter - 1, self.state.groups)
 
     def _end_interleave(self, instruction: Instruction, _: str) -> None:
-        """All its tests are known: begin the first block."""
+        """Begin the first block: all tests are known now."""
         running = self.state.interleave
         assert running is not None, "the parser closes nothing that is not open"
         if running.parties:
@@ -411,9 +420,9 @@ class Machine(Flow):
         running.order = order
 
     def _next_turn(self, running: Interleave, *, resumed: bool = False) -> None:
-        """Begin what follows: a trial of the block that is not on disk, another block, or what is behind DONE.
+        """Begin the next item: a trial of the block that is not on disk, another block, or the line after DONE.
 
-        `resumed`: a trial that is under way and not on disk stays where it is.
+        `resumed`: a trial that is under way and not on disk continues.
         """
         moved = not resumed
         while not self._ending:
@@ -435,12 +444,12 @@ class Machine(Flow):
             self._finish(*running.parties)
 
     def _is_on_disk(self, running: Interleave) -> bool:
-        """Whether the trial whose turn it is was made before this session."""
+        """True if the next trial was made before this session."""
         test = running.parties[running.order[0]].test
         return self._blocks_on_disk.get(test.name, 0) >= running.block
 
     def _block_is_last(self, running: Interleave) -> bool:
-        """Whether all tests have enough trials."""
+        """True if all tests have enough trials."""
         enough = [_given_up(party.test) or self._block_enough(party) for party in running.parties]
         for party in running.parties if not all(enough) else ():
             party.test.why = party.test.why if _given_up(party.test) else ""
@@ -453,7 +462,7 @@ class Machine(Flow):
     # --- after a signal ---------------------------------------------------------------------------
 
     def _unwind(self) -> None:
-        """A signal has come: what is left of the trial under way only cleans up."""
+        """Run only the clean-up lines of the trial under way, after a signal."""
         test = self.state.running
         if test is None:
             self.done = True
@@ -463,10 +472,10 @@ class Machine(Flow):
             test.failed, test.failed_at = "cancelled", "EXEC"
 
     def _give_back(self) -> None:
-        """The end of the last trial: clean up what is set up, and stand where the test can go on."""
+        """Clean up at the end of the last trial, and place the counter where the test can be resumed."""
         for party in self._parties():
             self._post(party.test, party.scope)
-        release(self.state)
+        reset_trial(self.state)
         self.state.counter = self._running().begin + 1
         self.done = True
 
@@ -476,5 +485,5 @@ class Machine(Flow):
         return [Party(self._running(), self._scope)] if running is None else running.parties
 
 
-def _given_up(test: Running) -> bool:
+def _given_up(test: RunningTest) -> bool:
     return test.why.startswith(GIVEN_UP)

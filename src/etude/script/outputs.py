@@ -1,4 +1,4 @@
-"""What workers print: a file each, kept as `logs/TRIAL-WORKER.log` where there is anything in it."""
+"""Output of workers: one file each, stored as `logs/TRIAL-WORKER.log` if it is not empty."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ TAIL_BYTES = 4096
 
 
 class Output(NamedTuple):
-    """What a worker printed during one EXEC."""
+    """Output of a worker during one EXEC."""
 
     path: str
-    """The log of its trial."""
+    """Log of its trial."""
     begin: int
-    """Where the EXEC's part begins, bytes. What stands before it is of earlier EXECs."""
+    """Offset of the EXEC's part, bytes. Earlier bytes are of earlier EXECs."""
 
 
 def open_outputs(directory: str, workers: int) -> list[str]:
     """The empty files that the workers of the next EXEC append to.
 
-    What a killed session has left in one is kept as `interrupted-WORKER.log`: it is of another command.
+    Output that a killed session has left is renamed to `interrupted-WORKER.log`: it is of another command.
     """
     logs = os.path.join(directory, "logs")
     if not os.path.isdir(logs):
@@ -34,7 +34,7 @@ def open_outputs(directory: str, workers: int) -> list[str]:
 
 
 def keep_outputs(outputs: Sequence[str], trial: int) -> list[Output | None]:
-    """Where each worker's output of this EXEC is now; None for those that printed nothing."""
+    """Output of each worker in this EXEC, after renaming; None for those without output."""
     return [_keep(output, trial, worker) for worker, output in enumerate(outputs)]
 
 
@@ -48,7 +48,7 @@ def drop_outputs(directory: str) -> None:
 
 
 def tail(output: Output | None, most: int = TAIL_BYTES) -> str:
-    """The end of an output, as text: whole lines where it was cut."""
+    """The end of an output, as text: whole lines if it was cut."""
     if output is None:
         return ""
     with open(output.path, "rb") as file:
@@ -59,7 +59,7 @@ def tail(output: Output | None, most: int = TAIL_BYTES) -> str:
 
 
 def after_cut(text: bytes) -> bytes:
-    """What follows the first line, of which the beginning is missing; all where there is one line."""
+    """The text after the first, truncated line; all of it if there is only one line."""
     return text.partition(b"\n")[2] or text
 
 

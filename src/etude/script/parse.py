@@ -1,4 +1,4 @@
-"""A script compiled to a flat program; all that can be known to be wrong without running it is found here."""
+"""Compiles a script to a flat program; finds all errors that can be found without running it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from etude.script.arguments import (
     parse_foreach,
     parse_metric,
     parse_metric_name,
-    parse_placed,
+    parse_on_hosts,
     parse_quiet,
     parse_test,
     parse_threads,
@@ -77,25 +77,25 @@ def parse_script(path: str | Path, search: Sequence[str | Path] = ()) -> Program
 
     Raises:
         InputError: the script cannot be read.
-        ScriptError: something in it is wrong.
+        ScriptError: it is invalid.
     """
     return _compile(str(path), read_lines(path, search))
 
 
 def parse_stored(files: Mapping[str, Sequence[str]]) -> Program:
-    """The program of a script as it was once read, all its files by name, the script first; disk is not looked at.
+    """The program of a stored script, all its files by name, the script first; the disk is not read.
 
     Raises:
-        ScriptError: something in it is wrong.
+        ScriptError: it is invalid.
     """
     return _compile(next(iter(files)), read_stored(files))
 
 
 def parse_text(text: str, name: str = "script") -> Program:
-    """The program of a text; what it includes is looked for in the working directory.
+    """The program of a text; its includes are looked for in the working directory.
 
     Raises:
-        ScriptError: something in it is wrong.
+        ScriptError: it is invalid.
     """
     return _compile(name, read_text(text, name))
 
@@ -110,7 +110,7 @@ def _compile(path: str, source: Source) -> Program:
 
 @dataclass
 class _Block:
-    """What is open: its first instruction, its line, and for an IF which targets are still to be set."""
+    """An open block: its first instruction, its line, and for an IF the jumps without a target."""
 
     op: Op
     start: int
@@ -120,14 +120,14 @@ class _Block:
 
 
 class _Compiler:
-    """Turns one logical line after the other into an instruction; targets are set once they are known."""
+    """Turns each logical line into an instruction; targets are set once they are known."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
         self.at = LogicalLine("", "", 0)
         self.instructions: list[Instruction] = []
         self.open: list[_Block] = []
-        self.around: list[Op] = []  # TEST and INTERLEAVE that are open
+        self.around: list[Op] = []  # open TEST and INTERLEAVE
 
     def line(self, line: LogicalLine) -> None:
         self.at = line
@@ -150,14 +150,14 @@ class _Compiler:
         self._append(op, rest)
 
     def end(self) -> None:
-        """Complain about what is still open."""
+        """Report unclosed blocks."""
         if self.open:
             block = self.open[-1]
             self.at = block.line
             raise self._error(f"{block.op} is never closed; expected {_closer(block)} before the end")
 
     def _other(self, word: str, rest: str) -> None:
-        """A line that is no instruction of its own word."""
+        """Handle a line that is no instruction of its own word."""
         if word.startswith("THREADS="):
             self._check_outside(Op.THREADS)
             text = self.at.text[len("THREADS=") :].lstrip()
@@ -236,7 +236,7 @@ class _Compiler:
         self._append(Op.IF, condition)
 
     def _next_branch(self, word: str) -> _Block:
-        """End the branch that is open; the IF before it comes here if it does not hold."""
+        """End the open branch; the preceding IF jumps here if its condition is false."""
         block = self._if_of(word)
         if block.branch is None:
             raise self._error(f"{word} behind the ELSE of {self._named(block)}; expected FI")
@@ -278,7 +278,7 @@ class _Compiler:
             raise self._error(f"nothing stands behind {word}, found {shown_word(rest)}", rest, 1)
 
     def _check(self, op: Op, text: str) -> None:
-        """Look at a directive's text as far as it will not be replaced."""
+        """Check a directive's text as far as it contains no variables."""
         if not text and op in _NEEDS:
             raise self._error(f"expected {_NEEDS[op]} behind {op}", text, 1)
         if op in (Op.STOP, Op.INTERLEAVE):
@@ -299,10 +299,10 @@ class _Compiler:
 
 
 def _check_fixed(op: Op, check: Callable[[str], object], text: str) -> None:
-    """Check a text that may hold variables: an error counts where nothing that is replaced could mend it.
+    """Check a text that may contain variables: only errors that no value could resolve count.
 
     Raises:
-        ArgumentError: as `check`.
+        ArgumentError: same as `check`.
     """
     template = compile_text(text)
     if template.is_static:
@@ -359,5 +359,5 @@ _CHECKS: dict[Op, Callable[[str], object]] = {
     Op.COPY: parse_copy,
     Op.TIMEOUT: parse_timeout,
     Op.EXEC: parse_exec,
-    **dict.fromkeys((Op.SYSTEM, Op.PRESETUP, Op.SETUP, Op.CLEANUP, Op.POSTCLEANUP), parse_placed),
+    **dict.fromkeys((Op.SYSTEM, Op.PRESETUP, Op.SETUP, Op.CLEANUP, Op.POSTCLEANUP), parse_on_hosts),
 }

@@ -1,4 +1,4 @@
-"""A script as a flat list of instructions, each with its position; and what is wrong with one, with a caret."""
+"""A script as a flat list of instructions with positions; and errors of scripts, with a caret."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from etude.errors import InputError
 
 
 class Op(StrEnum):
-    """What an instruction does. Closers are gone: a DONE became NEXT, END_TEST or END_INTERLEAVE, an ELSE a JUMP."""
+    """Operation of an instruction. Closers are resolved: a DONE became NEXT, END_TEST or END_INTERLEAVE, an
+    ELSE a JUMP."""
 
     ECHO = "ECHO"
     SYSTEM = "SYSTEM"
@@ -57,10 +58,9 @@ class Op(StrEnum):
 class Instruction:
     """One directive at its place.
 
-    `text` is what follows the directive's word, comments and line joins gone, outer blanks stripped, nothing
-    replaced yet. `target` is an index into the program: where IF and WHILE go when their condition does not hold,
-    FOREACH and FOR when their values are used up, JUMP always, NEXT back to its loop; TEST and INTERLEAVE to
-    their own END_….
+    `text` is what follows the directive's word, without comments, joined, stripped, not yet expanded. `target` is an
+    index into the program: where IF and WHILE go if their condition is false, FOREACH and FOR after their last
+    value, JUMP always, NEXT back to its loop; TEST and INTERLEAVE to their own END_….
     """
 
     op: Op
@@ -72,10 +72,10 @@ class Instruction:
 
 @dataclass(frozen=True)
 class Program:
-    """What a script and all that it includes come to.
+    """A compiled script with all that it includes.
 
-    `digest` is the SHA-256 of every line of every file in the order in which they were read: what CHECKPOINT
-    compares. `lines` are the physical lines of each file, for messages.
+    `digest` is the SHA-256 of every line of every file in the order of reading: CHECKPOINT compares it.
+    `lines` are the physical lines of each file, for messages.
     """
 
     path: str
@@ -85,7 +85,7 @@ class Program:
 
 
 class ScriptError(InputError):
-    """What is wrong with a script: one line that says what was expected where, then the line itself and a caret."""
+    """An invalid script: one line with the place and what was expected, then the line itself and a caret."""
 
     def __init__(self, message: str, file: str, line: int, text: str = "", column: int = 0) -> None:
         """`line` and `column` count from 1; column 0 stands for the whole line."""

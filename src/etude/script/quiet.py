@@ -1,4 +1,4 @@
-"""QUIET in a script: what it has changed is put back when the script ends, and stands in the results."""
+"""QUIET in a script: its changes are restored when the script ends, and are recorded in the results."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from etude.machine.quiet.table import parse
 
 
 class ScriptQuiet:
-    """What one session of a script has made quiet."""
+    """Quiet settings of one session of a script."""
 
     def __init__(self) -> None:
         self._experiment = Experiment()
 
     def on(self, words: Sequence[str], document: dict[str, Any], sitting: int) -> str:
-        """Make it quiet, and note in experiment.json what is; returns what was named and cannot be done here.
+        """Make the machine quiet, and record it in experiment.json; returns named operations that are unavailable here.
 
         Raises:
             EtudeError: an operation failed, or the machine does not allow it; nothing was changed.
@@ -36,9 +36,9 @@ class ScriptQuiet:
         return f"QUIET: not on this machine: {'; '.join(missing)}" if missing else ""
 
     def off(self) -> None:
-        """Put back what this script has changed.
+        """Restore the changes of this script.
 
         Raises:
-            EtudeError: something does not go back; the ledger keeps it.
+            EtudeError: an item cannot be restored; it stays in the ledger.
         """
         self._experiment.off()

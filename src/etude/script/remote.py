@@ -1,4 +1,4 @@
-"""A script's other hosts: their lines, their files, and trials whose workers they run."""
+"""Remote hosts of a script: their lines, their files, and trials with workers on them."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from etude.machine.remote.host import Host
 from etude.machine.remote.hosts import LOCAL, read_hosts
 from etude.machine.remote.synchronized_start import IdleHost, Offset, Part, run_together
 from etude.results.model import metric_kind
-from etude.script.arguments import Copied
+from etude.script.arguments import CopyCommand
 
 CAPTURE_BYTES = 4 << 20
-"""What is kept of the end of each stream of what runs on another host."""
+"""Maximum bytes recorded of the end of each stream of a remote command."""
 _LOST = {"elapsed": "s", "user": "s", "system": "s"}
 _PEAKS = ("tree_peak_memory",)
 
 
 @dataclass
 class Trial:
-    """What an EXEC on hosts gave: rows in the order of its workers, where each ran, why it failed as a whole."""
+    """Result of an EXEC on hosts: rows in the order of its workers, the place of each, and the reason of a failure."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     places: list[dict[str, Any]] = field(default_factory=list)
@@ -44,10 +44,10 @@ class Remote:
         self._hosts: dict[str, Host] = {}
 
     def open(self, path: str) -> None:
-        """Connect to all hosts of a file, at once; what is known of them goes to experiment.json.
+        """Connect to all hosts of a file, in parallel; facts about them are written to experiment.json.
 
         Raises:
-            InputError: something in the file is wrong; MachineRefuses: a host cannot be had.
+            InputError: the file is invalid; MachineRefuses: a host is not available.
         """
         if path == self._path:
             return
@@ -67,7 +67,7 @@ class Remote:
         """A host, connected.
 
         Raises:
-            InputError: there is none of that name; MachineRefuses: it cannot be had.
+            InputError: there is none of that name; MachineRefuses: it is not available.
         """
         if name not in self._hosts:
             raise InputError(f"no host {name!r}; there are: {', '.join(self._hosts) or 'none before HOSTS'}")
@@ -77,13 +77,13 @@ class Remote:
 
     @property
     def measures(self) -> bool:
-        """Whether processes of some host are measured."""
+        """True if processes of some host are measured."""
         return any(host.entry.measure for host in self._hosts.values())
 
     def line(
         self, name: str, test: str, line: str, variables: Mapping[str, str], log: Path, *, undoes: bool
     ) -> str | None:
-        """Run a line by /bin/sh on a host; why it failed. What it prints is appended to `log`."""
+        """Run a line by /bin/sh on a host; returns the failure, if any. Its output is appended to `log`."""
         try:
             host = self[name]
             worker = Worker(
@@ -110,8 +110,8 @@ class Remote:
         lines = said.strip().splitlines()
         return f"host {name}: {how}{': ' + lines[-1].strip() if lines else ''}"
 
-    def copy(self, copied: Copied, logs: Path, trial: int) -> str | None:
-        """Copy to hosts or back; why it failed. Back without a target: to `logs`/TRIAL-HOST-NAME."""
+    def copy(self, copied: CopyCommand, logs: Path, trial: int) -> str | None:
+        """Copy to hosts or back; returns the failure, if any. Back without a target: to `logs`/TRIAL-HOST-NAME."""
         for name in copied.hosts:
             try:
                 if copied.back:
@@ -127,10 +127,10 @@ class Remote:
     # --- a trial ------------------------------------------------------------------------------------
 
     def prepare(self, names: Sequence[str]) -> dict[str, Offset]:
-        """Shortly before a trial: all of its hosts, and those that are measured, are there; their clocks.
+        """Connect all hosts of a trial, and those whose processes are measured; returns the offsets of their clocks.
 
         Raises:
-            MachineRefuses: one is not.
+            MachineRefuses: one is not available.
         """
         wanted = [*names, *(name for name, host in self._hosts.items() if host.entry.measure)]
         offsets: dict[str, Offset] = {}
@@ -143,7 +143,7 @@ class Remote:
         return offsets
 
     def run(self, launches: Mapping[str, Launch], offsets: Mapping[str, Offset]) -> Trial:
-        """One trial: on each of the hosts a launch, all at one instant; named processes read before and after."""
+        """Run one trial: a launch on each host, all at one instant; named processes are read before and after."""
         trial = Trial()
         measured = [host for host in self._hosts.values() if host.entry.measure]
         try:
@@ -152,7 +152,7 @@ class Remote:
                 for name, launch in launches.items()
             ]
             beside = [IdleHost(host.name, host.engine) for host in measured if host.name not in launches]
-        except MachineRefuses as error:  # it went away since its clock was read
+        except MachineRefuses as error:  # it was lost since its clock was read
             trial.why = str(error)
             trial.rows = [_lost_row(trial.why) for launch in launches.values() for _ in launch.workers]
             return trial
@@ -183,12 +183,12 @@ class Remote:
             return []
 
     def _add(self, trial: Trial, part: Part) -> None:
-        """The rows of a part; where it was lost, what can be said."""
+        """Add the rows of a part, or rows of lost workers."""
         why = trial.why or "lost"
         rows = part.rows
         if rows is None:
             rows = [_lost_row(why) for _ in part.launch.workers]
-        here = self._context.sitting
+        here = self._context.session
         place: dict[str, Any] = {"host": here.host, "boot_id": here.boot_id}
         if part.name != LOCAL:
             place = {"host": part.name, "boot_id": self._hosts[part.name].boot_id}
@@ -205,7 +205,7 @@ class Remote:
         after: Mapping[str, list[usage.Process]],
         measured: Sequence[Host],
     ) -> None:
-        """What is of the trial as a whole: in the row of worker 0, summed over the hosts."""
+        """Metrics of the whole trial: in the row of worker 0, summed over the hosts."""
         shared = _shared([part.rows[0]["metrics"] for part in parts if part.rows])
         for row in trial.rows:
             row["metrics"] = {n: v for n, v in row["metrics"].items() if metric_kind(n, v[1]).join != "first"}
@@ -225,10 +225,10 @@ class Remote:
     # --- the end ------------------------------------------------------------------------------------
 
     def take(self, name: str, files: Mapping[str, Path]) -> None:
-        """Bring files of a host's directory to ours, if they are there.
+        """Copy files of a host's directory here, if they exist.
 
         Raises:
-            MachineRefuses: the host is gone.
+            MachineRefuses: the host is lost.
         """
         host = self._hosts[name]
         if not host.is_connected:
@@ -238,19 +238,19 @@ class Remote:
                 here.write_bytes(found)
 
     def end_test(self, test: str) -> None:
-        """End what its set-up has started."""
+        """End the processes of a test's set-up."""
         for host in self._hosts.values():
             host.release(test)
 
     def close(self) -> None:
-        """Leave all hosts as they were."""
+        """Disconnect from all hosts and remove our files there."""
         with ThreadPoolExecutor(max(1, len(self._hosts))) as pool:
             list(pool.map(Host.close, self._hosts.values()))
         self._hosts, self._path = {}, ""
 
 
 def start_spread(rows: Sequence[Mapping[str, Any]], workers: int) -> list[Any]:
-    """The metric: from the first worker's start to the last one's on our clock, s, of the first that each measured."""
+    """Metric `start_spread`: time from the first to the last worker's first measured start, on our clock, s."""
     starts: dict[int, int] = {}
     for row in rows:
         if row["start_ns"] is not None:
@@ -290,7 +290,7 @@ def _lost_row(why: str) -> dict[str, Any]:
 
 
 def _shared(metrics: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Values of a trial as a whole, over its hosts: sums, but of peaks the largest; null where one has none."""
+    """Metrics of a trial as a whole, over its hosts: sums, maxima for peaks; null if a host has none."""
     shared: dict[str, Any] = {}
     for name, value in metrics[0].items() if metrics else ():
         if metric_kind(name, value[1]).join != "first":

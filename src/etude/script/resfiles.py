@@ -1,4 +1,5 @@
-"""Auto-pilot's results files beside Étude's own: one a test, the snapshot first, then what each trial measured."""
+"""Auto-pilot's results files beside Étude's own: one per test, the snapshot first, then the measurements
+of each trial."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from etude.results.writer import write_error
 
 
 def file_name(test: str, taken: Sequence[str | None]) -> str:
-    """NAME.res as the papers show it, colons and all; only what no file name can hold is replaced."""
+    """NAME.res as in the papers, with colons; only characters that no file name can contain are replaced."""
     stem = test.replace("/", "-").replace("\0", "").lstrip(".")[:200] or "test"
     name, number = f"{stem}.res", 2
     while name in taken:
@@ -45,7 +46,7 @@ class ResFiles:
         self._write(name, format_snapshot(machine))
 
     def complete(self, name: str, measurements: Sequence[Measurement]) -> None:
-        """Add what is missing of these: a session that was killed may have written rows and not their blocks.
+        """Add missing blocks of these measurements: a killed session may have written rows without their blocks.
 
         Raises:
             MachineRefuses: it cannot be written.
@@ -64,7 +65,7 @@ class ResFiles:
             self._write(name, end + "".join(map(format_measurement, missing)))
 
     def append(self, name: str, measurements: Sequence[Measurement], blocks: Sequence[Block]) -> None:
-        """Add what one trial measured, then its other blocks.
+        """Add the measurements of one trial, then its other blocks.
 
         Raises:
             MachineRefuses: it cannot be written.
@@ -72,13 +73,13 @@ class ResFiles:
         self._write(name, "".join([*map(format_measurement, measurements), *map(format_block, blocks)]))
 
     def end(self, name: str | None) -> None:
-        """Its test is over."""
+        """Close the file at the end of its test."""
         file = self._files.pop(name or "", None)
         if file is not None:
             file.close()
 
     def close(self) -> None:
-        """Close those of tests that were not finished."""
+        """Close the files of unfinished tests."""
         for name in list(self._files):
             self.end(name)
 

@@ -1,4 +1,4 @@
-"""From what the engine and the scripts say of one EXEC to rows: one a measured command, in each worker."""
+"""Makes the rows of one EXEC from the engine's rows and the workers' logs: one per measured command and worker."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from etude.results.model import from_line, metric_kind
 from etude.results.res import parse_blocks, row_of_block
 from etude.results.windows import NewWindows
 from etude.script.outputs import Output, tail
-from etude.script.state import OF_OUTPUT, Running
+from etude.script.state import OF_OUTPUT, RunningTest
 
-MOST_LOG_BYTES = 64 << 20
+MAX_LOG_BYTES = 64 << 20
 
 
 def read_log(path: str) -> list[Block]:
-    """The blocks that a worker wrote to its $APLOG, which is then removed; none where there is no such file."""
+    """The blocks that a worker wrote to its $APLOG, which is then removed; empty without a file."""
     try:
         with open(path, "rb") as file:
-            text = file.read(MOST_LOG_BYTES).decode("utf-8", "replace")
+            text = file.read(MAX_LOG_BYTES).decode("utf-8", "replace")
     except OSError:
         return []
     os.unlink(path)
@@ -29,7 +29,7 @@ def read_log(path: str) -> list[Block]:
 
 
 def accepted_rows(rows: Sequence[dict[str, Any]], statuses: Sequence[int]) -> None:
-    """Let exit statuses that ACCEPT names stand as 0 in these rows, which then say what was returned."""
+    """Replace exit statuses of ACCEPT by 0 in these rows, and record them as `accepted`."""
     for row in rows:
         if row["exit_status"] in statuses:
             row["exit_status"], row["accepted"] = 0, row["exit_status"]
@@ -46,7 +46,7 @@ def rows_of(
     """The rows of one EXEC, and the blocks that are no measurements.
 
     A worker whose script measured commands itself has a row for each of them, and none for the script as a whole; its
-    windows, and what was measured of the trial as a whole, stand in the first row.
+    windows, and metrics of the whole trial, are in the first row.
     """
     rows: list[dict[str, Any]] = []
     blocks: list[dict[str, Any]] = []
@@ -89,14 +89,15 @@ def _own_rows(
 
 
 def _of_the_trial(metrics: Mapping[str, Any]) -> dict[str, Any]:
-    """Those that belong to all workers and commands together."""
+    """Metrics of the whole trial, of all workers and commands together."""
     return {name: value for name, value in metrics.items() if metric_kind(name, value[1]).join == "first"}
 
 
 def why_failed(
-    test: Running, rows: Sequence[Mapping[str, Any]], outputs: Sequence[Output | None]
+    test: RunningTest, rows: Sequence[Mapping[str, Any]], outputs: Sequence[Output | None]
 ) -> str | None:
-    """Why an EXEC failed: first the reason that the engine knows, then the first worker that did not return 0."""
+    """Reason why an EXEC failed: the engine's, then the first worker with a status other than 0; None
+    if it succeeded."""
     of = f"test {test.name!r}, trial {test.trial}"
     barrier = any("barrier" in note for row in rows for note in row.get("notes") or ())
     early = ", before all workers had reached the barrier" if barrier else ""
@@ -116,7 +117,7 @@ def _last_line(output: Output | None) -> str:
 
 
 def printed_metrics(metrics: Sequence[Sequence[str]], output: Output | None) -> list[OutputMetric]:
-    """What METRIC finds in a worker's output; those of other commands are found when the trial is over."""
+    """Values of METRICs in a worker's output; those of other commands are found after the trial."""
     text = tail(output, METRIC_BYTES) if metrics else ""
     return [
         printed_metric(name, unit, regex, text, *join[:1])
@@ -125,7 +126,7 @@ def printed_metrics(metrics: Sequence[Sequence[str]], output: Output | None) -> 
 
 
 def partial_notes(printed: Sequence[Sequence[OutputMetric]]) -> list[str]:
-    """Which METRICs only some workers printed: what is joined is of those alone."""
+    """Notes on METRICs that only some workers printed: the joined value is of those alone."""
     notes = []
     for found in zip(*printed, strict=True):
         without = [each.value[0] is None for each in found]

@@ -1,4 +1,4 @@
-"""Running a script into a results directory, and going on with one that was checkpointed or interrupted."""
+"""Runs a script into a results directory, and resumes one that was checkpointed or interrupted."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import Any
 from etude.engine import Engine
 from etude.errors import InputError, Interrupted, UsageError
 from etude.experiment.bench import Event
-from etude.experiment.monitoring import USUAL, Monitoring
-from etude.experiment.origin import begun_directory
+from etude.experiment.monitoring import DEFAULT_MONITORING, Monitoring
+from etude.experiment.origin import original_directory
 from etude.experiment.plan import check_resumes
 from etude.experiment.progress import Progress, trials_of
-from etude.experiment.remote_engine import only_here
+from etude.experiment.remote_engine import require_local_engine
 from etude.experiment.session import (
     EngineMaker,
     SessionContext,
@@ -38,15 +38,15 @@ from etude.results.writer import sole_writer
 from etude.script import checkpoint
 from etude.script.arguments import parse_assignment
 from etude.script.bench import ScriptBench
-from etude.script.check import Outline, outline
-from etude.script.checkpoint import STATE_FILE, Saved
+from etude.script.check import Outline, dry_run
+from etude.script.checkpoint import STATE_FILE, Checkpoint
 from etude.script.directive_words import ArgumentError
 from etude.script.environment import search_path
 from etude.script.failures import raise_failures
 from etude.script.machine import GivenUp, Machine
 from etude.script.parse import parse_script
 from etude.script.program import Program
-from etude.script.state import Scope, State, after_boot
+from etude.script.state import Scope, State, mark_cold
 from etude.script.stop import own_predicate
 from etude.script.test_filter import SelectedTests
 from etude.units.formatting import counted
@@ -56,7 +56,7 @@ Observer = Callable[[Event, Progress], None]
 
 @dataclass(frozen=True)
 class ScriptOptions:
-    """A script as it was asked for: NAME=VALUE of the command line, the seed of random orders, and what is written."""
+    """A script with its options: NAME=VALUE of the command line, the seed of random orders, and output formats."""
 
     program: Program
     assignments: Mapping[str, str]
@@ -64,24 +64,24 @@ class ScriptOptions:
     res: bool = True
     counters: str = "auto"
     masks: tuple[str, ...] = ()
-    """Patterns of secrets in commands, besides the usual ones."""
+    """Patterns of secrets in commands, in addition to the default ones."""
     only: frozenset[str] | None = None
-    """Of its tests only these are run; None: all."""
+    """Tests to run; None: all."""
 
     def state(self) -> State:
-        """The state that it begins with. What the command line sets is in the environment, too, as by ENV."""
+        """Its initial state. Assignments of the command line are also in the environment, as by ENV."""
         scope = Scope(environment=dict(self.assignments))
         directory = os.path.dirname(os.path.abspath(self.program.path))
         scope.variables |= {"SCRIPTDIR": directory, **self.assignments}
         return State(scope=scope, fixed=list(self.assignments), seed=self.seed)
 
-    def outline(self) -> Outline:
-        """What it would run.
+    def dry_run(self) -> Outline:
+        """Dry run of the script.
 
         Raises:
-            ScriptError, InputError: it makes no sense.
+            ScriptError, InputError: it is invalid.
         """
-        return outline(self.program, self.state())
+        return dry_run(self.program, self.state())
 
 
 def read_script(
@@ -92,10 +92,10 @@ def read_script(
     directories: Sequence[str] = (),
     **options: Any,
 ) -> ScriptOptions:
-    """A script and what the command line adds to it; `directories` are searched for includes.
+    """A script with the options of the command line; `directories` are searched for includes.
 
     Raises:
-        ScriptError, InputError: it cannot be read; UsageError: an assignment is none.
+        ScriptError, InputError: it cannot be read; UsageError: an invalid assignment.
     """
     search = [Path(directory) for directory in (*directories, *search_path(os.environ))]
     values = dict(map(_assignment, assignments))
@@ -117,17 +117,17 @@ def run_script(
     observe: Observer,
     make_engine: EngineMaker = Engine,
     command_line: Sequence[str] = (),
-    monitor: Monitoring | None = USUAL,
+    monitor: Monitoring | None = DEFAULT_MONITORING,
 ) -> Path:
-    """Run a script into a new results directory (default `etude-results/NAME-UTCTIME`), with the monitor beside it.
+    """Run a script into a new results directory (default `etude-results/NAME-UTCTIME`), with the monitor.
 
     Returns:
         That directory.
 
     Raises:
-        EtudeError: as the classes of etude.errors say; what was measured is on disk.
+        EtudeError: see the classes of etude.errors; what was measured is on disk.
     """
-    planned = asked.outline()  # what is wrong is found before anything runs
+    planned = asked.dry_run()  # errors are found before anything runs
     for test in planned.tests if not asked.res else ():
         if test.program and own_predicate(tuple(test.program)) is None:
             raise UsageError(f"test {test.name!r}: {test.program[0]} needs the .res file; leave out --no-res")
@@ -151,11 +151,12 @@ def resume_script(
     make_engine: EngineMaker = Engine,
     directories: Sequence[str] = (),
 ) -> Path:
-    """Resume from a state file, or from that of a results directory, in the directory in which the script was begun;
+    """Resume from a state file, or from that of a results directory, in the directory in which the script was started;
     returns the results directory.
 
     Raises:
-        EtudeError: as `run_script`; InputError: the state cannot be trusted, or the script or a program has changed.
+        EtudeError: same as `run_script`; InputError: the state cannot be trusted, or the script or a program has
+            changed.
     """
     named = file if file.is_dir() else None
     if named is not None:
@@ -173,19 +174,19 @@ def resume_script(
         document = read_trusted_experiment(path)
         plan = document["plan"]
         check_resumes(document, path, "script")
-        # A script goes on from a CHECKPOINT of its own also when it has ended.
+        # A script resumes from a CHECKPOINT of its own even after its end.
         if file.resolve() == (path / STATE_FILE).resolve() and _is_complete(path, document):
             return path
-        with begun_directory(path, document) as there:
+        with original_directory(path, document) as there:
             program = parse_script(saved.script, [*search, *map(Path, saved.library)])
             checkpoint.check_unchanged(file, saved, program)
             masks = mask_of(plan, str(path / "experiment.json")).patterns
             asked = ScriptOptions(
                 program, plan["assignments"], plan["seed"], plan["res"], plan["counters"], masks
             )
-            planned = asked.outline()
+            planned = asked.dry_run()
             if saved.boot_id != boot_id():
-                after_boot(saved.state)
+                mark_cold(saved.state)
             lost = forget_lost_trials(saved, load_results(there))
             expected = len(planned.tests) * planned.whole
             _run_session(asked, there, document, saved.state, observe, make_engine, expected, lost)
@@ -193,7 +194,7 @@ def resume_script(
 
 
 def plan_of(asked: ScriptOptions) -> dict[str, Any]:
-    """The plan of a script, as experiment.json has it."""
+    """The plan of a script, as in experiment.json."""
     program = asked.program
     return {
         "kind": "script",
@@ -226,7 +227,7 @@ def _run_session(
     expected: int,
     notes: Sequence[str] = (),
 ) -> None:
-    only_here("etude run")
+    require_local_engine("etude run")
 
     def work(context: SessionContext) -> list[str]:
         bench = ScriptBench(
@@ -239,15 +240,15 @@ def _run_session(
             masks=asked.masks,
         )
         if context.resumed:
-            observe(Event("resumed", (), context.resumed_with()), context.ledger)
+            observe(Event("resumed", (), context.resumed_with()), context.progress)
         for note in notes:
             bench.warn(note)
         bench.safe_point(state)
         try:
-            if state.quiet and (why := bench.quiet(state.quiet)):  # as it was when the state was kept
+            if state.quiet and (why := bench.quiet(state.quiet)):  # same as when the state was stored
                 bench.warn(why)
             world = bench if asked.only is None else SelectedTests(bench, asked.only, state)
-            with suppress(GivenUp):  # of which what is on disk says more, below
+            with suppress(GivenUp):  # the results on disk say more, below
                 Machine(asked.program, state, world).run()
         finally:
             bench.close()
@@ -255,7 +256,7 @@ def _run_session(
         if signal is not None:
             bench.stop_here(state)
             raise Interrupted(signal, f"ended by {signal_name(signal)}")
-        raise_failures(path, context.document["tests"], context.ledger.kept)
+        raise_failures(path, context.document["tests"], context.progress.kept)
         return [f"{test['name']}: {test.get('ended', '')}" for test in context.document["tests"]]
 
     run_session(path, document, make_engine, work)
@@ -270,7 +271,7 @@ def _is_complete(path: Path, document: Mapping[str, Any]) -> bool:
 
 
 def _forget(path: Path) -> None:
-    """Nothing is left to go on with."""
+    """Remove the state and the resume record of a complete script."""
     (path / STATE_FILE).unlink(missing_ok=True)
     record.forget(path)
 
@@ -278,8 +279,8 @@ def _forget(path: Path) -> None:
 __all__ = ["ScriptOptions", "load_results", "read_script", "resume_script", "run_script"]
 
 
-def forget_lost_trials(saved: Saved, results: Results) -> list[str]:
-    """Take out of the state which trials are not on disk any more, so that the test under way makes them again.
+def forget_lost_trials(saved: Checkpoint, results: Results) -> list[str]:
+    """Remove trials that are no longer on disk from the state, so that the test under way makes them again.
 
     Returns:
         A sentence for each test that has lost some.

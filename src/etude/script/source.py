@@ -1,7 +1,7 @@
-"""A script's files as logical lines: comments cut, lines joined, other files spliced in, each with its place.
+"""Logical lines of a script's files: comments removed, lines joined, includes spliced in, each with its place.
 
-INCLUDE, OPTINCLUDE and INCLUDEPATH are dealt with here, in one pass over all files before anything else:
-no variables are replaced in them.
+INCLUDE, OPTINCLUDE and INCLUDEPATH are processed here, in one pass over all files before anything else: they are
+not expanded.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ from pathlib import Path
 from typing import NamedTuple
 
 from etude.errors import InputError
-from etude.osutil.named import open_named
 from etude.osutil.trust import open_for_root
+from etude.osutil.user_files import open_user_file
 from etude.script.directive_words import shown_word
 from etude.script.environment import shipped_directory
 from etude.script.program import ScriptError
 
 INCLUDES = ("INCLUDE", "OPTINCLUDE", "INCLUDEPATH")
 
-# For scripts that nobody meant: where each file includes the next one twice, they grow by powers of two.
-MOST_BYTES = 64 << 20
-MOST_FILES = 10_000
-MOST_NESTED = 64
+# Against accidental bombs: if each file includes the next one twice, they grow by powers of two.
+MAX_BYTES = 64 << 20
+MAX_FILES = 10_000
+MAX_NESTED = 64
 
 _COMMENT = re.compile(r"(?<!\\)#.*", re.DOTALL)
 _TOGETHER = re.compile(r"""\\.|(?<!\w)'[^']*'|"(?:[^"\\]|\\.)*"|\$\{[^}]*\}""", re.DOTALL)
-"""Text that a shell takes together: a # in it is a character there."""
+"""Quoted text of a shell: a # in it is no comment."""
 _PROSE = ("ECHO", "PURPOSE", "EXPECT")
-"""Whose text is for readers, with apostrophes in it."""
+"""Directives whose text is prose, with apostrophes."""
 _VARIABLE = re.compile(r"%|\$[A-Za-z_][A-Za-z0-9_]*\$")
 
 
 class LogicalLine(NamedTuple):
-    """One directive: no comment, no blanks round it, joined; `line` is its first physical one, from 1."""
+    """One directive: without comment and outer blanks, joined; `line` is its first physical one, from 1."""
 
     text: str
     file: str
@@ -47,10 +47,10 @@ class LogicalLine(NamedTuple):
 
 @dataclass(frozen=True)
 class Source:
-    """All logical lines in the order in which they count, and what they were made of.
+    """All logical lines in order, with their origin.
 
-    `files` are the physical lines of each file by the name that messages give it. `digest` is the SHA-256 of
-    all files as they were read, in that order, each after its length: what is included twice counts twice.
+    `files` are the physical lines of each file by its name in messages. `digest` is the SHA-256 of all files in the
+    order of reading, each after its length: a file included twice counts twice.
     """
 
     lines: Sequence[LogicalLine]
@@ -61,12 +61,12 @@ class Source:
 def read_lines(path: str | Path, search: Sequence[str | Path] = ()) -> Source:
     """The lines of a script and of all that it includes.
 
-    A file is looked for beside the one that includes it, then where INCLUDEPATH says, then in `search`, then beside
-    the script itself.
+    A file is looked for beside the one that includes it, then in the directories of INCLUDEPATH, then in `search`, then
+    beside the script itself.
 
     Raises:
         InputError: the script cannot be read.
-        ScriptError: a file is no text, or something is wrong with an INCLUDE.
+        ScriptError: a file is no text, or an INCLUDE is invalid.
     """
     reader = _Reader(search)
     try:
@@ -79,12 +79,12 @@ def read_lines(path: str | Path, search: Sequence[str | Path] = ()) -> Source:
 
 
 def read_stored(files: Mapping[str, Sequence[str]]) -> Source:
-    """The lines of a script, and of all that it included, as they were once read (`Source.files`, the script first).
+    """The lines of a stored script and its includes (`Source.files`, the script first).
 
-    Nothing is read from disk. A file is looked for beside its includer, where INCLUDEPATH says, and then among all.
+    Nothing is read from disk. A file is looked for beside its includer, in INCLUDEPATH, and then among all.
 
     Raises:
-        ScriptError: something in it is wrong, or an INCLUDE is not among the files.
+        ScriptError: it is invalid, or an INCLUDE is not among the files.
     """
     reader = _Reader(())
     reader.stored = files
@@ -95,10 +95,10 @@ def read_stored(files: Mapping[str, Sequence[str]]) -> Source:
 
 
 def read_text(text: str, name: str) -> Source:
-    """The lines of a script that stands in no file; what it includes is looked for in the working directory.
+    """The lines of a script without a file; its includes are looked for in the working directory.
 
     Raises:
-        ScriptError: it is no text, or something is wrong with an INCLUDE.
+        ScriptError: it is no text, or an INCLUDE is invalid.
     """
     reader = _Reader(())
     reader.reserved = name
@@ -111,7 +111,7 @@ def error_at(
 ) -> ScriptError:
     """The error in the logical line that begins at `line`, with its caret in the right physical line.
 
-    `text` is what the logical line ends with; `column` counts from 1 within it, 0 is the line's beginning.
+    `text` is the end of the logical line; `column` counts from 1 within it, 0 is the line's beginning.
     """
     places = _places(files[file], line)
     offset = len(places) - len(text) + column - 1 if column else 0
@@ -138,7 +138,7 @@ def _places(lines: Sequence[str], line: int) -> list[tuple[int, int]]:
 
 
 class _Reader:
-    """What is carried from file to file while they are read."""
+    """State of reading, across files."""
 
     def __init__(self, search: Sequence[str | Path]) -> None:
         self.search = [str(directory) for directory in search]
@@ -157,7 +157,7 @@ class _Reader:
         return Source(self.lines, self.files, self.hash.hexdigest())
 
     def splice(self, content: bytes, file: str, directory: str, identity: object) -> None:
-        """Append the lines of one file, and where it includes others, theirs."""
+        """Append the lines of one file, and of its includes."""
         physical = self.files[file] = _split(content, file)
         self.hash.update(b"%d\n" % len(content) + content)
         self.open.append((file, identity))
@@ -193,7 +193,7 @@ class _Reader:
         return list(dict.fromkeys(places))
 
     def _stored_places(self, name: str) -> list[str]:
-        """Where files of that name lay that were once read: of the directories of a search path only these matter."""
+        """Directories of stored files of that name: the only ones of a search path that matter."""
         files = [] if self.stored is None else self.stored
         return [
             file.removesuffix(name).rstrip("/") for file in files if file == name or file.endswith(f"/{name}")
@@ -216,18 +216,18 @@ class _Reader:
             if known == identity:
                 chain = " includes ".join([*files[place:], path])
                 raise self._error(line, f"a file that includes itself: {chain}", name)
-        if len(files) >= MOST_NESTED:
-            raise self._error(line, f"{MOST_NESTED} files include each other; is that meant?", name)
+        if len(files) >= MAX_NESTED:
+            raise self._error(line, f"{MAX_NESTED} files include each other; is that meant?", name)
         self.read_files += 1
         self.read_bytes += len(content)
-        if self.read_files > MOST_FILES or self.read_bytes > MOST_BYTES:
-            limits = f"{MOST_FILES:,} files or {MOST_BYTES >> 20} MiB"
+        if self.read_files > MAX_FILES or self.read_bytes > MAX_BYTES:
+            limits = f"{MAX_FILES:,} files or {MAX_BYTES >> 20} MiB"
             raise self._error(line, f"more than {limits} are included; is that meant?", name)
         file = path if path != self.reserved else os.path.join(".", path)
         self.splice(content, file, os.path.dirname(path), identity)
 
     def content_of(self, path: str) -> tuple[bytes, object]:
-        """What is in a file, and what makes it the same file under another name. OSError where there is none.
+        """Contents and identity of a file; the identity is the same under another name. OSError if there is none.
 
         Raises:
             InputError: this is root, and others could have written it.
@@ -247,17 +247,17 @@ class _Reader:
 
 
 def _content(path: str, opened: Callable[[str], int] | None = None) -> tuple[bytes, object]:
-    """What is in a file, and what makes it the same file under another name."""
-    with open((opened or open_named)(path), "rb") as file:
+    """Contents and identity of a file; the identity is the same under another name."""
+    with open((opened or open_user_file)(path), "rb") as file:
         status = os.fstat(file.fileno())
-        content = file.read(MOST_BYTES + 1)
-    if len(content) > MOST_BYTES:
-        raise OSError(0, f"larger than {MOST_BYTES >> 20} MiB")
+        content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise OSError(0, f"larger than {MAX_BYTES >> 20} MiB")
     return content, (status.st_dev, status.st_ino)
 
 
 def same_text(path: str, lines: Sequence[str]) -> bool | None:
-    """Whether a file on disk still holds these lines; None where it cannot be read."""
+    """True if a file on disk still has these lines; None if it cannot be read."""
     try:
         return _split(_content(path)[0], path) == tuple(lines)
     except (OSError, ValueError):
@@ -267,7 +267,7 @@ def same_text(path: str, lines: Sequence[str]) -> bool | None:
 
 
 def _split(content: bytes, file: str) -> tuple[str, ...]:
-    """The physical lines. Only a line feed ends one, a carriage return before it does not count."""
+    """The physical lines. Only a line feed ends one; a carriage return before it is dropped."""
     nul = content.find(b"\0")
     if nul >= 0:
         raise ScriptError("a NUL byte; expected text", file, content.count(b"\n", 0, nul) + 1)
@@ -283,7 +283,7 @@ def _split(content: bytes, file: str) -> tuple[str, ...]:
 
 
 def _logical(physical: Sequence[str], file: str, strict: bool) -> Iterator[LogicalLine]:
-    """strict: refuse comments that begin within quotes; what was run once is read as it was then."""
+    """strict: refuse comments that begin within quotes; stored scripts are read as they were run."""
     numbered = enumerate(physical, 1)
     for number, raw in numbered:
         text = raw.strip()
@@ -323,9 +323,9 @@ def _check_comment(raw: str, file: str, line: int) -> None:
 
 
 def _joined(text: str, rest: Iterator[tuple[int, str]], file: str | None) -> str | None:
-    """The line and those after it that it is joined with, one blank between; None if there is none.
+    """The line joined with its continuation lines, one blank between; None at the end of the file.
 
-    file: where comments are looked at (`_check_comment`), its name.
+    file: its name, if comments are checked (`_check_comment`).
     """
     parts = []
     while text.endswith("\\"):
@@ -341,7 +341,7 @@ def _joined(text: str, rest: Iterator[tuple[int, str]], file: str | None) -> str
 
 
 def _with_columns(raw: str) -> tuple[str, list[int]]:
-    """As `_uncommented`, and for each character that is left its column, from 1."""
+    """Same as `_uncommented`, and the column of each remaining character, from 1."""
     kept: list[str] = []
     columns: list[int] = []
     index = 0

@@ -1,4 +1,4 @@
-"""Stop programs: `getstats --predicate` is judged here, on the data in memory; any other is run on the results file."""
+"""Stop programs: `getstats --predicate` is evaluated here, on the data in memory; others run on the results file."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 
 LIMITED = "stopped by"
-"""How the reason begins why a test ended that its stop rule's aim did not end: a count of trials, or a time."""
+"""Start of the reason why a test ended by a limit of trials or time, not by its stop rule's target."""
 
 
-def ask(
+def evaluate_stop_program(
     program: Sequence[str],
     sample: Callable[[str], Sequence[float]],
     run: Callable[[Sequence[str]], str | None],
 ) -> tuple[bool, str]:
-    """Whether a test has enough trials, and a clause that says why (not).
+    """True if a test has enough trials, and a clause with the reason.
 
-    `sample` gives a metric over the kept trials; `run` runs a program with the results file's name appended, and
+    `sample` returns a metric over the included trials; `run` runs a program with the results file's name appended, and
     returns why it did not exit with 0.
 
     Raises:
@@ -44,10 +44,10 @@ def ask(
 
 @lru_cache(maxsize=256)
 def own_predicate(program: tuple[str, ...]) -> GetstatsOptions | None:
-    """The options of a `getstats --predicate …` that can be judged here; None for any other program.
+    """The options of a `getstats --predicate …` that can be evaluated here; None for any other program.
 
     Raises:
-        UsageError: it is getstats, with options that it does not have.
+        UsageError: it is getstats, with invalid options.
     """
     if PurePath(program[0]).name != "getstats":
         return None
@@ -57,10 +57,10 @@ def own_predicate(program: tuple[str, ...]) -> GetstatsOptions | None:
 
 
 def check(program: Sequence[str]) -> None:
-    """Find what is wrong with a stop program before anything is measured.
+    """Check a stop program before anything is measured.
 
     Raises:
-        InputError, UsageError: its options or its predicate cannot be read.
+        InputError, UsageError: invalid options or an invalid predicate.
     """
     options = own_predicate(tuple(program))
     if options is not None:
@@ -70,10 +70,10 @@ def check(program: Sequence[str]) -> None:
 def check_metrics(
     test: str, program: Sequence[str], metrics: Mapping[str, int], all_need_values: bool
 ) -> None:
-    """Find out whether a test has the metrics that its stop rule judges; `metrics`: the number of values of each.
+    """Check that a test has the metrics of its stop rule; `metrics`: the number of values of each.
 
     Raises:
-        InputError: it lacks one, or a value of one that needs some, so that the rule would never hold.
+        InputError: a metric, or a required value, is missing, so that the rule would never be met.
     """
     options = own_predicate(tuple(program)) if program else None
     for column in options.judged if options is not None else ():

@@ -1,4 +1,4 @@
-"""A script as a results directory keeps it: to run it again as it was, whatever has become of its files."""
+"""The script stored in a results directory, to run it again whatever happened to its files."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from etude.codec import decoded
 from etude.errors import InputError
 from etude.experiment.plan import refuse_masked
 from etude.masking import mask_of
-from etude.results.results import of_machine
+from etude.results.results import machine_member
 from etude.script.parse import parse_stored
 from etude.script.run import ScriptOptions
 from etude.script.source import same_text
 
 
 def stored_script(document: Mapping[str, Any], seed: int, source: str) -> ScriptOptions:
-    """The script of an experiment.json, of the lines that stand there, with another seed. `source` is its path.
+    """The stored script of an experiment.json, with another seed. `source` is its path.
 
     Raises:
-        InputError: it is not that of a script, or its text cannot be run.
+        InputError: it is not of a script, or its text cannot be run.
     """
     plan = document["plan"]
     if plan.get("kind") != "script":
@@ -49,9 +49,9 @@ def stored_script(document: Mapping[str, Any], seed: int, source: str) -> Script
 
 
 def changed_files(document: Mapping[str, Any]) -> list[str]:
-    """The files of the script that are no longer as they were read, one line each; what is run is what was read."""
+    """Files of the script that have changed since they were read, one line each; the stored text is run."""
     plan = document["plan"]
-    place = of_machine(document, "directory", "path") or ""
+    place = machine_member(document, "directory", "path") or ""
     found = []
     for number, (file, lines) in enumerate(plan["text"].items()):
         path = plan["script"] if number == 0 else os.path.join(place, file)
@@ -64,7 +64,7 @@ def changed_files(document: Mapping[str, Any]) -> list[str]:
 @dataclass(frozen=True)
 class _Script:
     text: dict[str, list[str]]
-    """The lines of each of its files."""
+    """Lines of each of its files."""
     script: str
     """Its path."""
     assignments: dict[str, str]

@@ -1,4 +1,4 @@
-"""The workers of one EXEC, wherever they run: their launches, and what they print and write."""
+"""The workers of one EXEC, on all hosts: their launches, output and files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from etude.script.remote import CAPTURE_BYTES, Remote
 
 @dataclass(frozen=True)
 class Shared:
-    """What is the same for all workers of a host."""
+    """Launch parameters shared by all workers of a host."""
 
     words: tuple[str, ...]
     timeout_s: float | None
@@ -39,18 +39,18 @@ class WorkerGroup:
 
     @property
     def numbers(self) -> range:
-        """Of all workers."""
+        """Numbers of all workers."""
         return range(self.threads * len(self.hosts))
 
     @property
     def logs(self) -> list[str]:
-        """The workers' $APLOG, here."""
+        """Local paths of the workers' $APLOG."""
         return [f"{self.directory}/aplog-{number}" for number in self.numbers]
 
     def open(self) -> None:
-        """Make ready for what they print and write."""
+        """Prepare the files for output and logs."""
         self.outputs = open_outputs(self.directory, len(self.numbers))
-        for log in self.logs:  # of a session that was killed
+        for log in self.logs:  # of a killed session
             Path(log).unlink(missing_ok=True)
         self.windows = [WindowFile(f"{self.directory}/windows-{number}") for number in self.numbers]
 
@@ -60,7 +60,7 @@ class WorkerGroup:
         return range(at, at + self.threads)
 
     def launch(self, host: str, shared: Shared, away: str = "") -> Launch:
-        """The launch of one host; `away`: our directory there, if it is another."""
+        """The launch of one host; `away`: our directory there, if it is remote."""
         numbers = self.of(host) if host in self.hosts else range(self.threads)
         return Launch(
             tuple(self._worker(number, shared, away) for number in numbers),
@@ -82,8 +82,7 @@ class WorkerGroup:
         return Worker(shared.words, env={**shared.variables, **own}, stdout=output, stderr=output)
 
     def take(self, rows: Sequence[dict[str, Any]], remote: Remote) -> list[str]:
-        """Bring what workers on other hosts printed and wrote to where those of this machine have it; what could not
-        be brought, in words."""
+        """Copy output and logs of remote workers to the paths of local ones; returns the failures, in words."""
         problems = []
         for host in self.hosts:
             if host == LOCAL:

@@ -1,6 +1,6 @@
-"""What a script does to the world: the effects of its instructions, behind one face.
+"""Interface of a script's effects.
 
-The real one runs programs (`bench.py`); that of --check only takes notes (`check.py`).
+The real world runs programs (`bench.py`); that of --check only takes notes (`check.py`).
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from etude.script.arguments import Copied
-from etude.script.state import Running, Scope, State
+from etude.script.arguments import CopyCommand
+from etude.script.state import RunningTest, Scope, State
 
 CANCELLED = "cancelled"
-"""Why a trial is excluded that does not count as one: it warmed the caches, or a signal ended it."""
+"""Reason of exclusion of a trial that does not count: it warmed the caches, or a signal ended it."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrialOnDisk:
-    """A trial whose rows are on disk; `why` it is excluded, None if it is not."""
+    """A trial whose rows are on disk; `why`: reason of exclusion, None if included."""
 
     number: int
     block: int
@@ -26,94 +26,94 @@ class TrialOnDisk:
 
 
 class World(Protocol):
-    """Effects. Where one returns `str | None`, that is why it failed."""
+    """Effects. Methods that return `str | None` return the failure."""
 
     @property
     def stopped(self) -> bool:
-        """Whether a signal has come: what follows only cleans up."""
+        """True after a signal: only clean-up follows."""
 
     @property
     def environment(self) -> Mapping[str, str]:
         """The environment that Étude was started in."""
 
     def echo(self, text: str) -> None:
-        """Tell the user."""
+        """Print a text for the user."""
 
     def warn(self, text: str) -> None:
-        """Tell the user that something is amiss."""
+        """Print a warning for the user."""
 
     def system(self, line: str, scope: Scope) -> str | None:
         """Run a line outside any test."""
 
     def quiet(self, words: Sequence[str]) -> str | None:
-        """Make the machine quiet until the script ends; without words, put it back as it was."""
+        """Make the machine quiet until the script ends; without words, restore it."""
 
     def hosts(self, path: str) -> None:
-        """From here on there are the hosts of this file.
+        """Read the hosts of this file, for the following lines.
 
         Raises:
-            InputError: something in it is wrong; MachineRefuses: one of them cannot be had.
+            InputError: the file is invalid; MachineRefuses: a host is not available.
         """
 
-    def copy(self, copied: Copied, test: Running | None) -> str | None:
+    def copy(self, copied: CopyCommand, test: RunningTest | None) -> str | None:
         """Copy files to hosts or back."""
 
-    def begin_test(self, test: Running) -> None:
-        """A test is about to begin, or to go on after its state was loaded."""
+    def begin_test(self, test: RunningTest) -> None:
+        """Start a test, or resume it after its state was loaded."""
 
-    def trials(self, test: Running) -> Sequence[TrialOnDisk]:
+    def trials(self, test: RunningTest) -> Sequence[TrialOnDisk]:
         """Its trials that are on disk, in the order in which they were made."""
 
-    def ended(self, test: Running) -> str:
-        """Why the test ended, as it is on disk; empty where it has not."""
+    def ended(self, test: RunningTest) -> str:
+        """Recorded reason why the test ended; empty if it has not."""
 
-    def hook(self, point: str, line: str, test: Running, scope: Scope) -> str | None:
+    def hook(self, point: str, line: str, test: RunningTest, scope: Scope) -> str | None:
         """Run a line around the measured part."""
 
-    def execute(self, line: str, test: Running, scope: Scope) -> str | None:
+    def execute(self, line: str, test: RunningTest, scope: Scope) -> str | None:
         """Run the measured part; its rows are added to the test's."""
 
-    def end_trial(self, test: Running) -> None:
-        """Put the trial's rows on disk."""
+    def end_trial(self, test: RunningTest) -> None:
+        """Write the trial's rows to disk."""
 
-    def spent_s(self, test: Running) -> float:
-        """Seconds by the clock that the test has taken: from its first trial to the end of its last."""
+    def spent_s(self, test: RunningTest) -> float:
+        """Wall-clock seconds of the test: from its first trial to the end of its last."""
 
-    def check_rule(self, test: Running) -> None:
-        """After the first trial: whether there is what the stop rule names.
+    def check_rule(self, test: RunningTest) -> None:
+        """Check after the first trial that the metrics of the stop rule exist.
 
         Raises:
             InputError: it names a metric that the test does not have.
         """
 
-    def ask(self, test: Running, scope: Scope) -> tuple[bool, str]:
-        """Whether the stop program has seen enough, and its reason."""
+    def ask(self, test: RunningTest, scope: Scope) -> tuple[bool, str]:
+        """True if the stop program is satisfied, and its reason."""
 
-    def end_test(self, test: Running) -> None:
-        """The test is over."""
+    def end_test(self, test: RunningTest) -> None:
+        """End the test."""
 
-    def failed(self, reason: str, script: str, test: Running | None, scope: Scope) -> None:
-        """FASTFAIL: run its script, if there is one, before everything stops."""
+    def failed(self, reason: str, script: str, test: RunningTest | None, scope: Scope) -> None:
+        """Run FASTFAIL's script, if there is one, before everything stops."""
 
     def checkpoint(self, path: str, state: State) -> None:
-        """Write the state, whole."""
+        """Write the state atomically."""
 
-    def needs_restart(self, test: Running) -> bool:
-        """Whether the machine has to be restarted before the trial in flight.
+    def needs_restart(self, test: RunningTest) -> bool:
+        """True if the machine has to be restarted before the trial in flight.
 
         Raises:
-            MachineRefuses: it was, and came up with something else than the entry of BOOT.
+            MachineRefuses: it was restarted, and booted another entry than that of BOOT.
         """
 
     def restart(self, entry: str, state: State) -> None:
-        """Keep the state and have the machine restarted, into an entry of its boot loader if one is named.
+        """Store the state and restart the machine, into an entry of its boot loader if one is named.
 
         Raises:
-            Restarting: always, where something happens.
+            Restarting: always, in the real world.
         """
 
     def safe_point(self, state: State) -> None:
-        """The state may be kept for going on after an interruption."""
+        """Store the state at a point from which an interrupted script can resume; may be skipped."""
 
     def save(self, state: State) -> None:
-        """Keep the state: a test has ended."""
+        """Store the state at the end of a test."""

@@ -1,7 +1,8 @@
-"""Where a series of levels steps: changes of its level that stay, told from noise that may be dependent and wild.
+"""Change points of a series: lasting changes of its level, with autocorrelated and heavy-tailed noise.
 
-The noise is judged by the ranks of the values, so that no outlier is a step, by what neighbours have in common, and by
-what blocks (days) have in common. A slow drift is no step: levels are compared with a straight line.
+The noise is estimated from the ranks of the values, so that an outlier is no step, from the autocorrelation of
+neighbours, and from the correlation within blocks (days). A slow drift is no step: levels are compared with a straight
+line.
 """
 
 from __future__ import annotations
@@ -24,51 +25,52 @@ from etude.stats.samples import check_confidence, finite_sample
 Floats = NDArray[np.float64]
 
 SHORTEST = 3
-"""Values of a stretch between two steps; fewer are taken for outliers."""
+"""Minimum values of a segment between two steps; shorter ones are treated as outliers."""
 
 FEWEST = 2 * SHORTEST
-"""Values of a series in which a step can be seen."""
+"""Minimum values of a series with a step."""
 
 FEWEST_FOR_DRIFT = 10
-"""Values of a series in which a drift can be seen."""
+"""Minimum values of a series with a drift."""
 
 STRICTNESS = 3.0
-"""A step has to explain this times ln n times the variance of the noise; what that costs is in docs/history.md."""
+"""Factor of the penalty: a step must explain this times ln n times the noise variance; its cost is in
+docs/history.md."""
 
 PLACED = 0.95
-"""A step may stand anywhere in the interval of its place at this confidence."""
+"""Confidence of the interval of a step's place, within which it may be moved."""
 
 SLOPE = 1.0
-"""A drift has to explain this times ln n where there are steps without it: it has no place, which steps have."""
+"""Factor of the penalty of a drift, times ln n, where the alternative has steps: a drift has no place to fit."""
 
 LONE = 0.5
-"""A step that the search did not find has to explain this share more than one that it did."""
+"""Additional share that a step not found by the search must explain."""
 
 ROUNDS = 5
-"""Times that a slope and the steps beside it, or the noise and the steps in it, are found in turn."""
+"""Iterations between a slope and its steps, or the noise and its steps."""
 
 MOST_DEPENDENT = 0.9
-"""Autocorrelations above this are taken as this: beyond, a drift and a step are not told apart."""
+"""Upper bound of the autocorrelation: beyond it, a drift and a step are indistinguishable."""
 
 MOST_HIDDEN = 2.0
-"""The variance around the levels is at most this times what the values show."""
+"""Upper bound of the variance around the levels, relative to the observed one."""
 
 
 @dataclass(frozen=True)
 class Noise:
-    """What varies around the levels, in the unit of the values."""
+    """Noise around the levels, in the unit of the values."""
 
     deviation: float
-    """Standard deviation of a value around the level of its stretch; wild values count less."""
+    """Robust standard deviation of a value around the level of its segment."""
     dependence: float
-    """Autocorrelation of neighbours, 0 to 0.9, as of a first-order autoregression."""
+    """Lag-1 autocorrelation, 0 to 0.9, of a first-order autoregression."""
     degrees: float
-    """Of freedom of the deviation."""
+    """Degrees of freedom of the deviation."""
 
     stretched: float
-    """The factor by which dependence of neighbours and of blocks stretches the variance of a mean."""
+    """Variance inflation of a mean by the dependence of neighbours and within blocks."""
     with_wild: float
-    """As `deviation`, wild values counting like all others: how far a value by itself may be from its level."""
+    """Non-robust `deviation`, with outliers weighted fully: distance of a single value from its level."""
 
 
 @dataclass(frozen=True)
@@ -76,63 +78,63 @@ class Step:
     """One change of the level."""
 
     at: int
-    """Place of the first value of the new level."""
+    """Index of the first value of the new level."""
     earliest: int
-    """It begins between here …"""
+    """First index of the interval of `at` …"""
     latest: int
-    """… and here, with the confidence that was asked for."""
+    """… and last index, at the requested confidence."""
     size: float
     """Difference of the levels after and before, in the unit of the values; without the drift, if there is one."""
     interval: Interval
-    """Of the size."""
+    """Interval of the size."""
     p: float
-    """Two-sided, of no step, times the places at which one was looked for; at most 1. Of the ranks, not of the size."""
+    """Two-sided p-value of no step, times the number of places searched; at most 1. It is of the ranks, not of the
+    size."""
 
     or_drift: bool = False
-    """A drift in its place describes the values nearly as well."""
+    """True if a drift instead describes the values nearly as well."""
 
     @property
     def shown(self) -> bool:
-        """Whether the interval of the size excludes 0; where ranks step, it may not."""
+        """True if the interval of the size excludes 0, which the test of ranks does not imply."""
         return not self.interval.low <= 0.0 <= self.interval.high
 
 
 @dataclass(frozen=True)
 class Drift:
-    """A slow change in one direction, all along the series."""
+    """A slow change in one direction over the whole series."""
 
     slope: float
-    """From one value to the next, in the unit of the values."""
+    """Change from one value to the next, in the unit of the values."""
     change: float
-    """From the first to the last value."""
+    """Change from the first to the last value."""
     interval: Interval
     """Interval of the change."""
     p: float
-    """Two-sided, of no drift."""
+    """Two-sided p-value of no drift."""
     or_steps: tuple[int, ...] = ()
-    """Steps at these places in its place describe the values nearly as well."""
+    """Indices of steps that describe the values nearly as well instead."""
 
 
 @dataclass(frozen=True)
 class Stepped:
-    """A series as stretches of one level each, and the drift that goes through all of them."""
+    """A series as segments of constant level, with the drift through all of them."""
 
     steps: tuple[Step, ...]
     noise: Noise
     levels: tuple[float, ...]
-    """Means of the stretches, in which wild values count less; one more than steps; with a drift, at the middle of the
-    series."""
+    """Robust means of the segments, one more than steps; with a drift, at the middle of the series."""
     length: int
     drift: Drift | None = None
 
     @property
     def starts(self) -> tuple[int, ...]:
-        """Where each stretch begins."""
+        """Index of the begin of each segment."""
         return (0, *(step.at for step in self.steps))
 
     @property
     def fitted(self) -> Floats:
-        """The level at each value, drift and steps in it, shape (n,)."""
+        """Fitted level at each value, with drift and steps, shape (n,)."""
         lengths = np.diff([*self.starts, self.length])
         slope = 0.0 if self.drift is None else self.drift.slope
         found: Floats = np.repeat(self.levels, lengths) + slope * time_of(self.length)
@@ -140,11 +142,11 @@ class Stepped:
 
 
 def stepped(x: ArrayLike, *, blocks: ArrayLike | None = None, confidence: float = 0.95) -> Stepped:
-    """The steps of `x`, shape (n,), in order of time, and its drift; none where there are fewer than `FEWEST` values.
+    """Steps of `x`, shape (n,), in order of time, and its drift; none with fewer than `FEWEST` values.
 
-    blocks: a number a value; neighbours of one number (a day) may have an offset in common, which is no step: a step
-    within a block is one, and a step between blocks that lasts for `SHORTEST` blocks.
-    Raises ValueError for no values, or values that are not finite.
+    blocks: block number of each value; consecutive values of a block (a day) may share an offset, which is no step:
+    steps are those within a block, and those between blocks that last for `SHORTEST` blocks.
+    Raises ValueError for an empty or non-finite sample.
     Source: penalised least squares, exactly minimised (PELT: Killick, Fearnhead and Eckley 2012; ruptures), on normal
     scores of the ranks (van der Waerden). The penalty is `STRICTNESS` · ln n · the long-run variance of a first-order
     autoregression around the levels; or that of the blocks' means, where it is larger. Levels and levels on a slope are
@@ -161,7 +163,7 @@ def stepped(x: ArrayLike, *, blocks: ArrayLike | None = None, confidence: float 
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """Where stretches begin, the end with them, and what was known when they were found."""
+    """Segments with the noise estimated with them."""
 
     bounds: list[int]
     ranked: Floats
@@ -170,16 +172,17 @@ class _Found:
     dependence: float
     slope: float = 0.0
     rival: list[int] | None = None
-    """Bounds of a description that is worse by less than a step costs: on a slope where this has none, or without."""
+    """Bounds of an alternative description that is worse by less than the cost of a step: on a slope if this has none,
+    else without."""
 
     def others(self) -> list[int]:
-        """Steps of the rival that are none of these."""
+        """Steps of the alternative that are not among these."""
         steps = (self.rival or [])[1:-1]
         return [at for at in steps if all(abs(at - its) > SHORTEST for its in self.bounds[1:-1])]
 
 
 def _runs(n: int, blocks: ArrayLike | None) -> NDArray[np.intp]:
-    """The number of each value's block, counted from 0, by runs of equal numbers."""
+    """Index of each value's block, from 0, by runs of equal numbers."""
     if blocks is None:
         return np.arange(n)
     given = np.asarray(blocks)
@@ -190,7 +193,7 @@ def _runs(n: int, blocks: ArrayLike | None) -> NDArray[np.intp]:
 
 
 def _flat(values: Floats, days: NDArray[np.intp]) -> _Found:
-    """Levels alone."""
+    """Description by levels alone."""
     ranked = scores(values)
     settled = _settled(ranked, _long_run_of_blocks(ranked, days))
     bounds = _lasting(values, _refined(values, [0, *settled.places, values.size]), days, settled.stretched)
@@ -199,7 +202,7 @@ def _flat(values: Floats, days: NDArray[np.intp]) -> _Found:
 
 @dataclass(frozen=True)
 class _Settled:
-    """Places of steps and the noise around the levels between them, of which each was found with the other."""
+    """Steps and the noise around the levels between them, estimated alternately."""
 
     places: list[int]
     variance: float
@@ -208,10 +211,10 @@ class _Settled:
 
 
 def _settled(x: Floats, at_least: float = 0.0) -> _Settled:
-    """Steps of `x` and the noise between them; at_least: its long-run variance.
+    """Steps of `x` and the noise between them; at_least: lower bound of its long-run variance.
 
-    A step that is not taken out of the noise looks like dependence, which hides it: the noise is first judged around
-    the best split in two, whether that is a step or not, and then around the steps that are found.
+    A step not removed from the noise looks like dependence, which hides it: the noise is first estimated around the
+    likeliest steps, significant or not, and then around the steps found.
     """
     places = likely = likely_steps(x, SHORTEST, least=1) if x.size >= FEWEST else []
     for _ in range(ROUNDS):
@@ -232,14 +235,14 @@ def _settled(x: Floats, at_least: float = 0.0) -> _Settled:
 
 
 def _best_split(x: Floats) -> list[int]:
-    """Where one step explains most."""
+    """Index of the one step that explains most; empty for short series."""
     if x.size < FEWEST:
         return []
     return [SHORTEST + int(np.argmax(_gains(x)[SHORTEST - 1 : x.size - SHORTEST]))]
 
 
 def _long_run_of_blocks(ranked: Floats, days: NDArray[np.intp]) -> float:
-    """The long-run variance of a value by the means of its blocks; 0 of too few blocks, or of single values."""
+    """Long-run variance of a value from the means of its blocks; 0 with too few blocks, or with single values."""
     sizes = np.bincount(days)
     if not FEWEST <= sizes.size < ranked.size:
         return 0.0
@@ -249,7 +252,8 @@ def _long_run_of_blocks(ranked: Floats, days: NDArray[np.intp]) -> float:
 
 
 def _lasting(values: Floats, bounds: list[int], days: NDArray[np.intp], stretched: float) -> list[int]:
-    """Without the steps that may stand at an edge of a block, with fewer than `SHORTEST` blocks before or after it."""
+    """Bounds without the steps that may be at an edge of a block and have fewer than `SHORTEST` blocks before or
+    after."""
     edges = np.flatnonzero(np.diff(days)) + 1
     found = bounds
     for k in range(len(bounds) - 2, 0, -1):
@@ -265,7 +269,7 @@ def _lasting(values: Floats, bounds: list[int], days: NDArray[np.intp], stretche
 
 
 def _sloped(values: Floats, days: NDArray[np.intp], flat: _Found) -> _Found:
-    """Levels, or levels on a slope where these explain the values better."""
+    """Description by levels, or by levels on a slope if that is better."""
     n = values.size
     if n < FEWEST_FOR_DRIFT or scale_of(values, 0.0) == 0.0:
         return flat
@@ -312,7 +316,7 @@ def _sloped(values: Floats, days: NDArray[np.intp], flat: _Found) -> _Found:
 
 
 def _likely(values: Floats, days: NDArray[np.intp], stretched: float, sloping: bool) -> list[int]:
-    """Bounds of the likeliest stretches, of one step or more where there is no slope."""
+    """Bounds of the likeliest segments, with at least one step if there is no slope."""
     n, slope = values.size, 0.0
     bounds = [0, *likely_steps(tamed(values), SHORTEST, sloping=sloping, least=1 - sloping), n]
     if sloping:
@@ -321,7 +325,7 @@ def _likely(values: Floats, days: NDArray[np.intp], stretched: float, sloping: b
 
 
 def _with_noise(found: _Found, days: NDArray[np.intp]) -> _Found:
-    """The same with the noise around its steps; where there are none it is that around the likeliest ones."""
+    """The same with the noise around its steps; unchanged without steps."""
     bounds = found.bounds
     if len(bounds) == 2:
         return found
@@ -333,7 +337,7 @@ def _with_noise(found: _Found, days: NDArray[np.intp]) -> _Found:
 
 
 def _described(values: Floats, days: NDArray[np.intp], found: _Found, confidence: float) -> Stepped:
-    """Sizes, places and doubts of what was found."""
+    """Sizes, places and alternatives of the steps and the drift found."""
     n, bounds, sloping = values.size, found.bounds, found.slope != 0.0
     level: Floats = values - found.slope * time_of(n)
     scale = max(scale_of(level, found.dependence), spread_of(level, bounds))
@@ -364,10 +368,10 @@ def _described(values: Floats, days: NDArray[np.intp], found: _Found, confidence
 
 
 def scores(values: Floats) -> Floats:
-    """Normal scores of the ranks: what values of a normal distribution, of mean 0 and variance 1, would be there.
+    """Normal scores of the ranks: standard normal quantiles at the ranks of the values.
 
-    Among equal values lots are drawn, the same each time: a few values that come again and again would else be taken
-    for a distribution whose tails no penalty is made for.
+    Ties are broken by lot, with a fixed seed: a few repeated values would otherwise make a distribution with tails that
+    the penalty does not allow for.
     """
     lots = np.random.default_rng(0).random(values.size)
     ranks = np.empty(values.size)
@@ -377,7 +381,7 @@ def scores(values: Floats) -> Floats:
 
 
 def _noise(x: Floats, bounds: Sequence[int]) -> tuple[float, float]:
-    """Variance and autocorrelation of neighbours around the means of the stretches that `bounds` end.
+    """Variance and lag-1 autocorrelation around the means of the segments given by `bounds`.
 
     Both are corrected for the means, which follow the noise. Source: Kendall (1954) for the autocorrelation.
     """
@@ -396,7 +400,7 @@ def _noise(x: Floats, bounds: Sequence[int]) -> tuple[float, float]:
 
 
 def _places(ranked: Floats, long_run: float) -> list[int]:
-    """Where stretches begin, but the first."""
+    """Indices of the begins of segments, except the first."""
     if ranked.size < FEWEST or long_run <= 0.0:
         return []
     from ruptures.detection.kernelcpd import KernelCPD
@@ -407,9 +411,9 @@ def _places(ranked: Floats, long_run: float) -> list[int]:
 
 
 def _refined(values: Floats, bounds: list[int]) -> list[int]:
-    """Each step moved to where the values' distances from the medians before and after it are least.
+    """Bounds with each step moved to where the distances of the values from the medians before and after are least.
 
-    Ranks squeeze a large step: the nearest value behind it may look as if it stood before.
+    Ranks compress a large step: the first value after it may look as if it were before.
     """
     for k in range(1, len(bounds) - 1):
         begin, at, end = bounds[k - 1 : k + 2]
@@ -422,7 +426,7 @@ def _refined(values: Floats, bounds: list[int]) -> list[int]:
 
 
 def _levels(values: Floats, bounds: list[int], scale: float) -> tuple[float, ...]:
-    """The level of each stretch: the mean of its values, of which wild ones count less."""
+    """Level of each segment: robust mean of its values."""
     means = tuple(float(np.mean(values[a:b])) for a, b in pairwise(bounds))
     if scale == 0.0 or np.array_equal(values, np.repeat(means, np.diff(bounds))):
         return means
@@ -430,7 +434,7 @@ def _levels(values: Floats, bounds: list[int], scale: float) -> tuple[float, ...
 
 
 def _around(rest: Floats, found: _Found, scale: float) -> Noise:
-    """The noise of which the levels' uncertainty follows. Source: Huber (1981), section 7.6: covariance of a fit."""
+    """Noise that determines the levels' uncertainty. Source: Huber (1981), section 7.6: covariance of a fit."""
     parameters = len(found.bounds) - 1 + (found.slope != 0.0)
     degrees = max(1.0, rest.size - parameters * found.stretched)
     worth = max(1.0, degrees / found.stretched)
@@ -448,7 +452,7 @@ def _around(rest: Floats, found: _Found, scale: float) -> Noise:
 
 
 def _gains(x: Floats) -> Floats:
-    """By how much the squares around one mean exceed those around two, shape (n - 1,): by the place of the second."""
+    """Reduction of the sum of squares by a second mean, shape (n - 1,), by the index of its begin."""
     at, sums = np.arange(1, x.size), np.cumsum(x)
     found: Floats = (sums[:-1] * x.size - at * sums[-1]) ** 2 / (at * (x.size - at) * x.size)
     return found
@@ -460,7 +464,7 @@ def _p(before: Floats, after: Floats, long_run: float, looks: int) -> float:
 
 
 def _place(x: Floats, at: int, stretched: float, confidence: float) -> tuple[int, int]:
-    """Ends of the places whose likelihood ratio to the best is not too small, outliers drawn in."""
+    """Interval of indices whose likelihood ratio to the best is large enough, with outliers winsorised."""
     before, after = np.median(x[:at]), np.median(x[at:])
     if before == after:
         return at, at

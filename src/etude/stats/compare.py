@@ -1,7 +1,7 @@
-"""How many times as large one test's values are as another's, and how well that is known.
+"""Ratio of one test's values to another's, with its confidence interval.
 
-Two ratios, both with intervals on the logarithm: that of arithmetic means (what many runs take in total), and that of
-geometric means (the typical run). Where two tests differ only by a constant factor, they are the same.
+Two ratios, both with intervals on the logarithm: of arithmetic means (total of many runs) and of geometric means
+(typical run). They agree if two tests differ only by a constant factor.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from etude.stats.twosample import smallest_found, welch_degrees
 
 FEWEST_FOR_NOISE_FLOOR = 5
 MOST_FURTHER = 10**9
-"""Where a plan would ask for more trials than this, it says this."""
+"""Upper bound of the further trials in a plan."""
 
 
 @dataclass(frozen=True)
@@ -35,44 +35,44 @@ class Ratio:
     low: float
     high: float
     count: int
-    """Pairs, or, unpaired, the trials of the test that has fewer."""
+    """Number of pairs, or, unpaired, of the trials of the smaller sample."""
     method: Literal["paired", "unpaired"]
     confidence: float
     factor: float
     standard_error: float = math.nan
-    """Of the logarithm of the ratio, as the interval uses it: widened by `factor`."""
+    """Standard error of the log ratio, widened by `factor` as in the interval."""
     degrees: float = math.nan
-    """Of freedom of the t distribution."""
+    """Degrees of freedom of the t distribution."""
     together: int = 1
-    """Ratios judged at once: `low` and `high` are so wide that all their intervals hold together at `confidence`."""
+    """Number of ratios judged simultaneously: all their intervals hold together at `confidence`."""
     effective_count: float = math.nan
-    """Independent pairs, or trials, that `count` of them are worth (`intervals.effective_count`); NaN: not known."""
+    """Effective number of independent pairs, or trials, of `count` (`intervals.effective_count`); NaN: unknown."""
 
     @property
     def half_width(self) -> float:
-        """Relative half width of the interval: 0.02 where the ratio is known within a factor of 1.02 to either side."""
+        """Relative margin of error: 0.02 if the ratio is known within a factor of 1.02 to either side."""
         if self.ratio == 0.0 or math.isinf(self.ratio):
             return math.inf
         return self.high / self.ratio - 1.0
 
     @property
     def off_one(self) -> float:
-        """How far it lies off 1, as a factor less 1."""
+        """Distance of the ratio from 1, as a factor minus 1."""
         return max(self.ratio, 1.0 / self.ratio) - 1.0
 
     @property
     def p(self) -> float | None:
-        """Two-sided, of a ratio of 1, by the t test that goes with the interval of this ratio alone: with the error
-        widened by `factor`, so that it is larger than a t test's of a fixed number of pairs.
+        """Two-sided p-value of a ratio of 1, by the t test that matches the interval of this ratio alone: with the
+        error widened by `factor`, so that it is larger than that of a t test of a fixed number of pairs.
 
-        None where nothing varies.
+        None without variation.
         """
         if not (self.standard_error > 0.0 and 0.0 < self.ratio < math.inf):
             return None
         return min(1.0, 2.0 * float(stdtr(self.degrees, -abs(math.log(self.ratio)) / self.standard_error)))
 
     def for_many(self, together: int) -> Interval:
-        """Its interval where so many ratios are judged at once."""
+        """Its interval if `together` ratios are judged simultaneously."""
         if together == self.together or not 0.0 < self.standard_error < math.inf:
             return Interval(self.low, self.high)
         half = t_quantile(of_many(self.confidence, together), self.degrees) * self.standard_error
@@ -80,20 +80,21 @@ class Ratio:
         return Interval(_or_infinity(math.exp, centre - half), _or_infinity(math.exp, centre + half))
 
     def among(self, together: int) -> Ratio:
-        """The same ratio as one of so many that are judged at once."""
+        """The same ratio as one of `together` that are judged simultaneously."""
         interval = self.for_many(together)
         return replace(self, low=interval.low, high=interval.high, together=together)
 
     @property
     def adjusted_p(self) -> float | None:
-        """p counting all ratios judged at once (Bonferroni): below 1 - confidence where the interval excludes 1."""
+        """p adjusted for all ratios judged simultaneously (Bonferroni): below 1 - confidence if the interval excludes
+        1."""
         return None if self.p is None else min(1.0, self.together * self.p)
 
     def smallest_found(self, power: float = 0.8) -> float | None:
-        """The smallest relative difference that so many trials of this spread find with that probability.
+        """Smallest relative difference that this number of trials detects at this spread with probability `power`.
 
-        None where nothing varies. Not a statement about the difference that was seen.
-        Source: noncentral t, as `twosample.smallest_found`, on logarithms.
+        None without variation. It does not depend on the observed difference.
+        Source: noncentral t, as in `twosample.smallest_found`, on logarithms.
         """
         if not 0.0 < self.standard_error < math.inf:
             return None
@@ -110,15 +111,14 @@ def paired_ratio(
     factor: float = 1.0,
     subtract: tuple[float, float] = (0.0, 0.0),
 ) -> Ratio:
-    """other/base from pairs that ran side by side, which cancels what the machine did to both.
+    """other/base from pairs that ran side by side, which cancels the machine's effect on both.
 
     base, other: shape (n,) each, the same index for the same pair, n >= 2, positive.
-    factor: that of the stop rule which ended the series.
-    subtract: a cost common to all values and its standard error, in their unit (a shell's start). It is
-    taken off every value, and its error widens the interval by what the logarithm of the ratio changes
-    with it.
+    factor: widening factor of the stop rule that ended the series.
+    subtract: a cost common to all values and its standard error, in their unit (a shell's start). It is subtracted from
+    every value, and its error widens the interval by its effect on the log ratio.
     Raises ValueError for values at or below zero (before or after subtraction), unequal lengths, or n < 2.
-    Source: Student's interval of the mean log ratio, of as many pairs as they are worth (`effective_count`); coverage
+    Source: Student's interval of the mean log ratio, with the effective number of pairs (`effective_count`); coverage
     under RatioPrecision in docs/calibration.md.
     """
     check_confidence(confidence)
@@ -138,8 +138,8 @@ def unpaired_ratio(base: ArrayLike, other: ArrayLike, *, confidence: float = 0.9
     """other/base from two samples that did not run side by side: drift between them is not controlled.
 
     base, other: shapes (n,) and (m,), both at least 2, positive; ValueError otherwise.
-    Source: Welch's interval on logarithms; values count as so many independent ones as they are worth, in the error
-    and in its degrees of freedom.
+    Source: Welch's interval on logarithms, with the effective numbers of values in the error and in its degrees of
+    freedom.
     """
     check_confidence(confidence)
     lower, upper = np.log(_positive(base)), np.log(_positive(other))
@@ -160,11 +160,11 @@ def paired_mean_ratio(
     factor: float = 1.0,
     subtract: tuple[float, float] = (0.0, 0.0),
 ) -> Ratio:
-    """The ratio of arithmetic means; arguments and errors as for `paired_ratio`.
+    """Ratio of arithmetic means; arguments and errors as for `paired_ratio`.
 
     Source: Fieller's problem by linearisation (the delta method): log(mean other/mean base) has the standard error of
-    the mean of other/mean other − base/mean base, pair by pair, counted as so many pairs as they are worth
-    (`effective_count`); t with n-1 degrees of freedom.
+    the mean of other/mean other − base/mean base, pair by pair, with the effective number of pairs (`effective_count`);
+    t with n-1 degrees of freedom.
     """
     check_confidence(confidence)
     check_positive("factor", factor)
@@ -185,17 +185,17 @@ def ratio_of_fitting_means(
     """other/base of the means that fit a metric of this kind, from values as for `mean_ratio`: `paired_mean_ratio` or
     `unpaired_mean_ratio`.
 
-    Arithmetic for costs and counts, harmonic for rates; None where the geometric mean fits, or none does.
+    Arithmetic for costs and counts, harmonic for rates; None if the geometric mean fits, or none does.
     """
     if kind in ("cost", "count"):
         return mean_ratio(base, other)
-    if kind == "rate":  # equal work at these rates takes times that are as their inverses
+    if kind == "rate":  # equal work takes times proportional to the inverse rates
         return mean_ratio(1.0 / _positive(other), 1.0 / _positive(base))
     return None
 
 
 def unpaired_mean_ratio(base: ArrayLike, other: ArrayLike, *, confidence: float = 0.95) -> Ratio:
-    """The ratio of arithmetic means; arguments, errors and dependent values as for `unpaired_ratio`.
+    """Ratio of arithmetic means; arguments, errors and dependent values as for `unpaired_ratio`.
 
     Source: the delta method, as `paired_mean_ratio`; Welch's degrees of freedom.
     """
@@ -220,12 +220,12 @@ def noise_floor(
     confidence: float = 0.95,
     factor: float = 1.0,
 ) -> float | None:
-    """The relative difference that `pairs` pairs of one and the same command would still show as half width.
+    """A/A noise (noise floor): margin of error, relative, that `pairs` pairs of one and the same command would have.
 
-    base, again: shape (m,) each, the reference paired with itself in the same session (A/A pairs), positive.
-    kind: the metric's; its ratio is that of the means that fit it, as in `ratio_of_fitting_means`.
-    None below five such pairs. The spread is taken around a ratio of 1, which is known to be true, so that
-    a steady difference between the two counts as noise too.
+    base, again: shape (m,) each, the baseline paired with itself in the same session (A/A pairs), positive.
+    kind: kind of the metric; the ratio is of the means that fit it, as in `ratio_of_fitting_means`.
+    None below five such pairs. The spread is around the true ratio of 1, so that a constant difference between the two
+    counts as noise too.
     Source: the delta method with both means equal, and so estimated by the mean of all values.
     """
     check_confidence(confidence)
@@ -246,9 +246,9 @@ def noise_floor(
 
 
 def more_pairs(ratio: Ratio, *, target: float) -> int:
-    """Further pairs until the half width of this ratio, of pairs, would be below `target` (relative).
+    """Further pairs until the margin of error of this ratio, of pairs, is below `target` (relative).
 
-    The spread is taken to stay as it is, and further pairs to be as precise. 0 where it is already; at most 10**9.
+    The spread and the precision of pairs are assumed constant. 0 if it is already below; at most 10**9.
     """
     check_positive("target", target)
     spread = ratio.standard_error * math.sqrt(ratio.count)
@@ -261,12 +261,12 @@ def more_pairs(ratio: Ratio, *, target: float) -> int:
 
 
 def more_trials(x: ArrayLike, *, target: float, confidence: float = 0.95, factor: float = 1.0) -> int:
-    """Further trials until mean_interval's half width would be below `target`·|mean|.
+    """Further trials until the margin of error of `mean_interval` is below `target`·|mean|.
 
-    Spread and dependence are taken to stay as they are.
+    Spread and dependence are assumed constant.
 
-    x: shape (n,), n >= 2. 0 where it is already; at most 10**9.
-    Raises ValueError where the mean is zero, which no relative precision can describe.
+    x: shape (n,), n >= 2. 0 if it is already below; at most 10**9.
+    Raises ValueError for a mean of zero, which has no relative precision.
     """
     check_confidence(confidence)
     check_positive("factor", factor)
@@ -287,10 +287,10 @@ FORECAST = 0.8
 
 
 def range_of_further(now: int, further: int, degrees: float) -> tuple[int, int]:
-    """The fewest and the most of so many `further` trials, beyond `now`, as far as the spread is known (80 %).
+    """Forecast range of `further` trials, beyond `now`, given the uncertainty of the spread (80 %).
 
-    What is needed grows with the variance, whose estimate is distributed as chi squared with so many degrees of
-    freedom. At least 1 and at most 10**9.
+    The number grows with the variance, whose estimate has a chi-squared distribution with `degrees` degrees of freedom.
+    At least 1 and at most 10**9.
     """
     check_positive("degrees", degrees)
     tail = (1.0 - FORECAST) / 2.0
@@ -304,7 +304,7 @@ def _half(n: int, confidence: float, spread: float) -> float:
 
 
 def _further(now: int, half_width: Callable[[int], float], target: float) -> int:
-    """How many beyond `now` until the falling `half_width(n)` is below `target`."""
+    """Number beyond `now` until the falling `half_width(n)` is below `target`."""
 
     def enough(n: int) -> bool:
         half = half_width(n)
@@ -363,14 +363,14 @@ def ratio_of(
     confidence: float,
     factor: float,
 ) -> Ratio:
-    """From the logarithm of a ratio and its standard error."""
+    """A ratio from its logarithm and standard error."""
     half = t_quantile(confidence, degrees) * error
     low, middle, high = (_or_infinity(math.exp, value) for value in (centre - half, centre, centre + half))
     return Ratio(middle, low, high, count, method, confidence, factor, error, degrees)
 
 
 def _or_infinity(function: Callable[[float], float], value: float) -> float:
-    """The function's value, infinite where it is too large for a float."""
+    """The function's value; infinite on overflow."""
     try:
         return function(value)
     except OverflowError:

@@ -1,4 +1,4 @@
-"""A curve of costs over a size: a sum of known costs, and the bends of what it leaves, at a controlled false rate."""
+"""Cost curve over a size: a sum of known costs, and the bends of its residual, at a controlled false-positive rate."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ Floats = NDArray[np.float64]
 
 MOST = 4
 LEVEL = 0.02
-"""Probability that a curve without a bend shows one; of noise that is not normal up to 0.05."""
+"""False-positive rate of bends; up to 0.05 for noise that is not normal."""
 LEAST = math.log(1.05)
-"""Logarithm of the smallest change that is a bend, however sure it is."""
+"""Logarithm of the smallest change that counts as a bend, however significant."""
 DRAWS = 999
 COST = 4.0
-"""Parameters that a bend counts as where two curves are compared (Schwarz's criterion)."""
+"""Number of parameters of a bend in comparisons of curves (Schwarz's criterion)."""
 POINTS_AT_ENDS = 2
-"""x before the first bend, and behind the last."""
+"""Minimum number of x before the first bend, and after the last."""
 NEIGHBOURS = 3
-"""Values on either side from which the usual error of a value is taken."""
+"""Number of values on either side that give the usual error of a value."""
 LEAST_ERROR = 0.2
-"""The share of the median error below which no value's error counts."""
+"""Lower bound of a value's error, as a share of the median error."""
 _PARTS = 4  # places that are tried from one x to the next
 _ROUNDS = 25
 _SMALLEST = 1e-9  # deviations of a logarithm that are none
@@ -40,17 +40,17 @@ class Bend:
 
     at: float
     interval: Interval
-    """Of the place, in the unit of x."""
+    """Interval of the place, in the unit of x."""
     end: float
-    """Where the piece behind it ends: the next bend, or the last x."""
+    """End of the piece after it: the next bend, or the last x."""
     power: float
-    """Change of the slope of ln(costs) over x: above 0 it becomes dearer."""
+    """Change of the slope of ln(costs) over x: above 0, costs grow."""
     before: float
     """Factor of the sum of costs at the bend."""
     after: float
-    """... and at the end."""
+    """Factor at the end."""
     p: float
-    """Probability that a curve without it shows one as clear, wherever; not below 1/(draws + 1)."""
+    """Probability that a curve without it has a bend as clear anywhere; at least 1/(draws + 1)."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +58,12 @@ class CostCurve:
     """costs · factors, times a power of the size from each bend on."""
 
     factors: tuple[float, ...]
-    """Of the cost columns, 0 or more."""
+    """Factors of the cost columns, 0 or more."""
     intervals: tuple[Interval | None, ...]
-    """Of these; None of a column that takes no part."""
+    """Intervals of the factors; None for a column with factor 0."""
     bends: tuple[Bend, ...]
     deviation: float
-    """Root mean square of what the values lie off it, of their logarithms."""
+    """Root mean square of the residuals of the logarithms."""
 
 
 def fit(
@@ -78,17 +78,15 @@ def fit(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> CostCurve:
-    """The sum of costs that fits best, and the bends of its residual.
+    """Best-fitting sum of costs, and the bends of its residual.
 
-    x: shape (n,), rising; give logarithms of sizes. values: shape (n,), positive, what is explained (as time per byte).
-    costs: shape (n, columns), none below 0. errors: relative standard errors of the values; those that are less sure
-    than most count less.
+    x: shape (n,), rising; give logarithms of sizes. values: shape (n,), positive, the response (such as time per byte).
+    costs: shape (n, columns), none below 0. errors: relative standard errors of the values, from which weights follow.
     Least squares of logarithms. Candidates are hinges, and steps from one x to the next, which are two bends. The one
-    that explains most of the residual is taken if normal noise of the same costs, without it, has one as clear in at
-    most `level` of `draws`, wherever it lies, and if it changes the costs by at least `least`. Bends that are known are
-    moved when others are added. The interval of a place
-    are those at which the sum of squares is not significantly larger.
-    Raises ValueError for x that do not rise, values that are not positive and fewer values than it takes.
+    that explains most of the residual is accepted if normal noise of the same costs, without it, has one as clear
+    anywhere in at most `level` of `draws`, and if it changes the costs by at least `least`. Known bends are moved when
+    others are added. The interval of a place contains those at which the sum of squares is not significantly larger.
+    Raises ValueError if x does not rise, values are not positive, or there are too few.
     Source: forward selection with the null distribution of the largest F simulated; its false rate is tested.
     """
     check_confidence(1.0 - level)
@@ -122,8 +120,8 @@ def fit(
 
 
 def _roots(errors: ArrayLike | None, n: int) -> Floats:
-    """Square roots of weights; errors that are estimated vary, and up to twice the usual of the neighbours counts as
-    usual. What is usual may change along the curve."""
+    """Square roots of weights. Estimated errors vary themselves: up to twice the usual error of the neighbours counts
+    as the usual one, which may change along the curve."""
     if errors is None:
         return np.ones(n)
     from scipy.ndimage import median_filter  # takes long to import
@@ -141,7 +139,7 @@ class _State:
     factors: Floats
     powers: Floats
     design: Floats
-    """Weighted derivatives by factors that are above 0, and by powers."""
+    """Weighted derivatives by positive factors, and by powers."""
     residual: Floats
     squares: float
 
@@ -163,7 +161,7 @@ class _Curve:
         return found
 
     def solve(self, at: Sequence[float], begin: Floats | None = None) -> _State:
-        """Gauss-Newton, the factors kept at 0 or above; `begin`: factors that are near."""
+        """Gauss-Newton fit with factors of at least 0; `begin`: approximate factors."""
         from scipy.optimize import nnls  # takes long to import
 
         hinges, p = self.hinges(at), self.costs.shape[1]
@@ -178,7 +176,7 @@ class _Curve:
             if not np.any(self.costs @ new > 0.0):
                 break
             near = np.allclose(new, factors, rtol=1e-5, atol=0.0) and np.allclose(turned, powers, atol=1e-5)
-            # half a step, where a whole one would leave a value without costs
+            # half a step if a whole one would leave a value without costs
             ok = bool(np.all(self.costs @ new > 1e-3 * base))
             factors, powers = (new, turned) if ok else ((new + factors) / 2, (turned + powers) / 2)
             if near:
@@ -192,7 +190,7 @@ class _Curve:
     def next_bend(
         self, state: _State, at: Sequence[float], noise: Floats
     ) -> tuple[list[tuple[float, ...]], float]:
-        """The clearest further hinge, the clearest step by its ends, and the p-value of the clearer of them."""
+        """The clearest further hinge and the clearest step, by their ends, and the p-value of the clearer one."""
         tried: list[tuple[float, ...]] = [(float(place),) for place in self.tried]
         tried += list(pairwise(self.x[POINTS_AT_ENDS - 1 : 1 - POINTS_AT_ENDS].tolist()))
         tried = [ends for ends in tried if all(self.apart(end, other) for end in ends for other in at)]
@@ -213,13 +211,13 @@ class _Curve:
         return best, float((1 + clear) / (1 + len(noise)))
 
     def score(self, state: _State) -> float:
-        """Schwarz's criterion; less is better."""
+        """Schwarz's criterion; lower is better."""
         n = self.x.size
         variance = max(state.squares / n, _SMALLEST**2)
         return n * math.log(variance) + COST * state.powers.size * math.log(n)
 
     def needed(self, at: list[float], ps: list[float], least: float) -> tuple[list[float], list[float]]:
-        """Bends without which the curve would fit worse, and would be another by at least `least` somewhere."""
+        """Bends without which the fit would be worse and the curve would change by at least `least` somewhere."""
         while at:
             state = self.solve(at)
             without = [self.solve([*at[:n], *at[n + 1 :]]) for n in range(len(at))]
@@ -233,15 +231,15 @@ class _Curve:
         return at, ps
 
     def apart(self, one: float, other: float) -> bool:
-        """Whether two bends have at least the distance of two x."""
+        """True if two bends are at least as far apart as two neighbouring x."""
         return abs(self.rank(one) - self.rank(other)) >= 1.0 - 1e-9
 
     def rank(self, place: float) -> float:
-        """The number of the x at a place, between two of them a fraction."""
+        """Index of a place among the x, interpolated."""
         return float(np.interp(place, self.x, self.between))
 
     def profile(self, at: Sequence[float], n: int) -> tuple[Floats, Floats]:
-        """Places at which bend n could be, and the sum of squares of each, the others held."""
+        """Possible places of bend n, and the sum of squares for each, with the others fixed."""
         others = [*at[:n], *at[n + 1 :]]
         usable = [
             all(self.apart(place, other) and (place > other) == (at[n] > other) for other in others)
@@ -256,7 +254,7 @@ class _Curve:
         return tried, np.array(squares)
 
     def moved(self, at: Sequence[float]) -> list[float]:
-        """Each bend in turn moved to where the sum of squares is smallest."""
+        """Each bend in turn moved to the smallest sum of squares."""
         found = list(at)
         for _ in range(2 if len(found) > 1 else 1):
             for n in range(len(found)):
@@ -266,7 +264,7 @@ class _Curve:
         return found
 
     def end(self, at: Sequence[float], place: float) -> float:
-        """Of the piece behind a bend: the next one, or the last x."""
+        """End of the piece after a bend: the next one, or the last x."""
         return min((other for other in at if other > place), default=float(self.x[-1]))
 
 

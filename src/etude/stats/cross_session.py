@@ -1,7 +1,7 @@
-"""Two results of different sessions, compared without taking the machine's mood for a difference of the programs.
+"""Comparison of results of different sessions, with the variance between sessions included.
 
-What changes between sessions (memory layout, temperature, neighbours, the state of a disk) is in all trials of a
-session alike, so no number of trials shows it. It has to be known from other sessions, or to be given.
+Effects that change between sessions (memory layout, temperature, neighbours, the state of a disk) are the same in all
+trials of a session, so no number of trials shows them. Their variance must be known from other sessions, or be given.
 """
 
 from __future__ import annotations
@@ -22,60 +22,61 @@ from etude.stats.multiplicity import of_many
 from etude.stats.samples import check_confidence, exponential, positive_logarithms
 
 FEWEST = 3
-"""Stored sessions from which the spread between sessions is taken."""
+"""Minimum number of stored sessions for an estimate of the spread between sessions."""
 
 
 @dataclass(frozen=True)
 class SessionSpread:
-    """How far sessions of one test on one machine lie apart."""
+    """Spread between sessions of one test on one machine."""
 
     deviation: float
-    """Standard deviation of a session's level, relative (0.03: 3 %; of its logarithm, strictly)."""
+    """Relative standard deviation of a session's level (0.03: 3 %; strictly, that of its logarithm)."""
     degrees: float
-    """Of freedom; infinite where it was given and not estimated."""
+    """Degrees of freedom; infinite for a given value."""
     sessions: int | None
-    """How many it is known from; None where it was given."""
+    """Number of sessions of the estimate; None for a given value."""
 
 
 @dataclass(frozen=True)
 class NotSupported:
-    """A comparison that the data cannot carry, and what would."""
+    """A comparison that the data cannot support, and the remedy."""
 
     reason: str
     have: int
     """Stored sessions of that test and machine."""
     needed: int
-    """So many more are needed."""
+    """Number of further sessions needed."""
     remedy: str
 
 
 @dataclass(frozen=True)
 class CrossSessionRatio:
-    """other/base of the means that fit the metric, widened by what changes between sessions."""
+    """other/base of the means that fit the metric, widened by the variance between sessions."""
 
     ratio: float
     low: float
     high: float
     p: float
-    """Two-sided, of a ratio of 1."""
+    """Two-sided p-value of a ratio of 1."""
     between: SessionSpread
     within_share: float
-    """How much of the variance of the log ratio comes from trials within the two sessions."""
+    """Share of the variance of the log ratio that comes from trials within the two sessions."""
     confidence: float
     standard_error: float = math.nan
-    """Of the logarithm of the ratio."""
+    """Standard error of the log ratio."""
     degrees: float = math.nan
-    """Of freedom of the t distribution."""
+    """Degrees of freedom of the t distribution."""
     together: int = 1
-    """Ratios judged at once: `low` and `high` are so wide that all their intervals hold together at `confidence`."""
+    """Number of ratios judged simultaneously: all their intervals hold together at `confidence`."""
 
     @property
     def adjusted_p(self) -> float:
-        """p counting all ratios judged at once (Bonferroni): below 1 - confidence where the interval excludes 1."""
+        """p adjusted for all ratios judged simultaneously (Bonferroni): below 1 - confidence if the interval excludes
+        1."""
         return min(1.0, self.together * self.p)
 
     def among(self, together: int) -> CrossSessionRatio:
-        """The same ratio as one of so many that are judged at once."""
+        """The same ratio as one of `together` that are judged simultaneously."""
         if together == self.together:
             return self
         half = t_quantile(of_many(self.confidence, together), self.degrees) * self.standard_error
@@ -93,17 +94,18 @@ class Overall:
     low: float
     high: float
     p: float
-    """Two-sided, of a ratio of 1."""
+    """Two-sided p-value of a ratio of 1."""
     tests: int
     confidence: float
 
 
 def overall_ratio(ratios: Sequence[Ratio | CrossSessionRatio]) -> Overall | None:
-    """Each test counts once; the interval holds for these tests. None below two tests whose ratio has a spread.
+    """Geometric mean of the tests' ratios, each weighted equally; the interval holds for these tests. None for fewer
+    than two tests, or a ratio without spread.
 
-    What changes between sessions may move all tests of one alike, so that their errors do not average out: the standard
-    error of the mean logarithm is the mean of theirs, with the fewest degrees of freedom that one of them has. That is
-    exact where all errors move together, and too wide where they do not.
+    Session effects may be common to all tests of a session, so that their errors do not average out: the standard error
+    of the mean logarithm is the mean of theirs, with the smallest of their degrees of freedom. This is exact for fully
+    correlated errors, and conservative otherwise.
     """
     known = [each for each in ratios if each.standard_error > 0.0 and 0.0 < each.ratio < math.inf]
     if len(known) < 2 or len(known) < len(ratios):
@@ -118,10 +120,11 @@ def overall_ratio(ratios: Sequence[Ratio | CrossSessionRatio]) -> Overall | None
 
 
 def between_sessions(sessions: Sequence[ArrayLike]) -> SessionSpread | NotSupported:
-    """From stored sessions of one test on one machine: one sample of positive values each, at least three samples.
+    """Spread between stored sessions of one test on one machine: one sample of positive values each, at least three.
 
-    The deviation of the sessions' mean logarithms; the share of it that is noise of their trials is not taken off,
-    which is a little cautious, and never negative. Raises ValueError for values at or below zero, or an empty session.
+    It is the standard deviation of the sessions' mean logarithms; the contribution of trial noise is not subtracted,
+    which is slightly conservative, and never negative. Raises ValueError for values at or below zero, or an empty
+    session.
     """
     levels = [float(np.mean(_logs(x))) for x in sessions]
     if len(levels) < FEWEST:
@@ -130,9 +133,10 @@ def between_sessions(sessions: Sequence[ArrayLike]) -> SessionSpread | NotSuppor
 
 
 def given_between(percent: float) -> SessionSpread:
-    """The same as somebody states it: the standard deviation of sessions, in percent of their mean.
+    """Spread between sessions as given: their standard deviation in percent of their mean.
 
-    Of the logarithm of log-normal levels that is √ln(1 + (percent/100)²). ValueError for a negative or infinite one.
+    The standard deviation of the logarithm of log-normal levels is √ln(1 + (percent/100)²). Raises ValueError for a
+    negative or infinite one.
     """
     if not (math.isfinite(percent) and percent >= 0.0):
         raise ValueError(f"the spread between sessions must be 0 % or more, not {percent}")
@@ -149,12 +153,12 @@ def compare_sessions(
     kind: Kind = "ratio",
     confidence: float = 0.95,
 ) -> CrossSessionRatio | NotSupported:
-    """The ratio of two samples, shapes (n,) and (m,), at least 2 each, positive, of one session a side.
+    """Ratio of two samples, shapes (n,) and (m,), at least 2 each, positive, from one session each.
 
-    Of the means that fit the metric's kind: arithmetic for costs and counts, harmonic for rates, else geometric. The
-    variance of the log ratio is that of both means and twice that between sessions, with Satterthwaite's degrees
-    of freedom. Where nothing is known of the latter the comparison is refused: the inner samples alone have been seen
-    to give 60 % false alarms in one public data set (15 % between sessions, 3 % within).
+    It is the ratio of the means that fit the metric's kind: arithmetic for costs and counts, harmonic for rates, else
+    geometric. The variance of the log ratio is that of both means and twice that between sessions, with Satterthwaite's
+    degrees of freedom. If the latter is unknown, the comparison is refused: the samples alone gave 60 % false alarms in
+    one public data set (15 % between sessions, 3 % within).
     """
     check_confidence(confidence)
     if between is None:
@@ -182,12 +186,12 @@ def compare_sessions(
 
 
 def _log_mean(x: ArrayLike, kind: Kind) -> tuple[float, Moments]:
-    """The logarithm of the mean that fits, and moments whose standard error is its own (the delta method's)."""
+    """Logarithm of the fitting mean, and moments that give its standard error (delta method)."""
     logs = _logs(x)
     if kind not in ADDING_UP:
         moments = effective_moments(logs)
         return moments.mean, moments
-    sign = -1.0 if kind == "rate" else 1.0  # equal work at these rates takes times that are as their inverses
+    sign = -1.0 if kind == "rate" else 1.0  # equal work takes times proportional to the inverse rates
     origin = float(np.max(sign * logs))
     values = np.exp(sign * logs - origin)
     mean = mean_of(values)

@@ -1,4 +1,4 @@
-"""From which size on two tests differ by less than a share: where their ratio comes to stay within it."""
+"""Crossings: the size from which on the ratio of two tests stays within a level."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from etude.stats.samples import check_confidence, check_positive, finite_sample,
 DRAWS = 999
 
 FEWEST_TRIALS = 4
-"""Of either test at each x; from fewer no interval is drawn."""
+"""Minimum trials of either test at each x for an interval."""
 
 _SMALLEST = 5e-324
-_LARGEST = 1e300  # a ratio beyond is no number any more
+_LARGEST = 1e300  # upper bound of ratios
 
 Floats = NDArray[np.float64]
 
@@ -29,16 +29,16 @@ class Crossing:
     """The x, in its unit, beyond which a ratio stays on the other side of a level."""
 
     at: float | None
-    """None where there is none in the range of x."""
+    """None if there is none in the range of x."""
     interval: Interval | None
-    """None also where one end of it lies outside that range."""
+    """None also if one of its ends is outside that range."""
     share: float | None
-    """Of the draws that have a crossing; None where nothing was drawn."""
+    """Share of the draws with a crossing; None if nothing was drawn."""
     why: str | None
-    """Why there is no crossing, or no interval."""
+    """Reason for a missing crossing or interval."""
     settled: bool = True
-    """Whether at least `confidence` of the draws say the same, where there is no crossing; of few trials, whether
-    their extremes do."""
+    """True if at least `confidence` of the draws agree that there is no crossing; for few trials, if their extremes
+    agree."""
 
 
 def crossing(
@@ -52,14 +52,15 @@ def crossing(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> Crossing:
-    """The x beyond which the ratio of medians, other to base, stays below `level` (as 1.05); above it for one below 1.
+    """The x beyond which the ratio of medians, other to base, stays below `level` (such as 1.05), or above a level
+    below 1.
 
-    x: shape (n,), rising, 2 or more, above 0 where `log`. base, other: for each x the trials of both, positive.
-    Between the last x that lies beyond the level and the next, the ratio is interpolated: along log x, or along x.
-    Interval: percentiles of the crossings of medians of trials that were drawn anew at each x; a draw without one
-    counts as one before the first x, or behind the last.
-    Raises ValueError for x that do not rise and samples that are not positive.
-    Source: percentile bootstrap (Efron 1979); what it covers is in docs/statistics.md.
+    x: shape (n,), rising, 2 or more, above 0 where `log`. base, other: for each x the trials of both, positive. Between
+    the last x that lies beyond the level and the next, the ratio is interpolated: along log x, or along x.
+    Interval: percentiles of the crossings of medians of trials resampled at each x; a draw without a crossing counts as
+    one before the first x, or after the last.
+    Raises ValueError if x does not rise or samples are not positive.
+    Source: percentile bootstrap (Efron 1979); its coverage is in docs/statistics.md.
     """
     check_confidence(confidence)
     check_positive("level", level)
@@ -86,14 +87,14 @@ def crossing(
 
 
 def without_size(found: Crossing) -> str:
-    """Why there is no crossing or no interval, without the x, which readers show in units of their own."""
+    """Reason for a missing crossing or interval, without the x, whose unit depends on the reader."""
     return (found.why or "").partition(",")[0]
 
 
 def _checked(
     x: ArrayLike, base: Sequence[ArrayLike], other: Sequence[ArrayLike], log: bool, draws: int
 ) -> tuple[Floats, list[Floats]]:
-    """x, and the samples of the base and then of the other."""
+    """x, and the samples of the base followed by those of the other test."""
     places = finite_sample(x)
     if not places.size == len(base) == len(other):
         raise ValueError(f"each x has two samples: x {places.size}, base {len(base)}, other {len(other)}")
@@ -110,11 +111,11 @@ def _checked(
         if values.size == 0:
             raise ValueError(f"at x {places[n % places.size]:g} a test has no values")
         positive_logarithms(values)
-    return places, [np.maximum(values / 4.0, _SMALLEST) for values in samples]  # so that none overflows a sum
+    return places, [np.maximum(values / 4.0, _SMALLEST) for values in samples]  # prevents overflow of sums
 
 
 def _beyond(middles: Floats, level: float) -> Floats:
-    """How far each ratio lies beyond the level; below 0 where it is within. Shape (rows, x)."""
+    """Distance of each ratio beyond the level, negative within it; shape (rows, x)."""
     count = middles.shape[1] // 2
     with np.errstate(over="ignore"):
         ratios = np.minimum(middles[:, count:] / middles[:, :count], _LARGEST)
@@ -122,7 +123,7 @@ def _beyond(middles: Floats, level: float) -> Floats:
 
 
 def _crossings(places: Floats, beyond: Floats, log: bool) -> Floats:
-    """Of each row: behind its last x that is beyond; -inf where none is, inf where the last one is."""
+    """Crossing of each row, after its last x beyond the level; -inf if none is beyond, inf if the last one is."""
     outside = beyond >= 0.0
     count = places.size
     last = count - 1 - np.argmax(outside[:, ::-1], axis=1)
@@ -142,7 +143,7 @@ def _crossings(places: Floats, beyond: Floats, log: bool) -> Floats:
 
 
 def _by_extremes(samples: Sequence[Floats], level: float) -> float:
-    """inf where all trials lie beyond the level at the last x, -inf where all lie within it at each x; else NaN."""
+    """inf if all trials are beyond the level at the last x, -inf if all are within it at each x; else NaN."""
     count = len(samples) // 2
     least, most = (np.array([fold(values) for values in samples]) for fold in (np.min, np.max))
     rows = [[*most[:count], *least[count:]], [*least[:count], *most[count:]]]

@@ -1,4 +1,4 @@
-"""One sample in a line of a table."""
+"""Summary of one sample."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from etude.stats.samples import finite_sample
 
 @dataclass(frozen=True)
 class Summary:
-    """What a sample says; all but counts in the unit of its values. None stands for what too few values cannot tell."""
+    """Summary of a sample; all except counts in the unit of its values. None: too few values."""
 
     count: int
     mean: float
-    """The one that fits the metric's kind; NaN where there is none."""
+    """The mean that fits the metric's kind; NaN if there is none."""
     mean_interval: Interval | None
     which: Mean
-    """Which mean that is."""
+    """Kind of that mean."""
     mean_reason: str | None
-    """Why there is none."""
+    """Reason if there is none."""
     median: float
     median_interval: Interval | None
     quartiles: tuple[float, float]
@@ -35,16 +35,17 @@ class Summary:
     deviation: float | None
     """Standard deviation with n-1."""
     effective_count: float
-    """Independent values that the sample is worth for its mean: of a rate, its inverses; of a ratio, its logarithms."""
+    """Effective number of independent values for the mean (for rates, of the inverses; for ratios, of the
+    logarithms)."""
 
     @property
     def relative_deviation(self) -> float | None:
-        """Deviation over the mean's size."""
+        """Deviation over the absolute mean."""
         return _over(self.deviation, self.mean)
 
     @property
     def relative_half_width(self) -> float | None:
-        """Half the width of the mean's interval over the mean's size."""
+        """Margin of error of the mean over the absolute mean."""
         return _over(self.mean_interval.half_width if self.mean_interval else None, self.mean)
 
 
@@ -52,9 +53,9 @@ class Summary:
 def describe(x: ArrayLike, kind: Kind = "cost", *, confidence: float = 0.95, factor: float = 1.0) -> Summary:
     """Summary of `x`, shape (n,), in the order in which the trials ran.
 
-    kind: of the metric; it decides which mean is taken.
-    factor: that of the stop rule which ended the series (1.0 for a count fixed beforehand).
-    Raises ValueError where there is no value, or one is not finite.
+    kind: kind of the metric, which determines the mean.
+    factor: widening factor of the stop rule that ended the series (1.0 for a fixed count).
+    Raises ValueError for an empty or non-finite sample.
     """
     values = finite_sample(x)
     if values.size == 0:

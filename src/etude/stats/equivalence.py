@@ -1,4 +1,4 @@
-"""Whether two tests are the same within a margin: a verdict of its own, which "no difference was found" is not."""
+"""Equivalence of two tests within a margin, as opposed to the absence of a significant difference."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from etude.stats.samples import check_positive, exponential
 from etude.stats.twosample import ratio_of_means, welch_degrees
 
 MARGIN = 0.02
-"""The same within a factor of 1.02 to either side."""
+"""Equivalence margin: within a factor of 1.02 to either side."""
 
 
 @dataclass(frozen=True)
@@ -25,29 +25,29 @@ class Equivalence:
     ratio: float
     low: float
     high: float
-    """Limits at 1 - 2·level/together (90 % for one test at 5 %): it is the same where they lie within the margin."""
+    """Limits at 1 - 2·level/together (90 % for one test at 5 %): equivalent if they are within the margin."""
     p: float
-    """The p-value of "they differ by the margin or more", which counts all comparisons judged at once (Bonferroni)."""
+    """p-value of "they differ by the margin or more", adjusted for all simultaneous comparisons (Bonferroni)."""
     verdict: Literal["the same", "different", "undecided"]
-    """Within the margin; beyond it as a whole; or these trials do not tell."""
+    """Within the margin; entirely beyond it; or inconclusive."""
     margin: float
     level: float
     method: Literal["paired", "unpaired", "means"]
     together: int = 1
-    """How many are judged at once."""
+    """Number of simultaneous comparisons."""
 
     @property
     def confidence(self) -> float:
-        """The confidence of the limits."""
+        """Confidence of the limits."""
         return 1.0 - 2.0 * self.level / self.together
 
 
 def equivalence_of(ratio: Ratio, *, margin: float = MARGIN, level: float = 0.05) -> Equivalence:
-    """Equivalence by a ratio and its error: the ratio that the verdict claims.
+    """Equivalence from a ratio and its error.
 
-    The factor of the stop rule is in the ratio's error; it widens the interval and raises p. So does a ratio that is
-    one of many (`among`).
-    Raises ValueError where the ratio does not vary at all.
+    The ratio's error includes the stop rule's factor, which widens the interval and raises p, and so does a ratio that
+    is one of many (`among`).
+    Raises ValueError for a ratio without variation.
     Source: two one-sided t tests on the logarithm (Schuirmann 1987).
     """
     _check(margin, level)
@@ -64,9 +64,10 @@ def equivalence_of(ratio: Ratio, *, margin: float = MARGIN, level: float = 0.05)
 def equivalent_means(
     base: Sample, other: Sample, *, margin: float = MARGIN, level: float = 0.05
 ) -> Equivalence:
-    """From summaries, or values of any sign: of the ratio of arithmetic means; the base's must lie above zero.
+    """Equivalence from summaries, or values of any sign: of the ratio of arithmetic means; the base's must be above
+    zero.
 
-    Raises ValueError where it does not, where its mean cannot be told from zero, and where neither side varies.
+    Raises ValueError if it is not, if its mean is not significantly different from zero, and if neither side varies.
     Source: two one-sided Welch tests of u2 - bound·u1; the interval is Fieller's.
     """
     _check(margin, level)
@@ -82,7 +83,7 @@ def equivalent_means(
 
 
 def _one_sided(a: Moments, b: Moments, bound: float) -> float:
-    """p of "u2 is bound·u1 or more"."""
+    """p-value of "u2 is bound·u1 or more"."""
     scaled = Moments(a.count, a.mean * bound, a.deviation * bound)
     error = math.hypot(b.standard_error, scaled.standard_error)
     return float(stdtr(welch_degrees(b, scaled), (b.mean - scaled.mean) / error))

@@ -1,10 +1,10 @@
 """A small, safe expression language: the part of Perl that the Auto-pilot papers use in predicates.
 
-Precedence and associativity are Perl's. What differs: numbers are decimal and floating point; a text that is no
-number is refused where Perl would take 0; functions need their brackets; comparisons do not chain; a regular
-expression is RE2's, and `$` in it is the end of the text, never a variable; there is no assignment, no list and
-no `?:`. What an expression costs to compile and to evaluate grows with its length only, which is bounded, and with that
-of the texts that it compares.
+Precedence and associativity are Perl's. Differences: numbers are decimal and floating point; a text that is not a
+number is an error where Perl would take 0; functions need brackets; comparisons do not chain; regular expressions are
+RE2's, and `$` in them is the end of the text, never a variable; there is no assignment, no list and no `?:`. The cost
+of compilation and evaluation is linear in the length of the expression, which is bounded, and in that of the texts
+compared.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ __all__ = [
 
 MOST_CHARACTERS = 10_000
 MOST_DEPTH = 100
-"""Brackets within brackets, signs before signs, powers of powers: each takes stack while it is read."""
+"""Nesting limit of brackets, signs and powers, each of which takes stack during parsing."""
 
 Bindings = Mapping[str, float | str]
 
 
 class ExpressionError(ValueError):
-    """What is wrong with an expression, in one line; `column` counts its characters from 1."""
+    """Error in an expression, in one line; `column` counts its characters from 1."""
 
     def __init__(self, message: str, column: int) -> None:
         super().__init__(message)
@@ -47,26 +47,27 @@ class ExpressionError(ValueError):
 
 
 class Compute(NamedTuple):
-    """A step that takes some values off the stack and puts one on it."""
+    """A step that pops values off the stack and pushes the result."""
 
     function: Callable[..., Value]  # of the bindings and the values
     takes: int
     column: int
     symbol: str
-    """The operator or function; a `Leaf` where there is none."""
+    """The operator or function; a `Leaf` for operands."""
     argument: Any = None
-    """Of a leaf: the constant, the variable's name, the parts of a text (each a Compute), or (pattern, wanted)."""
+    """Operand of a leaf: the constant, the variable's name, the parts of a text (each a Compute), or (pattern,
+    wanted)."""
 
 
 class Branch(NamedTuple):
-    """A step that goes to `target` with the value on the stack if its truth is `when`, else takes it off."""
+    """A step that jumps to `target`, keeping the value on the stack, if its truth is `when`; otherwise pops it."""
 
     when: bool
     target: int
 
 
 class Leaf:
-    """Symbols of steps that are no operator: no operator is written so."""
+    """Symbols of operand steps; no operator has these."""
 
     CONSTANT, VARIABLE, TEXT, MATCH = "constant", "variable", "text", "match"
 
@@ -76,20 +77,20 @@ Step = Compute | Branch
 
 @dataclass(frozen=True)
 class Expression:
-    """An expression that can be evaluated again and again; made by `compile_expression`."""
+    """A compiled expression; made by `compile_expression`."""
 
     text: str
     names: tuple[str, ...]
-    """Its variables, in the order in which they first stand in it."""
+    """Its variables, in order of first occurrence."""
     _places: Mapping[str, int] = field(repr=False, compare=False)
     steps: tuple[Step, ...] = field(repr=False, compare=False)
-    """For a stack machine: a chain of operators, however long, is evaluated without recursion."""
+    """Steps of a stack machine: long chains of operators are evaluated without recursion."""
 
     def evaluate(self, bindings: Bindings) -> Value:
-        """The value with these variables; `truth` says whether it counts as true.
+        """Value with these variables; `truth` converts it to a condition.
 
         Raises:
-            ExpressionError: an unknown variable, a text where a number is needed, a division by zero and the like.
+            ExpressionError: an unknown variable, a text instead of a number, a division by zero or similar.
         """
         stack: list[Value] = []
         place = 0
@@ -109,10 +110,10 @@ class Expression:
         return stack[-1]
 
     def require(self, known: Collection[str]) -> None:
-        """Check that every variable is one of `known`, also where evaluation would not come to it.
+        """Check that every variable is one of `known`, even if evaluation would not reach it.
 
         Raises:
-            ExpressionError: one is not.
+            ExpressionError: a variable is unknown.
         """
         for name in self.names:
             if name not in known:
@@ -120,10 +121,10 @@ class Expression:
 
 
 def compile_expression(text: str) -> Expression:
-    """Read an expression.
+    """Parse an expression.
 
     Raises:
-        ExpressionError: what was expected, and at which column.
+        ExpressionError: names what was expected, and the column.
     """
     if len(text) > MOST_CHARACTERS:
         raise ExpressionError(f"the expression has more than {MOST_CHARACTERS:,} characters", MOST_CHARACTERS)
@@ -132,7 +133,7 @@ def compile_expression(text: str) -> Expression:
     return Expression(text, tuple(parser.places), parser.places, tuple(parser.steps))
 
 
-# How tightly operators bind; comparisons stand beside no other of their own level.
+# Operators by rising precedence; comparisons do not chain within their level.
 _LEVELS: tuple[tuple[str, ...], ...] = (
     ("or",),
     ("and",),
@@ -160,7 +161,7 @@ _OPERAND = 'a number, a quoted text, a $name, a function or "("'
 
 
 class _Parser:
-    """Reads from left to right and writes steps in the order in which they are done."""
+    """Recursive-descent parser that emits steps in order of evaluation."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -176,7 +177,7 @@ class _Parser:
             raise self._expected("an operator or the end")
 
     def _binary(self, lowest: int) -> None:
-        """Operands and the operators between them that bind at least as tightly as `lowest`."""
+        """Operands and the operators between them with a precedence of at least `lowest`."""
         self._deeper()
         if self._operator() == "not" and lowest <= _LEVEL["not"] and not self._calls("not"):
             column = self._take("not")
@@ -211,7 +212,7 @@ class _Parser:
             self._emit(_plain(INFIX[operator]), 2, column, operator)
 
     def _signed(self) -> None:
-        """`-`, `+` and `!` bind less tightly than `**` to their right."""
+        """Signs: `-`, `+` and `!` bind less tightly than `**` to their right."""
         self._blanks()
         sign = self.text[self.place : self.place + 1]
         if not sign or sign not in PREFIX or self.text.startswith("!~", self.place):
@@ -273,7 +274,7 @@ class _Parser:
         self.place = end
 
     def _template(self, end: int, column: int) -> Compute:
-        """What stands between double quotes: texts, and the names whose values go between them."""
+        """Text between double quotes, with interpolated names."""
         parts: list[Compute] = []
         self.place += 1
         while self.place < end:
@@ -286,7 +287,7 @@ class _Parser:
                 here = {"n": "\n", "t": "\t"}.get(self.text[self.place], self.text[self.place])
             parts.append(_literal(here, column))
             self.place += 1
-        # One name alone is its value, with all its digits.
+        # A single name keeps its value with all digits.
         return parts[0] if len(parts) == 1 else Compute(partial(_joined, parts), 0, column, Leaf.TEXT, parts)
 
     def _function(self, word: str, end: int) -> None:
@@ -326,17 +327,17 @@ class _Parser:
         return pattern
 
     def _operator(self) -> str | None:
-        """The infix operator that comes next, if one does."""
+        """The next infix operator; None if there is none."""
         self._blanks()
         match = _OPERATOR.match(self.text, self.place)
         return match[0] if match else None
 
     def _calls(self, word: str) -> bool:
-        """Whether a bracket follows the word that comes next: `not(…)` binds like a function, in Perl, too."""
+        """True if a bracket follows the next word: `not(…)` binds like a function, as in Perl."""
         return re.compile(r"\s*\(").match(self.text, self.place + len(word)) is not None
 
     def _take(self, operator: str) -> int:
-        """Step over it; returns its column."""
+        """Skip the operator; returns its column."""
         self._blanks()
         self.place += len(operator)
         return self.place - len(operator) + 1
@@ -371,7 +372,7 @@ class _Parser:
 
 
 def _plain(function: Callable[..., Value]) -> Callable[..., Value]:
-    """An operation that needs no variables."""
+    """An operation without variables."""
     return lambda _, *values: function(*values)
 
 

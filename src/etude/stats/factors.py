@@ -1,28 +1,28 @@
-"""When a stop rule on precision looks, and what it pays for looking so often.
+"""Looks of stop rules on precision, and the widening factors that correct for repeated looks.
 
-A rule that stops once its interval is narrow stops most readily when chance made it narrow, so that the
-plain interval covers too seldom. Each factor widens the interval, when stopping and when reporting, until
-it covers again; the fewer trials a rule may stop at, the larger. Statistics by simulation, see
-docs/calibration.md, which bench/calibrate.py writes and a test compares with this file.
+A rule that stops once its interval is narrow tends to stop when it is narrow by chance, so that the plain interval has
+too low a coverage. Each factor widens the interval, for stopping and for reporting, to restore the coverage; it is
+larger for rules that may stop after fewer trials. The factors are from simulations: docs/calibration.md, which
+bench/calibrate.py writes and a test compares with this file.
 """
 
 from __future__ import annotations
 
 EACH_UP_TO = 100
-"""Trials up to which the rule looks after each; beyond, when their number has grown by one in half as many (2 %)."""
+"""Trials up to which the rule looks after each; beyond, after each increase by 2 %."""
 
 Factors = tuple[tuple[int, float], ...]
 """(smallest `minimum`, factor), the largest minimum first."""
 
 MEAN_FACTORS: Factors = ((10, 1.08), (5, 1.16), (3, 1.30), (2, 1.64))
-"""For MeanPrecision: those of the study that it was designed by, checked by bench/calibrate.py."""
+"""Factors of MeanPrecision, from its design study, checked by bench/calibrate.py."""
 
 RATIO_FACTORS: Factors = ((10, 1.12), (5, 1.16), (3, 1.31), (2, 1.65))
-"""For RatioPrecision: found by bench/calibrate.py. Below ten pairs they hold on steady machines only."""
+"""Factors of RatioPrecision, found by bench/calibrate.py. Below ten pairs they hold only on steady machines."""
 
 
 def factor_for(minimum: int, factors: Factors) -> float:
-    """The factor of a rule that never stops before `minimum` trials (or pairs). ValueError below two."""
+    """Factor of a rule that never stops before `minimum` trials (or pairs). Raises ValueError below two."""
     for smallest, factor in factors:
         if minimum >= smallest:
             return factor
@@ -30,10 +30,10 @@ def factor_for(minimum: int, factors: Factors) -> float:
 
 
 def next_look(count: int, minimum: int) -> int:
-    """The smallest number of trials (or pairs), from `count` on, at which a rule that begins at `minimum` looks.
+    """Smallest number of trials (or pairs), from `count` on, at which a rule that begins at `minimum` looks.
 
-    Every one up to `EACH_UP_TO`, then each 2 % more: the looks at a long series together read it about 50 times over,
-    however long it is.
+    Every one up to `EACH_UP_TO`, then each 2 % more: all looks at a long series together read it about 50 times,
+    whatever its length.
     """
     look = minimum
     while look < count:

@@ -1,4 +1,4 @@
-"""How far the mean and the median of a sample can be trusted."""
+"""Confidence intervals of the mean and the median of a sample."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scipy.special import bdtr, ndtri, stdtrit
 from etude.stats.samples import check_confidence, check_positive, finite_sample
 
 DEPENDENCE_LEVEL = 0.10
-"""One-sided level at which neighbouring trials count as dependent."""
+"""One-sided level at which consecutive trials count as autocorrelated."""
 
 DEPENDENCE_THRESHOLD = float(ndtri(1.0 - DEPENDENCE_LEVEL))
 """The same in standard errors of a lag-1 autocorrelation, 1/sqrt(n) each: 1.2816."""
@@ -21,7 +21,7 @@ DEPENDENCE_THRESHOLD = float(ndtri(1.0 - DEPENDENCE_LEVEL))
 
 @dataclass(frozen=True)
 class Interval:
-    """A confidence interval, in the unit of the values that it was made from."""
+    """A confidence interval, in the unit of the values."""
 
     low: float
     high: float
@@ -35,10 +35,9 @@ class Interval:
 def mean_interval(x: ArrayLike, *, confidence: float = 0.95, factor: float = 1.0) -> Interval | None:
     """Interval of the mean: factor·t·s/√n_eff to either side, t with n-1 degrees of freedom.
 
-    x: shape (n,), in the order in which the trials ran (their dependence counts).
-    factor: what a stop rule pays for having looked after every trial (its `.factor`); 1.0 for a fixed
-    count.
-    None below two values. Raises ValueError for values that are not finite.
+    x: shape (n,), in the order in which the trials ran (for their autocorrelation).
+    factor: correction for a stop rule that looks after every trial (its `.factor`); 1.0 for a fixed count.
+    None below two values. Raises ValueError for a non-finite sample.
     Source: Student's interval; its coverage under stop rules and dependence is in docs/calibration.md.
     """
     check_confidence(confidence)
@@ -52,11 +51,11 @@ def mean_interval(x: ArrayLike, *, confidence: float = 0.95, factor: float = 1.0
 
 
 def median_interval(x: ArrayLike, *, confidence: float = 0.95) -> Interval | None:
-    """Interval of the median between two order statistics, at least as wide as `confidence` asks.
+    """Interval of the median between two order statistics, with a coverage of at least `confidence`.
 
-    x: shape (n,), values of any distribution, in the order in which the trials ran: the interval lies at the shares at
-    which it would in a sample of as many independent values as these are worth.
-    None where even the smallest and the largest of those do not reach the confidence (fewer than 6 at 0.95).
+    x: shape (n,), values of any distribution, in the order in which the trials ran: the interval is at the quantiles
+    that it would have in an independent sample of their effective size. None if even the smallest and the largest of
+    those do not reach the confidence (fewer than 6 at 0.95).
     Source: the number of values below the median is binomial(n, 1/2); exact, hence conservative, for independent ones.
     """
     check_confidence(confidence)
@@ -72,7 +71,7 @@ def median_interval(x: ArrayLike, *, confidence: float = 0.95) -> Interval | Non
 def autocorrelation(x: ArrayLike) -> float:
     """Lag-1 autocorrelation of `x`, shape (n,), corrected by +1/n for its bias on independent values.
 
-    0.0 where it means nothing: fewer than three values, or no variance.
+    0.0 for fewer than three values, or without variance.
     """
     values = finite_sample(x)
     if values.size < 3 or bool(np.all(values == values[0])):
@@ -88,7 +87,7 @@ def autocorrelation(x: ArrayLike) -> float:
 
 
 def effective_count(x: ArrayLike) -> float:
-    """How many independent values `x`, shape (n,), is worth: n(1-r)/(1+r) with r its autocorrelation.
+    """Effective number of independent values of `x`, shape (n,): n(1-r)/(1+r) with r its autocorrelation.
 
     n itself unless r is significant (one-sided 10 %); never below 2 (or n, if n < 2).
     Source: variance of the mean of a first-order autoregression; the level is judgement.
@@ -105,17 +104,17 @@ def effective_count(x: ArrayLike) -> float:
 
 @lru_cache(maxsize=4096)
 def t_quantile(confidence: float, degrees: float) -> float:
-    """How many standard errors a two-sided interval of Student's t reaches to either side."""
+    """Quantile of a two-sided interval of Student's t, in standard errors."""
     return float(stdtrit(degrees, (1.0 + confidence) / 2.0))
 
 
 def standard_error(values: NDArray[np.float64]) -> float:
-    """Standard error of the mean of two or more values, with dependence between neighbours counted."""
+    """Standard error of the mean of two or more values, including autocorrelation."""
     return deviation(values) / math.sqrt(effective_count(values))
 
 
 def deviation(values: NDArray[np.float64]) -> float:
-    """Standard deviation with n-1 of two or more values; exactly 0 where all are equal."""
+    """Standard deviation with n-1 of two or more values; exactly 0 if all are equal."""
     if bool(np.all(values == values[0])):
         return 0.0
     return float(values.std(ddof=1))
@@ -123,7 +122,7 @@ def deviation(values: NDArray[np.float64]) -> float:
 
 @lru_cache(maxsize=4096)
 def _median_depth(n: int, confidence: float) -> int:
-    """How far from either end the limits of the median's interval lie (1: at the ends, 0: nowhere)."""
+    """Depth of the limits of the median's interval from either end (1: at the ends, 0: none)."""
     ranks = np.arange(1, n // 2 + 1)
     missed_at_one_end = bdtr((ranks - 1).astype(np.float64), n, 0.5)
     return int(np.count_nonzero(missed_at_one_end <= (1.0 - confidence) / 2.0))

@@ -1,4 +1,4 @@
-"""What runs out, or slows down, while an experiment goes on: free memory that falls, values that drift."""
+"""Leaks and slow-downs during an experiment: falling free memory, drifting values."""
 
 from __future__ import annotations
 
@@ -18,40 +18,41 @@ from etude.stats.trend import MINIMUM, slope_interval, trend_p, trend_slope
 Floats = NDArray[np.float64]
 
 LEVEL = 0.01
-"""p below which there is a trend, or autocorrelation: one series cannot tell them apart."""
+"""Level of p for a trend, or autocorrelation, which are indistinguishable in one series."""
 
 PRACTICAL_BYTES = 1 << 20
-"""Free memory goes up and down by about this much by itself."""
+"""Usual fluctuation of free memory, bytes."""
 
 PRACTICAL_DRIFT = 0.02
-"""A change over the whole series below this fraction of its median is not worth a word."""
+"""Smallest relevant change over the whole series, as a fraction of its median."""
 
 
 @dataclass(frozen=True)
 class Leak:
-    """How free memory fell, trial after trial. Losses are positive."""
+    """Decrease of free memory over the trials. Losses are positive."""
 
     p: float
-    """Of Kendall's test for any trend."""
+    """p-value of Kendall's test for any trend."""
     bytes_per_trial: float
     low: float
     high: float
     """Limits of the interval of bytes_per_trial."""
     total_bytes: float
-    """Lost from the first to the last trial, by the slope."""
+    """Loss from the first to the last trial, by the slope."""
     steady: bool
-    """It falls from trial to trial, or else lies about a straight line: p counts only then."""
+    """True if it falls from trial to trial, or the residuals of a straight line are independent: p is valid only
+    then."""
     suspected: bool
-    """The trend is significant (p < .01), downwards, steady, and the loss above the practical size."""
+    """True if the trend is significant (p < .01), downwards and steady, and the loss above the practical size."""
 
 
 @dataclass(frozen=True)
 class Drift:
-    """How values changed over a series."""
+    """Change of values over a series."""
 
     p: float
     change: float
-    """From the first to the last trial by the slope, as a fraction of the middle.
+    """Change from the first to the last trial by the slope, as a fraction of the middle.
 
     The middle is the median with Theil-Sen, the mean with least squares.
     """
@@ -62,13 +63,13 @@ class Drift:
 def leak(
     free_bytes: ArrayLike, *, practical_bytes: float = PRACTICAL_BYTES, confidence: float = 0.95
 ) -> Leak | None:
-    """Whether free memory, in bytes, shape (n,) after each trial in order of time, is being lost; by how much a trial.
+    """Test for a loss of free memory, in bytes, shape (n,) after each trial in order of time, and its size per trial.
 
-    practical_bytes: what may be lost over the whole series without a word. None below ten trials.
-    Source: Kendall's test (trend_p) and Theil and Sen's slope with Sen's interval. That test takes trials for
-    independent; free memory of a machine on which others work goes up and down in steps that last, of which every
-    third series of 20 has a "trend". So where what is left beside the line resembles its neighbour, the loss has to
-    show in the steps from trial to trial, too: the interval of their median lies below 0.
+    practical_bytes: irrelevant loss over the whole series. None below ten trials.
+    Source: Kendall's test (trend_p) and Theil and Sen's slope with Sen's interval. That test assumes independent
+    trials; free memory of a machine with other load changes in lasting steps, so that every third series of 20 has a
+    "trend". If the residuals of the line are autocorrelated, the loss must therefore also show in the steps from trial
+    to trial: the interval of their median is below 0.
     """
     if not (math.isfinite(practical_bytes) and practical_bytes >= 0.0):
         raise ValueError(f"a practical size must be 0 or more bytes, not {practical_bytes}")
@@ -99,10 +100,11 @@ def drift(
     practical: float = PRACTICAL_DRIFT,
     method: Literal["Theil-Sen", "least squares"] = "Theil-Sen",
 ) -> Drift | None:
-    """Whether `x`, shape (n,) in order of time, rises or falls by more than `practical` over the series at p < .01.
+    """Test for a drift: `x`, shape (n,) in order of time, rises or falls by more than `practical` over the series at p
+    < .01.
 
-    Theil-Sen (with Kendall's p) is not moved by single slow trials; one at the beginning blinds least squares to a
-    rise. None below ten values, and where a change cannot be put in relation to a middle of zero.
+    Theil-Sen (with Kendall's p) is robust against single slow trials; one at the beginning hides a rise from least
+    squares. None below ten values, and for a middle of zero.
     """
     if method == "least squares":
         return _least_squares(x, practical)
@@ -132,5 +134,5 @@ def _least_squares(x: ArrayLike, practical: float) -> Drift | None:
 
 
 def _loss(slope: float) -> float:
-    """A fall as a positive number, and never -0."""
+    """A decrease as a positive number, never -0."""
     return 0.0 - slope

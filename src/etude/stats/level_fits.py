@@ -1,4 +1,5 @@
-"""What fits of levels are made of: designs of stretches and a line, and scales of the noise that steps do not move."""
+"""Components of level fits: design matrices of segments and a line, and scales of the noise that are robust to
+steps."""
 
 from __future__ import annotations
 
@@ -23,13 +24,13 @@ def scale_of(values: Floats, dependence: float) -> float:
 
 
 def time_of(n: int) -> Floats:
-    """The places of n values around their middle."""
+    """Indices of n values, centred."""
     found: Floats = np.arange(n, dtype=np.float64) - (n - 1) / 2.0
     return found
 
 
 def design_of(bounds: list[int], sloping: bool) -> Floats:
-    """A column a stretch, and the last one the time."""
+    """Design matrix with a column per segment, and the time as the last one if `sloping`."""
     n, lengths = bounds[-1], np.diff(bounds)
     found = np.zeros((n, lengths.size + sloping))
     found[np.arange(n), np.repeat(np.arange(lengths.size), lengths)] = 1.0
@@ -39,7 +40,7 @@ def design_of(bounds: list[int], sloping: bool) -> Floats:
 
 
 def tamed(values: Floats) -> Floats:
-    """Values no farther from the median of five neighbours than `BEND` standard deviations of the noise."""
+    """Values winsorised at `BEND` standard deviations of the noise from the median of five neighbours."""
     middle: Floats = np.median(
         np.lib.stride_tricks.sliding_window_view(np.pad(values, 2, mode="edge"), 5), axis=1
     )
@@ -49,6 +50,6 @@ def tamed(values: Floats) -> Floats:
 
 
 def spread_of(values: Floats, bounds: list[int]) -> float:
-    """Robust standard deviation around the medians of the stretches."""
+    """Robust standard deviation around the medians of the segments."""
     medians = [np.median(values[a:b]) for a, b in pairwise(bounds)]
     return 1.4826 * float(np.median(np.abs(values - np.repeat(medians, np.diff(bounds)))))

@@ -1,7 +1,7 @@
-"""Where the spread of a result comes from: trials within processes, sessions, boots, builds and machines.
+"""Variance components of a result: trials within processes, sessions, boots, builds and machines.
 
-More trials in one session narrow the interval of that session's mean, and of nothing else. So an interval goes over the
-outermost level that was varied: its groups are what was drawn anew.
+More trials in one session narrow only the interval of that session's mean. The interval is therefore over the outermost
+level that was varied, whose groups are the independent draws.
 """
 
 from __future__ import annotations
@@ -19,54 +19,54 @@ from etude.stats.moments import deviation_of, interval_above_zero, interval_of_m
 from etude.stats.samples import check_confidence, exponential, finite_sample
 
 LEVELS = ("trial", "process", "sitting", "boot", "build", "machine")
-"""From the innermost to the outermost."""
+"""Levels from the innermost to the outermost."""
 LEVEL_WORDS = {"sitting": "session"}
-"""How a level is called in sentences, where that is another word."""
+"""Names of levels in sentences, if different."""
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Component:
-    """What one level adds to the variance of a single trial."""
+    """Variance component of one level for a single trial."""
 
     level: str
     groups: int
-    """How many different trials, sessions, … there are in all."""
+    """Total number of different trials, sessions, …."""
     variance: float | None
-    """In the square of the values' unit, at least 0; None where it cannot be told from an outer level's."""
+    """Variance in the squared unit of the values, at least 0; None if it is confounded with an outer level's."""
     share: float | None
-    """Of the sum of all that are known."""
+    """Share of the sum of all known components."""
     reason: str | None
-    """Why the variance is not known."""
+    """Reason why the variance is unknown."""
 
 
 @dataclass(frozen=True)
 class Split:
-    """The variance by level, and the mean with its interval over the outermost level that was varied."""
+    """Variance by level, and the mean with its interval over the outermost level that was varied."""
 
     components: tuple[Component, ...]
-    """From "trial" outwards."""
+    """Components in order from "trial" outwards."""
     over: str
-    """The level that the interval goes over."""
+    """Level of the interval."""
     groups: int
-    """How many groups of that level there are."""
+    """Number of groups of that level."""
     mean: float
-    """Of the means of those groups, each counting once; in the unit of the values."""
+    """Mean of the means of those groups, each weighted equally; in the unit of the values."""
     interval: Interval | None
-    """None for a single trial. Of `split_by_kind` within what is possible, as `means.Average.interval`."""
+    """None for a single trial. For `split_by_kind` within the possible range, as `means.Average.interval`."""
 
 
 def split_variance(
     x: ArrayLike, labels: Mapping[str, Sequence[Hashable]], *, confidence: float = 0.95, factor: float = 1.0
 ) -> Split:
-    """Split the variance of `x`, shape (n,), in order of time, over the levels that are labelled.
+    """Variance of `x`, shape (n,), in order of time, split over the labelled levels.
 
-    labels: for each of process, session, boot, build and machine that is known, what it was in every trial; the same
-    label in two machines is two boots. factor: widening of the stop rule, used where the interval goes over trials.
-    Raises ValueError for no values, unknown levels, and labels that are not as many as values.
-    Source: nested analysis of variance with unequal counts, components by equating mean squares with their
-    expectations (Searle, Casella and McCulloch 1992, chapter 5, "Henderson's method I"); negative ones are 0.
+    labels: for each known level of process, session, boot, build and machine, its label in every trial; the same boot
+    label on two machines is two boots. factor: widening factor of the stop rule, used if the interval is over trials.
+    Raises ValueError for an empty sample, unknown levels, and a wrong number of labels.
+    Source: nested analysis of variance with unequal counts, components by equating mean squares with their expectations
+    (Searle, Casella and McCulloch 1992, chapter 5, "Henderson's method I"); negative ones are 0.
     """
     check_confidence(confidence)
     values = finite_sample(x)
@@ -93,9 +93,10 @@ def split_by_kind(
     confidence: float = 0.95,
     factor: float = 1.0,
 ) -> Split:
-    """`split_variance`, with the mean that fits a metric of this kind: its interval is formed where values add up.
+    """`split_variance`, with the mean that fits a metric of this kind: its interval is formed on the scale on which
+    values add up.
 
-    That is on times for rates, on logarithms for ratios. The components stay those of the values themselves.
+    That is times for rates, logarithms for ratios. The components are those of the values themselves.
     Raises ValueError also for rates and ratios at or below zero.
     """
     found = split_variance(x, labels, confidence=confidence, factor=factor)
@@ -124,10 +125,10 @@ def split_by_kind(
 
 
 def no_narrower(found: Split, mean: float, by_trials: Interval | None) -> Split:
-    """The split, its interval reaching as far to either side as that of the trials' own mean.
+    """The split with its interval extended to at least that of the trials' own mean.
 
-    Few groups may agree by chance more closely than their trials allow, and their interval would then say far more than
-    they do: it holds the truth as often as it should over all experiments, but not in those.
+    Few groups may agree by chance more closely than their trials allow, and their interval would then be far too
+    narrow: its coverage is right over all experiments, but not in those.
     """
     if found.interval is None or by_trials is None:
         return found
@@ -162,7 +163,7 @@ def _checked(values: Floats, labels: Mapping[str, Sequence[Hashable]]) -> list[s
 def _nested(
     n: int, names: Sequence[str], labels: Mapping[str, Sequence[Hashable]]
 ) -> dict[str, NDArray[np.intp]]:
-    """For every level the number of each trial's group, numbered by first appearance."""
+    """Group number of each trial for every level, in order of first appearance."""
     found = {}
     groups: Sequence[int] = [0] * n
     for name in names:
@@ -179,7 +180,7 @@ def _nested(
 def _components(
     values: Floats, groupings: Mapping[str, NDArray[np.intp]], names: Sequence[str], scale: float
 ) -> tuple[Component, ...]:
-    """Solved from the trials outwards: E[SS of a level] is a sum over itself and the levels within it."""
+    """Components solved from the trials outwards: E[SS of a level] is a sum over itself and the levels within it."""
     chain = [np.zeros(values.size, dtype=np.intp), *(groupings[name] for name in names)]
     known: dict[int, float] = {}
     found: list[Component] = []

@@ -1,7 +1,7 @@
-"""Where a series most likely steps, if its noise is a first-order autoregression: what the noise is judged around.
+"""Likeliest steps of a series with first-order autoregressive noise, around which the noise is estimated.
 
-A step that is not taken out of the noise looks like dependence, and dependence hides steps: so descriptions with more
-and more steps compete by their likelihoods, each with the dependence that it leaves.
+A step not removed from the noise looks like dependence, which hides steps: descriptions with an increasing number of
+steps are therefore compared by likelihood, each with its own residual dependence.
 """
 
 from __future__ import annotations
@@ -16,30 +16,30 @@ from etude.stats.level_fits import time_of
 Floats = NDArray[np.float64]
 
 MOST = 6
-"""Steps of a description."""
+"""Maximum steps of a description."""
 
 AHEAD = 2
-"""So many further steps are looked at behind the best: one step up and one down explain little alone."""
+"""Number of further steps tried beyond the best: one step up and one down explain little alone."""
 
 PENALTY = 4.5
-"""Times ln n: by so much a further step has to raise twice the logarithm of the likelihood."""
+"""Penalty of a step, times ln n: minimum gain of twice the log likelihood."""
 
 SLOPING = 7.0
-"""The same beside a line, which explains much of what a few steps do."""
+"""The same with a slope, which explains much of what a few steps do."""
 
 TINY = 1e-6
 
 
 def likely_steps(x: Floats, shortest: int, *, sloping: bool = False, least: int = 0) -> list[int]:
-    """Where the likeliest stretches of `x`, shape (n,), begin, but the first.
+    """Begins of the likeliest segments of `x`, shape (n,), except the first.
 
-    shortest: values of a stretch at least. sloping: there is a straight line besides. least: so many steps at least.
-    Each step is put where it explains most besides those before it (forward selection).
+    shortest: minimum values of a segment. sloping: with a straight line. least: minimum number of steps.
+    Each step is placed where it explains most in addition to the earlier ones (forward selection).
     """
     n, each = x.size, (SLOPING if sloping else PENALTY) * math.log(x.size)
-    free = np.ones(n - 1, dtype=bool)  # a step may be here, at place + 1
+    free = np.ones(n - 1, dtype=bool)  # a step may be at place + 1
     free[: shortest - 1] = free[n - shortest :] = False
-    left = n - np.arange(1.0, n)  # squares of a step there that nothing explains yet
+    left = n - np.arange(1.0, n)  # unexplained squares of a step there
     rest, known = x, np.empty((n, 0))
     places: list[int] = []
     best: list[int] = []
@@ -69,13 +69,13 @@ def likely_steps(x: Floats, shortest: int, *, sloping: bool = False, least: int 
 
 
 def _tails(x: Floats) -> Floats:
-    """Sums of the values from each place on but the first."""
+    """Sums of the values from each index on, except the first."""
     found: Floats = np.cumsum(x[::-1], axis=0)[::-1][1:]
     return found
 
 
 def _unlikely(rest: Floats, places: list[int]) -> float:
-    """Minus twice the logarithm of the likelihood, but for a constant."""
+    """Minus twice the log likelihood, up to a constant."""
     squares = float(np.sum(rest**2))
     if squares <= 0.0:
         return -math.inf

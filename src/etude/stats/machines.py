@@ -1,7 +1,7 @@
 """Several machines in one result: a block each, never one sample.
 
-What is compared is compared within each machine, and each machine counts once. What is said holds for these machines:
-with two or three of them nothing can be known of others like them.
+Comparisons are made within each machine, with equal weights. They hold for these machines only: two or three machines
+do not allow an inference on others.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class StandsOut:
-    """A machine whose level is another than that of its peers."""
+    """A machine whose level differs from that of its peers."""
 
     machine: str
     ratio: float
-    """Its geometric mean over that of its peers, each of which counts once."""
+    """Its geometric mean over that of its peers, each weighted equally."""
     low: float
     high: float
     p: float
-    """By Holm, over the machines."""
+    """p-value adjusted by Holm over the machines."""
 
 
 def ratio_over_machines(
@@ -46,13 +46,13 @@ def ratio_over_machines(
     factor: float = 1.0,
     subtract: tuple[float, float] = (0.0, 0.0),
 ) -> Ratio:
-    """other/base of pairs from several machines: the geometric mean of the machines' own ratios.
+    """other/base of pairs from several machines: geometric mean of the machines' own ratios.
 
-    kind: of the metric; a machine's own ratio is that of the means that fit it, arithmetic for costs and counts,
+    kind: kind of the metric; a machine's own ratio is of the means that fit it, arithmetic for costs and counts,
     harmonic for rates, else geometric.
-    base, other: shape (n,) each, positive, the same index for the same pair; machines: of each pair, two at least.
-    factor and subtract: as for `paired_ratio`. The spread is that of pairs within machines, pooled, so that a ratio
-    that differs from machine to machine does not look like noise; `ratios_differ` says whether it does.
+    base, other: shape (n,) each, positive, the same index for the same pair; machines: machine of each pair, at least
+    two. factor and subtract: as for `paired_ratio`. The spread is that of pairs within machines, pooled, so that ratios
+    that differ between machines do not count as noise; `ratios_differ` tests for that.
     Raises ValueError for one machine, values at or below zero, or no machine with two pairs.
     Source: a randomised block design with replication, the machine as a fixed block (Montgomery, Design and Analysis of
     Experiments, chapter 4).
@@ -79,11 +79,11 @@ def unpaired_over_machines(
     kind: Kind = "ratio",
     confidence: float = 0.95,
 ) -> Ratio:
-    """other/base of two samples that were both taken on the same several machines, not side by side.
+    """other/base of two samples taken on the same machines, but not side by side.
 
-    base, other: shapes (n,) and (m,), positive; each machine's ratio counts once, and `kind` is that of
-    `ratio_over_machines`. Raises ValueError where the machines
-    are not the same ones, or none has two values. Source: as `ratio_over_machines`.
+    base, other: shapes (n,) and (m,), positive; machines are weighted equally, and `kind` is as for
+    `ratio_over_machines`. Raises ValueError if the machines differ, or none has two values. Source: as
+    `ratio_over_machines`.
     """
     check_confidence(confidence)
     sides = [_by_machine(base, machines, kind), _by_machine(other, other_machines, kind)]
@@ -100,11 +100,11 @@ def unpaired_over_machines(
 def mean_over_machines(
     x: ArrayLike, machines: Sequence[str], *, confidence: float = 0.95, factor: float = 1.0
 ) -> Interval | None:
-    """Interval of the mean of these machines' means, each counting once, by the spread within them.
+    """Interval of the mean of these machines' means, each weighted equally, by the spread within them.
 
-    x: shape (n,), a machine's values in the order in which they were measured; machines: of each value. Where no
-    machine has two values, or there is one machine: as `mean_interval`, whose `factor` this is, too. None below two
-    values. Source: as `ratio_over_machines`.
+    x: shape (n,), a machine's values in the order in which they were measured; machines: machine of each value. If no
+    machine has two values, or there is one machine: `mean_interval`, with the same `factor`. None below two values.
+    Source: as `ratio_over_machines`.
     """
     check_confidence(confidence)
     check_positive("factor", factor)
@@ -118,11 +118,11 @@ def mean_over_machines(
 
 
 def level_machines(x: ArrayLike, machines: Sequence[str]) -> Floats:
-    """The values with the machines' own levels taken out, for what looks at one sample; shape (n,), in their order.
+    """Values with the machines' own levels removed, for functions of one sample; shape (n,), in their order.
 
-    Their mean is that of the machines' means, each counting once, and their standard error (s/√n) that of this mean
+    Their mean is that of the machines' means, weighted equally, and their standard error (s/√n) that of this mean
     with the machine as a fixed block: s·√(1/n₁ + 1/n₂ + …)/k, s pooled within the k machines, with n - k degrees of
-    freedom. Unless `is_repeated`, they are as they are: then differences of machines count as noise.
+    freedom. Unless `is_repeated`, they are unchanged: differences between machines then count as noise.
     """
     values = np.asarray(x, dtype=np.float64)
     if not is_repeated(machines):
@@ -136,12 +136,12 @@ def level_machines(x: ArrayLike, machines: Sequence[str]) -> Floats:
 
 
 def is_repeated(machines: Sequence[str]) -> bool:
-    """Whether there are several machines, and on one at least something was measured twice."""
+    """True if there are several machines, at least one of them with a repeated measurement."""
     return 1 < len(set(machines)) < len(machines)
 
 
 def contrasts(base: Iterable[str], other: Iterable[str]) -> str:
-    """Why tests of other machines are not compared."""
+    """Message that tests on different machines are not compared."""
     on = [", ".join(sorted(set(names))) for names in (base, other)]
     return (
         f"one was measured on {on[0]}, the other on {on[1]}: interleave them, so that each machine runs both"
@@ -154,15 +154,15 @@ def _by_machine(x: ArrayLike, machines: Sequence[str], kind: Kind) -> dict[str, 
 
 
 def _logs(x: ArrayLike, machines: Sequence[str], kind: Kind) -> Floats:
-    """Logarithms; of a metric that adds up, each machine's are those of its mean and how far each value lies off it.
+    """Logarithms; for a metric that adds up, the log of each machine's mean plus the relative deviations of its values.
 
-    Their mean within a machine is then the logarithm of the mean that fits the metric, and their spread that which the
-    delta method gives it.
+    Their mean within a machine is then the logarithm of the mean that fits the metric, and their spread that of the
+    delta method.
     """
     logs = positive_logarithms(x)
     if kind not in ADDING_UP:
         return logs
-    sign = -1.0 if kind == "rate" else 1.0  # equal work at these rates takes times that are as their inverses
+    sign = -1.0 if kind == "rate" else 1.0  # equal work takes times proportional to the inverse rates
     labels = np.array(machines)
     found = sign * logs
     for name in dict.fromkeys(machines):
@@ -181,7 +181,7 @@ def _error(spread: float, groups: Sequence[Floats]) -> float:
 def ratios_differ(
     base: ArrayLike, other: ArrayLike, machines: Sequence[str], *, kind: Kind = "ratio"
 ) -> float | None:
-    """p of one and the same ratio on all machines; arguments as for `ratio_over_machines`. None where nothing varies.
+    """p-value of the same ratio on all machines; arguments as for `ratio_over_machines`. None without variation.
 
     Source: F test of one-way analysis of variance on the logarithms of the pairs' ratios.
     """
@@ -203,11 +203,12 @@ def stand_out(
     least: float = 0.01,
     confidence: float = 0.95,
 ) -> tuple[StandsOut, ...]:
-    """The machines whose level differs from that of their peers, the farthest first; of two, the second to be named.
+    """Machines whose level differs from that of their peers, the farthest first; of two, only the second is reported.
 
-    x: shape (n,), positive. Where some machine has several sessions their means are what varies within a machine, else
-    the trials. level: of p, by Holm over the machines. least: smaller differences, relative, are none. Empty for one
-    machine, and where nothing within a machine is repeated. Raises ValueError for values at or below zero.
+    x: shape (n,), positive. If some machine has several sessions, the spread within a machine is that of their means,
+    else that of the trials. level: level of p, adjusted by Holm over the machines. least: smallest relative difference
+    that counts. Empty for one machine, and without repetition within a machine. Raises ValueError for values at or
+    below zero.
     Source: contrasts of each group with the mean of the others, on logarithms, with the pooled variance.
     """
     logs = positive_logarithms(x)
@@ -232,7 +233,7 @@ def stand_out(
 
 
 def _units(logs: Floats, machines: Sequence[str], sessions: Sequence[int] | None, name: str) -> Floats:
-    """What is repeated within a machine: its sessions' means if some machine has several, else its trials."""
+    """Repeated values within a machine: its sessions' means if some machine has several, else its trials."""
     of = np.array([machine == name for machine in machines], dtype=np.bool_)
     several = sessions is not None and len(set(zip(machines, sessions, strict=True))) > len(set(machines))
     if not several:
@@ -242,7 +243,7 @@ def _units(logs: Floats, machines: Sequence[str], sessions: Sequence[int] | None
 
 
 def _contrast(parts: Sequence[Floats], at: int) -> tuple[float, float]:
-    """One group's mean less the mean of the others' means, and its variance where that of a single value is 1."""
+    """One group's mean minus the mean of the others' means, and its variance per unit variance of a single value."""
     others = [part for place, part in enumerate(parts) if place != at]
     off = float(parts[at].mean()) - math.fsum(float(part.mean()) for part in others) / len(others)
     return off, 1.0 / parts[at].size + sum(1.0 / part.size for part in others) / len(others) ** 2
@@ -270,7 +271,7 @@ def _groups(logs: Floats, machines: Sequence[str]) -> list[Floats]:
 
 
 def _within(groups: Sequence[Floats]) -> tuple[float, float]:
-    """Pooled variance within groups, and its degrees of freedom. Raises ValueError where no group has two values."""
+    """Pooled variance within groups, and its degrees of freedom. Raises ValueError if no group has two values."""
     degrees = sum(group.size - 1 for group in groups)
     if degrees < 1:
         raise ValueError("no machine has two values: nothing is known of the spread within one")

@@ -1,4 +1,4 @@
-"""Which mean fits which kind of metric, and the refusal of those that do not; Huber's mean."""
+"""Means that fit kinds of metrics, with refusal of others; Huber's mean."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from etude.stats.moments import interval_above_zero, interval_of_mean, mean_of
 from etude.stats.samples import check_confidence, exponential, finite_sample
 
 Kind = Literal["cost", "rate", "ratio", "count", "binary"]
-"""cost: seconds, bytes, joules a trial; rate: something a second; ratio: to a reference; count: how often; binary:
-whether (0 or 1)."""
+"""cost: seconds, bytes, joules per trial; rate: amount per second; ratio: to a baseline; count: number of events;
+binary: 0 or 1."""
 
 Mean = Literal["arithmetic", "harmonic", "geometric", "proportion"]
 
 WeightedBy = Literal["time", "work"]
 
 ADDING_UP: frozenset[Kind] = frozenset(("cost", "count", "rate"))
-"""Kinds of which a sum means something, so that a ratio is that of their arithmetic (rates: harmonic) means."""
+"""Kinds whose values add up, so that a ratio is of their arithmetic (rates: harmonic) means."""
 
 FITTING: dict[Kind, Mean] = {
     "cost": "arithmetic",
@@ -44,17 +44,17 @@ REASONS: dict[Kind, str] = {
 
 
 class MeanRefused(ValueError):
-    """The mean that was asked for does not fit the metric's kind; the message says why and which does."""
+    """The requested mean does not fit the metric's kind; the message gives the reason and the fitting one."""
 
 
 @dataclass(frozen=True)
 class Average:
-    """The mean that fits, in the unit of the values, with its interval."""
+    """The fitting mean, in the unit of the values, with its interval."""
 
     mean: float
     interval: Interval | None
-    """Limits within what is possible. None below two values, where weights leave it unknown, and where fewer than five
-    values vary so much that Student's interval reaches zero."""
+    """Limits within the possible range. None below two values, with weights, and if fewer than five values vary so much
+    that Student's interval reaches zero."""
     which: Mean
     why: str
 
@@ -71,11 +71,11 @@ def average(
 ) -> Average:
     """The mean of `x`, shape (n,), n >= 1, in order of time, that fits a metric of this kind.
 
-    factor: that of the stop rule which ended the series; not for proportions.
-    which: one that is asked for; refused (MeanRefused) where it does not fit.
-    weights, weighted_by: only of rates, shape (n,), positive: the time that each took (the arithmetic mean then is
-    all work over all time) or the work that each did (the harmonic mean then is).
-    Raises ValueError for no values, rates and ratios at or below zero, binary values other than 0 and 1.
+    factor: widening factor of the stop rule that ended the series; not for proportions.
+    which: requested mean; raises MeanRefused if it does not fit.
+    weights, weighted_by: only for rates, shape (n,), positive: time of each (all work over all time is then the
+    arithmetic mean) or work of each (then the harmonic mean).
+    Raises ValueError for an empty sample, rates and ratios at or below zero, binary values other than 0 and 1.
     Source: Fleming and Wallace (1986) on ratios, Smith (1988) on rates, Wilson (1927) on proportions.
     """
     check_confidence(confidence)
@@ -93,9 +93,9 @@ def average(
 
 
 def as_averaged(values: NDArray[np.float64], which: Mean) -> NDArray[np.float64]:
-    """The values on the scale on which this mean adds them up: inverses, logarithms, or as they are.
+    """Values on the scale on which this mean adds them up: inverses, logarithms, or unchanged.
 
-    As they are also where they cannot be so averaged.
+    Unchanged also if this mean is undefined for them.
     """
     if which not in ("harmonic", "geometric") or bool(np.any(values <= 0.0)):
         return values
@@ -188,27 +188,27 @@ def _check_above_zero(values: NDArray[np.float64]) -> None:
 Floats = NDArray[np.float64]
 
 BEND = 2.0
-"""Scales from the fit beyond which a value counts by its distance and no longer by its square."""
+"""Distance from the fit, in scales, beyond which the loss is linear instead of quadratic."""
 
 ROUNDS = 12
 
 STILL = 1e-4
-"""Scales by which the fit may move in a round that is the last."""
+"""Convergence tolerance of the fit, in scales."""
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """The values that a design explains best."""
+    """A robust least-squares fit."""
 
     coefficients: Floats
     cost: float
-    """Sum of the losses of the residuals, in scales: of squares, where none is wild."""
+    """Sum of the losses of the residuals, in squared scales."""
 
 
 def huber_fit(design: Floats, values: Floats, scale: float) -> Fit:
-    """The fit of `values`, shape (n,), by the columns of `design`, shape (n, k); scale: of the noise, above 0.
+    """Robust fit of `values`, shape (n,), by the columns of `design`, shape (n, k); scale: of the noise, above 0.
 
-    Source: Huber (1964), by iteratively reweighted least squares from a start with far values drawn in.
+    Source: Huber (1964), by iteratively reweighted least squares from a start with winsorised values.
     """
     middle = float(np.median(values))
     spread = 1.4826 * float(np.median(np.abs(values - middle)))

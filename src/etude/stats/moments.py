@@ -1,4 +1,4 @@
-"""A sample as three numbers, so that what is known only from a published table can be compared as well."""
+"""A sample as three numbers, so that published summaries can be compared too."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from etude.stats.intervals import Interval, effective_count, mean_interval
 from etude.stats.samples import exponential, finite_sample
 
 FEWEST_ON_LOGARITHM = 5
-"""Values below which a mean has no interval where Student's reaches zero."""
+"""Minimum values for an interval on logarithms if Student's reaches zero."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Moments:
     """Count, mean and standard deviation (with n-1) of independent values; the latter two in their unit."""
 
     count: float
-    """Of independent values; not whole where it is what dependent ones are worth."""
+    """Number of independent values; not whole for an effective number."""
     mean: float
     deviation: float
 
@@ -37,19 +37,19 @@ class Moments:
 
     @property
     def standard_error(self) -> float:
-        """Of the mean, for independent values."""
+        """Standard error of the mean, for independent values."""
         return self.deviation / math.sqrt(self.count)
 
 
 Sample = ArrayLike | Moments
-"""Values, shape (n,), or what is known of them."""
+"""Values, shape (n,), or their moments."""
 
 
 def moments_of(x: Sample) -> Moments:
-    """The moments of values, or those that were given.
+    """Moments of values; given moments are returned unchanged.
 
-    Values are scaled before they are squared, so that neither 1e-200 nor 1e200 is lost.
-    Raises ValueError below two values, and for values that are not finite.
+    Values are scaled before they are squared, for values as small as 1e-200 or as large as 1e200.
+    Raises ValueError below two values, and for a non-finite sample.
     """
     if isinstance(x, Moments):
         return x
@@ -60,12 +60,12 @@ def moments_of(x: Sample) -> Moments:
 
 
 def effective_moments(x: ArrayLike) -> Moments:
-    """The same of values in the order in which the trials ran, as many as they are worth (`effective_count`)."""
+    """Moments of values in the order in which the trials ran, with their effective count (`effective_count`)."""
     return replace(moments_of(x), count=effective_count(x))
 
 
 def mean_of(x: ArrayLike) -> float:
-    """The arithmetic mean of one or more finite values, shape (n,), also where their sum is too large."""
+    """Arithmetic mean of one or more finite values, shape (n,), without overflow."""
     values = finite_sample(x)
     scale = float(np.max(np.abs(values)))
     if scale == 0.0 or bool(np.all(values == values[0])):
@@ -76,7 +76,7 @@ def mean_of(x: ArrayLike) -> float:
 
 
 def deviation_of(x: ArrayLike) -> float:
-    """The standard deviation with n-1 of two or more values, shape (n,); exactly 0 where all are equal."""
+    """Standard deviation with n-1 of two or more values, shape (n,); exactly 0 if all are equal."""
     values = finite_sample(x)
     scale = float(np.max(np.abs(values)))
     if scale == 0.0 or bool(np.all(values == values[0])):
@@ -87,7 +87,7 @@ def deviation_of(x: ArrayLike) -> float:
 
 
 def interval_of_mean(x: ArrayLike, *, confidence: float = 0.95, factor: float = 1.0) -> Interval | None:
-    """`intervals.mean_interval`, also of values that are too large or too small to be squared."""
+    """`intervals.mean_interval`, without overflow or underflow."""
     values = finite_sample(x)
     scale = float(np.max(np.abs(values))) if values.size else 0.0
     if scale == 0.0 or 1e-100 < scale < 1e100:
@@ -97,10 +97,10 @@ def interval_of_mean(x: ArrayLike, *, confidence: float = 0.95, factor: float = 
 
 
 def interval_above_zero(interval: Interval | None, mean: float, count: int) -> Interval | None:
-    """The interval of the mean of `count` values none of which is below zero: as it is, unless it reaches zero.
+    """Interval of the mean of `count` non-negative values: unchanged unless it reaches zero.
 
-    Then it is that of the mean's logarithm, mean·e^(± half width/mean), and None below five values, which then say no
-    more of the mean than its sign.
+    Then it is that of the mean's logarithm, mean·e^(± half width/mean), and None below five values, which then
+    determine only the sign of the mean.
     Source: the delta method; the upper limit lies beyond Student's.
     """
     if interval is None or interval.low > 0.0 or interval.half_width == 0.0:

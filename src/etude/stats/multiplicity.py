@@ -1,4 +1,4 @@
-"""Many tests at once: p-values adjusted so that the many do not find what is not there."""
+"""Multiple tests: p-values adjusted for their number."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Adjusted:
-    """A p-value as it came and as it counts among the others; both None where there was none."""
+    """A raw and an adjusted p-value; both None if there was no test."""
 
     raw: float | None
     adjusted: float | None
 
 
 def of_many(confidence: float, together: int) -> float:
-    """Confidence of each of so many intervals at which all of them hold together at `confidence` (Bonferroni)."""
+    """Confidence of each of `together` intervals that hold simultaneously at `confidence` (Bonferroni)."""
     return 1.0 - (1.0 - confidence) / together
 
 
 def holm(p: Sequence[float | None]) -> tuple[Adjusted, ...]:
-    """For a few claims each of which matters (configurations): at most 5 % to find anything at all that is not there.
+    """Adjusted p-values for a few important claims (configurations): familywise error rate of 5 %.
 
-    p: one a test, in any order; None where a test could not be made, which then does not count.
-    Reject where the adjusted value is below the level. Raises ValueError for what is no probability.
+    p: one per test, in any order; None for a test that could not be made, which does not count.
+    Reject if the adjusted value is below the level. Raises ValueError for an invalid probability.
     Source: Holm (1979), "A simple sequentially rejective multiple test procedure"; as R's p.adjust("holm").
     """
 
@@ -40,7 +40,7 @@ def holm(p: Sequence[float | None]) -> tuple[Adjusted, ...]:
 
 
 def benjamini_hochberg(p: Sequence[float | None]) -> tuple[Adjusted, ...]:
-    """For many secondary metrics: at most 5 % of what is found is not there, on average.
+    """Adjusted p-values for many secondary metrics: false discovery rate of 5 %.
 
     Arguments and errors as for `holm`. Holds for independent and for positively dependent tests.
     Source: Benjamini and Hochberg (1995); as scipy.stats.false_discovery_control.

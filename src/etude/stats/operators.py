@@ -1,7 +1,7 @@
-"""What the operators of an expression do: Perl's, with numbers that are always floating point.
+"""Operators of expressions: Perl's, with floating-point numbers.
 
-A text that reads as a number counts as one where a number is needed. Any other text there is refused, where
-Perl would take 0: a misspelt name should not pass for a measurement.
+A text that can be parsed as a number is one where a number is needed. Any other text is an error there, unlike Perl's
+0: a misspelt name must not pass for a measurement.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ _NUMBER = re.compile(
 
 
 class OperatorError(ValueError):
-    """The operator cannot take these operands; one line that names what is wrong."""
+    """Invalid operands; the message is one line."""
 
 
 def truth(value: Value) -> bool:
-    """Whether Perl takes the value for true: anything but 0, the empty text and the text "0"."""
+    """Truth value as in Perl: anything except 0, the empty text and the text "0"."""
     return value not in ("", "0") if isinstance(value, str) else bool(value)
 
 
 def text(value: Value) -> str:
-    """The value as Perl prints it: 15 significant digits; true is 1, false is empty."""
+    """The value as printed by Perl: 15 significant digits; true is 1, false is empty."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -42,7 +42,7 @@ def number(value: Value, needed_by: str) -> float:
     """The value as a number.
 
     Raises:
-        Refused: it is a text that reads as none; `needed_by` is the operator that needs one.
+        OperatorError: the text is not a number; `needed_by`: the operator that needs one.
     """
     if not isinstance(value, str):
         return float(value)
@@ -61,7 +61,7 @@ def _divide(a: float, b: float) -> float:
 
 
 def _remainder(a: float, b: float) -> float:
-    """Perl's %: of whole numbers, with the sign of the right one."""
+    """Perl's %: for whole numbers, with the sign of the right operand."""
     if not (math.isfinite(a) and math.isfinite(b)):
         raise OperatorError("% needs finite numbers")
     if int(b) == 0:
@@ -139,14 +139,14 @@ _TEXTUAL: Mapping[str, Callable[[str, str], bool]] = {
 INFIX: Mapping[str, Operation] = {name: _numeric(name, f) for name, f in _NUMERIC.items()} | {
     name: _textual(f) for name, f in _TEXTUAL.items()
 }
-"""Operators that take two values."""
+"""Binary operators."""
 
 PREFIX: Mapping[str, Operation] = {
     "-": _numeric("-", operator.neg),
     "+": _numeric("+", operator.pos),
     "!": lambda value: not truth(value),
 }
-"""Operators that stand before one value."""
+"""Prefix operators."""
 
 _FUNCTIONS: Mapping[str, Callable[..., Value]] = {
     "abs": abs,
@@ -158,6 +158,6 @@ _FUNCTIONS: Mapping[str, Callable[..., Value]] = {
     "max": lambda *values: max(values),
 }
 FUNCTIONS: Mapping[str, Operation] = {name: _numeric(name, f) for name, f in _FUNCTIONS.items()}
-"""Functions: `min` and `max` of any number of values from one on, the others of one."""
+"""Functions: `min` and `max` take one or more values, the others one."""
 
 ANY_COUNT = ("min", "max")

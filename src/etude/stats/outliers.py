@@ -1,4 +1,4 @@
-"""Which values of a sample do not belong with the rest. They are flagged, never deleted."""
+"""Outliers of a sample. They are flagged, never deleted."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from scipy.special import stdtrit
 from etude.stats.samples import finite_sample
 
 MINIMUM = 5
-"""Fewer values than this are never called outliers."""
+"""Minimum sample size for outliers."""
 
 MOST = 500
-"""No more values than this are looked at in one sample, to bound the time."""
+"""Maximum number of suspects in one sample, which bounds the time."""
 
 
 def count_outliers(x: ArrayLike, *, level: float = 0.05) -> int:
-    """How many values of `x`, shape (n,), are outliers: generalised ESD on the logarithms.
+    """Number of outliers of `x`, shape (n,): generalised ESD on the logarithms.
 
-    Plain values are taken when any is zero or below. At most max(1, n//4) values, and never more than 500,
+    Plain values are used if any is zero or below. At most max(1, n//4) values, and never more than 500,
     are suspected. Always 0 below five values.
     Source: Rosner (1983), "Percentage points for a generalized ESD many-outlier procedure". Logarithms
     keep the skew of times from being flagged.
@@ -30,7 +30,7 @@ def count_outliers(x: ArrayLike, *, level: float = 0.05) -> int:
 
 
 def outlier_places(x: ArrayLike, *, level: float = 0.05) -> NDArray[np.intp]:
-    """Which values of `x`, shape (n,), are outliers, as `count_outliers` counts them: their indices, in order."""
+    """Indices, in order, of the outliers of `x`, shape (n,), counted by `count_outliers`."""
     values = finite_sample(x)
     if values.size < MINIMUM:
         return np.empty(0, dtype=np.intp)
@@ -42,7 +42,7 @@ def outlier_places(x: ArrayLike, *, level: float = 0.05) -> NDArray[np.intp]:
 
 
 def _generalised_esd(ordered: NDArray[np.float64], suspects: int, level: float) -> tuple[int, int]:
-    """How many values at either end: the largest number of removals whose last was still too far out."""
+    """Number of outliers at either end: the largest number of removals whose last one exceeds its critical value."""
     values = (ordered - ordered.mean()).tolist()
     critical = _critical_values(len(values), suspects, level)
     low, high, found = 0, len(values) - 1, (0, 0)
@@ -64,7 +64,7 @@ def _generalised_esd(ordered: NDArray[np.float64], suspects: int, level: float) 
 
 @lru_cache(maxsize=16)
 def _critical_values(n: int, suspects: int, level: float) -> tuple[float, ...]:
-    """What the farthest of n, n - 1, … normal values exceeds, in deviations, with probability `level`."""
+    """Critical values at `level` of the largest deviation of n, n - 1, … normal values, in standard deviations."""
     left = n - np.arange(suspects)
     t = stdtrit(left - 2, 1.0 - level / (2.0 * left))
     return tuple(((left - 1) * t / np.sqrt((left - 2 + t * t) * left)).tolist())

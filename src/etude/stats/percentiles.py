@@ -25,14 +25,14 @@ class Percentile:
 
     share: float
     value: float | None
-    """None where not one value can be expected beyond it."""
+    """None if fewer than one value can be expected beyond it."""
     interval: Interval | None
     reason: str | None
-    """Why value or interval are missing."""
+    """Reason for a missing value or interval."""
 
 
 def percentile(x: ArrayLike, share: float, *, confidence: float = 0.95) -> Percentile:
-    """The quantile of `x`, shape (n,), at `share` (0.99 for p99), with an interval between two order statistics.
+    """Quantile of `x`, shape (n,), at `share` (0.99 for p99), with an interval between two order statistics.
 
     Independent values of any distribution; the interval covers at least `confidence`. The value is interpolated
     between neighbours (numpy's "linear", Hyndman and Fan's type 7).
@@ -45,9 +45,9 @@ def percentile(x: ArrayLike, share: float, *, confidence: float = 0.95) -> Perce
 def percentiles(
     x: ArrayLike, shares: Sequence[float] = USUAL, *, confidence: float = 0.95, dependent: bool = False
 ) -> tuple[Percentile, ...]:
-    """Several of them from values that are sorted once.
+    """Several percentiles of one sample, sorted once.
 
-    dependent: they are in the order in which they were measured; the intervals rest on `effective_count` of them.
+    dependent: values are in order of measurement; the intervals use their `effective_count`.
     """
     values = finite_sample(x)
     ordered, worth = np.sort(values), int(effective_count(values)) if dependent else values.size
@@ -55,14 +55,15 @@ def percentiles(
 
 
 def fewest_for_interval(share: float, *, confidence: float = 0.95) -> int:
-    """How many values the interval of that quantile needs: 6 for p50, 36 for p90, 368 for p99, 3688 for p99.9."""
+    """Minimum number of values for the interval of that quantile: 6 for p50, 36 for p90, 368 for p99, 3688 for
+    p99.9."""
     _check_share(share)
     check_confidence(confidence)
     return max(1, math.ceil(math.log((1.0 - confidence) / 2.0) / math.log(max(share, 1.0 - share)) - 1e-9))
 
 
 def quartiles(x: ArrayLike) -> tuple[float, float]:
-    """The first and the third quartile of one or more values, interpolated as in `percentile`."""
+    """First and third quartile of one or more values, interpolated as in `percentile`."""
     values = finite_sample(x)
     if values.size == 0:
         raise ValueError("a sample without values has no quartiles")
@@ -72,24 +73,24 @@ def quartiles(x: ArrayLike) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class TrimmedMean:
-    """The mean of what is left when the smallest and the largest values are excluded."""
+    """Mean without the smallest and the largest values."""
 
     mean: float
     interval: Interval | None
     trimmed: int
-    """How many values were excluded at either end."""
+    """Number of values excluded at either end."""
     reason: str | None
-    """Why there is no interval."""
+    """Reason for a missing interval."""
 
 
 def trimmed_mean(
     x: ArrayLike, share: float, *, confidence: float = 0.95, dependent: bool = False
 ) -> TrimmedMean:
-    """Without the `share` (0.1 for 10 %) of smallest values and as many of the largest; nothing is deleted by it.
+    """Mean without the `share` (0.1 for 10 %) of smallest values and as many of the largest; nothing is deleted.
 
-    x: shape (n,), n >= 1. dependent: in the order in which they were measured; the interval rests on `effective_count`
-    of them. It estimates the middle of a symmetrical distribution, and of a skewed
-    one something between median and mean. Raises ValueError for a share outside 0 to 0.5.
+    x: shape (n,), n >= 1. dependent: values are in order of measurement; the interval uses their `effective_count`. It
+    estimates the middle of a symmetrical distribution, and a value between median and mean of a skewed one. Raises
+    ValueError for a share outside 0 to 0.5.
     Source: Tukey and McLaughlin (1963): t with n - 2k - 1 degrees of freedom on the winsorised deviation.
     """
     check_confidence(confidence)
@@ -117,8 +118,8 @@ Bar = Literal["interval", "min-max", "quartiles", "deviation"]
 
 
 def error_bar(x: ArrayLike, kind: Bar = "interval", *, confidence: float = 0.95) -> Interval | None:
-    """The two ends of an error bar of `x`, shape (n,): of the mean's interval, the extremes, the quartiles, or one
-    standard deviation to either side of the mean. None where too few values cannot tell.
+    """Ends of an error bar of `x`, shape (n,): the mean's interval, the extremes, the quartiles, or one standard
+    deviation to either side of the mean. None with too few values.
     """
     values = finite_sample(x)
     if values.size == 0:
@@ -160,7 +161,7 @@ def _percentile(ordered: NDArray[np.float64], worth: int, share: float, confiden
 
 
 def _ranks(n: int, share: float, confidence: float) -> tuple[int, int] | None:
-    """The order statistics (from 1) between which the quantile lies, each missing it in half of the rest at most."""
+    """Order statistics (from 1) around the quantile, each missing it with at most (1 - confidence)/2."""
     missed = (1.0 - confidence) / 2.0
     # Largest rank r with P(fewer than r values below the quantile) <= missed, and its mirror image at the other end.
     low = _last(n, lambda rank: float(bdtr(rank - 1, n, share)) <= missed)
@@ -169,7 +170,7 @@ def _ranks(n: int, share: float, confidence: float) -> tuple[int, int] | None:
 
 
 def _last(n: int, holds: Callable[[int], bool]) -> int:
-    """The largest of 1 … n for which `holds`, which holds up to somewhere; 0 where it never does."""
+    """The largest of 1 … n for which the monotone condition `holds`; 0 if there is none."""
     below, above = 0, n + 1
     while above - below > 1:
         middle = (below + above) // 2

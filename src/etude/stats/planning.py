@@ -1,7 +1,7 @@
-"""From a pilot: how many trials, and hours, an effect of a given size needs; and what fits a deadline.
+"""Planning from a pilot: trials and hours needed for an effect of a given size, or the effect detectable by a deadline.
 
-A comparison of two tests is planned on logarithms. The spread of the pilot is taken to be the truth: a pilot of ten
-trials knows it within a factor of about two, and so the number of trials within a factor of four.
+A comparison of two tests is planned on logarithms. The spread of the pilot is taken as true: a pilot of ten trials
+determines it within a factor of about two, and so the number of trials within a factor of four.
 """
 
 from __future__ import annotations
@@ -21,42 +21,43 @@ from etude.stats.samples import check_confidence, check_positive, finite_sample,
 from etude.stats.twosample import smallest_found
 
 MOST = 10**7
-"""A plan that needs more trials of a test than this needs another benchmark."""
+"""Maximum trials of a test in a plan."""
 
 FEWEST_IN_PILOT = 5
 
 
 @dataclass(frozen=True)
 class Noise:
-    """What a pilot says of a planned comparison."""
+    """Noise of a planned comparison, from a pilot."""
 
     deviation: float
     """Standard deviation of one log ratio (paired), or of the logarithm of one trial (unpaired)."""
     likely: tuple[float, float]
-    """Its own interval at 80 %: the truth may lie anywhere in it."""
+    """80 % interval of the deviation."""
     design: Literal["paired", "unpaired"]
     worth: float
-    """How many independent trials one trial is worth, at most 1."""
+    """Effective number of independent trials per trial, at most 1."""
     seconds_per_trial: float
-    """Of one trial of one test, with all that is done around it."""
+    """Time of one trial of one test, including overhead."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Trials of either of two tests, and what they cost and find."""
+    """Trials of either of two tests, their cost and detectable effect."""
 
     trials: int
     hours: float
-    """For both tests."""
+    """Hours for both tests."""
     effect: float
-    """Relative difference that is found with probability `power`: 0.01 is 1 %."""
+    """Relative difference that is detected with probability `power`: 0.01 is 1 %."""
     power: float
     likely_trials: tuple[int, int] | None
-    """For the spread's own interval; None where the trials were what was given."""
+    """Trials by the interval of the spread; None if the trials were given."""
 
 
 def noise_of_pairs(base: ArrayLike, other: ArrayLike, *, seconds_per_trial: float) -> Noise:
-    """From a pilot in blocks, shapes (n,), n >= 5, positive. Raises ValueError otherwise, or where no ratio varies."""
+    """Noise from a pilot in blocks, shapes (n,), n >= 5, positive. Raises ValueError otherwise, or without
+    variation."""
     lower, upper = positive_logarithms(base), positive_logarithms(other)
     if lower.size != upper.size:
         raise ValueError(f"pairs need equally many values, not {lower.size} and {upper.size}")
@@ -64,16 +65,17 @@ def noise_of_pairs(base: ArrayLike, other: ArrayLike, *, seconds_per_trial: floa
 
 
 def noise_of_trials(*samples: ArrayLike, seconds_per_trial: float) -> Noise:
-    """From one or two pilots that did not run in blocks, at least 5 values each; pooled, the other being alike."""
+    """Noise from one or two pilots not in blocks, at least 5 values each; pooled, or assumed equal for the other
+    test."""
     return _noise([positive_logarithms(x) for x in samples], "unpaired", seconds_per_trial)
 
 
 def plan_for_effect(
     noise: Noise, effect: float, *, power: float = 0.8, confidence: float = 0.95
 ) -> Plan | None:
-    """The fewest trials of either test with which a true difference of `effect` (0.01: 1 %) is found.
+    """Minimum trials of either test that detect a true difference of `effect` (0.01: 1 %).
 
-    None where that is more than ten million. Found: significant in the two-sided t test at 1 - confidence, with
+    None if that is more than ten million. Detected: significant in the two-sided t test at 1 - confidence, with
     probability `power`. Source: noncentral t, scipy.special.nctdtr.
     """
     check_positive("effect", effect)
@@ -92,9 +94,9 @@ def plan_for_effect(
 def plan_for_deadline(
     noise: Noise, hours: float, *, power: float = 0.8, confidence: float = 0.95
 ) -> Plan | None:
-    """As many trials of either test as fit into `hours`, and the smallest effect that they find.
+    """Trials of either test that fit into `hours`, and the smallest effect that they detect.
 
-    None where not even two trials of either test fit.
+    None if fewer than two trials of either test fit.
     """
     check_positive("hours", hours)
     _check(power, confidence)
@@ -110,10 +112,10 @@ def plan_for_deadline(
 def trials_for_mean(
     x: ArrayLike, precision: float, *, confidence: float = 0.95, factor: float = 1.0
 ) -> int | None:
-    """How many trials in all bring the mean's half width below `precision`·|mean|; None above ten million.
+    """Total trials until the mean's margin of error is below `precision`·|mean|; None above ten million.
 
-    x: a pilot, shape (n,), n >= 5, whose mean is not zero. factor: that of the stop rule to be used. On average half
-    of all experiments need more: the width is that of the pilot's deviation.
+    x: a pilot, shape (n,), n >= 5, whose mean is not zero. factor: widening factor of the stop rule. Half of all
+    experiments need more: the width is computed from the pilot's deviation.
     """
     check_positive("precision", precision)
     check_positive("factor", factor)
@@ -132,7 +134,7 @@ def trials_for_mean(
 
 
 def likely_factors(degrees: int) -> tuple[float, float]:
-    """Factors of a standard deviation of so many degrees of freedom between which the truth lies in 80 % of cases."""
+    """80 % interval of a standard deviation with so many degrees of freedom, as factors of its estimate."""
     low, high = (math.sqrt(degrees / float(chdtri(degrees, tail))) for tail in (0.1, 0.9))
     return low, high
 
@@ -175,7 +177,7 @@ def _power(count: int, noise: Noise, deviation: float, effect: float, confidence
 
 
 def _fewest(enough: Callable[[int], bool]) -> int | None:
-    """The smallest count from 2 on that is enough, of those up to MOST; more of them stay enough."""
+    """The smallest count from 2 to MOST that is enough, for a monotone condition; None if there is none."""
     high = 2
     while not enough(high):
         if high >= MOST:

@@ -1,7 +1,7 @@
 """A stop program's predicate, `getstats --predicate`, evaluated on samples in memory; alternatives and their operands.
 
-Nothing is corrected here for looking again and again, and nothing for dependence: these are the papers' own
-figures. docs/calibration.md says what that costs.
+There is no correction for repeated looks or for dependence: these are the papers' own figures. docs/calibration.md
+gives the resulting coverage.
 """
 
 from __future__ import annotations
@@ -35,24 +35,23 @@ NAMES = (
     "slope",
     "confidencelevel",
 )
-"""The variables that a predicate may use."""
+"""Variables of a predicate."""
 
 
 @dataclass(frozen=True)
 class Figures:
-    """What Getstats says of one sample, in the unit of its values.
+    """Getstats' figures of one sample, in the unit of its values.
 
-    Below two values `delta`, `stddev` and `slope` are infinite: nothing is known of them, and "enough" should
-    never be concluded from one value.
+    Below two values `delta`, `stddev` and `slope` are infinite, so that one value never satisfies a predicate.
     """
 
     count: int
     mean: float
     median: float
     delta: float
-    """Half width of Student's interval of the mean: t·s/√n with n-1 degrees of freedom."""
+    """Margin of error of the mean, Student's: t·s/√n with n-1 degrees of freedom."""
     stddev: float
-    """With n-1."""
+    """Standard deviation with n-1."""
     minimum: float
     maximum: float
     slope: float
@@ -65,7 +64,7 @@ class Figures:
 
     @property
     def hw(self) -> float:
-        """Half width in percent of the mean."""
+        """Margin of error in percent of the mean."""
         return self._percent(self.delta)
 
     def _percent(self, value: float) -> float:
@@ -75,10 +74,10 @@ class Figures:
 
 
 def figures(x: ArrayLike, confidence: float = 0.95) -> Figures:
-    """The figures of `x`, shape (n,), in the order in which the trials ran.
+    """Figures of `x`, shape (n,), in the order in which the trials ran.
 
-    Raises ValueError where there is no value, or one is not finite.
-    Source: Auto-pilot paper, figure 2, whose numbers these formulae give.
+    Raises ValueError for an empty or non-finite sample.
+    Source: Auto-pilot paper, figure 2, whose numbers these formulae reproduce.
     """
     check_confidence(confidence)
     values = finite_sample(x)
@@ -114,30 +113,31 @@ def _places(n: int) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What a predicate says of several samples."""
+    """Result of a predicate on several samples."""
 
     holds: bool
-    """For every one of them."""
+    """True if it holds for all samples."""
     failed: tuple[str, ...]
-    """The metrics for which it does not hold."""
+    """Metrics for which it does not hold."""
     why: str
-    """A short clause: how well those are known so far."""
+    """Short clause: precision of those metrics so far."""
     limit: str = ""
-    """Where it holds of some metric only by a part that counts trials: that part, and how well the metric is known."""
+    """Set if some metric's trials end only by a condition that counts trials: that condition, and the metrics'
+    precision."""
 
 
 COUNTED = frozenset(("name", "column", "count", "confidencelevel"))
-"""Variables that say nothing of how well a metric is known."""
+"""Variables that do not depend on the precision of a metric."""
 
 
 class Predicate:
-    """An expression that is judged for one metric after the other."""
+    """A predicate evaluated for each metric."""
 
     def __init__(self, expression_text: str, confidence: float = 0.95) -> None:
-        """Read the expression; `confidence` is that of `$delta`, a fraction.
+        """Compile the expression; `confidence` is that of `$delta`, a fraction.
 
         Raises:
-            ExpressionError: it cannot be read, or holds a variable that is none of `NAMES`; ValueError: no fraction.
+            ExpressionError: it cannot be parsed, or has a variable outside `NAMES`; ValueError: not a fraction.
         """
         check_confidence(confidence)
         self.expression = compile_expression(expression_text)
@@ -146,10 +146,10 @@ class Predicate:
         self._alternatives = alternatives(expression_text)
 
     def judge(self, samples: Mapping[str, Sequence[float]]) -> Judgement:
-        """Whether it holds for every sample; never where there is none, or one without a value.
+        """Judgement of all samples; it never holds without samples, or with an empty one.
 
         Raises:
-            ExpressionError: it cannot be evaluated, as a division by zero; ValueError: a value is not finite.
+            ExpressionError: it cannot be evaluated, such as a division by zero; ValueError: a value is not finite.
         """
         failed = {name: clause for name, x in samples.items() if (clause := self._objection(name, x))}
         if failed:
@@ -160,7 +160,7 @@ class Predicate:
         return Judgement(holds, tuple(failed), why, self._limit(samples) if holds else "")
 
     def _limit(self, samples: Mapping[str, Sequence[float]]) -> str:
-        """The part that alone ends the trials of some metrics, where it only counts them; else empty."""
+        """The condition that alone ends the trials of some metrics, if it only counts trials; else empty."""
         if len(self._alternatives) < 2:
             return ""
         limited = {}
@@ -175,7 +175,7 @@ class Predicate:
         return f"{by}, not by {aims}: {', '.join(limited)} of $mean" if limited else ""
 
     def _objection(self, name: str, x: Sequence[float]) -> str:
-        """Empty where the expression holds, else how well the mean is known."""
+        """Empty if the expression holds, else the precision of the mean."""
         if len(x) == 0:
             return "no value"
         found = figures(x, self.confidence)
@@ -189,7 +189,7 @@ class Predicate:
 def _holds(part: Expression, variables: Mapping[str, float | str]) -> bool:
     try:
         return truth(part.evaluate(variables))
-    except ExpressionError:  # what stands before it may have kept it from being evaluated
+    except ExpressionError:  # an earlier part may have prevented its evaluation
         return False
 
 
@@ -222,8 +222,8 @@ _WORD = re.compile(
 
 
 def alternatives(text: str) -> tuple[Expression, ...]:
-    """The parts of a predicate in their order, each as it is written, without parentheses round it as a whole; none
-    where they cannot be told apart."""
+    """Alternatives of a predicate in order, each as written, without outer parentheses; empty if they cannot be
+    separated."""
     try:
         parts = _split(_bare(text))
         return tuple(compile_expression(_bare(part)) for part in parts)
@@ -232,7 +232,7 @@ def alternatives(text: str) -> tuple[Expression, ...]:
 
 
 def _split(text: str) -> list[str]:
-    """At `or`; where there is no operator in letters, which all bind looser, at `||`."""
+    """Parts between `or`; without word operators, which all bind less tightly, between `||`."""
     words, signs = _operands_and_signs(text)
     if any(word != "or" for _, _, word in words):
         return _cut(text, [place for place in words if place[2] == "or"])
@@ -246,7 +246,7 @@ def _cut(text: str, places: list[tuple[int, int, str]]) -> list[str]:
 
 
 def _operands_and_signs(text: str) -> tuple[list[tuple[int, int, str]], list[tuple[int, int, str]]]:
-    """Of `or`, `and`, `not`, and of `||`, outside of parentheses: begin, end and which it is."""
+    """Positions (begin, end, text) of `or`, `and`, `not`, and of `||`, outside of parentheses."""
     words, signs, depth = [], [], 0
     for found in _WORD.finditer(text):
         place = (found.start(), found.end(), found.group())
@@ -259,7 +259,7 @@ def _operands_and_signs(text: str) -> tuple[list[tuple[int, int, str]], list[tup
 
 
 def _bare(text: str) -> str:
-    """Without blanks and parentheses round the whole of it."""
+    """The text without outer blanks and parentheses."""
     text = " ".join(text.split())
     while text.startswith("(") and text.endswith(")") and _closes_at_end(text):
         text = text[1:-1].strip()

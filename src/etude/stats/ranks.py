@@ -1,11 +1,11 @@
 """Comparisons by ranks: Mann-Whitney and Wilcoxon, with the shift of Hodges and Lehmann and its interval.
 
-They ask whether the values of one test tend to be larger, which is a question about means only where both have the
-same shape. With rare slow trials they find about twice what Welch's test finds; where the spreads differ they are
-wrong as tests of the mean (13 % false findings at 5 %, 10 trials against 30).
+They test if the values of one test tend to be larger, which is a test of means only for equal shapes. With rare slow
+trials they detect about twice as often as Welch's test; with different spreads they are wrong as tests of the mean (13
+% false positives at 5 %, 10 trials against 30).
 
-Ranks of values that depend on those before vary more than ranks of independent ones: with `dependent` the variance of
-the statistic is that of as many independent values as they are worth, in the normal approximation.
+Ranks of autocorrelated values vary more than those of independent ones: with `dependent` the variance of the statistic
+is that of their effective number of independent values, in the normal approximation.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from etude.stats.intervals import effective_count
 from etude.stats.samples import check_confidence, finite_sample
 
 EXACT_BELOW = 50
-"""Values of either test; from there on, and with equal values, the normal approximation is taken for p."""
+"""Sample size up to which p is exact; from there on, and with ties, it is the normal approximation."""
 
 MOST = 1000
-"""Longer samples are first reduced to that many of their quantiles, before all pairs are formed."""
+"""Sample size above which samples are reduced to as many quantiles before all pairs are formed."""
 
 MOST_VALUE = 1e300
 
@@ -35,20 +35,20 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Shift:
-    """By how much the first test's values lie above the second's, in their unit; or the factor, with `ratio`."""
+    """Shift of the first test's values relative to the second's, in their unit; or the factor, with `ratio`."""
 
     shift: float
     """Hodges and Lehmann's estimate: the median of the differences of all pairs."""
     low: float | None
     high: float | None
-    """None where even the outermost differences do not reach the confidence."""
+    """None if even the outermost differences do not reach the confidence."""
     statistic: float
     """U of the first sample, or the sum of the ranks of the positive differences."""
     p: float
-    """Two-sided."""
+    """Two-sided p-value."""
     method: Literal["Mann-Whitney", "Wilcoxon"]
     exact: bool
-    """p from the exact distribution, not from the normal approximation."""
+    """True if p is from the exact distribution, not the normal approximation."""
     confidence: float
 
 
@@ -60,14 +60,14 @@ def mann_whitney(
     ratio: bool = False,
     dependent: bool = False,
 ) -> Shift:
-    """Do the values of two independent samples, shapes (n,) and (m,), tend to differ?
+    """Rank test of two independent samples, shapes (n,) and (m,): does one tend to have larger values?
 
-    ratio: work on logarithms and say the factor first/second in place of the difference; values must be positive.
-    dependent: they are in the order in which they were measured, and may depend on those before.
-    Raises ValueError where either sample is empty.
-    Source: Mann and Whitney (1947), Hodges and Lehmann (1963); p and limits as R's wilcox.test(conf.int = TRUE) where
-    both are exact, else with corrections for ties and continuity. Of dependent values: the parts that the samples have
-    in the variance of U (its projection, Hoeffding 1948), each times what its values vary more than independent ones.
+    ratio: work on logarithms and report the factor first/second instead of the difference; values must be positive.
+    dependent: values are in order of measurement and may be autocorrelated.
+    Raises ValueError if either sample is empty.
+    Source: Mann and Whitney (1947), Hodges and Lehmann (1963); p and limits as R's wilcox.test(conf.int = TRUE) if both
+    are exact, else with corrections for ties and continuity. For dependent values: the parts of the samples in the
+    variance of U (its projection, Hoeffding 1948), each times the variance inflation of its values.
     """
     check_confidence(confidence)
     a, b = (_values(x, ratio) for x in (first, second))
@@ -103,9 +103,9 @@ def wilcoxon(
     ratio: bool = False,
     dependent: bool = False,
 ) -> Shift:
-    """Do the two members of pairs, shape (n,) each, n >= 1, tend to differ? The rank test beside the paired t.
+    """Rank test of pairs, shape (n,) each, n >= 1: does one member tend to be larger? The counterpart of the paired t.
 
-    ratio, dependent: as for `mann_whitney`. Pairs without a difference do not count for p; the interval keeps them.
+    ratio, dependent: as for `mann_whitney`. Pairs without a difference do not count for p; the interval includes them.
     Source: Wilcoxon (1945); interval from the averages of all pairs of differences (Tukey's confidence interval).
     """
     check_confidence(confidence)
@@ -140,7 +140,7 @@ def wilcoxon(
 
 
 def _inflation(values: Floats) -> float:
-    """How many times as much the mean of these values varies as that of independent ones."""
+    """Variance inflation of the mean of these values relative to independent ones."""
     return values.size / effective_count(values)
 
 
@@ -156,7 +156,7 @@ def _values(x: ArrayLike, ratio: bool) -> Floats:
 
 
 def _reduced(values: Floats) -> Floats:
-    """The values themselves, or as many evenly placed quantiles of them as all pairs can be formed of."""
+    """The values themselves, or evenly spaced quantiles of them if there are too many pairs."""
     if values.size <= MOST:
         return values
     return np.quantile(values, (np.arange(MOST) + 0.5) / MOST)
@@ -173,7 +173,7 @@ def _shift(
     confidence: float,
     ratio: bool,
 ) -> Shift:
-    """`depth`: how far from either end of all `pairs` the limits lie (1: at the ends, 0: nowhere)."""
+    """`depth`: rank of the limits from either end of all `pairs` (1: at the ends, 0: none)."""
     limits: tuple[float, float] | tuple[None, None] = (None, None)
     if depth > 0:
         at = min(max(1, round(depth * (ordered.size / pairs))), ordered.size)
@@ -194,13 +194,13 @@ def _power(value: float) -> float:
 
 
 def _exact_p(below: Floats, statistic: float) -> float:
-    """Two-sided, from P(statistic <= k) for k = 0, 1, …; the distribution is symmetrical."""
+    """Two-sided p from P(statistic <= k) for k = 0, 1, …; the distribution is symmetrical."""
     k = round(min(statistic, below.size - 1 - statistic))
     return min(1.0, 2.0 * float(below[k]))
 
 
 def _exact_depth(below: Floats, confidence: float) -> int:
-    """The largest d for which P(statistic <= d - 1) does not exceed half of what the confidence leaves."""
+    """The largest d with P(statistic <= d - 1) of at most (1 - confidence)/2."""
     return int(np.searchsorted(below, (1.0 - confidence) / 2.0, "right"))
 
 
@@ -216,10 +216,10 @@ def _normal_depth(pairs: int, deviation: float, confidence: float) -> int:
 
 @lru_cache(maxsize=64)
 def _u_below(n: int, m: int) -> Floats:
-    """P(U <= u) for u = 0 … n·m when both samples come from one distribution, without ties."""
+    """P(U <= u) for u = 0 … n·m if both samples come from one distribution, without ties."""
     ways = np.zeros((n + 1, n * m + 1))
     ways[0, 0] = 1.0
-    # Which of the ranks 1 … n+m the first sample has: taking rank r as its j-th adds r - j to U.
+    # Ranks 1 … n+m of the first sample: rank r as its j-th adds r - j to U.
     for rank in range(1, n + m + 1):
         for taken in range(min(rank, n), max(0, rank - m - 1), -1):
             adds = rank - taken
@@ -230,7 +230,7 @@ def _u_below(n: int, m: int) -> Floats:
 
 @lru_cache(maxsize=64)
 def _w_below(n: int) -> Floats:
-    """P(W <= w) for w = 0 … n(n+1)/2 when every difference is as often positive as negative, without ties."""
+    """P(W <= w) for w = 0 … n(n+1)/2 if every difference is as often positive as negative, without ties."""
     ways = np.zeros(n * (n + 1) // 2 + 1)
     ways[0] = 1.0
     for rank in range(1, n + 1):

@@ -1,7 +1,7 @@
-"""Comparisons that draw from the samples themselves: permutation, bootstrap, percentiles over trials.
+"""Comparisons by resampling: permutation, bootstrap, percentiles over trials.
 
-Random, but by seed: the same values and seed give the same answer. The percentile bootstrap of a ratio of means is
-too liberal below 30 trials a side (8 % false findings at 10), that of medians a little conservative.
+Results are reproducible for the same values and seed. The percentile bootstrap of a ratio of means is too liberal below
+30 trials per side (8 % false positives at 10), that of medians slightly conservative.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ Floats = NDArray[np.float64]
 RESAMPLES = 9999
 
 MOST_AT_ONCE = 1 << 21
-"""Values or counts of resamples that are held at once: 16 MiB."""
+"""Maximum values or counts of resamples in memory: 16 MiB."""
 
 FEWEST_TRIALS = 10
-"""Whole trials are drawn anew only from so many: from fewer the interval would be too narrow."""
+"""Minimum trials for resampling of whole trials: with fewer the interval would be too narrow."""
 
 
 @dataclass(frozen=True)
 class Permutation:
-    """p of "both samples come from one distribution", two-sided, and what was drawn."""
+    """Two-sided p-value of "both samples come from one distribution", and its resamples."""
 
     p: float
     statistic: Literal["mean", "studentised"]
     resamples: int
-    """How many orders were looked at: all there are, where these are fewer than were asked for."""
+    """Number of orders evaluated: all if there are fewer than requested."""
 
 
 @dataclass(frozen=True)
@@ -58,10 +58,10 @@ def permutation(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Permutation:
-    """Would the samples, shapes (n,) and (m,), at least 2 each, differ as much had their labels been dealt at random?
+    """Permutation test of samples, shapes (n,) and (m,), at least 2 each: do they differ more than with random labels?
 
-    statistic: the difference of means, over its standard error where "studentised", which also holds where the
-    spreads differ. Raises ValueError where no value differs from another.
+    statistic: the difference of means, over its standard error for "studentised", which is valid also with different
+    spreads. Raises ValueError if all values are equal.
     Source: scipy.stats.permutation_test; studentised after Janssen (1997).
     """
     a, b = _two(first, second)
@@ -69,7 +69,7 @@ def permutation(
     a, b = a / scale, b / scale
     if bool(np.all(np.concatenate((a, b)) == a[0])):
         raise ValueError("all values are equal: there is nothing to deal")
-    from scipy.stats import permutation_test  # a second to import: only whoever asks waits for it
+    from scipy.stats import permutation_test  # takes a second to import
 
     found = permutation_test(
         (a, b),
@@ -118,7 +118,7 @@ def bootstrap_ratio(
         return middle(x, axis=axis) / middle(y, axis=axis)
 
     with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what cannot be computed comes back as NaN, and is refused below
+        warnings.simplefilter("ignore")  # values that cannot be computed are NaN, and raise an error below
         found = bootstrap(
             (a, b),
             statistic,
@@ -137,10 +137,10 @@ def bootstrap_ratio(
 
 @dataclass(frozen=True, eq=False)
 class Histograms:
-    """One histogram a trial, all with the same classes."""
+    """One histogram per trial, all with the same classes."""
 
     values: Floats
-    """What a value of each class counts as, rising, shape (classes,)."""
+    """Representative value of each class, rising, shape (classes,)."""
     counts: Floats
     """Shape (trials, classes)."""
 
@@ -157,11 +157,11 @@ class Histograms:
         object.__setattr__(self, "counts", counts)
 
     def percentile(self, share: float) -> float:
-        """Of all trials merged: the value of the class in which the share is reached."""
+        """Percentile of all trials merged: the value of the class in which the share is reached."""
         return float(self._percentiles(self.counts.sum(axis=0)[None, :], share)[0])
 
     def resampled(self, share: float, resamples: int, rng: np.random.Generator) -> Floats:
-        """The same of trials drawn with replacement, shape (resamples,): values of one trial stay together."""
+        """The same for trials drawn with replacement, shape (resamples,): values of one trial stay together."""
         trials = self.counts.shape[0]
         drawn = rng.multinomial(trials, np.full(trials, 1.0 / trials), size=resamples)
         rows = max(1, MOST_AT_ONCE // self.values.size)
@@ -180,9 +180,9 @@ class Histograms:
 def merged_percentile(
     trials: Histograms, share: float, *, confidence: float = 0.95, resamples: int = 1999, seed: int = 0
 ) -> tuple[float, Interval | None]:
-    """A percentile of all trials merged, in the unit of the classes, and its interval by drawing whole trials anew.
+    """Percentile of all trials merged, in the unit of the classes, and its interval by resampling whole trials.
 
-    No interval below ten trials. The value is that of a class: it is known no better than the classes are wide.
+    No interval below ten trials. The value is that of a class, with the resolution of the classes.
     Source: percentile bootstrap of clusters (Davison and Hinkley 1997, section 3.8).
     """
     check_confidence(confidence)
@@ -204,9 +204,9 @@ def percentile_ratio(
     resamples: int = 1999,
     seed: int = 0,
 ) -> Resampled:
-    """Ratio of a percentile of two tests whose trials carry histograms, by drawing whole trials anew.
+    """Ratio of a percentile of two tests whose trials have histograms, by resampling whole trials.
 
-    What one trial saw (a busy second, a cold cache) is in all its values: only trials are independent. Raises
+    Effects on a trial (a busy second, a cold cache) are in all its values: only trials are independent. Raises
     ValueError below ten trials of either test (the interval would be too narrow), and for a percentile of zero.
     Source: percentile bootstrap of clusters (Davison and Hinkley 1997, section 3.8).
     """
@@ -235,9 +235,9 @@ def resampled_medians(
     *,
     of: Literal["median", "mean"] = "median",
 ) -> Floats:
-    """Medians (or means) of as many values, drawn with replacement from each sample; shape (draws, samples).
+    """Medians (or means) of samples drawn with replacement, of the same size; shape (draws, samples).
 
-    samples: each of shape (n,), n >= 1, finite, in any unit. Each is drawn from for itself.
+    samples: each of shape (n,), n >= 1, finite, in any unit. Each is resampled independently.
     Source: Efron (1979).
     """
     found = np.empty((draws, len(samples)))
@@ -263,6 +263,6 @@ def _mean_distance(x: Floats, y: Floats, axis: int = -1) -> Any:
 
 
 def _t_distance(x: Floats, y: Floats, axis: int = -1) -> Any:
-    """|t| of Welch; as large as can be where the halves of a deal do not vary at all."""
+    """Welch's |t|; very large if both halves are constant."""
     variance = x.var(axis=axis, ddof=1) / x.shape[axis] + y.var(axis=axis, ddof=1) / y.shape[axis]
     return _mean_distance(x, y, axis) / np.sqrt(np.maximum(variance, 1e-300))

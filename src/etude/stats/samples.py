@@ -1,4 +1,4 @@
-"""What counts as a sample: one row of finite numbers."""
+"""Validation of samples: one row of finite numbers."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 
 
 def finite_sample(x: ArrayLike) -> NDArray[np.float64]:
-    """The values of `x` as a one-dimensional array of float64 (a copy only where the type asks for it).
+    """The values of `x` as a one-dimensional array of float64 (a copy only if the type requires it).
 
-    Raises ValueError where `x` is no row of numbers, or holds NaN or an infinity.
+    Raises ValueError if `x` is not a row of numbers, or contains NaN or an infinity.
     """
     try:
         values = np.asarray(x, dtype=np.float64)
@@ -27,7 +27,7 @@ def finite_sample(x: ArrayLike) -> NDArray[np.float64]:
 
 
 def check_confidence(confidence: float) -> None:
-    """Raise ValueError unless `confidence` is a fraction between 0 and 1, as 0.95."""
+    """Raise ValueError unless `confidence` is a fraction between 0 and 1, such as 0.95."""
     if not 0.0 < confidence < 1.0:
         raise ValueError(f"confidence must be a fraction between 0 and 1, not {confidence}")
 
@@ -39,7 +39,7 @@ def check_positive(name: str, value: float) -> None:
 
 
 def positive_logarithms(x: ArrayLike) -> NDArray[np.float64]:
-    """The natural logarithms of a sample that ratios are to be formed of. ValueError for values at or below zero."""
+    """Natural logarithms of a sample for ratios. Raises ValueError for values at or below zero."""
     values = finite_sample(x)
     if bool(np.any(values <= 0.0)):
         raise ValueError(f"ratio needs positive values: the smallest is {values.min():g}")
@@ -47,7 +47,7 @@ def positive_logarithms(x: ArrayLike) -> NDArray[np.float64]:
 
 
 def exponential(value: float) -> float:
-    """e to the value; infinite where that is too large for a number."""
+    """e to the value; infinite on overflow."""
     try:
         return math.exp(value)
     except OverflowError:

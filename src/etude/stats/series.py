@@ -1,8 +1,7 @@
-"""Synthetic series of trials, on which intervals and stop rules are judged (bench/calibrate.py, tests).
+"""Synthetic series of trials, on which intervals and stop rules are evaluated (bench/calibrate.py, tests).
 
-REFERENCE holds the families that the rules were designed with; OWN holds others, that nothing was tuned
-to, so that a good result is not only a result about the families. All values are multiples of a typical
-trial.
+REFERENCE has the families that the rules were designed with; OWN has others that nothing was tuned to, as an
+independent test. All values are multiples of a typical trial.
 """
 
 from __future__ import annotations
@@ -22,19 +21,19 @@ axis."""
 
 @dataclass(frozen=True)
 class Series:
-    """A family of series and what its intervals should cover."""
+    """A family of series and the mean that its intervals should cover."""
 
     name: str
     draw: Draw
     mean: float | None = 1.0
-    """True mean of a steady trial; None where the distribution has none."""
+    """True mean of a steady trial; None if the distribution has none."""
     drift: float = 0.0
-    """What the true mean rises by with every trial, the first being number 0."""
+    """Increase of the true mean with every trial, the first being number 0."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What a machine does, trial after trial, to every command alike."""
+    """Effect of a machine on every command, trial after trial."""
 
     name: str
     draw: Draw
@@ -42,7 +41,7 @@ class Machine:
 
 
 def normal(cv: float) -> Draw:
-    """N(1, cv), values at or below zero drawn again."""
+    """N(1, cv), with values at or below zero redrawn."""
 
     def draw(rng: Generator, series: int, trials: int) -> Floats:
         values = rng.normal(1.0, cv, (series, trials))
@@ -60,7 +59,7 @@ def lognormal(cv: float) -> Draw:
 
 
 def mixture(share: float, *, plus: float = 0.0, times: float = 1.0, cv: float = 0.01) -> Draw:
-    """Normal trials, of which a share is moved up by `plus` and multiplied by `times`."""
+    """Normal trials, a share of which is shifted by `plus` and multiplied by `times`."""
     steady = normal(cv)
 
     def draw(rng: Generator, series: int, trials: int) -> Floats:
@@ -120,7 +119,7 @@ WEIBULL_MEAN = 0.8 + 0.15 * 1.0521849  # Gamma(1 + 1/0.9)
 
 
 def frequency_modes(rng: Generator, series: int, trials: int) -> Floats:
-    """Two speeds 12 % apart; before every trial the machine changes over with probability 0.1."""
+    """Two speeds 12 % apart; the machine switches before every trial with probability 0.1."""
     changes = rng.random((series, trials)) < 0.1
     changes[:, 0] = rng.random(series) < 0.5
     slow = np.cumsum(changes, axis=1) % 2
@@ -133,13 +132,13 @@ def heavy_log(rng: Generator, series: int, trials: int) -> Floats:
 
 
 def collector(rng: Generator, series: int, trials: int) -> Floats:
-    """A heap that fills: 0, 2 … 12 % slower over seven trials, then collected; starts anywhere."""
+    """A heap that fills: 0, 2 … 12 % slower over seven trials, then collected; random phase."""
     phase = rng.integers(0, 7, (series, 1))
     return normal(0.02)(rng, series, trials) * (1.0 + 0.02 * ((np.arange(trials) + phase) % 7))
 
 
 def every_tenth(rng: Generator, series: int, trials: int) -> Floats:
-    """Every tenth trial meets a flush and takes 40 % longer; the first may be any of ten."""
+    """Every tenth trial includes a flush and takes 40 % longer; random phase."""
     phase = rng.integers(0, 10, (series, 1))
     return normal(0.03)(rng, series, trials) * np.where((np.arange(trials) + phase) % 10 == 0, 1.4, 1.0)
 
@@ -174,7 +173,7 @@ OWN: tuple[Series, ...] = (
 
 
 def steady(rng: Generator, series: int, trials: int) -> Floats:
-    """A machine that does nothing."""
+    """A machine without effects."""
     return np.ones((series, trials))
 
 
@@ -184,12 +183,12 @@ def linear(per_trial: float) -> Draw:
 
 
 def random_walk(step: float) -> Draw:
-    """The logarithm of the speed walks by N(0, step) with every trial."""
+    """The logarithm of the speed is a random walk with steps N(0, step) per trial."""
     return lambda rng, series, trials: np.exp(np.cumsum(rng.normal(0.0, step, (series, trials)), axis=1))
 
 
 def one_step(extra: float, within: int) -> Draw:
-    """Slower from one trial on, which is any of the first `within`."""
+    """Slower from one trial on, a random one of the first `within`."""
 
     def draw(rng: Generator, series: int, trials: int) -> Floats:
         place = rng.integers(1, within, (series, 1))
@@ -206,7 +205,7 @@ def warm_up(count: int, extra: float) -> Draw:
 
 
 def alternating(size: float) -> Draw:
-    """Slower and faster in turn; starts with either."""
+    """Alternately slower and faster; random phase."""
 
     def draw(rng: Generator, series: int, trials: int) -> Floats:
         odd = (np.arange(trials) + rng.integers(0, 2, (series, 1))) % 2 == 1
@@ -216,7 +215,7 @@ def alternating(size: float) -> Draw:
 
 
 def sine(size: float, cycle: float) -> Draw:
-    """One slow wave per `cycle` trials; starts anywhere in it."""
+    """One slow wave per `cycle` trials; random phase."""
 
     def draw(rng: Generator, series: int, trials: int) -> Floats:
         return 1.0 + size * np.sin(2.0 * np.pi * (np.arange(trials) / cycle + rng.random((series, 1))))

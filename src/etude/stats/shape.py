@@ -1,4 +1,4 @@
-"""What the values of a sample look like: two groups, not normal, or counted in ticks of a coarse clock."""
+"""Shape of a sample: bimodal, not normal, or in multiples of a coarse clock tick."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from scipy.special import ndtr, ndtri
 from etude.stats.samples import check_positive, finite_sample
 
 MINIMUM_BIMODAL = 10
-"""Fewer values than this are not looked at for groups."""
+"""Minimum sample size for groups."""
 
 SMALLER_SHARE = 0.10
-"""Of all values, and at least two, must be in the smaller group; fewer are outliers."""
+"""Minimum share of the smaller group, at least two values; fewer are outliers."""
 
 MOST_FOR_NORMALITY = 5000
-"""Shapiro's and Wilk's p is known up to this many values."""
+"""Maximum sample size for Shapiro's and Wilk's p."""
 
 TICKS_ENOUGH = 100
-"""A trial of this many ticks is known within 1 %."""
+"""Number of ticks of a trial that is known within 1 %."""
 
 POWER_OF_NORMALITY: tuple[tuple[int, float], ...] = (
     (3, 0.05),
@@ -38,7 +38,7 @@ POWER_OF_NORMALITY: tuple[tuple[int, float], ...] = (
     (75, 0.74),
     (100, 0.86),
 )
-"""How often Shapiro's and Wilk's test at 5 % sees that n values are log-normal of cv 30 %; bench/statistics."""
+"""Power of Shapiro's and Wilk's test at 5 % for n log-normal values with cv 30 %; bench/statistics."""
 
 Floats = NDArray[np.float64]
 
@@ -53,18 +53,18 @@ class Groups:
     gap: tuple[float, float]
     """The largest value of the lower and the smallest of the upper group."""
     distance: float
-    """Of the centres, in standard deviations within the groups."""
+    """Distance of the centres, in standard deviations within the groups."""
 
 
 @dataclass(frozen=True)
 class Normality:
-    """Shapiro's and Wilk's test, and what it can see at this n."""
+    """Shapiro's and Wilk's test, and its power at this n."""
 
     p: float
     power: float
-    """Chance to find, at 5 %, that this many values are log-normal with a coefficient of variation of 30 %.
+    """Probability to detect, at 5 %, that this many values are log-normal with a coefficient of variation of 30 %.
 
-    Where it is low, a large p says little.
+    If it is low, a large p has little meaning.
     """
 
 
@@ -74,24 +74,24 @@ class Ticks:
 
     step: float
     distinct: int
-    """How many different values there are."""
+    """Number of different values."""
     share: float
-    """The step as a fraction of the median; infinite where that is zero."""
+    """The step as a fraction of the median; infinite for a median of zero."""
     coarse: bool
-    """The step is as large as the spread: rounding is a good part of what varies, or hides it."""
+    """True if the step is as large as the spread: rounding causes much of the variation, or hides it."""
     too_short: bool
-    """The median is below 100 steps: one value is not known within 1 %."""
+    """True if the median is below 100 steps: a value is not known within 1 %."""
     longer: float
-    """By what factor a trial would have to be longer to last 100 steps; 1.0 where it does."""
+    """Factor by which a trial would have to be longer to take 100 steps; 1.0 if it does."""
 
 
 def groups(x: ArrayLike, *, step: float | None = None) -> Groups | None:
-    """The two groups that the values of `x`, shape (n,), fall into; None where they are not clearly two.
+    """Two groups of the values of `x`, shape (n,); None if they are not clearly bimodal.
 
-    The split with the least sum of squares, at least 10 % of the values (and two) on either side. They are two groups
-    where the centres lie 3.4 + 17/√n deviations apart, which chance alone does in about 1 % of samples from an
+    The split has the least sum of squares, with at least 10 % of the values (and two) on either side. The values are
+    bimodal if the centres are 3.4 + 17/√n deviations apart, which happens by chance in about 1 % of samples from an
     exponential distribution and more rarely in normal, uniform or log-normal ones (bench/statistics).
-    step: of the clock, else the one that all values are multiples of; values that differ by a tick are no groups.
+    step: clock tick, else the one that all values are multiples of; values that differ by a tick are no groups.
     """
     values = np.sort(finite_sample(x))
     if step is None:
@@ -119,9 +119,9 @@ def groups(x: ArrayLike, *, step: float | None = None) -> Groups | None:
 
 
 def normality(x: ArrayLike) -> Normality | None:
-    """Whether `x`, shape (n,), could come from a normal distribution, by Shapiro's and Wilk's test.
+    """Test of normality of `x`, shape (n,), by Shapiro and Wilk.
 
-    None below three values, above 5000, and where all are equal. Dependent values are no sample in its sense.
+    None below three values, above 5000, and if all are equal. It assumes independent values.
     Source: Royston (1995), "Remark AS R94", as scipy.stats.shapiro, which takes a second to import; its power is
     simulated, see POWER_OF_NORMALITY.
     """
@@ -139,11 +139,11 @@ def normality(x: ArrayLike) -> Normality | None:
 
 
 def ticks(x: ArrayLike, *, resolution: float | None = None) -> Ticks | None:
-    """The common step of the values of `x`, shape (n,), in time or another quantity that is counted in steps.
+    """Common step of the values of `x`, shape (n,), in time or another quantity that is counted in steps.
 
-    resolution: that of the clock where it is known, in the unit of the values; else it is found from the values: the
-    largest number that all are multiples of. None where there is no such step above 1e-9 of the largest value, or
-    fewer than three values. (All values equal: the value itself is a step, and nothing finer is known.)
+    resolution: that of the clock if known, in the unit of the values; else it is found from the values: the largest
+    number that all are multiples of. None if there is no such step above 1e-9 of the largest value, or fewer than three
+    values. (If all values are equal, the value itself is the step.)
     Source: Euclid's algorithm with a tolerance; rounding to a step adds a variance of step²/12 (Sheppard).
     """
     values = finite_sample(x)
@@ -175,7 +175,7 @@ def _shapiro_wilk_p(ordered: Floats) -> float:
     weights = _shapiro_wilk_weights(n)
     values = ordered - ordered.mean()
     values /= math.sqrt(float(values @ values))
-    # 1 - W from differences, so that a W near 1 keeps its digits.
+    # 1 - W from differences keeps the digits of a W near 1.
     lost = float(np.sum((values - weights) ** 2)) / 2.0 * (1.0 + float(weights @ values))
     if n == 3:
         p = 6.0 / math.pi * (math.asin(math.sqrt(max(1.0 - lost, 0.0))) - math.asin(math.sqrt(0.75)))
@@ -198,7 +198,7 @@ def _shapiro_wilk_p(ordered: Floats) -> float:
 
 @lru_cache(maxsize=8)
 def _shapiro_wilk_weights(n: int) -> Floats:
-    """What Royston weights the ordered values with, shape (n,), antisymmetric, of length 1. Not to be written to."""
+    """Royston's weights of the ordered values, shape (n,), antisymmetric, of length 1. Read-only."""
     if n == 3:
         return np.array((-math.sqrt(0.5), 0.0, math.sqrt(0.5)))
     scores = ndtri((np.arange(1, n + 1) - 0.375) / (n + 0.25))
@@ -219,7 +219,7 @@ def _shapiro_wilk_weights(n: int) -> Floats:
 
 
 def _best_cut(ordered: Floats, cuts: NDArray[np.intp]) -> tuple[int, float]:
-    """Where the sum of squares within two groups is least, and that sum."""
+    """Cut with the least sum of squares within two groups, and that sum."""
     centred = ordered - ordered.mean()
     sums, n = np.cumsum(centred), ordered.size
     lower = sums[cuts - 1]
@@ -231,7 +231,7 @@ def _best_cut(ordered: Floats, cuts: NDArray[np.intp]) -> tuple[int, float]:
 
 
 def _common_step(values: Floats) -> float | None:
-    """The greatest common divisor of those above zero, None where there is none above the tolerance."""
+    """Greatest common divisor of the positive values; None if there is none above the tolerance."""
     values = values[values > 0.0]
     tolerance = 1e-9 * float(values.max())
     if tolerance == 0.0 or float(values.min()) <= 10.0 * tolerance:
@@ -241,7 +241,7 @@ def _common_step(values: Floats) -> float | None:
         step = _divisor(step, value, tolerance)
         if step <= 10.0 * tolerance:
             return None
-        step = value / round(value / step)  # Euclid's remainders gather rounding errors, the values have none
+        step = value / round(value / step)  # avoids the accumulated rounding errors of Euclid's remainders
     return step
 
 

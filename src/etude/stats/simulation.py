@@ -1,7 +1,7 @@
-"""What a precision rule does to many series at once.
+"""Simulation of precision rules on many series at once.
 
-The same decisions as MeanPrecision and RatioPrecision take one look after another (a test compares them),
-but for thousands of series in a second: this is what the rules' coverage and factors are found with.
+It makes the same decisions as MeanPrecision and RatioPrecision look by look (a test compares them), but for thousands
+of series per second: the rules' coverage and factors are computed with it.
 """
 
 from __future__ import annotations
@@ -22,29 +22,28 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Stops:
-    """Where each of the series stopped and what would be reported there."""
+    """Stopping point of each series, and its reported values."""
 
     count: NDArray[np.intp]
-    """Shape (series,): trials or pairs."""
+    """Trials or pairs, shape (series,)."""
     centre: Floats
-    """Mean, shape (series,); or logarithm of the ratio of means of every other test to the reference, shape
-    (others, series)."""
+    """Mean, shape (series,); or log ratio of the means of every other test to the baseline, shape (others, series)."""
     half: Floats
-    """Half width of its interval, same shape."""
+    """Margin of error, same shape."""
     converged: NDArray[np.bool_]
     """Shape (series,)."""
 
     def covers(self, truth: float | Floats) -> float:
-        """Share of the intervals that hold the truth."""
+        """Share of the intervals that contain the true value."""
         return float(np.mean(np.abs(self.centre - truth) <= self.half))
 
 
 def mean_stops(
     trials: Floats, rule: MeanPrecision, *, factor: float | None = None, effective_degrees: bool = False
 ) -> Stops:
-    """`rule` on series of shape (series, rule.maximum or more); its time budget is not looked at.
+    """Stops of `rule` on series of shape (series, rule.maximum or more); its time budget is ignored.
 
-    factor: instead of the rule's own. effective_degrees: t with n_eff-1 instead of n-1 degrees of freedom.
+    factor: replaces the rule's own. effective_degrees: t with n_eff-1 instead of n-1 degrees of freedom.
     """
     trials = trials[:, : rule.maximum]
     mean, variance, worth = _prefixes(trials)
@@ -55,7 +54,7 @@ def mean_stops(
 
 
 def ratio_stops(blocks: Floats, rule: RatioPrecision, *, factor: float | None = None) -> Stops:
-    """`rule` on costs of shape (tests, series, rule.maximum or more blocks), the reference first."""
+    """Stops of `rule` on costs of shape (tests, series, rule.maximum or more blocks), the baseline first."""
     blocks = blocks[..., : rule.maximum]
     mean, variance = _moments(blocks)
     counts = np.arange(1, rule.maximum + 1, dtype=np.float64)
@@ -73,7 +72,7 @@ def ratio_stops(blocks: Floats, rule: RatioPrecision, *, factor: float | None = 
 def _stop(
     centre: Floats, half: Floats, passed: NDArray[np.bool_], rule: MeanPrecision | RatioPrecision
 ) -> Stops:
-    """The first look at which `passed` holds; else the last."""
+    """Stops at the first look at which `passed` holds; else the last."""
     places = np.array(_looks(rule)) - 1
     looks = passed[:, places]
     converged = np.asarray(looks.any(axis=1), dtype=np.bool_)
@@ -83,7 +82,7 @@ def _stop(
 
 
 def _looks(rule: MeanPrecision | RatioPrecision) -> list[int]:
-    """The numbers of trials at which the rule looks, its maximum the last."""
+    """Numbers of trials at which the rule looks; the last is its maximum."""
     looks = [rule.minimum]
     while looks[-1] < rule.maximum:
         looks.append(min(next_look(looks[-1] + 1, rule.minimum), rule.maximum))

@@ -1,4 +1,4 @@
-"""Features of a rate over sizes that a line hides: steep steps between neighbours, and points that scatter."""
+"""Features of a rate over sizes that a line hides: steep steps between neighbours, and variable points."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike
 from etude.stats.samples import check_positive, finite_sample, positive_logarithms
 
 STEEP = 0.15
-"""A slope of the logarithms; a fall by a tenth from one power of two to the next has -0.152."""
+"""Slope of the logarithms; a fall by a tenth from one power of two to the next has -0.152."""
 
 TIMES = 3.0
-"""Multiples of the usual spread."""
+"""Multiple of the usual spread."""
 
 LEAST_SPREAD = 0.01
-"""Share of the median; less is no scatter, whatever the other points have."""
+"""Minimum spread of a variable point, as a share of the median."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,9 @@ class Steps:
     """Places in a curve, from 0."""
 
     steep: tuple[int, ...]
-    """x after which a steep step comes, before the next x."""
+    """Indices of x before a steep step."""
     variable: tuple[int, ...]
-    """x at which trials differ more than elsewhere."""
+    """Indices of x at which trials vary more than elsewhere."""
 
 
 def steps(
@@ -40,15 +40,15 @@ def steps(
     times: float = TIMES,
     least: float = LEAST_SPREAD,
 ) -> Steps:
-    """Steep steps of a rate between neighbouring sizes, and sizes whose trials scatter.
+    """Steep steps of a rate between neighbouring sizes, and sizes with a large spread of trials.
 
     x: logarithms of sizes to the base 2, rising. medians, low and high: the rates themselves, positive, with their
     quartiles (or other ends of a spread); all of shape (n,), n >= 2.
     A steep step: the spreads of both points do not overlap, and the slope of the logarithms is below -`steep`, or more
-    than `steep` above that before it (above 0 after a fall, above 1 at the beginning). For where a fixed cost is
-    shared among more bytes a rate rises with a slope that falls from 1 to 0 and never grows.
+    than `steep` above that before it (above 0 after a fall, above 1 at the beginning). With a fixed cost shared among
+    more bytes, a rate rises with a slope that falls from 1 to 0 and never grows.
     Variable: (high - low)/median is above `times` that of the median point, and above `least`.
-    Raises ValueError for values that are not finite or positive, x that do not rise, and lengths that differ.
+    Raises ValueError if values are not finite or positive, x does not rise, or lengths differ.
     Source: judgement. Of 1000 straight curves with normal noise one had a variable point.
     """
     for name, value in (("steep", steep), ("times", times), ("least", least)):

@@ -1,8 +1,8 @@
-"""When a series of trials is long enough.
+"""Stop rules: the end of a series of trials.
 
-A rule is asked after a trial (after a block, when tests are compared) with all that was seen, and looks at neither
-clock nor disk. Rules on precision are calibrated for the looks of `factors.next_look`, or fewer. Whoever reports
-their series must widen the intervals by the rule's `factor`.
+A rule is called after each trial (each block if tests are compared) with all trials so far, and reads neither clock nor
+disk. Rules on precision are calibrated for the looks of `factors.next_look`, or fewer. Reported intervals of their
+series must be widened by the rule's `factor`.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from etude.stats.samples import check_confidence, check_positive, finite_sample
 
 @dataclass(frozen=True, eq=False)
 class SamplesSoFar:
-    """All kept trials so far.
+    """All included trials so far.
 
-    values: one array per test, values[0] the reference. In a comparison all have the same length, and the
-    same index is the same block.
-    measured_s: seconds spent so far, as far as they count against a budget; the caller says what does.
-    machines: of each test, the machine of each value; empty where all are of one. Several are a block each, never one
+    values: one array per test, values[0] the baseline. In a comparison all have the same length, and the same index is
+    the same block.
+    measured_s: seconds spent so far that count against a budget, as defined by the caller.
+    machines: per test, the machine of each value; empty for a single machine. Several are a block each, never one
     sample (stats/machines.py).
-    kind: of the metric, which says whose means are compared.
-    sessions: how many the values were measured in; the rule takes them as one sample, and says so.
+    kind: kind of the metric, which determines the means that are compared.
+    sessions: number of sessions of the values; the rule treats them as one sample, and reports it.
     """
 
     values: tuple[NDArray[np.float64], ...]
@@ -55,15 +55,15 @@ class SamplesSoFar:
 
     @property
     def fewest(self) -> int:
-        """Trials of the test that has the fewest."""
+        """Trials of the test with the fewest."""
         return min(int(x.size) for x in self.values)
 
 
 @dataclass(frozen=True)
 class Decision:
-    """Whether to stop, in words for the user, and whether the precision asked for was reached.
+    """Decision to stop, its reason as text, and whether the requested precision was reached.
 
-    converged is None where precision was not the question.
+    converged is None for rules without precision.
     """
 
     enough: bool
@@ -72,15 +72,15 @@ class Decision:
 
 
 class Rule(Protocol):
-    """What every stop rule offers."""
+    """Interface of stop rules."""
 
     @property
     def factor(self) -> float:
-        """By what the intervals of a series that this rule ended are to be widened."""
+        """Widening factor for intervals of a series ended by this rule."""
         ...
 
     def decide(self, seen: SamplesSoFar) -> Decision:
-        """Whether the trials seen so far are enough."""
+        """Decision on the trials so far."""
         ...
 
 
@@ -95,7 +95,7 @@ class FixedCount:
 
     @property
     def factor(self) -> float:
-        """1: nobody looked before the end."""
+        """1: there is only one look, at the end."""
         return 1.0
 
     def decide(self, seen: SamplesSoFar) -> Decision:
@@ -118,7 +118,7 @@ class TimeBudget:
 
     @property
     def factor(self) -> float:
-        """1: it does not look at the spread."""
+        """1: it does not depend on the spread."""
         return 1.0
 
     def decide(self, seen: SamplesSoFar) -> Decision:
@@ -133,12 +133,12 @@ class TimeBudget:
 
 @dataclass(frozen=True)
 class MeanPrecision:
-    """Stop when the mean of every test is known within `precision` of itself.
+    """Stop when the mean of every test is known within `precision`, relative.
 
-    Tests are judged one by one, by factor·t·s/√n_eff (see mean_interval, mean_over_machines); all must pass.
-    At `maximum` trials, or when `budget_s` seconds are used, it stops unconverged, but never below `minimum`
-    trials. budget_s may be math.inf. Before `least_s` seconds are used neither precision nor the maximum ends a test,
-    since a few trials in a fraction of a second are one moment of a machine; `exact`: the maximum does.
+    Tests are judged one by one, by factor·t·s/√n_eff (see mean_interval, mean_over_machines); all must pass. At
+    `maximum` trials, or when `budget_s` seconds are used, it stops unconverged, but never below `minimum` trials.
+    budget_s may be math.inf. Before `least_s` seconds are used neither precision nor the maximum ends a test, since a
+    few trials within a fraction of a second sample only one moment of a machine; `exact`: the maximum does.
     """
 
     precision: float = 0.05
@@ -154,11 +154,11 @@ class MeanPrecision:
 
     @property
     def factor(self) -> float:
-        """Widening for having looked again and again from `minimum` on."""
+        """Widening for repeated looks from `minimum` on."""
         return factor_for(self.minimum, MEAN_FACTORS)
 
     def decide(self, seen: SamplesSoFar) -> Decision:
-        """Enough when every mean is precise, or can be given no more trials."""
+        """Enough when every mean is precise, or can get no more trials."""
         if seen.fewest < self.minimum:
             return Decision(False, f"{seen.fewest} of at least {_trials(self.minimum)}", False)
         widths = [self._relative_half_width(*each) for each in zip(seen.values, seen.machines, strict=True)]
@@ -181,12 +181,12 @@ class MeanPrecision:
 
 @dataclass(frozen=True)
 class RatioPrecision:
-    """Stop when the ratio of every other test to the reference is known within a factor of 1 + `precision`.
+    """Stop when the ratio of every other test to the baseline is known within a factor of 1 + `precision`.
 
-    The ratio is the one that a verdict claims: of the means that fit the metric (see ratio_of_fitting_means), over
-    several machines within each. It looks at the width of the intervals, never at whether they exclude 1: stopping at a
-    difference would find differences that are not there. Of several ratios each interval is so wide that all hold
-    together, as those that a verdict prints. Limits as in MeanPrecision, counted in blocks.
+    The ratio is that of the verdict: of the means that fit the metric (see ratio_of_fitting_means), with several
+    machines within each. It depends on the width of the intervals, never on whether they exclude 1: stopping at a
+    difference would cause false positives. With several ratios the intervals hold simultaneously, as those of a
+    verdict. Limits as in MeanPrecision, counted in blocks.
     """
 
     precision: float = 0.02
@@ -202,7 +202,7 @@ class RatioPrecision:
 
     @property
     def factor(self) -> float:
-        """Widening for having looked again and again from `minimum` on."""
+        """Widening for repeated looks from `minimum` on."""
         return factor_for(self.minimum, RATIO_FACTORS)
 
     def decide(self, seen: SamplesSoFar) -> Decision:
@@ -237,7 +237,7 @@ def _judge(
     word: str,
     can_go_on: bool,
 ) -> Decision:
-    """The decision on the widest relative half width, once the minimum is reached."""
+    """Decision on the widest relative margin of error, once the minimum is reached."""
     several = seen.sessions > 1 and word == "trial"
     pooled = f", the trials of {seen.sessions} sessions taken as one sample," if several else ""
     state = f"the {of_what}{pooled} is known to ± {_percent(width)} % after {_trials(seen.fewest, word)}"
@@ -274,7 +274,7 @@ def _check_precision_rule(rule: MeanPrecision | RatioPrecision) -> None:
 
 
 def _seconds(time_s: float) -> str:
-    """`6.8`, `0.012`: never with an exponent from 1 ms on."""
+    """`6.8`, `0.012`: without an exponent from 1 ms on."""
     return f"{time_s:.1f}" if time_s >= 1.0 else f"{time_s:.2g}"
 
 
@@ -283,5 +283,5 @@ def _trials(count: int, word: str = "trial") -> str:
 
 
 def _percent(width: float) -> str:
-    """Two significant digits, never with an exponent: `1.9`, `19`, `192`."""
+    """Two significant digits without an exponent: `1.9`, `19`, `192`."""
     return f"{100 * width:.2g}" if 100 * width < 99.5 else f"{100 * width:.0f}"

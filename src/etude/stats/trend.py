@@ -1,7 +1,7 @@
-"""Whether the values of a series rise or fall with time, and by how much.
+"""Trend of a series over time: test and slope.
 
-A small p means "trend or autocorrelation": both look alike in one series. Written out with numpy because importing
-scipy.stats takes longer than many a whole experiment; tests compare them with scipy's.
+A small p means "trend or autocorrelation": both look alike in one series. Implemented with numpy because importing
+scipy.stats takes longer than many experiments; tests compare the results with scipy's.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from scipy.special import ndtr, ndtri
 from etude.stats.samples import check_confidence, finite_sample
 
 MINIMUM = 10
-"""Series shorter than this are not tested."""
+"""Minimum length of a tested series."""
 
 MOST = 400
-"""Both compare every pair of values; longer series are first reduced to means of neighbours, at most this many."""
+"""Maximum length: all pairs of values are compared, so longer series are first reduced to means of neighbours."""
 
 
 def trend_p(x: ArrayLike) -> float | None:
     """p-value of Mann and Kendall's test that `x`, shape (n,) in order of time, has no monotone trend.
 
-    None below ten values; 1.0 where all are equal. Normal approximation with corrections for ties and continuity.
+    None below ten values; 1.0 if all are equal. Normal approximation with corrections for ties and continuity.
     Source: Kendall (1975), "Rank Correlation Methods", 4th edition.
     """
     values = _thinned(_tamed(finite_sample(x)))
@@ -45,8 +45,8 @@ def trend_p(x: ArrayLike) -> float | None:
 def trend_slope(x: ArrayLike) -> float | None:
     """Change of `x`, shape (n,), over the whole series, as a fraction of its median (0.02: grew by 2 %).
 
-    The median of the slopes between all pairs, which single outliers do not move. None below ten values, or where
-    the median is zero. Source: Sen (1968), "Estimates of the regression coefficient based on Kendall's tau".
+    The median of the slopes between all pairs, robust against single outliers. None below ten values, or for a median
+    of zero. Source: Sen (1968), "Estimates of the regression coefficient based on Kendall's tau".
     """
     values = _thinned(_tamed(finite_sample(x)))
     centre = float(np.median(values)) if values.size else 0.0
@@ -59,7 +59,7 @@ def trend_slope(x: ArrayLike) -> float | None:
 
 @dataclass(frozen=True)
 class Slope:
-    """Change with every trial, in the unit of the values, with its interval."""
+    """Change per trial, in the unit of the values, with its interval."""
 
     per_trial: float
     low: float
@@ -69,7 +69,7 @@ class Slope:
 def slope_interval(x: ArrayLike, *, confidence: float = 0.95) -> Slope | None:
     """Theil and Sen's slope of `x`, shape (n,) in order of time, between two of the ordered slopes of all pairs.
 
-    None below ten values. Where the confidence asks for more than all pairs, the limits are the outermost slopes.
+    None below ten values. If the confidence exceeds that of all pairs, the limits are the outermost slopes.
     Source: Sen (1968), section 4, with Kendall's variance corrected for ties; as scipy.stats.theilslopes.
     """
     check_confidence(confidence)
@@ -94,9 +94,10 @@ def slope_interval(x: ArrayLike, *, confidence: float = 0.95) -> Slope | None:
 
 @lru_cache(maxsize=4)
 def _pairs(n: int) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
-    """Every pair of n places, the earlier, the later, and how far apart: series of one length come one after another.
+    """Indices of every pair of n places, the earlier and the later, and their distances; cached for series of the same
+    length.
 
-    Not to be written to.
+    Read-only.
     """
     earlier, later = np.triu_indices(n, 1)
     return earlier, later, (later - earlier).astype(np.float64)
@@ -108,30 +109,30 @@ def _above_diagonal(n: int) -> NDArray[np.bool_]:
 
 
 def _rises(values: NDArray[np.float64]) -> int:
-    """In how many pairs the later value is the larger one."""
+    """Number of pairs whose later value is larger."""
     return int(np.count_nonzero((values[:, None] < values[None, :]) & _above_diagonal(values.size)))
 
 
 def _ties(values: NDArray[np.float64]) -> NDArray[np.intp]:
-    """How often each value occurs."""
+    """Multiplicity of each distinct value."""
     ordered = np.sort(values)
     bounds = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
     return np.diff(bounds, prepend=0, append=values.size)
 
 
 def _variance(n: int, ties: NDArray[np.intp]) -> float:
-    """Of Kendall's score without a trend."""
+    """Variance of Kendall's score without a trend."""
     tied = int((ties * (ties - 1) * (2 * ties + 5)).sum())
     return (n * (n - 1) * (2 * n + 5) - float(tied)) / 18.0
 
 
 def _tamed(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The series in a unit in which differences and sums of its values are no larger than a number can be."""
+    """The series, scaled so that differences and sums of its values do not overflow."""
     return values * 0.5**64 if values.size and float(np.max(np.abs(values))) > 1e290 else values
 
 
 def _thinned(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The series itself, or means of as many neighbours as bring it down to `MOST` values."""
+    """The series itself, or means of neighbours that reduce it to `MOST` values."""
     if values.size <= MOST:
         return values
     group = -(-values.size // MOST)

@@ -1,7 +1,7 @@
-"""How far the means of two independent samples lie apart: Welch's and Student's t, and the ratio of means.
+"""Difference of the means of two independent samples: Welch's and Student's t, and the ratio of means.
 
-Sample 1 is the first argument: differences are u1 - u2. Nothing here knows of drift between the two samples or of
-dependence within one: where trials ran in blocks, `compare.paired_ratio` is the better answer.
+Sample 1 is the first argument: differences are u1 - u2. Drift between the two samples and dependence within one are not
+modelled: for trials in blocks use `compare.paired_ratio`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from etude.stats.samples import check_confidence
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """One line of Getstats' t-test: what is assumed, what else could be, and how likely such data then are."""
+    """One line of Getstats' t-test: null hypothesis, alternative, and the p-value."""
 
     null: str
     alternative: str
@@ -28,7 +28,7 @@ class Hypothesis:
 
     @property
     def result(self) -> str:
-        """In the paper's words; ACCEPT means only that the data do not speak against it."""
+        """Result in the paper's words; ACCEPT only means that the data do not contradict it."""
         return "REJECT H_0" if self.rejected else "ACCEPT H_0"
 
 
@@ -43,17 +43,17 @@ class Difference:
     degrees: float
     """Degrees of freedom of the t distribution; Welch's need not be whole."""
     p: float
-    """Two-sided: of u1 = u2."""
+    """Two-sided p-value of u1 = u2."""
     p_greater: float
-    """Of u1 <= u2, the alternative being u1 > u2."""
+    """p-value of u1 <= u2, the alternative being u1 > u2."""
     p_less: float
-    """Of u1 >= u2, the alternative being u1 < u2."""
+    """p-value of u1 >= u2, the alternative being u1 < u2."""
     method: Literal["Welch", "Student"]
     confidence: float
 
     @property
     def hypotheses(self) -> tuple[Hypothesis, Hypothesis, Hypothesis]:
-        """The three lines of Getstats' print-out (Auto-pilot paper, figure 3), at 1 - confidence."""
+        """The three lines of Getstats' output (Auto-pilot paper, figure 3), at 1 - confidence."""
         lines = (
             ("u1 <= u2", "u1 >  u2", self.p_greater),
             ("u1 >= u2", "u1 <  u2", self.p_less),
@@ -63,19 +63,19 @@ class Difference:
         return first, second, third
 
     def smallest_found(self, power: float = 0.8) -> float:
-        """The smallest true difference that this many trials of this spread find with probability `power`.
+        """Smallest true difference that this many trials of this spread detect with probability `power`.
 
-        To "find" is to be significant in the two-sided test. In the unit of the values.
-        Source: noncentral t; scipy.special.nctdtrinc. Not a statement about the difference that was seen.
+        Detected: significant in the two-sided test. In the unit of the values.
+        Source: noncentral t; scipy.special.nctdtrinc. It does not depend on the observed difference.
         """
         return smallest_found(self.standard_error, self.degrees, 1.0 - self.confidence, power)
 
 
 def welch(first: Sample, second: Sample, *, confidence: float = 0.95) -> Difference:
-    """Difference of means where the spreads may differ: the default for samples that did not run in pairs.
+    """Difference of means with possibly different spreads: the default for samples that did not run in pairs.
 
     first, second: values, shapes (n,) and (m,), both at least 2, or their `Moments`.
-    Raises ValueError where neither sample varies: there is nothing to judge a difference by.
+    Raises ValueError if neither sample varies.
     Source: Welch (1947), degrees of freedom of Satterthwaite; as scipy.stats.ttest_ind(equal_var=False).
     """
     a, b = moments_of(first), moments_of(second)
@@ -84,9 +84,9 @@ def welch(first: Sample, second: Sample, *, confidence: float = 0.95) -> Differe
 
 
 def student(first: Sample, second: Sample, *, confidence: float = 0.95) -> Difference:
-    """Difference of means with one pooled spread: Getstats' `--twosamplet`, for figures that match published ones.
+    """Difference of means with one pooled spread: Getstats' `--twosamplet`, to reproduce published figures.
 
-    Wrong by a factor of five where the noisier of two tests has fewer trials (10 of 30: 24 % false findings at 5 %).
+    Wrong by a factor of five if the noisier of two tests has fewer trials (10 of 30: 24 % false positives at 5 %).
     Arguments and errors as for `welch`. Source: Student's t, n + m - 2 degrees of freedom; Auto-pilot paper, figure 3.
     """
     a, b = moments_of(first), moments_of(second)
@@ -111,7 +111,7 @@ class MeansRatio:
 def ratio_of_means(first: Sample, second: Sample, *, confidence: float = 0.95) -> MeansRatio:
     """u1 / u2, also from summaries; `compare.unpaired_ratio` is that of geometric means, from values only.
 
-    Raises ValueError where the second mean cannot be told from zero: every ratio would then be possible.
+    Raises ValueError if the second mean is not significantly different from zero: every ratio would then be possible.
     Source: Fieller (1954), "Some problems in interval estimation", with Welch's degrees of freedom for u1 - ratio·u2.
     """
     check_confidence(confidence)
@@ -131,7 +131,7 @@ def ratio_of_means(first: Sample, second: Sample, *, confidence: float = 0.95) -
 
 
 def welch_degrees(a: Moments, b: Moments) -> float:
-    """Satterthwaite's degrees of freedom of a difference of means; n + m - 2 where nothing varies."""
+    """Satterthwaite's degrees of freedom of a difference of means; n + m - 2 without variation."""
     total = math.hypot(a.standard_error, b.standard_error)
     if total == 0.0:
         return float(a.count + b.count - 2)
@@ -140,7 +140,8 @@ def welch_degrees(a: Moments, b: Moments) -> float:
 
 
 def smallest_found(standard_error: float, degrees: float, level: float, power: float) -> float:
-    """What a two-sided t test at `level` finds with probability `power`, in the unit of the standard error."""
+    """Difference that a two-sided t test at `level` detects with probability `power`, in the unit of the standard
+    error."""
     check_confidence(power)
     if power <= level:
         raise ValueError(f"power must be above the level of the test ({level:g}), not {power}")

@@ -1,7 +1,7 @@
-"""Whether two samples vary alike, and the choice of a t test by that: an option, never the default.
+"""Test of equal variances, and the choice of a t test by it: an option, never the default.
 
-Choosing a test by another test is known to do harm: at ten trials a side the F test rarely sees what would matter,
-and reacts to a shape that is not normal as to a spread. Welch's test needs no such choice.
+Choosing a test by a preliminary test is known to be harmful: at ten trials per side the F test rarely detects a
+relevant difference, and reacts to non-normal shapes as to spreads. Welch's test needs no such choice.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from etude.stats.twosample import Difference, student, welch
 
 @dataclass(frozen=True)
 class VarianceTest:
-    """The statistic F with its degrees of freedom, and p of "both vary alike"."""
+    """F statistic with its degrees of freedom, and p-value of "both have the same variance"."""
 
     statistic: float
     degrees: tuple[float, float]
@@ -30,10 +30,10 @@ class VarianceTest:
 
 
 def f_test(first: Sample, second: Sample) -> VarianceTest:
-    """Ratio of the variances of two samples, two-sided; sensitive to any shape that is not normal.
+    """Ratio of the variances of two samples, two-sided; sensitive to non-normality.
 
     first, second: values, shapes (n,) and (m,), both at least 2, or their `Moments`.
-    Raises ValueError where neither varies. Source: Fisher's F, n - 1 and m - 1 degrees of freedom; as R's var.test.
+    Raises ValueError if neither varies. Source: Fisher's F, n - 1 and m - 1 degrees of freedom; as R's var.test.
     """
     a, b = moments_of(first), moments_of(second)
     if a.deviation == 0.0 and b.deviation == 0.0:
@@ -49,9 +49,9 @@ def f_test(first: Sample, second: Sample) -> VarianceTest:
 def levene(
     first: ArrayLike, second: ArrayLike, *, centre: Literal["median", "mean"] = "median"
 ) -> VarianceTest:
-    """Do the values of both samples lie equally far from their centre? Holds for skewed values, too.
+    """Test of equal distances of the values of both samples from their centre; valid also for skewed values.
 
-    first, second: shapes (n,) and (m,), both at least 2. Raises ValueError where no distance varies.
+    first, second: shapes (n,) and (m,), both at least 2. Raises ValueError if no distance varies.
     centre: the median is Brown's and Forsythe's (1974) form, scipy.stats.levene's default; the mean is Levene's own.
     """
     samples = [finite_sample(x) for x in (first, second)]
@@ -73,7 +73,7 @@ def levene(
 def chosen_by_variance(
     first: Sample, second: Sample, *, confidence: float = 0.95, by: Literal["F", "Levene"] = "F"
 ) -> tuple[Difference, VarianceTest]:
-    """The automatic choice that Auto-pilot's authors planned: Welch's t where the spreads differ, else Student's.
+    """The automatic choice planned by Auto-pilot's authors: Welch's t for different spreads, else Student's.
 
     The spreads count as different at 1 - confidence. `by` Levene needs values, not Moments.
     Source: Auto-pilot paper, section 4.1 (future work).

@@ -1,7 +1,7 @@
-"""Whether a series of trials begins, or ends, on another level. It is a diagnosis: nothing is ever deleted.
+"""Level shift at the begin or the end of a series of trials. It is a diagnosis: nothing is ever deleted.
 
-To be asked when a series has ended. Within a stop rule either detector does harm, because it takes a few slow trials
-at the beginning for a warm-up: docs/statistics.md.
+It is for complete series. Within a stop rule either detector is harmful, because it takes a few slow trials at the
+beginning for a warm-up: docs/statistics.md.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ from etude.stats.samples import check_positive, finite_sample
 from etude.stats.trend import trend_p
 
 MINIMUM = 10
-"""Series shorter than this are not looked at."""
+"""Minimum length of a series."""
 
 FROM_PELT = 30
-"""From this many trials on change points are searched for; below, one change only."""
+"""Number of trials from which on change points are searched; below, a single change only."""
 
 LEVEL = 0.03
-"""Share of clean normal series below `FROM_PELT` trials that have a split as clear as one that is named."""
+"""False-positive rate for normal series below `FROM_PELT` trials."""
 
 SHORTEST_END = 2
-"""Trials before or after the one change of a series below `FROM_PELT` trials; a single one may be an outlier."""
+"""Minimum trials before or after the change of a series below `FROM_PELT` trials; a single one may be an outlier."""
 
 PENALTY = 15.0
-"""What a further change point costs, in units of log n on the standardised series."""
+"""Penalty of a further change point, in units of log n on the standardised series."""
 
 SHORTEST_LEVEL = 3
-"""Trials; a single slow first trial is what setting the first one aside is for."""
+"""Minimum trials of a level; a single slow first trial is handled by excluding the first one."""
 
 PRACTICAL = 0.01
-"""Levels that lie closer than this fraction of the series' median are one level."""
+"""Relative distance, to the series' median, below which two levels are the same."""
 
 MOST = 2000
-"""Longer series are first reduced to means of neighbours, at most this many."""
+"""Maximum length: longer series are first reduced to means of neighbours."""
 
-_FARTHEST = 1e5  # robust deviations; farther ones would drown the others in rounding errors
-_CHANCE = 0.0025  # 3 of 3 at an end of 30, where one or two like them stand elsewhere, is little enough
+_FARTHEST = 1e5  # robust deviations; farther ones would cause rounding errors in the others
+_CHANCE = 0.0025  # below the chance of 3 of 3 at an end of 30 with one or two similar values elsewhere
 _TOO_MANY_FOR_CHANCE = 30
 _NORMAL_MAD = 1.4826  # standard deviation of a normal distribution, in median absolute deviations
 
@@ -51,32 +51,32 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class OtherLevel:
-    """The first and the last trials of a series that do not belong with most of it."""
+    """Trials at the begin and the end of a series that are on another level than most of it."""
 
     first: int
-    """How many trials at the beginning; rerun with that many excluded."""
+    """Number of trials at the beginning; rerun with that many excluded."""
     last: int
-    """How many trials at the end."""
+    """Number of trials at the end."""
     shift: float
-    """How far the mean of the first ones lies off the median of those between, as a fraction of it; of the last ones
-    where there are no first ones."""
+    """Distance of the mean of the first ones from the median of those between, as a fraction of it; of the last ones if
+    there are no first ones."""
     shift_last: float
-    """The same of the last ones; 0 where there are none."""
+    """The same for the last ones; 0 if there are none."""
     method: str
-    """Student's t, PELT, or in words what told them."""
+    """Student's t, PELT, or another method in words."""
 
 
 def other_level(
     x: ArrayLike, *, practical: float = PRACTICAL, level: float = LEVEL, penalty: float = PENALTY
 ) -> OtherLevel | None:
-    """Which trials at either end of `x`, shape (n,) in order of time, form another level; None where none do.
+    """Trials at either end of `x`, shape (n,) in order of time, that are on another level; None if there are none.
 
     Up to 29 trials: the split with the largest t, whose shorter side, or the first of two equal ones, is the other
-    level. From 30 on: PELT. Nothing is said below ten.
-    practical: shifts below this fraction of the median do not count. level: LEVEL, for up to 29 trials. penalty: what a
-    change costs from 30 on.
-    Most of the trials that are named lie off by more than two robust standard deviations on one side, so that a slow
-    trial or two near an end are no level; and a few slow ones in the middle do not part what is before and after.
+    level. From 30 on: PELT. None below ten.
+    practical: smallest shift that counts, as a fraction of the median. level: LEVEL, for up to 29 trials. penalty:
+    PENALTY, from 30 on. Most of the reported trials are off by more than two robust standard deviations on one side, so
+    that one or two slow trials near an end are no level; and a few slow ones in the middle do not separate those before
+    and after.
     Source: the largest t of Hawkins (1977) and Worsley (1979); PELT of Killick, Fearnhead and Eckley (2012);
     docs/statistics.md for both.
     """
@@ -91,9 +91,9 @@ def other_level(
 
 
 def never_steady(x: ArrayLike, found: OtherLevel | None) -> float | None:
-    """p of Kendall's trend in `x` without the trials that `found` names; below .01 it is never steady.
+    """p-value of Kendall's trend in `x` without the trials reported by `found`; below .01 there is no steady state.
 
-    A small p means "trend or autocorrelation". None where fewer than ten trials are left.
+    A small p means "trend or autocorrelation". None if fewer than ten trials are left.
     """
     values = finite_sample(x)
     if found is not None:
@@ -104,11 +104,11 @@ def never_steady(x: ArrayLike, found: OtherLevel | None) -> float | None:
 def change_points(
     x: ArrayLike, *, penalty: float = PENALTY, shortest: int = SHORTEST_LEVEL
 ) -> tuple[int, ...]:
-    """Where the mean of `x`, shape (n,), changes: the index of the first trial of each level but the first one.
+    """Change points of the mean of `x`, shape (n,): index of the first trial of each level except the first.
 
     The least sum of squares about the levels' means plus penalty·log n a change, on the standardised series; levels of
-    `shortest` trials or more. Exact: PELT prunes, it does not guess. Our own forty lines and not a library: those that
-    are kept bring a compiler or a second's import, and this one is compared with the full search by a test.
+    `shortest` trials or more. PELT is exact. It is implemented here because maintained libraries need a compiler or a
+    second to import; a test compares it with the full search.
     Source: Killick, Fearnhead and Eckley (2012), "Optimal detection of changepoints with a linear computational cost".
     """
     values = finite_sample(x)
@@ -121,11 +121,11 @@ def change_points(
 
 
 def standardised(values: Floats) -> Floats:
-    """Distance from the median in robust standard deviations of the noise: zeros where all values are equal.
+    """Distance from the median in robust standard deviations of the noise: zeros if all values are equal.
 
-    The noise is taken from the differences of neighbours, which a step does not widen: their median, without sign,
-    or, where more than half of them are zero, their mean. Dependence of neighbours makes it too small.
-    At most 100000 to either side.
+    The noise is estimated from the differences of neighbours, which a step does not widen: the median of their absolute
+    values, or their mean if more than half of them are zero. Autocorrelation makes it too small. At most 100000 to
+    either side.
     """
     values = _scaled(values)
     distance = values - np.median(values)
@@ -140,13 +140,13 @@ def standardised(values: Floats) -> Floats:
 
 
 def _scaled(values: Floats) -> Floats:
-    """The values in a unit in which none of them is too large to be squared or summed."""
+    """The values, scaled so that none is too large to be squared or summed."""
     scale = float(np.max(np.abs(values))) if values.size else 0.0
     return values / scale if scale > 0.0 else values
 
 
 def _split(values: Floats, practical: float, level: float) -> OtherLevel | None:
-    """The end, of half the series at most, that differs most from the rest by Student's t, if it is worth a word."""
+    """The end, at most half of the series, that differs most from the rest by Student's t, if it is relevant."""
     n = values.size
     counts = np.arange(SHORTEST_END, n - SHORTEST_END + 1)
     sums = np.cumsum(values - values.mean())[counts - 1]
@@ -168,16 +168,16 @@ def _split(values: Floats, practical: float, level: float) -> OtherLevel | None:
 
 
 def _chance_of_split(t: float, n: int) -> float:
-    """Probability that some split of n normal values has a t as large as this one, where it is small.
+    """Probability that some split of n normal values has a t as large as this one, accurate for small ones.
 
-    That of one split, times the number of independent splits that all of them amount to: fitted to 200000 series each
+    It is that of one split, times the effective number of independent splits, fitted to 200000 series each
     of 10 to 29 values, within a tenth at probabilities of .01 to .03; a test simulates some of them again.
     """
     return 2.0 * float(stdtr(n - 2, -t)) * (2.0 + 0.45 * n)
 
 
 def _main_level(values: Floats, practical: float, penalty: float) -> OtherLevel | None:
-    """What lies before the first and after the last level that is like the longest one."""
+    """Trials before the first and after the last level that is like the longest one."""
     group = -(-values.size // MOST)
     means = values[: values.size // group * group].reshape(-1, group).mean(axis=1)
     bounds = [0, *(group * place for place in change_points(means, penalty=penalty)), values.size]
@@ -203,7 +203,7 @@ def _main_level(values: Floats, practical: float, penalty: float) -> OtherLevel 
 
 
 def _shift(part: Floats, rest: Floats, practical: float) -> float | None:
-    """How far the mean of `part` lies off the median of the rest, relative; None where that is not worth a word."""
+    """Relative distance of the mean of `part` from the median of the rest; None if it is not relevant."""
     if part.size < 2:
         return None
     middle = float(np.median(rest))
@@ -217,10 +217,10 @@ def _shift(part: Floats, rest: Floats, practical: float) -> float | None:
 
 
 def _by_chance(part: Floats, others: Floats, rest: Floats) -> bool:
-    """Could values like these stand together by chance? They can where others like them are strewn in between.
+    """True if values like these may be together by chance, since others like them are scattered in between.
 
-    The hypergeometric chance that `part` holds as many of the values that lie as far off as one of its own, for the
-    one of its own for which it is smallest.
+    It uses the hypergeometric probability that `part` contains as many of the values at least as far off as one of its
+    own, minimised over its own values.
     """
     middle = float(np.median(rest))
     shift = float(part.mean()) - middle
@@ -242,9 +242,9 @@ def _relative(shift: float, middle: float) -> float:
 
 
 def _pelt(values: Floats, penalty: float, shortest: int) -> tuple[int, ...]:
-    """Optimal partition: best[t] is the least cost of the first t values, began[t] where its last level begins.
+    """Optimal partition: best[t] is the least cost of the first t values, began[t] the begin of its last level.
 
-    As many ends as the shortest level has trials are looked at together: none of them depends on another.
+    As many ends as the shortest level has trials are processed together, since they are independent.
     """
     n = values.size
     sums = np.concatenate(([0.0], np.cumsum(values)))
@@ -255,7 +255,7 @@ def _pelt(values: Floats, penalty: float, shortest: int) -> tuple[int, ...]:
     best[0] = -penalty
     began = np.zeros(n + 1, dtype=np.intp)
     places = np.arange(n + 1, dtype=np.float64)
-    pruned = 0  # from a start before this one nothing better can come
+    pruned = 0  # starts before this one are pruned
     for end in range(shortest, n + 1, shortest):
         ends = slice(end, min(end + shortest, n + 1))
         starts = slice(pruned, ends.stop - shortest)
@@ -272,8 +272,8 @@ def _pelt(values: Floats, penalty: float, shortest: int) -> tuple[int, ...]:
         rows = np.arange(least.size)
         best[ends] = costs[rows, least] + penalty
         began[ends] = least + pruned
-        # From a start that is worse than a new level beginning at `end` nothing better can come once that level
-        # is long enough to be one, which it is for all ends of the next round.
+        # A start that is worse than a new level at `end` cannot be best once that level has its minimum length, which
+        # holds for all ends of the next round.
         if costs[0, 0] > best[end]:
             pruned += int(np.argmin(costs[0] > best[end]))
     found: list[int] = []
@@ -285,12 +285,12 @@ def _pelt(values: Floats, penalty: float, shortest: int) -> tuple[int, ...]:
 
 
 def _no_change(sums: Floats, penalty: float) -> bool:
-    """Whether one level is certain to be best, told without a search: so it is in most series without any.
+    """True if one level is certain to be optimal, decided without a search: the usual case without changes.
 
-    sums: cumulative, shape (n + 1,), beginning with 0. Levels gain, over one for all, the sum of their (s - n·m)²/n, s
-    being a level's sum, n its count and m the mean of all. With k changes these are k + 1 parts: if none can exceed
-    half the penalty, they never gain k penalties. Short levels are looked at one by one, longer ones by the extremes
-    of the sums where they may begin and end, which is at least as much.
+    sums: cumulative, shape (n + 1,), beginning with 0. The gain of levels over a single one is the sum of their (s -
+    n·m)²/n, s being a level's sum, n its count and m the mean of all. With k changes these are k + 1 parts: if none can
+    exceed half the penalty, they never gain k penalties. Short levels are checked one by one, longer ones by the
+    extremes of the sums where they may begin and end, which is an upper bound.
     """
     n = sums.size - 1
     block = max(4, n // 250)

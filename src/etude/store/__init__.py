@@ -1,1 +1,1 @@
-"""Results that live on: a database of what was measured, by commit, time and machine (SQLite or PostgreSQL)."""
+"""Store of results over time: a database of measurements by commit, time and machine (SQLite or PostgreSQL)."""

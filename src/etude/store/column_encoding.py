@@ -1,4 +1,4 @@
-"""How values, times and sessions are kept in a column, the same in every database."""
+"""Encoding of values, times and sessions in columns, the same for every database."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _BEGIN = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
-class Damaged(ValueError):
-    """A row is not what was written into it."""
+class CorruptRow(ValueError):
+    """A row is corrupt."""
 
 
 @contextmanager
 def rows_of(what: str) -> Iterator[None]:
-    """Whatever goes wrong while rows are decoded is damage to them: `what` names them."""
+    """Turns any error in decoding rows into `CorruptRow`; `what` names the rows."""
     try:
         yield
-    except Damaged:
+    except CorruptRow:
         raise
     except (OSError, *EDITED) as error:
-        raise Damaged(f"{what}: {error}") from None
+        raise CorruptRow(f"{what}: {error}") from None
 
 
 def pack(values: Sequence[float]) -> bytes:
@@ -38,20 +38,20 @@ def pack(values: Sequence[float]) -> bytes:
 
 
 def unpack(packed: bytes) -> tuple[float, ...]:
-    """What `pack` was given. Raises ValueError for bytes of another length."""
+    """Inverse of `pack`. Raises ValueError for an invalid length."""
     if len(packed) % 8:
         raise ValueError(f"{len(packed)} bytes are no whole number of doubles")
     return struct.unpack(f"<{len(packed) // 8}d", packed)
 
 
 def run_length_encode(numbers: Sequence[int]) -> str:
-    """`1,1,1,2` as `1x3 2x1`: so many in a row are the same."""
+    """Run-length encoding: `1,1,1,2` as `1x3 2x1`."""
     return " ".join(f"{number}x{sum(1 for _ in run)}" for number, run in groupby(numbers))
 
 
-@lru_cache(4096)  # in most entries they are the same
+@lru_cache(4096)  # most entries have the same text
 def run_length_decode(text: str, most: int) -> tuple[int, ...]:
-    """What `run_length_encode` was given, of at most so many numbers. Raises ValueError for anything else."""
+    """Inverse of `run_length_encode`, of at most `most` numbers. Raises ValueError if invalid."""
     found: list[int] = []
     for run in text.split():
         number, _, count = run.partition("x")
@@ -62,12 +62,12 @@ def run_length_decode(text: str, most: int) -> tuple[int, ...]:
 
 
 def to_us(time: datetime) -> int:
-    """Microseconds since 1970, UTC; a time without a zone is taken as UTC."""
+    """Microseconds since 1970, UTC; a time without a zone counts as UTC."""
     known = time if time.tzinfo else time.replace(tzinfo=UTC)
     return (known - _BEGIN) // _MICROSECOND
 
 
-def of_us(microseconds: int) -> datetime:
+def from_us(microseconds: int) -> datetime:
     """The time, UTC."""
     return datetime.fromtimestamp(microseconds / 1e6, UTC)  # exact: 53 bits of microseconds are 285 years
 
@@ -78,5 +78,5 @@ def key(*words: str | None) -> str:
 
 
 def clean(text: str) -> str:
-    """A text that every database takes: what is no character of Unicode, and NUL, become `\\ufffd`."""
+    """A text valid in every database: NUL and invalid Unicode characters become `\\ufffd`."""
     return text.encode("utf-8", "replace").decode().replace("\0", "\ufffd")

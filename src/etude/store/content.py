@@ -1,4 +1,4 @@
-"""What is stored of a results directory, or of a file of another program: its points, and what makes it itself."""
+"""Contents to store of a results directory, or of a file of another program: its points and its identity."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from etude.results.readers import read_table
 from etude.results.results import Results
 from etude.results.series import Series
 from etude.results.series_of import series_of_table
-from etude.results.session_groups import stretches
+from etude.results.session_groups import session_groups
 from etude.results.trials import trials_of_results
 from etude.store.column_encoding import clean, key, pack, run_length_encode
 from etude.store.entry import Machine
@@ -38,36 +38,36 @@ class Point:
     measured: datetime
     values: tuple[float, ...]
     sittings: tuple[int, ...]
-    """Of each value; empty where they are not known."""
+    """Session of each value; empty if unknown."""
     command: str | None = None
-    """Of the first trial, on one line; None where it is not known."""
+    """Command of the first trial, on one line; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What was read."""
+    """Contents of a results directory or file."""
 
     source: str
     origin: str
-    """The same for the same experiment, however far it has got; of another program's file that of its numbers."""
+    """Identity of the experiment, constant while it grows; for another program's file, of its numbers."""
     trials: int
     points: tuple[Point, ...]
 
     @property
     def measured(self) -> datetime:
-        """When the first trial began, UTC."""
+        """Start time of the first trial, UTC."""
         return min(point.measured for point in self.points)
 
     @property
     def digest(self) -> str:
-        """Of the numbers, and where they were measured."""
+        """Digest of the numbers, and of the machines."""
         return _digest(self.trials, self.points)
 
 
 def read_content(path: str, machine: str | None = None) -> Content:
-    """Read whatever `etude stats` reads.
+    """Read anything that `etude stats` reads.
 
-    machine: what the machine is to be called; needed where a file does not say on which it was measured.
+    machine: name of the machine; needed if a file does not name it.
 
     Raises:
         InputError: it cannot be read, or holds nothing to store.
@@ -91,8 +91,8 @@ def read_content(path: str, machine: str | None = None) -> Content:
 
 
 def _joined(results: Results) -> tuple[Series, ...]:
-    """The tests, with what belongs together across restarts."""
-    parts, names = stretches(results.experiment["sittings"]), results.names()
+    """The series of all tests, joined across restarts."""
+    parts, names = session_groups(results.experiment["sittings"]), results.names()
     return tuple(
         replace(each, stretches=np.array([parts.get(int(n), int(n)) for n in each.sittings], dtype=np.int64))
         if each.sittings is not None
@@ -110,7 +110,7 @@ def _of_table(path: str) -> tuple[Series, ...]:
 
 
 def _within(results: Results) -> str:
-    """What tells the tests of searches and surfaces, such as `load=175`, from those of another server."""
+    """Prefix of the tests of searches and surfaces, such as `load=175`, to tell different servers apart."""
     named = results.experiment.get("verb") in ("peak", "surface")
     return f"{results.experiment['name']}: " if named else ""
 
@@ -118,11 +118,11 @@ def _within(results: Results) -> str:
 _Place = tuple[int, str]
 """A session, and a host of it."""
 _Trial = tuple[str, int, int]
-"""A test, and the number of one of its trials in a session."""
+"""A test, a session, and the number of a trial in it."""
 
 
 def _machines(results: Results) -> dict[_Place, Machine]:
-    """Of each session the machine at which Étude sat, and the other hosts that a script had."""
+    """Étude's machine of each session, and the other hosts of a script."""
     first = (results.experiment.get("machine") or {}).get("before")
     found: dict[_Place, Machine] = {}
     for sitting in results.experiment["sittings"]:
@@ -138,7 +138,7 @@ def _machines(results: Results) -> dict[_Place, Machine]:
 def _called(
     path: str, series: Sequence[Series], machines: Mapping[_Place, Machine], name: str | None
 ) -> dict[_Place, Machine]:
-    """The machine of each place at which a trial was made, with the name that was given."""
+    """The machine of each place, with the given name."""
     places = sorted({place for each in series for place in _places(each)})
     found = {place: machines.get(place) or Machine(clean(place[1]), "") for place in places}
     if name is None:
@@ -154,7 +154,7 @@ def _called(
 
 
 def _places(series: Series) -> list[_Place]:
-    """Where each trial was made."""
+    """The place of each trial."""
     count = len(series.trials)
     sittings = series.sittings.tolist() if series.sittings is not None else [1] * count
     hosts = series.labels.get("machine") or [""] * count
@@ -162,7 +162,7 @@ def _places(series: Series) -> list[_Place]:
 
 
 def _starts(path: str, measurements: Mapping[str, Sequence[Measurement]]) -> dict[_Trial, datetime]:
-    """When each trial began. Raises InputError."""
+    """Start time of each trial. Raises InputError."""
     found: dict[_Trial, datetime] = {}
     for test, rows in measurements.items():
         for row in rows:
@@ -186,7 +186,7 @@ def _points(
     written: datetime,
     within: str,
 ) -> Iterator[Point]:
-    """One for each metric of each test on each machine that has values of it; `within` is put before tests' names."""
+    """One point for each metric of each test on each machine with values; `within` is the prefix of tests' names."""
     for each in series:
         places = _places(each)
         rows: dict[Machine, list[int]] = {}
@@ -215,13 +215,13 @@ def _points(
 
 
 def _time(text: str) -> datetime:
-    """RFC 3339 with nanoseconds, as a measurement has it, to the microsecond."""
+    """Time of RFC 3339 with nanoseconds, as in a measurement, to the microsecond."""
     found = datetime.fromisoformat(text)
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _written(path: str) -> datetime:
-    """When a file was last changed: all that is known of when another program measured."""
+    """Modification time of a file: the only known time of another program's measurements."""
     _, _, rest = path.partition(":")
     for place in (Path(path), Path(rest)):
         if place.exists():
@@ -230,7 +230,7 @@ def _written(path: str) -> datetime:
 
 
 def _origin(experiment: Mapping[str, Any]) -> str:
-    """Of which experiment it is: what was asked for at first, and where and when its first session began."""
+    """Identity of an experiment: its original plan, and host and time of its first session."""
     first = experiment["sittings"][0] if experiment["sittings"] else {}
     asked = experiment.get("began_as") or experiment
     told = (asked.get(name) for name in ("name", "digest"))

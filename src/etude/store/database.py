@@ -1,4 +1,4 @@
-"""A store: what is added to it, and what it is asked. SQLite and PostgreSQL are the same here."""
+"""A store: adding results to it, and queries. SQLite and PostgreSQL behave the same."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ from sqlalchemy.exc import DBAPIError
 
 from etude.errors import InputError
 from etude.store import insert, queries, repository
-from etude.store.column_encoding import Damaged, rows_of
+from etude.store.column_encoding import CorruptRow, rows_of
 from etude.store.content import Content, read_content
-from etude.store.entry import Added, Entry, Machine, Mark, Result, Selector
+from etude.store.entry import AddOutcome, Entry, Machine, Mark, Result, Selector
 from etude.store.failures import with_retries
 from etude.store.place import WAIT_S, WRITING, engine_of, is_missing, place_text, url_of
 from etude.store.schema import METADATA, REVISION, VERSION_TABLE
 
 _LOCK = 0x45747564
-"""Of PostgreSQL, for those who migrate at once."""
+"""Advisory lock of PostgreSQL, against concurrent migrations."""
 _REVISION = re.compile(r"[0-9]{4}")
 _OTHER_TABLES = re.compile(r"duplicate column|already exists|no such|does not exist")
-"""What SQLite and PostgreSQL say of a step that was made already, or is not the next."""
+"""Messages of SQLite and PostgreSQL for a step that is already done, or is not the next."""
 
 
 def revision_of(connection: Connection) -> str | None:
-    """What the tables there were made by, or None where there are none."""
+    """Revision of the tables, or None if there are none."""
     tables = inspect(connection)
     views = {name.lower() for name in tables.get_view_names()} & {VERSION_TABLE, *METADATA.tables}
-    if views:  # which can be of any content, and without end
-        raise Damaged(f"{min(views)} is a view, not a table")
+    if views:  # their contents could be arbitrary, and infinite
+        raise CorruptRow(f"{min(views)} is a view, not a table")
     if not tables.has_table(VERSION_TABLE):
         return None
     found = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()
     if found is not None and not (isinstance(found, str) and _REVISION.fullmatch(found)):
-        raise Damaged(f"{VERSION_TABLE}: {found!r} is no revision")
+        raise CorruptRow(f"{VERSION_TABLE}: {found!r} is no revision")
     return found
 
 
 def refuse_newer(revision: str | None, where: str) -> None:
-    """Raises InputError for one that this Étude does not know. Revisions are numbers of four digits."""
+    """Raises InputError for a revision newer than this Étude's. Revisions are numbers of four digits."""
     if revision is not None and revision > REVISION:
         raise InputError(
             f"{where}: was written by a newer Étude (tables {revision}; this one knows up to {REVISION}): use that one"
@@ -51,16 +51,16 @@ def refuse_newer(revision: str | None, where: str) -> None:
 
 
 def migrate(connection: Connection, where: str, to: str = REVISION) -> None:
-    """Make the tables, or bring older ones up to date, in the transaction that the connection has begun.
+    """Create the tables, or upgrade older ones, in the transaction that the connection has begun.
 
-    Raises InputError where they are newer, Damaged where their revision is none.
+    Raises InputError: they are newer, or Damaged: their revision is invalid.
     """
     if _is_at(connection, where, to):
         return
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
         if _is_at(connection, where, to):
-            return  # another one migrated while we waited
+            return  # another process migrated while we waited
     from importlib.resources import as_file, files
 
     from alembic import command
@@ -73,11 +73,11 @@ def migrate(connection: Connection, where: str, to: str = REVISION) -> None:
         try:
             command.upgrade(config, to)
         except CommandError as error:
-            raise Damaged(f"{VERSION_TABLE}: {error}") from None
+            raise CorruptRow(f"{VERSION_TABLE}: {error}") from None
         except DBAPIError as error:
             if not _OTHER_TABLES.search(str(error.orig)):
                 raise
-            raise Damaged(f"{VERSION_TABLE}: the tables are not of this revision: {error.orig}") from None
+            raise CorruptRow(f"{VERSION_TABLE}: the tables are not of this revision: {error.orig}") from None
 
 
 def _is_at(connection: Connection, where: str, to: str) -> bool:
@@ -92,16 +92,16 @@ Found = TypeVar("Found")
 def open_store(place: str | os.PathLike[str] | None = None) -> Store:
     """The store at a path or URL; None: at $ETUDE_STORE, or `etude-store.sqlite` in the working directory.
 
-    Nothing is connected or made yet: what is written makes a store where there is none.
+    Nothing is connected or created yet: the first write creates a missing store.
 
     Raises:
-        UsageError: the URL is none of ours; InputError: its directory is not there; MachineRefuses: no driver for it.
+        UsageError: the URL is invalid; InputError: its directory does not exist; MachineRefuses: no driver for it.
     """
     return Store(place)
 
 
 class Store:
-    """All methods raise InputError where there is no store, or none that this Étude reads, and MachineRefuses where the
+    """All methods raise InputError if there is no store, or none that this Étude reads, and MachineRefuses if the
     database cannot be reached. A context manager: connections are closed at its end."""
 
     def __init__(
@@ -111,13 +111,13 @@ class Store:
         wait_s: float = WAIT_S,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        """wait_s: for another writer, and for a connection; pause: between tries where a database is away."""
+        """wait_s: for another writer, and for a connection; pause: between retries while a database is away."""
         self._url = url_of(place)
         self._engine = engine_of(self._url, wait_s)
         self._pause = pause
         self._known = False
         self.where = place_text(self._url)
-        """For messages: the path, or the URL without its password."""
+        """The path, or the URL without its password, for messages."""
 
     def add(
         self,
@@ -128,35 +128,35 @@ class Store:
         branch: str | None = None,
         tags: Sequence[str] = (),
         machine: str | None = None,
-    ) -> Added:
-        """Add a results directory, or a file that `etude stats` reads, whole or not at all.
+    ) -> AddOutcome:
+        """Add a results directory, or a file that `etude stats` reads, atomically.
 
-        The same one is not added twice; of one that has grown since, the larger replaces the smaller.
+        The same one is not added twice; if one has grown since, the larger replaces the smaller.
 
         Raises:
-            InputError: it cannot be read, or is stored as of another commit.
+            InputError: it cannot be read, or is stored with another commit.
             UsageError: `machine` is needed, or does not fit.
         """
         content = read_content(os.fspath(directory), machine)
         return self.put(content, insert.Origin(commit, committed, branch, tuple(tags)))
 
-    def put(self, content: Content, origin: insert.Origin) -> Added:
-        """Add what was read already."""
+    def put(self, content: Content, origin: insert.Origin) -> AddOutcome:
+        """Add contents that are already read."""
         nothing = f"nothing of {content.source} was added"
         return self._write(lambda connection: insert.put(connection, content, origin), nothing)
 
     def forget(self, result: int) -> None:
-        """Take a result out, with all its entries. Raises InputError where there is none of that number."""
+        """Remove a result, with all its entries. Raises InputError if there is none of that number."""
         self._write(lambda connection: insert.forget(connection, result), "nothing was taken out")
 
     def mark(self, test: str, metric: str | None, commit: str, why: str) -> Mark:
-        """Remember that from this commit on the test is expected to be another (metric None: in all its metrics)."""
+        """Store an expected change of the test from this commit on (metric None: in all its metrics)."""
         return self._write(
             lambda connection: repository.mark(connection, test, metric, commit, why), "nothing was marked"
         )
 
     def remember(self, name: str, text: str) -> None:
-        """Keep a text by a name of at most 200 characters, in place of what was there."""
+        """Store a text under a name of at most 200 characters, replacing an earlier one."""
         self._write(lambda connection: repository.remember(connection, name, text), "nothing was kept")
 
     def history(
@@ -179,7 +179,7 @@ class Store:
         return self._read(lambda connection: queries.history(connection, self.where, chosen))
 
     def entries(self, selector: Selector | None = None) -> tuple[Entry, ...]:
-        """All that the selector means, ordered as a history."""
+        """All entries that match the selector, ordered as a history."""
         return self._read(lambda connection: queries.entries(connection, selector or Selector()))
 
     def tests(self) -> tuple[str, ...]:
@@ -187,7 +187,7 @@ class Store:
         return self._read(queries.tests)
 
     def metrics(self, test: str) -> tuple[str, ...]:
-        """The names of the metrics of a test, sorted; none for a test that is not there."""
+        """The names of the metrics of a test, sorted; empty for an unknown test."""
         return self._read(lambda connection: queries.metrics(connection, test))
 
     def machines(self) -> tuple[Machine, ...]:
@@ -202,12 +202,12 @@ class Store:
         """All marks, in the order in which they were made."""
         return self._read(repository.marks)
 
-    def remembered(self, name: str) -> str | None:
-        """The text that was kept by this name."""
+    def recall(self, name: str) -> str | None:
+        """The text stored under this name."""
         return self._read(lambda connection: repository.recall(connection, name))
 
     def check(self) -> tuple[str, ...]:
-        """What is wrong with what is stored, a line each; normally nothing."""
+        """Errors in the stored data, a line each; normally none."""
         return self._read(queries.check)
 
     def close(self) -> None:
@@ -244,7 +244,7 @@ class Store:
         return with_retries(attempt, self.where, "nothing was read", self._pause)
 
     def _look(self) -> None:
-        """See that there is a store that can be read, and bring older tables up to date."""
+        """Check that there is a readable store, and upgrade older tables."""
         if is_missing(self._url):
             raise InputError(
                 f"{self.where}: there is no store; etude store add DIR makes one, --store names another"

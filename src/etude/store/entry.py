@@ -1,4 +1,4 @@
-"""What the store gives back: one metric of one test in one stored result on one machine."""
+"""Query results of the store: one metric of one test in one stored result on one machine."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ SHORT = 10
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Where it was measured."""
+    """The machine of a measurement."""
 
     name: str
-    """As people call it: the host, unless said otherwise."""
+    """Name of the machine: the host, unless set by the user."""
     digest: str
-    """Of what of it changes numbers (hardware, kernel); two results with the same one were made on equal machines.
-    Empty where nothing is known of it: then it says nothing."""
+    """Digest of the facts that influence performance (hardware, kernel): equal for equal machines. Empty if nothing is
+    known."""
     facts: tuple[tuple[str, str], ...] = ()
-    """What the digest is of, by name: `processor`, `cores`, `memory`, `kernel`, … Sorted."""
+    """Facts in the digest, by name: `processor`, `cores`, `memory`, `kernel`, … Sorted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Entry:
     """One point of a history."""
 
     result: int
-    """Number of the stored result that it is of."""
+    """Number of its stored result."""
     test: str
     metric: str
     unit: str
@@ -35,25 +35,25 @@ class Entry:
     """cost, rate, ratio, count or binary."""
     machine: Machine
     measured: datetime
-    """When the first of its trials began, UTC."""
+    """Start time of the first of its trials, UTC."""
     values: tuple[float, ...]
-    """Of the kept trials, in the order in which they were made."""
+    """Values of the included trials, in the order in which they were made."""
     commit: str | None = None
     committed: datetime | None = None
-    """When that commit was made, UTC: the order of a history, where all its points have one."""
+    """Time of that commit, UTC: the order of a history, if all its points have one."""
     branch: str | None = None
     tags: tuple[str, ...] = ()
     source: str = ""
     """The directory that was added."""
     sittings: tuple[int, ...] = ()
-    """In which session each value was measured; sessions between which the experiment itself restarted the machine
-    have one number. Empty where that is not known: then it was one."""
+    """Session of each value; sessions between which the experiment itself restarted the machine share a number. Empty
+    if unknown: one session."""
     command: str | None = None
-    """The measured command on one line, of the first trial; None where it is not known."""
+    """The measured command of the first trial, on one line; None if unknown."""
 
     @property
     def day(self) -> str:
-        """Of the commit, or where none is known of the measurement, UTC: `2026-04-11`."""
+        """Date of the commit, or if unknown of the measurement, UTC: `2026-04-11`."""
         return (self.committed or self.measured).strftime("%Y-%m-%d")
 
     def __str__(self) -> str:
@@ -70,11 +70,11 @@ class Result:
     source: str
     measured: datetime
     added: datetime
-    """When it was added, or replaced by more of it; UTC."""
+    """Time of adding, or of the last replacement; UTC."""
     trials: int
-    """Measured trials in it, of all its tests, kept or not."""
+    """Trials in it, of all its tests, excluded ones included."""
     machines: tuple[str, ...]
-    """Their names, sorted."""
+    """Names of the machines, sorted."""
     commit: str | None = None
     committed: datetime | None = None
     branch: str | None = None
@@ -82,19 +82,19 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Added:
-    """What became of a result that was to be added."""
+class AddOutcome:
+    """Outcome of adding a result."""
 
     result: int
     new: bool
-    """Whether it was not there before."""
+    """True if it was not stored before."""
     how: str = "added"
-    """`added`; `already`: the same was there; `replaced`: it had grown since; `older`: more of it is there."""
+    """`added`; `already`: the same was stored; `replaced`: it has grown; `older`: a larger one is stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A change that a user expects: from this commit on the test is another one, and nobody needs an alert."""
+    """An expected change: from this commit on the test differs, and no alert is needed."""
 
     test: str
     metric: str | None
@@ -106,18 +106,18 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """Which entries are meant: those for which all that is given holds."""
+    """Selects the entries that meet all given conditions."""
 
     test: str | None = None
     metric: str | None = None
     result: int | None = None
     commit: str | None = None
-    """All of it, or its first characters (4 or more)."""
+    """Full commit, or its first characters (4 or more)."""
     tag: str | None = None
     branch: str | None = None
     machine: str | None = None
-    """Its name, or its digest."""
+    """Name or digest of a machine."""
     since: datetime | None = None
-    """Committed, or where no commit is known measured, at that time or later."""
+    """Minimum time of the commit, or if unknown of the measurement."""
     until: datetime | None = None
-    """… or earlier."""
+    """Maximum time, likewise."""

@@ -1,4 +1,4 @@
-"""What a database says that goes wrong, as one line for people; and what is worth another try."""
+"""Errors of a database as one line for users; and retries of transient ones."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlch
 
 from etude.errors import InputError, MachineRefuses
 from etude.osutil.files import lock_holder, named_process
-from etude.store.column_encoding import Damaged
+from etude.store.column_encoding import CorruptRow
 
 PAUSES_S = (0.1, 0.5, 1.0, 2.0, 4.0)
-"""Before each further try. A database that is restarted is back within this time, as a rule."""
+"""Pauses before retries, s. A restarted database is usually back within this time."""
 
 _AGAIN = ("40001", "40P01", "55P03", "57P01", "57P02", "57P03", "53300")
 """SQLSTATE of PostgreSQL: serialisation, deadlock, a lock, shutting or starting up, too many connections."""
 
 _LASTING = re.compile(r"authentication failed|does not exist|permission denied|no pg_hba.conf entry")
-"""Why no connection was made, where another try would not make one either."""
+"""Connection errors that a retry would not resolve."""
 
 Found = TypeVar("Found")
 
@@ -29,12 +29,12 @@ Found = TypeVar("Found")
 def with_retries(
     attempt: Callable[[], Found], where: str, nothing: str, pause: Callable[[float], None] = time.sleep
 ) -> Found:
-    """What an attempt, a whole transaction, returns; made again where the database was away or another was first.
+    """Result of an attempt, which is a whole transaction; retried if the database was away or another writer was first.
 
     where: the database, in messages; nothing: what was not done, such as `nothing of DIR was added`.
 
     Raises:
-        MachineRefuses: it stays away, or has no room; InputError: it is no store, or a damaged one.
+        MachineRefuses: it stays away, or is full; InputError: it is no store, or is damaged.
     """
     for pause_s in (*PAUSES_S, None):
         try:
@@ -43,18 +43,18 @@ def with_retries(
             if pause_s is None or not is_transient(error):
                 raise error_of(error, where, nothing) from None
             pause(pause_s)
-        except Damaged as damage:
+        except CorruptRow as damage:
             advice = "etude store check names all that is, etude store forget takes a result out"
             raise InputError(f"{where}: damaged: {damage}; {nothing}; {advice}") from None
     raise AssertionError("the last try returns or raises")
 
 
 def is_transient(error: SQLAlchemyError) -> bool:
-    """Whether another try may do."""
+    """True if a retry may succeed."""
     if not isinstance(error, DBAPIError):
         return False
     if error.connection_invalidated or isinstance(error, IntegrityError):
-        return True  # a writer at the same time made what was to be made: it is found now
+        return True  # a concurrent writer created the same row: a retry finds it
     state = getattr(error.orig, "sqlstate", None)
     if state is None and type(error.orig).__module__.startswith("psycopg"):  # no connection, or it broke
         lasting = _LASTING.search(str(error.orig))

@@ -1,4 +1,4 @@
-"""Writing a result into the store, within a transaction that somebody else begins and ends."""
+"""Writes a result into the store, within the caller's transaction."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from sqlalchemy.dialects import postgresql, sqlite
 from etude.errors import InputError, UsageError
 from etude.store.column_encoding import key, pack, run_length_encode, to_us
 from etude.store.content import Content, Point
-from etude.store.entry import Added, Machine
+from etude.store.entry import AddOutcome, Machine
 from etude.store.schema import entry, machine, metric, result, tag, test
 
-_MOST_CHARACTERS = 200
+_MAX_CHARACTERS = 200
 _AT_ONCE = 500
-"""Keys in one question: databases bound how many values a statement has."""
+"""Keys per query: databases limit the values of a statement."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Of what it is a result, as a user says it."""
+    """Commit, branch and tags of a result, as given by the user."""
 
     commit: str | None = None
     committed: datetime | None = None
@@ -37,19 +37,19 @@ class Origin:
     def __post_init__(self) -> None:
         for word in (self.commit, self.branch, *self.tags):
             if word is not None and (
-                not word.strip() or len(word) > _MOST_CHARACTERS or not word.isprintable()
+                not word.strip() or len(word) > _MAX_CHARACTERS or not word.isprintable()
             ):
                 raise UsageError(
-                    f"{word[:40]!r}: a commit, branch or tag is 1 to {_MOST_CHARACTERS} printable characters"
+                    f"{word[:40]!r}: a commit, branch or tag is 1 to {_MAX_CHARACTERS} printable characters"
                 )
         if self.committed is not None and self.commit is None:
             raise UsageError("a time of a commit was given, but no commit: give both")
 
 
-def put(connection: Connection, content: Content, origin: Origin) -> Added:
-    """Add, or replace what has grown.
+def put(connection: Connection, content: Content, origin: Origin) -> AddOutcome:
+    """Add a result, or replace one that has grown.
 
-    Raises InputError where it is stored as of another commit.
+    Raises InputError if it is stored with another commit.
     """
     there = (
         connection.execute(select(result).where(result.c.origin == content.origin).with_for_update())
@@ -61,7 +61,7 @@ def put(connection: Connection, content: Content, origin: Origin) -> Added:
         number = connection.execute(insert(result).returning(result.c.id), values).scalar_one()
         _tag(connection, number, origin.tags)
         _write(connection, number, content)
-        return Added(number, True)
+        return AddOutcome(number, True)
     number = there["id"]
     _refuse_other_commit(content.source, there, origin)
     _tag(connection, number, origin.tags)
@@ -74,11 +74,11 @@ def put(connection: Connection, content: Content, origin: Origin) -> Added:
         said |= _members(content)
     if said:
         connection.execute(update(result).where(result.c.id == number).values(**said))
-    return Added(number, False, how)
+    return AddOutcome(number, False, how)
 
 
 def forget(connection: Connection, number: int) -> None:
-    """Take a result out. Raises InputError where there is none."""
+    """Remove a result. Raises InputError if there is none."""
     if connection.execute(delete(result).where(result.c.id == number)).rowcount == 0:
         raise InputError(f"there is no result {number}; etude store list names them")
 
@@ -114,7 +114,7 @@ def _tag(connection: Connection, number: int, words: Iterable[str]) -> None:
 
 
 def _write(connection: Connection, number: int, content: Content) -> None:
-    """The entries."""
+    """Write the entries."""
     points = content.points
     tests = _numbers(connection, test, {key(p.test): {"name": p.test} for p in points})
     metrics = _numbers(
@@ -138,7 +138,7 @@ def _write(connection: Connection, number: int, content: Content) -> None:
 
 def _row(point: Point) -> dict[str, Any]:
     values = np.array(point.values)
-    with np.errstate(over="ignore", invalid="ignore"):  # of numbers near the largest there are
+    with np.errstate(over="ignore", invalid="ignore"):  # of numbers near the largest float
         deviation = float(values.std(ddof=1)) if len(values) > 1 else math.nan
         mean = float((values / len(values)).sum())
     return {
@@ -165,9 +165,9 @@ def _machine(found: Machine) -> dict[str, str]:
 
 
 def _numbers(connection: Connection, table: Table, wanted: Mapping[str, dict[str, str]]) -> dict[str, int]:
-    """The number of each row by its key; rows that are not there yet are made.
+    """The number of each row by its key; missing rows are created.
 
-    In the order of keys: two writers that make the same ones wait for each other, not both for ever.
+    In the order of keys: two writers that create the same rows wait for each other instead of deadlocking.
     """
     keys = sorted(wanted)
     found = _known(connection, table, keys)

@@ -1,4 +1,4 @@
-"""Of a snapshot what changes numbers: hardware, kernel, and how both are set (docs/store.md, "Machines")."""
+"""Facts of a snapshot that influence performance: hardware, kernel, and their settings (docs/store.md, "Machines")."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _MEMBERS = {
 
 
 def machine_of(name: str, snapshot: Mapping[str, Any] | None) -> Machine:
-    """A machine by what a snapshot (docs/snapshot.md) says of it; one without any has no facts and no digest."""
+    """A machine by its snapshot (docs/snapshot.md); without one it has no facts and no digest."""
     found = {fact: _text(fact, _member(snapshot or {}, path)) for fact, path in _MEMBERS.items()}
     return of_facts(name, {fact: text for fact, text in found.items() if text})
 
 
 def of_facts(name: str, facts: Mapping[str, str]) -> Machine:
-    """A machine by facts that are known otherwise."""
+    """A machine by facts from another source."""
     ordered = tuple(sorted((fact, clean(text)) for fact, text in facts.items()))
     return Machine(clean(name), key(*(word for fact in ordered for word in fact)) if ordered else "", ordered)
 
@@ -48,12 +48,12 @@ def _member(part: Any, path: str) -> Any:
 
 
 def _text(fact: str, value: Any) -> str:
-    """In words; empty where it is not known."""
+    """The fact as text; empty if unknown."""
     if value is None or value == []:
         return ""
     if fact == "memory" and isinstance(
         value, int
-    ):  # the kernel keeps some for itself, a little more or less each boot
+    ):  # the kernel reserves some, a little more or less each boot
         return f"{value / _GIB:.2g} GiB" if value < 10 * _GIB else f"{value / _GIB:.0f} GiB"
     if fact == "cores allowed" and isinstance(value, list):
         return str(len(value))

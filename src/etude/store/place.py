@@ -1,4 +1,4 @@
-"""Where a store is: a file of SQLite, or a database of PostgreSQL."""
+"""Location of a store: a file of SQLite, or a database of PostgreSQL."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from etude.osutil.trust import check_results_for_root, private_group_of_sudo
 DEFAULT = "etude-store.sqlite"
 VARIABLE = "ETUDE_STORE"
 WAIT_S = 20.0
-MOST_ROW_BYTES = 128 << 20
-"""Of SQLite: 16 million trials of one metric. A row of somebody else's store could hold a gigabyte."""
+MAX_ROW_BYTES = 128 << 20
+"""Maximum row of SQLite: 16 million trials of one metric. An untrusted store could hold rows of a gigabyte."""
 
 
 def url_of(place: str | os.PathLike[str] | None) -> URL:
@@ -43,19 +43,19 @@ _EXPECTED = "expected a file, sqlite:///FILE or postgresql://USER@HOST/DATABASE"
 
 
 def _unsaid(text: str) -> str:
-    """Without what may be a password."""
+    """The text without a possible password."""
     return repr(text.split("://")[0] + "://…")
 
 
 def place_text(url: URL) -> str:
-    """For people: a path, or a URL without its password."""
+    """The place for messages: a path, or a URL without its password."""
     if url.drivername == "sqlite":
         return str(url.database)
     return url.set(drivername="postgresql").render_as_string(hide_password=True)
 
 
 def is_missing(url: URL) -> bool:
-    """Whether it is a file that is not there yet, or is empty."""
+    """True if it is a file that does not exist or is empty."""
     if url.drivername != "sqlite":
         return False
     try:
@@ -67,17 +67,17 @@ def is_missing(url: URL) -> bool:
 
 
 def engine_of(url: URL, wait_s: float = WAIT_S) -> Engine:
-    """The engine of SQLAlchemy. Nothing is connected yet.
+    """The engine of SQLAlchemy, not yet connected.
 
-    wait_s: so long a writer waits for another one, and a connection for an answer.
+    wait_s: time that a writer waits for another one, and a connection for an answer.
 
-    Raises MachineRefuses where the driver is not installed.
+    Raises MachineRefuses if the driver is not installed.
     """
     if url.drivername == "sqlite":
         parent = Path(str(url.database)).parent
         if not parent.is_dir():
             raise InputError(f"--store: {url.database}: there is no directory {parent}; make it first")
-        check_results_for_root(parent)  # SQLite believes a journal beside its file
+        check_results_for_root(parent)  # SQLite trusts a journal beside its file
         engine = create_engine(url, connect_args={"timeout": wait_s})
         event.listen(engine, "do_connect", lambda *_: _make_for_root(Path(str(url.database))))
         event.listen(engine, "connect", _take_transactions_over)
@@ -92,14 +92,14 @@ def engine_of(url: URL, wait_s: float = WAIT_S) -> Engine:
 
 
 def _make_for_root(file: Path) -> None:
-    """Whoever may read a file of SQLite can lock it: one that root makes can be read by root, and by the group of who
-    called sudo where that is theirs alone."""
+    """Create root's file with restricted permissions, since every reader of a SQLite file can lock it: for root, and
+    for the private group of the user who called sudo."""
     if os.geteuid() != 0:
         return
     try:
         made = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     except OSError:
-        return  # it is there, or SQLite says why it cannot be made
+        return  # it exists, or SQLite reports why it cannot be made
     try:
         if (group := private_group_of_sudo()) is not None:
             os.fchown(made, -1, group)
@@ -109,17 +109,17 @@ def _make_for_root(file: Path) -> None:
 
 
 WRITING = "etude_writing"
-"""Option of a connection: whether its transactions take the lock of a writer when they begin."""
+"""Option of a connection: True if its transactions take the write lock when they begin."""
 
 
 def _take_transactions_over(connection: Any, _record: object) -> None:
-    """The module sqlite3 would begin a transaction late, and none for a change of tables."""
+    """Disable the implicit transactions of sqlite3, which begin late, and never for a change of tables."""
     connection.isolation_level = None
-    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_ROW_BYTES)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_ROW_BYTES)
     connection.execute("PRAGMA foreign_keys = ON")
 
 
 def _begin(connection: Connection) -> None:
-    """At once where something will be written: a reader that becomes a writer could fail without waiting."""
+    """Begin a transaction, with the write lock if it will write: a late upgrade could fail without waiting."""
     writing = connection.get_execution_options().get(WRITING)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")

@@ -1,4 +1,4 @@
-"""Questions to the store: each is one or two of SQL, and rows made into what `entry` names."""
+"""Queries of the store: one or two of SQL each, with rows converted to the classes of `entry`."""
 
 from __future__ import annotations
 
@@ -11,15 +11,24 @@ from sqlalchemy import ColumnElement, Connection, func, select, type_coerce
 from sqlalchemy.types import NullType
 
 from etude.errors import InputError, UsageError
-from etude.store.column_encoding import Damaged, clean, key, of_us, rows_of, run_length_decode, to_us, unpack
+from etude.store.column_encoding import (
+    CorruptRow,
+    clean,
+    from_us,
+    key,
+    rows_of,
+    run_length_decode,
+    to_us,
+    unpack,
+)
 from etude.store.entry import Entry, Machine, Result, Selector
 from etude.store.schema import entry, machine, mark, metric, result, tag, test
 
-_LEAST_OF_COMMIT = 4
+_MIN_COMMIT_LENGTH = 4
 PRIMARY = "elapsed"
-"""The metric of a history for which none is named."""
+"""Metric of a history if none is named."""
 _BETWEEN = "\n"
-"""No tag has one within."""
+"""Separator of tags, which cannot contain it."""
 
 
 _ALL = entry.join(test).join(metric).join(machine).join(result)
@@ -36,7 +45,7 @@ _ENTRIES = select(
 
 
 def history(connection: Connection, where: str, chosen: Selector) -> tuple[Entry, ...]:
-    """The entries of one test and metric. Raises InputError where there is none of that name."""
+    """The entries of one test and metric. Raises InputError if there is none of that name."""
     found = entries(connection, replace(chosen, metric=chosen.metric or PRIMARY))
     if found:
         return found
@@ -52,7 +61,7 @@ def history(connection: Connection, where: str, chosen: Selector) -> tuple[Entry
 
 
 def entries(connection: Connection, chosen: Selector) -> tuple[Entry, ...]:
-    """What the selector means, ordered by commit time where all have one, else by when they were measured."""
+    """Entries that match the selector, ordered by commit time if all have one, else by time of measurement."""
     known = dict(_machines(connection))
     with rows_of("an entry"):
         rows = connection.execute(_ENTRIES.where(*_conditions(chosen))).all()
@@ -74,10 +83,10 @@ def _entry(row: Sequence[Any], known: Mapping[int, Machine]) -> Entry:
         unit,
         kind,
         known[machine_id],
-        of_us(measured_us),
+        from_us(measured_us),
         values,
         commit,
-        None if committed_us is None else of_us(committed_us),
+        None if committed_us is None else from_us(committed_us),
         branch,
         tuple(sorted(tags.split(_BETWEEN))) if tags else (),
         source,
@@ -101,8 +110,8 @@ def _conditions(chosen: Selector) -> Iterable[ColumnElement[bool]]:
     if chosen.result is not None:
         yield result.c.id == chosen.result
     if chosen.commit is not None:
-        if len(chosen.commit) < _LEAST_OF_COMMIT:
-            raise UsageError(f"commit {chosen.commit!r}: give at least {_LEAST_OF_COMMIT} characters of it")
+        if len(chosen.commit) < _MIN_COMMIT_LENGTH:
+            raise UsageError(f"commit {chosen.commit!r}: give at least {_MIN_COMMIT_LENGTH} characters of it")
         yield result.c.commit_id.startswith(chosen.commit, autoescape=True)
     if chosen.tag is not None:
         yield result.c.id.in_(select(tag.c.result_id).where(tag.c.word == chosen.tag))
@@ -139,7 +148,7 @@ def metrics(connection: Connection, name: str) -> tuple[str, ...]:
 
 
 def machines(connection: Connection) -> tuple[Machine, ...]:
-    """All that have entries, by name and digest."""
+    """All machines that have entries, by name and digest."""
     used = {row[0] for row in connection.execute(select(entry.c.machine_id).distinct())}
     found = [each for number, each in _machines(connection) if number in used]
     return tuple(sorted(found, key=lambda each: (each.name, each.digest)))
@@ -158,7 +167,7 @@ def _facts(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def results(connection: Connection) -> tuple[Result, ...]:
-    """All of them, by number."""
+    """All results, by number."""
     tags = _by_result(connection.execute(select(tag)))
     used = select(entry.c.result_id, machine.c.name).select_from(entry.join(machine)).distinct()
     where = _by_result(connection.execute(used))
@@ -173,19 +182,19 @@ def _result(row: Any, machines: tuple[str, ...], tags: tuple[str, ...]) -> Resul
     return Result(
         row.id,
         row.source,
-        of_us(row.measured_us),
-        of_us(row.added_us),
+        from_us(row.measured_us),
+        from_us(row.added_us),
         row.trials,
         machines,
         row.commit_id,
-        None if row.committed_us is None else of_us(row.committed_us),
+        None if row.committed_us is None else from_us(row.committed_us),
         row.branch,
         tags,
     )
 
 
 def check(connection: Connection) -> tuple[str, ...]:
-    """What is wrong, a line each: damage that the database sees, results without entries, values that are not whole."""
+    """Errors, a line each: corruption that the database detects, results without entries, incomplete values."""
     found = []
     if connection.dialect.name == "sqlite":
         found += [
@@ -198,7 +207,7 @@ def check(connection: Connection) -> tuple[str, ...]:
     found += _damaged("machine {}", connection, (machine.c.id, machine.c.facts), _facts)
     times = (result.c.measured_us, result.c.added_us, func.coalesce(result.c.committed_us, 0))
     found += _damaged(
-        "result {}", connection, (result.c.id, *times), lambda *all_us: list(map(of_us, all_us))
+        "result {}", connection, (result.c.id, *times), lambda *all_us: list(map(from_us, all_us))
     )
     columns = (
         entry.c.result_id,
@@ -209,7 +218,7 @@ def check(connection: Connection) -> tuple[str, ...]:
         entry.c.measured_us,
     )
     found += _damaged("result {}, entry {}", connection, columns, _whole, named=2)
-    found += _damaged("mark {}", connection, (mark.c.id, mark.c.marked_us), of_us)
+    found += _damaged("mark {}", connection, (mark.c.id, mark.c.marked_us), from_us)
     return tuple(found)
 
 
@@ -221,12 +230,13 @@ def _damaged(
     *,
     named: int = 1,
 ) -> Iterable[str]:
-    """A line for each row that `decode` does not take: without its first `named` values, and as they lie on disk."""
+    """A line for each row that `decode` rejects. The first `named` columns name the row and are not decoded; types are
+    not converted."""
     for row in connection.execute(select(*(type_coerce(column, NullType()) for column in columns))):
         try:
             with rows_of(what.format(*row[:named])):
                 decode(*row[named:])
-        except Damaged as damage:
+        except CorruptRow as damage:
             yield str(damage)
 
 
@@ -234,4 +244,4 @@ def _whole(count: int, trials: bytes, sittings: str, measured_us: int) -> None:
     values = unpack(trials)
     if len(values) != count or len(run_length_decode(sittings, count)) not in (0, count):
         raise ValueError(f"its values are not the {count} that were stored")
-    of_us(measured_us)
+    from_us(measured_us)

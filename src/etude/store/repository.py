@@ -1,4 +1,4 @@
-"""Of which commit a result is: asked of git, in the directory that was measured."""
+"""Commit of a result, from git in the measured directory; and marks and notes of the store."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from sqlalchemy import Connection, delete, insert, select
 from etude.errors import InputError, MachineRefuses, UsageError
 from etude.osutil.commands import run_to_end
 from etude.osutil.trust import tool_words
-from etude.store.column_encoding import clean, key, of_us, rows_of, to_us
+from etude.store.column_encoding import clean, from_us, key, rows_of, to_us
 from etude.store.entry import Mark
 from etude.store.schema import mark as table
 from etude.store.schema import note
 
 DIRTY = "dirty"
-"""The tag of a result that is of a commit and of changes on top of it."""
+"""Tag of a result of a commit with uncommitted changes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """As git knows it."""
+    """A commit of git."""
 
     commit: str
     committed: datetime
     branch: str | None
-    """That is checked out; None where that is not this commit, or no branch is."""
+    """The checked-out branch; None if this commit is not checked out, or HEAD is detached."""
     tags: tuple[str, ...]
-    """Of git at this commit; and `DIRTY`."""
+    """Git tags of this commit; and `DIRTY`."""
 
 
 def commit_of(repository: str, commit: str | None = None, *, dirty: bool = False) -> Commit:
-    """What is checked out there, or another commit.
+    """The checked-out commit, or another one.
 
-    dirty: also where files differ from what is checked out.
+    dirty: also allowed if files differ from the checked-out commit.
 
     Raises:
-        InputError: it is no repository, has no such commit, or differs from what is checked out.
+        InputError: it is no repository, has no such commit, or has uncommitted changes.
         MachineRefuses: there is no git.
     """
     if not Path(repository).is_dir():
@@ -74,7 +74,7 @@ def _git(repository: str, *words: str) -> str:
 
 
 def mark(connection: Connection, test: str, metric: str | None, commit: str, why: str) -> Mark:
-    """Remember an expected change, in place of the same one with another reason."""
+    """Store an expected change; the same one with another reason is replaced."""
     if not commit.strip() or not why.strip():
         raise UsageError("a mark needs a commit and a reason")
     made = Mark(clean(test), metric and clean(metric), clean(commit), clean(why), datetime.now(UTC))
@@ -86,15 +86,15 @@ def mark(connection: Connection, test: str, metric: str | None, commit: str, why
 
 
 def marks(connection: Connection) -> tuple[Mark, ...]:
-    """All of them, in the order in which they were made."""
+    """All marks, in the order in which they were made."""
     columns = (table.c.test, table.c.metric, table.c.commit_id, table.c.why, table.c.marked_us)
     rows = connection.execute(select(*columns).order_by(table.c.id))
     with rows_of("a mark"):
-        return tuple(Mark(*row[:4], of_us(row[4])) for row in rows)
+        return tuple(Mark(*row[:4], from_us(row[4])) for row in rows)
 
 
 def remember(connection: Connection, name: str, text: str) -> None:
-    """Keep a text by a name."""
+    """Store a text under a name."""
     connection.execute(delete(note).where(note.c.name == name))
     connection.execute(insert(note), {"name": name, "text": clean(text)})
 

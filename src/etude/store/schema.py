@@ -1,4 +1,4 @@
-"""The tables of the store (docs/formats.md, "The store"). What is there on disk is made by `migrations`."""
+"""The tables of the store (docs/formats.md, "The store"). Those on disk are made by `migrations`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from sqlalchemy import (
 )
 
 REVISION = "0003"
-"""The newest one: what this Étude reads and writes."""
+"""The newest revision, which this Étude reads and writes."""
 VERSION_TABLE = "etude_version"
 
 METADATA = MetaData()
 _KEY = String(64)
-"""SHA-256 of what has to be unique, in hexadecimal: PostgreSQL's indexes hold no text of more than 2.7 kB."""
+"""SHA-256 of a unique key, in hexadecimal: PostgreSQL's indexes hold no text of more than 2.7 kB."""
 
 
 def _number() -> Column[int]:
@@ -71,7 +71,7 @@ result = Table(
     Column("commit_id", Text, index=True),
     Column("committed_us", BigInteger),
     Column("branch", Text),
-    sqlite_autoincrement=True,  # a number is never given twice
+    sqlite_autoincrement=True,  # a number is never reused
 )
 tag = Table(
     "tag",

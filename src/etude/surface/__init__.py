@@ -1,1 +1,2 @@
-"""A response over configurations: which samples to take, what is between them, and what it says."""
+"""Response surfaces: a response mapped over configurations, with the choice of samples and the prediction of the
+rest."""

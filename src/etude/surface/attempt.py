@@ -1,4 +1,4 @@
-"""Where and when a cell was tried, where that was on another machine."""
+"""Attempts at configurations on other machines: node, boot and time."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from etude.cluster.pool.job import ELSEWHERE
+from etude.cluster.pool.job import RETRYABLE
 
 INTERRUPTED = "interrupted"
-"""It was ended from here, and another machine does not go on with it."""
-LOST = frozenset((*ELSEWHERE, INTERRUPTED))
-"""Ends that say nothing of the cell."""
+"""The attempt was ended from here; another machine does not resume it."""
+LOST = frozenset((*RETRYABLE, INTERRUPTED))
+"""Ends without information on the configuration."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One try at a cell, on a node."""
+    """One attempt at a configuration on a node."""
 
     host: str
-    """The node; of several, the one that offers. Empty where it never came to one."""
+    """The node; of several, the one that offers the load. Empty if the job never started."""
     boot_id: str = ""
-    """Of the node; empty where it never told."""
+    """Boot id of the node; empty if unknown."""
     start: str | None = None
     """UTC, RFC 3339."""
     start_ns: int | None = None
-    """Of the node's monotonic clock, ns."""
+    """Node's monotonic clock, ns."""
     machine: Mapping[str, Any] | None = None
-    """The node's snapshot; None where it never told."""
+    """Machine snapshot of the node; None if unknown."""
     lost: str = ""
-    """One of LOST: what is kept of it does not count, and the cell is tried again."""
+    """One of LOST: its results do not count and the configuration is measured again. Empty: not lost."""
     system: str = ""
-    """The node of the system, where that has one of its own."""
+    """Node of the system, if it has its own."""

@@ -1,7 +1,7 @@
-"""A cell as a job: what its node is told, and what the node wrote of it. All of it is in the attempt's directory.
+"""A configuration as a job: the request to its node and the node's result, as files in the attempt's directory.
 
-`cell.json` is the controller's; `node.json`, once it has begun, and `sample.json`, in the end, are the node's. Each is
-written whole or not at all, so neither a controller nor a node that dies leaves half of one.
+The controller writes `cell.json`; the node writes `node.json` when it begins and `sample.json` at the end. Each is
+written atomically, so a crash of controller or node leaves no partial file.
 """
 
 from __future__ import annotations
@@ -40,49 +40,49 @@ CELL, NODE, SAMPLE = "cell.json", "node.json", "sample.json"
 
 @dataclass(frozen=True)
 class Todo:
-    """What a node is told."""
+    """Request to a node."""
 
     visit: Visit
     spec: str
-    """The path of SPEC.toml; empty of simulated servers."""
+    """Path of SPEC.toml; empty for simulated servers."""
     simulate: str
-    """Which simulated servers; else empty."""
+    """Name of the simulated servers; else empty."""
     text: str
-    """All that the cell depends on (`depends_on`): nothing is measured where it is another by now."""
+    """All that the measurement depends on (`depends_on`): nothing is measured if it has changed."""
     lesson: Any
     """`Response.lesson`."""
     left_s: float | None
-    """Benchmarking time that it may take."""
+    """Budget of benchmarking time, s."""
     deadline: datetime | None
 
 
 def depends_on(response: Response, spec: str, settings: Mapping[str, str]) -> str:
-    """All that a cell's measurement depends on. `spec`: the text of SPEC.toml."""
+    """All that a configuration's measurement depends on. `spec`: the text of SPEC.toml."""
     return json.dumps([response.text, resources_of(spec), dict(settings)], ensure_ascii=False)
 
 
 def read_todo(place: Path) -> Todo:
-    """Raises InputError: it is not there, or was edited."""
+    """The request in a directory. Raises InputError if it is missing or was edited."""
     return read(place / CELL, Todo)
 
 
 def write_todo(place: Path, todo: Todo) -> None:
-    """Raises MachineRefuses."""
+    """Write the request. Raises MachineRefuses."""
     deadline = None if todo.deadline is None else todo.deadline.isoformat()
     place.mkdir(parents=True, exist_ok=True)
     replace_json(place / CELL, asdict(todo) | {"deadline": deadline})
 
 
 def begin_on_node(place: Path) -> None:
-    """Note where and when it is begun. Raises MachineRefuses."""
+    """Record the node and the time of the begin. Raises MachineRefuses."""
     start, start_ns = instant()
     here = {"host": os.uname().nodename, "boot_id": boot_id(), "start": start, "start_ns": start_ns}
     replace_json(place / NODE, here | {"machine": snapshot.take()})
 
 
 def engine_was_on_node(place: Path) -> None:
-    """Note the same where the engine alone was on the node, and this is not: its experiment knows. Nothing is noted of
-    one that was never begun. Raises InputError: it was edited; MachineRefuses."""
+    """Record the same if only the engine was on the node, from the experiment; nothing if that was never begun. Raises
+    InputError if it was edited, MachineRefuses."""
     if not (place / EXPERIMENT / "experiment.json").exists():
         return
     document = read_experiment(place / EXPERIMENT)
@@ -96,18 +96,18 @@ def engine_was_on_node(place: Path) -> None:
 
 
 def write_sample(place: Path, sample: Sample) -> None:
-    """What came of it. Raises MachineRefuses."""
+    """Write the result. Raises MachineRefuses."""
     replace_json(place / SAMPLE, plain(sample))
 
 
 def sample_in(place: Path, space: Space) -> Sample | None:
-    """What a node wrote; None where it came to no end. Raises InputError: it was edited."""
+    """The node's result; None if it did not finish. Raises InputError if it was edited."""
     path = place / SAMPLE
     return sample_of_member(read(path, dict), list(space), str(path)) if path.exists() else None
 
 
 def attempt_in(place: Path, ended: JobEnd | None = None) -> Attempt:
-    """Where an attempt was made: by what its node wrote, else by what the pool says."""
+    """The attempt made in a directory: from its node's record, else from the pool's."""
     made = _attempt_in(place, ended)
     return replace(made, system=ended.nodes[1]) if ended is not None and len(ended.nodes) > 1 else made
 
@@ -117,7 +117,7 @@ def _attempt_in(place: Path, ended: JobEnd | None) -> Attempt:
         return read(place / NODE, Attempt)
     except InputError:
         if ended is None or not ended.nodes:
-            # A job that never ran was on no machine; what is no job's was made here.
+            # A job that never ran was on no machine; a measurement without a job was made here.
             return (
                 Attempt("")
                 if (place / RECORD).exists()
@@ -132,37 +132,37 @@ def _instant(at_s: float) -> str:
 
 
 def is_begun(place: Path) -> bool:
-    """Whether something was measured there, or a job was to."""
+    """True if a measurement was begun or submitted there."""
     return any((place / name).exists() for name in (RECORD, NODE, SEARCH, EXPERIMENT))
 
 
 def on_disk(place: Path) -> tuple[float, int]:
-    """What a search that came to no end has on disk: benchmarking time, s, and trials."""
+    """Benchmarking time, s, and number of trials on disk of an unfinished search."""
     try:
         trials = SearchStore(place / SEARCH).trials() if (place / SEARCH / "experiment.json").exists() else []
     except InputError:
-        trials = []  # what a dead node left half written costs nobody a map
+        trials = []  # a partial file of a dead node must not fail the map
     return benchmarking_time_s(trials), len(trials)
 
 
 @dataclass(frozen=True)
 class CellJobs:
-    """Cells of one map as jobs."""
+    """Configurations of one map as jobs."""
 
     name: str
-    """Of the map."""
+    """Name of the map."""
     space: Space
     response: Response
     spec: Path | None
     simulate: str = ""
     deadline: datetime | None = None
     python: str = sys.executable
-    """On the nodes."""
+    """Python interpreter on the nodes."""
     text: str = ""
-    """Of SPEC.toml."""
+    """Text of SPEC.toml."""
 
     def job(self, visit: Visit, place: Path, avoid: frozenset[str], left_s: float | None) -> Job:
-        """What measures a cell. Raises MachineRefuses: its directory cannot be written."""
+        """The job that measures a configuration. Raises MachineRefuses if its directory cannot be written."""
         place = place.resolve()
         spec = "" if self.spec is None else str(self.spec.resolve())
         lesson = self.response.lesson
@@ -174,9 +174,9 @@ class CellJobs:
 
     @property
     def nodes(self) -> int:
-        """Of each job."""
+        """Nodes per job."""
         return self.response.nodes
 
     def learn(self, place: Path) -> None:
-        """What a measured cell teaches of others."""
+        """Update the response by a measured configuration."""
         self.response.learn(place)

@@ -1,4 +1,4 @@
-"""What measuring a cell will cost, by what others did: a plane through the logs of their benchmarking time."""
+"""Cost model of configurations: a plane through the logs of the benchmarking time of measured ones."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from etude.surface.samples import Sample
 from etude.surface.surrogates.selection import trend
 
 LEAST = 4
-"""Samples before one cell is said to cost more than another."""
+"""Minimum number of samples."""
 NEWEST = 500
-"""Of as many of the last samples."""
+"""Number of last samples that are used."""
 DOUBT = 1.0
-"""Variance of a log cost around the plane, for slopes of variance about 1 before any sample (ridge regression)."""
+"""Residual variance of a log cost, relative to slopes of prior variance 1 (ridge regression)."""
 
 
 def expected_cost(space: Space, samples: Sequence[Sample]) -> Callable[[Cell], float] | None:
-    """Of a cell, s; None while samples are few."""
+    """Expected cost of a configuration, s; None with too few samples."""
     paid = [each for each in samples[-NEWEST:] if each.cost_s > 0]
     if len(paid) < LEAST:
         return None
@@ -31,7 +31,7 @@ def expected_cost(space: Space, samples: Sequence[Sample]) -> Callable[[Cell], f
 
 
 def _terms(space: Space, cells: Sequence[Cell]) -> Floats:
-    """A slope for each factor with an order, a level for each kind of a categorical one."""
+    """Model terms: a slope for each ordered factor, an indicator for each level of a categorical one."""
     kinds = [
         np.array([[float(cell[at] == level) for level in range(len(factor.levels))] for cell in cells])
         for at, factor in enumerate(space.factors)

@@ -1,4 +1,4 @@
-"""Where one level of a factor overtakes another, along a numeric factor."""
+"""Crossovers: settings of a numeric factor at which one level of another factor overtakes a second one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from etude.surface.surface_text import setting_text, settings_of
 
 @dataclass(frozen=True)
 class Crossover:
-    """`over` is the better one above it, `under` below it."""
+    """A crossover: above it level `over` is better, below it `under`."""
 
     factor: str
     over: str
@@ -24,14 +24,15 @@ class Crossover:
     along: str
     setting: str
     at: float
-    """A value of `along`, by a straight line in its coded level between the two levels around it."""
+    """Value of `along`, linearly interpolated in its coded level between the two levels around it."""
     low: float | None
     high: float | None
-    """Between these it is; None where it may also lie beyond the levels that were tried."""
+    """Interval of `at`; None if it may extend beyond the measured levels."""
 
 
 def crossovers(filled: Filled, better: str = "higher") -> tuple[Crossover, ...]:
-    """Of all pairs of levels of each categorical factor, along each numeric one, per setting of the others."""
+    """Crossovers of all pairs of levels of each categorical factor along each numeric one, per setting of the
+    others."""
     found: list[Crossover] = []
     factors = filled.space.factors
     for at, factor in enumerate(factors):
@@ -46,7 +47,7 @@ def crossovers(filled: Filled, better: str = "higher") -> tuple[Crossover, ...]:
 def crossovers_of(
     filled: Filled, factor: int, levels: tuple[int, int], along: int, better: str = "higher"
 ) -> list[Crossover]:
-    """Of two levels of one factor (by its place), along a numeric one."""
+    """Crossovers of two levels of one factor (by its index) along a numeric one."""
     found = []
     which, other = filled.space.factors[factor], filled.space.factors[along]
     for cell in settings_of(filled.space, [factor, along]):
@@ -71,7 +72,7 @@ def crossovers_of(
 def _sign_changes(
     filled: Filled, cell: Cell, pair: tuple[int, int, int], along: int
 ) -> list[tuple[float, float | None, float | None, bool]]:
-    """In coded levels: where log(first) - log(second) passes 0, its interval, and whether it rises there."""
+    """Sign changes of log(first) - log(second): coded level, its interval, and True if the difference rises there."""
     factor, a, b = pair
     codes = filled.space.factors[along].coded()
     nodes: list[tuple[float, float, float]] = []
@@ -98,7 +99,7 @@ def _sign_changes(
 
 
 def _told_apart(path: Sequence[tuple[float, float, float]], z: float) -> float | None:
-    """Going from the crossing outwards: where the difference first exceeds z sd; None where it never does."""
+    """Coded level, outwards from the crossing, at which the difference first exceeds z sd; None if it never does."""
     for (x0, d0, s0), (x1, d1, s1) in itertools.pairwise(path):
         near, far = abs(d0) - z * s0, abs(d1) - z * s1
         if far > 0:
@@ -107,7 +108,7 @@ def _told_apart(path: Sequence[tuple[float, float, float]], z: float) -> float |
 
 
 def _decoded(factor: Factor, code: float) -> float:
-    """The value at a coded level."""
+    """Value at a coded level."""
     ends = np.array([float(factor.levels[0]), float(factor.levels[-1])])
     low, high = np.log(ends) if factor.scale == "log" else ends
     value = low + (code + 1) / 2 * (high - low)

@@ -1,4 +1,4 @@
-"""How far cells are from each other, in coded levels."""
+"""Distances between configurations in coded levels."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import numpy as np
 from etude.surface.factors import Cell, Factor, Floats, Space
 
 KINDS_APART = 9.0
-"""Squared distance of two levels of a categorical factor: each is to be seen before the ends of any other, at 4."""
+"""Squared distance of two levels of a categorical factor. The ends of other factors are at 4, so each level is sampled
+before these."""
 
 
 def distance(space: Space, places: Floats, place: Floats) -> Floats:
-    """Squared distances of coded cells from one."""
+    """Squared distances of coded configurations from one, shape (n,)."""
     squared = (places - place) ** 2
     for at, factor in enumerate(space.factors):
         if factor.scale == "categorical":
@@ -23,12 +24,13 @@ def distance(space: Space, places: Floats, place: Floats) -> Floats:
 
 
 def farthest_cells(space: Space, taken: Iterable[Cell]) -> Cell:
-    """The cell that is farthest from the nearest of those taken; from the middle where there are none."""
+    """The configuration farthest from the nearest of those taken; the one farthest from the middle if there are
+    none."""
     return _far(space.factors, space.without).cell(set(taken))
 
 
 class _Far:
-    """Goes on from the last question where cells have but been added: choosing n of N cells costs n·N steps."""
+    """Incremental search while configurations are only added: choosing n of N costs n·N steps."""
 
     def __init__(self, space: Space) -> None:
         self._space = space

@@ -1,4 +1,4 @@
-"""How much each factor changes the response, and how much that depends on another: ratios of geometric means."""
+"""Main effects and interactions of factors: ratios of geometric means of the response."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from etude.units.formatting import digits
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """How many times as large, with its interval."""
+    """A ratio with its interval."""
 
     value: float
     low: float
@@ -27,25 +27,25 @@ class Ratio:
 
     @property
     def differs(self) -> bool:
-        """Whether the interval excludes 1."""
+        """True if the interval excludes 1."""
         return self.low > 1 or self.high < 1
 
 
 @dataclass(frozen=True)
 class MainEffect:
-    """One factor: the geometric mean of the response at each level as a ratio to that at the lowest.
+    """Main effect of a factor: geometric mean of the response at each level over that at the lowest.
 
-    Both means are over the same settings of the others: those in which both levels are known.
+    Both means are over the same settings of the other factors: those with both levels known.
     """
 
     factor: str
     levels: tuple[str, ...]
     ratios: tuple[Ratio | None, ...]
-    """Of each level; None where no setting of the others has both."""
+    """Ratio of each level; None if no setting of the others has both."""
 
     @property
     def largest(self) -> int:
-        """The level that is farthest from the lowest, in ratio."""
+        """Index of the level with the largest ratio to the lowest."""
         sizes = [0.0 if each is None else abs(math.log(each.value)) for each in self.ratios]
         return max(range(len(sizes)), key=sizes.__getitem__)
 
@@ -58,20 +58,20 @@ class MainEffect:
 
 @dataclass(frozen=True)
 class Interaction:
-    """Two factors: by how much more (or less) the one does at one level of the other than at its lowest.
+    """Interaction of two factors: ratio of the first one's effects at a level of the second and at its lowest level.
 
-    Of all pairs of levels it is the one with the largest ratio of ratios; the interval allows for that choice.
+    It is for the pair of levels with the largest ratio of ratios; the interval is corrected for that choice.
     """
 
     factors: tuple[str, str]
     first: tuple[str, str]
-    """The first factor: from this level to that."""
+    """First and second level of the first factor."""
     second: tuple[str, str]
     ratio: Ratio
 
 
 def main_effects(filled: Filled) -> tuple[MainEffect, ...]:
-    """Of each factor that has several levels, the largest first."""
+    """Main effects of factors with several levels, the largest first."""
     found = [
         MainEffect(
             factor.name,
@@ -85,7 +85,7 @@ def main_effects(filled: Filled) -> tuple[MainEffect, ...]:
 
 
 def interactions(filled: Filled) -> tuple[Interaction, ...]:
-    """Of each pair of factors, the largest first; none of a pair of which too little is known."""
+    """Interactions of all pairs of factors, the largest first, without pairs with too few known configurations."""
     several = [at for at, factor in enumerate(filled.space.factors) if len(factor.levels) > 1]
     found = [_interaction(filled, a, b) for a, b in itertools.combinations(several, 2)]
     known = [each for each in found if each is not None]
@@ -121,7 +121,8 @@ def _interaction(filled: Filled, a: int, b: int) -> Interaction | None:
 
 
 def _four(filled: Filled, factors: tuple[int, int], levels: tuple[int, int]) -> Floats | None:
-    """Weights of a ratio of ratios, over the settings of the others in which all four corners are known."""
+    """Weights of a ratio of ratios, averaged over the settings of the others with all four corners known; None if there
+    are none."""
     corners = ((*levels, 1), (0, levels[1], -1), (levels[0], 0, -1), (0, 0, 1))
     known = np.moveaxis(filled.known, factors, (0, 1))
     every = np.logical_and.reduce([known[i, j] for i, j, _ in corners])

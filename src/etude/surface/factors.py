@@ -1,4 +1,4 @@
-"""What is varied, and the cells that make a surface: a level of each factor ("Cutting Corners", section 2)."""
+"""Factors, and the configurations that make a surface: one level of each factor ("Cutting Corners", section 2)."""
 
 from __future__ import annotations
 
@@ -17,16 +17,15 @@ from etude.units.parsing import size
 Floats = NDArray[np.float64]
 
 Cell = tuple[int, ...]
-"""The number of the level of each factor, in the order of the factors."""
+"""A configuration: level index of each factor, in the order of the factors."""
 
 Scale = Literal["linear", "log", "ordered", "categorical"]
-"""*linear* and *log*: numbers, and how they are spaced. *ordered*: words that rise. *categorical*: words."""
+"""*linear* and *log*: numbers and their spacing. *ordered*: words in rising order. *categorical*: words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """One thing that is varied. `levels` are numbers or sizes as `64M`, rising, for `linear` and `log`, words
-    otherwise."""
+    """A factor. `levels`: for `linear` and `log` rising numbers or sizes such as `64M`, otherwise words."""
 
     name: str
     scale: Scale
@@ -35,11 +34,11 @@ class Factor:
 
     @property
     def numeric(self) -> bool:
-        """Whether a distance between levels means something."""
+        """True if levels have distances."""
         return self.scale in ("linear", "log")
 
     def coded(self) -> Floats:
-        """Of each level: from -1 to 1, evenly for an ordered factor; of a categorical one its number, from 0."""
+        """Coded levels: from -1 to 1, evenly spaced for an ordered factor; for a categorical one the index, from 0."""
         count = len(self.levels)
         if self.scale == "categorical":
             return np.arange(count, dtype=float)
@@ -52,41 +51,41 @@ class Factor:
         return np.asarray(2 * (places - places[0]) / (places[-1] - places[0]) - 1)
 
     def text(self, level: int) -> str:
-        """Of a level, as commands and tables have it."""
+        """Text of a level in commands and tables."""
         value = self.levels[level]
         return value if isinstance(value, str) else f"{value:.12g}"
 
 
 def magnitude(level: float | str) -> float:
-    """Of a level, or the bytes of a size. Raises QuantityError."""
+    """Numeric value of a level, or the bytes of a size. Raises QuantityError."""
     return float(size(level)) if isinstance(level, str) else level
 
 
 @dataclass(frozen=True)
 class Space:
-    """All cells, but for those that make no sense."""
+    """All configurations, except excluded ones."""
 
     factors: tuple[Factor, ...]
     without: frozenset[Cell] = frozenset()
 
     @property
     def size(self) -> int:
-        """How many cells there are."""
+        """Number of configurations."""
         return math.prod(len(factor.levels) for factor in self.factors) - len(self.without)
 
     def __iter__(self) -> Iterator[Cell]:
-        """Cells in order; the last factor changes fastest."""
+        """Configurations in order; the last factor changes fastest."""
         every = itertools.product(*(range(len(factor.levels)) for factor in self.factors))
         return (cell for cell in every if cell not in self.without) if self.without else every
 
     def coded(self, cells: Sequence[Cell]) -> Floats:
-        """Coded levels, shape (cells, factors)."""
+        """Coded levels, shape (configurations, factors)."""
         numbers = np.asarray(cells, dtype=np.intp).reshape(len(cells), len(self.factors))
         columns = [codes[numbers[:, at]] for at, codes in enumerate(self._codes)]
         return np.stack(columns, axis=1) if columns else np.zeros((len(cells), 0))
 
     def settings(self, cell: Cell) -> dict[str, str]:
-        """Each factor's level, as text."""
+        """Level of each factor, as text."""
         return {factor.name: factor.text(level) for factor, level in zip(self.factors, cell, strict=True)}
 
     def name(self, cell: Cell) -> str:

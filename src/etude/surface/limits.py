@@ -1,4 +1,4 @@
-"""What limits at each cell: the factor of which more would help most."""
+"""Limiting factors: for each configuration the factor that improves the response most."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ NOTHING = "nothing that was varied"
 
 @dataclass(frozen=True)
 class Limit:
-    """What more of a factor does at one cell."""
+    """The limiting factor at one configuration."""
 
     cell: Cell
     name: str
-    """Of the cell."""
+    """Name of the configuration."""
     factor: str | None
-    """None: a next level of none of them does anything."""
+    """None: the next level of no factor has an effect."""
     elasticity: float
-    """d log response / d log level of that factor, counted so that more is better; 1: in proportion."""
+    """d log response / d log level of that factor, positive for an improvement; 1: proportional."""
     gain: float
-    """What its next level adds to the response, a share; of a cost, what it takes off."""
+    """Relative improvement of the response by its next level (for a cost, the reduction)."""
     sure: bool
-    """Whether the interval of the gain excludes none."""
+    """True if the interval of the gain excludes 0."""
     beyond: bool
-    """Whether it has its highest level here: then the gain is that of the step before."""
+    """True if the factor is at its highest level: the gain is then that of the previous step."""
 
 
 def limits(filled: Filled, better: str = "higher", little: float = LITTLE) -> tuple[Limit, ...]:
-    """Of each cell that is known, in the order of the space.
+    """Limits of all known configurations, in the order of the space.
 
-    Only factors whose levels rise can limit. Of those whose next level changes the response for the better by `little`
-    or more it is the one with the largest elasticity; an ordered factor's step counts as a doubling.
+    Only factors with ordered levels can limit: the one with the largest elasticity of those whose next level improves
+    the response by `little` or more. A step of an ordered factor counts as a doubling.
     """
     sign = 1.0 if better == "higher" else -1.0
     return tuple(_limit(filled, cell, sign, little) for cell in filled.space if filled.known[cell])
@@ -54,7 +54,7 @@ def _limit(filled: Filled, cell: Cell, sign: float, little: float) -> Limit:
 
 
 def _step(filled: Filled, cell: Cell, at: int, sign: float) -> Limit | None:
-    """What the next level of one factor does; at its highest, what the last step did."""
+    """Effect of the next level of one factor; at its highest level, that of the last step."""
     factor = filled.space.factors[at]
     beyond = cell[at] == len(factor.levels) - 1
     below = cell[at] - 1 if beyond else cell[at]
@@ -73,7 +73,7 @@ def _step(filled: Filled, cell: Cell, at: int, sign: float) -> Limit | None:
 
 
 def _log_step(factor: Factor, level: int) -> float:
-    """From a level to the next in log; a doubling where that is no number."""
+    """Log ratio of a level and the next one; that of a doubling if they are not numbers."""
     if factor.numeric and magnitude(factor.levels[level]) > 0:
         return math.log(magnitude(factor.levels[level + 1]) / magnitude(factor.levels[level]))
     return math.log(2)

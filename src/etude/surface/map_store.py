@@ -1,7 +1,7 @@
-"""A map on disk: a results directory with a test for each cell (docs/formats.md, "A surface").
+"""A map on disk: a results directory with a test per configuration (docs/formats.md, "A surface").
 
-A cell's measurement is one line, with the member `surface`; what was measured for it, a search or an experiment, is a
-results directory within the cell's. So nothing is measured twice, whatever ends Étude.
+A configuration's measurement is one line, with the member `surface`; its search or experiment is a results directory
+inside the configuration's. Nothing is therefore measured twice after a crash.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import orjson
 
 from etude.codec import decoded, plain
 from etude.errors import EDITED, InputError
-from etude.experiment.session import asks_anew, new_document
+from etude.experiment.session import new_document, replace_plan
 from etude.peak.record import (
     FILE,
     Record,
@@ -52,32 +52,32 @@ KIND, VERB = "surface", "surface"
 
 @dataclass(frozen=True)
 class Charted:
-    """What one directory holds a map of."""
+    """Definition of the map in a directory."""
 
     name: str
     space: Space
     rules: Rules
     response: str
-    """Its name."""
+    """Name of the response."""
     unit: str
     better: Literal["higher", "lower"]
     text: str
     """All that the response depends on."""
     spec: str = ""
-    """The text of SPEC.toml; of a simulation, empty."""
+    """Text of SPEC.toml; empty for a simulation."""
 
     @property
     def metric(self) -> str:
-        """The response's name as a metric's."""
+        """The response's name as that of a metric."""
         return self.response.replace(" ", "_")
 
     @property
     def simulated(self) -> bool:
-        """Whether no system was measured."""
+        """True if no real system was measured."""
         return not self.spec
 
     def plan(self) -> dict[str, Any]:
-        """As experiment.json has it."""
+        """Plan for experiment.json."""
         return {
             "kind": KIND,
             "primary": self.metric,
@@ -92,29 +92,29 @@ class Charted:
 
 
 def resume_map(name: str, space: Space, rules: Rules, response: Response, spec: str) -> Charted:
-    """Of a response."""
+    """Definition of the map of a response."""
     return Charted(name, space, rules, response.name, response.unit, response.better, response.text, spec)
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One attempt at a cell, as it is on disk."""
+    """One attempt at a configuration on disk."""
 
     order: int
     sample: Sample
     host: str
-    """Where it was made."""
+    """Host of the attempt."""
     lost: str = ""
-    """How its node was lost; then it does not count. Else empty."""
+    """Kind of the loss of its node; the attempt does not count then. Else empty."""
     system: str = ""
-    """Where its system was, if on a node of its own."""
+    """Host of its system, if on its own node."""
 
 
 class MapStore(Record):
-    """The cells that were tried, in the order in which they were."""
+    """Attempts at configurations, in order."""
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
-        """Read what is there. Raises InputError: it holds no map, or one that cannot be read."""
+        """Read the directory. Raises InputError if it holds no map, or an unreadable one."""
         super().__init__(Path(directory))
         self.charted = _charted(self.document, self.directory)
         self._read = self._load()
@@ -122,7 +122,7 @@ class MapStore(Record):
         self._since = instant()
 
     def samples(self) -> list[Sample]:
-        """All that count, in their order: not those of cells that are left out now."""
+        """Samples that count, in order; without configurations that are excluded now."""
         without = self.charted.space.without
         return [
             line.sample
@@ -131,11 +131,11 @@ class MapStore(Record):
         ]
 
     def attempts(self) -> list[Line]:
-        """All that were ever made, in their order, also those of which the node was lost."""
+        """All attempts, in order, including those with a lost node."""
         return list(self._read)
 
     def losses(self, cell: Cell) -> list[Line]:
-        """Attempts at a cell of which the node was lost, since one came to its end."""
+        """Attempts at a configuration with a lost node, since its last completed one."""
         found: list[Line] = []
         for line in self._read:
             if line.sample.cell == cell:
@@ -143,18 +143,18 @@ class MapStore(Record):
         return found
 
     def cell_place(self, cell: Cell) -> Path:
-        """Its directory."""
+        """Directory of a configuration."""
         space = self.charted.space
         return self.place(space.name(cell), space.settings(cell))
 
     def attempt_place(self, cell: Cell, *, last: bool = False) -> Path:
-        """Where the next attempt at a cell, or the last one, keeps what it measures."""
+        """Directory of the next attempt at a configuration, or of the last one."""
         number = self._attempts(cell) + (not last)
         place = self.cell_place(cell)
         return place / f"attempt-{number}" if number > 1 else place
 
     def keep(self, visit: Visit, sample: Sample, attempt: Attempt | None = None) -> None:
-        """Put a cell on disk; `attempt`: of another machine. Raises MachineRefuses where it cannot be written."""
+        """Write a sample to disk; `attempt`: for another machine. Raises MachineRefuses."""
         order = 1 + max((line.order for line in self._read), default=0)
         line = to_line(self._measurement(sample, order, attempt))
         member = asdict(sample) | {"order": order, "visit": visit.why}
@@ -166,11 +166,11 @@ class MapStore(Record):
         self._since = instant()
 
     def forget_failed(self) -> None:
-        """Cells that failed are tried once more: their lines stay, and do not count in this session."""
+        """Measure failed configurations once more: their lines stay but do not count in this session."""
         self._forgotten = {line.order for line in self._read if line.sample.state == "failed"}
 
     def ended(self, why: str, surrogate: str, findings: Sequence[str]) -> None:
-        """Note how the map came to its end."""
+        """Record the end of the map."""
         self.document["surface"] = {"why": why, "surrogate": surrogate, "findings": list(findings)}
         self.end("complete", [why])
 
@@ -231,9 +231,9 @@ def keeping_surface(
     *,
     elsewhere: bool = False,
 ) -> Iterator[MapStore]:
-    """A directory to keep a map in, alone: a new one, or one that holds the same map and is gone on with.
+    """Open a directory for a map, locked: a new one, or one with the same map, which is resumed.
 
-    elsewhere: its cells are measured on other machines.
+    elsewhere: True if configurations are measured on other machines.
 
     Raises:
         InputError: it holds another map, or something else; MachineRefuses: it cannot be written to.
@@ -260,7 +260,7 @@ def _opened(path: Path, what: Charted, command_line: Sequence[str]) -> MapStore:
         raise InputError(f"{path}: holds another map ({how}); name another directory with -o")
     kept.charted = what
     plan = what.plan()
-    asks_anew(kept.document, plan, digest(plan), what.name)
+    replace_plan(kept.document, plan, digest(plan), what.name)
     kept.document["metrics"] |= _metrics(what)
     return kept
 
@@ -274,7 +274,7 @@ def _metrics(what: Charted) -> dict[str, Any]:
 
 
 def _differs(then: Charted, now: Charted) -> str | None:
-    """What is another; the rules may be."""
+    """First difference between two maps other than their rules, as text; None if there is none."""
     for factor, other in zip(then.space.factors, now.space.factors, strict=False):
         if factor != other:
             return f"factor {factor.name} had {_shown(factor)}, now {other.name} has {_shown(other)}"
@@ -286,7 +286,7 @@ def _differs(then: Charted, now: Charted) -> str | None:
         if a != b:
             return f"{what} was {a}, now {b}"
     was, new = precision_of(then.spec), precision_of(now.spec)
-    if then.text == now.text and new < was:  # where it is met by less, what is there meets it, too
+    if then.text == now.text and new < was:  # samples that meet a higher precision also meet a lower one
         return f"precision was {percent(was)}, now {percent(new)}, which its cells were not measured to"
     return (
         None if then.text == now.text else "what it measures was another: the harness or the command changed"
@@ -301,8 +301,7 @@ def _resources_then_and_now(then: Charted, now: Charted) -> list[tuple[str, str,
 
 
 def resources_of(spec: str) -> dict[str, dict[str, Any]]:
-    """What the text of a SPEC.toml says of factors that are resources, but for their levels; nothing of one that
-    cannot be read."""
+    """Tables of resource factors in a SPEC.toml, without levels; empty if the text cannot be parsed."""
     try:
         tables: Any = tomllib.loads(spec).get("factor", {})
         return {
@@ -315,7 +314,7 @@ def resources_of(spec: str) -> dict[str, dict[str, Any]]:
 
 
 def precision_of(spec: str) -> float:
-    """What the text of a SPEC.toml asks for, as a share; as if it said nothing where it cannot be read."""
+    """Precision that the text of a SPEC.toml sets, a share; the default if it cannot be parsed."""
     with suppress(InputError):
         return parsed(Path(), spec).section("response").share("precision") or PRECISION
     return PRECISION
@@ -357,7 +356,7 @@ class _Response:
 
 @dataclass(frozen=True)
 class _Tried:
-    """What a line has beside its sample."""
+    """Members of a line in addition to its sample."""
 
     order: int
     lost: str = ""
@@ -383,7 +382,7 @@ def _read_samples(path: Path, space: Space) -> list[Line]:
 
 
 def sample_of_member(member: Any, cells: Collection[Cell], where: str, at: str = "") -> Sample:
-    """A sample from plain data. Raises InputError: it is none of these cells, or of no cell."""
+    """A sample from plain data. Raises InputError if it is invalid or not of these configurations."""
     sample = decoded(Sample, member, where, at)
     if sample.cell not in cells or sample.state == "predicted":
         raise InputError(f"{where}: no cell of a surface: {sample.state} {list(sample.cell)}; was it edited?")
@@ -391,7 +390,7 @@ def sample_of_member(member: Any, cells: Collection[Cell], where: str, at: str =
 
 
 def mapped_of(kept: MapStore) -> SurfaceResult:
-    """With predictions of what was not measured, by the surrogate that is best now."""
+    """The map, with predictions of unmeasured configurations by the currently best surrogate."""
     what, samples = kept.charted, tuple(kept.samples())
     fit = fit_surrogate(what.space, samples)
     base = SurfaceResult(

@@ -1,4 +1,4 @@
-"""One cell, where it is measured: its resources held at their levels, its response asked."""
+"""Measurement of one configuration on its node: set the resources to its levels, measure its response."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import replace
 from pathlib import Path
 
 from etude.errors import CommandFailed, InputError, MachineRefuses
-from etude.machine.resources.resource import Resource, limited
+from etude.machine.resources.resource import Resource, applied_levels
 from etude.surface.factors import Cell
 from etude.surface.next_configuration import Visit
 from etude.surface.response import ConfigurationRequest, Response, Tell
 from etude.surface.samples import Sample
 
 UNMEASURABLE = (CommandFailed, MachineRefuses, InputError)
-"""Errors that are of the cell: the map goes on with others."""
+"""Errors of a single configuration: the map resumes with others."""
 RESOURCES = "resources"
-"""Of a cell's directory: what is to be undone of its resources."""
+"""Subdirectory with the state needed to undo its resources."""
 
 Bounds = Callable[[], tuple[float | None, float]]
-"""Benchmarking time that a cell may take from now on, and the time until the deadline, s."""
+"""Returns the remaining budget of benchmarking time for the configuration, and the time until the deadline, s."""
 
 
 def measured_in(
@@ -31,12 +31,12 @@ def measured_in(
     bounds: Bounds,
     tell: Tell,
 ) -> Sample:
-    """What is found of a cell in its directory, `place`.
+    """Sample of a configuration, measured in its directory `place`.
 
     Raises:
-        EtudeError: it cannot be measured; those of UNMEASURABLE are no reason not to measure others.
+        EtudeError: it cannot be measured; errors of UNMEASURABLE concern only this configuration.
     """
-    with limited(resources, settings, place / RESOURCES) as setting:
+    with applied_levels(resources, settings, place / RESOURCES) as setting:
         left_s, until_s = bounds()
         sample = response.measure(
             ConfigurationRequest(visit, settings, setting, place, left_s, until_s), tell
@@ -45,5 +45,5 @@ def measured_in(
 
 
 def failed_sample(cell: Cell, why: str, cost_s: float) -> Sample:
-    """Of a cell that could not be measured."""
+    """Sample of a configuration that could not be measured."""
     return Sample(cell, "failed", None, 0.0, float("inf"), 0.95, cost_s, 0, False, why)

@@ -1,4 +1,4 @@
-"""A metric of a test as the response: of a command, or of a script's test, repeated until its mean is known."""
+"""Response that is a metric of a command, or of a script's test, repeated until its mean is known."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from etude.errors import CommandFailed, InputError, UsageError
 from etude.experiment.bench import Event
 from etude.experiment.plan_defaults import make_plan
 from etude.experiment.progress import Progress
-from etude.experiment.remote_engine import only_here
+from etude.experiment.remote_engine import require_local_engine
 from etude.experiment.run import resume, run
 from etude.experiment.session import EngineMaker
 from etude.experiment.test import MetricPattern, Test
@@ -35,10 +35,10 @@ from etude.surface.samples import Sample
 from etude.surface.spec import MetricOf
 
 EXPERIMENT = "measured"
-"""Of a cell's directory: where its experiment is kept."""
+"""Subdirectory of a configuration's experiment."""
 CONFIDENCE = 0.95
 BUDGET_S = 30.0
-"""Seconds of measuring, where no other is given."""
+"""Default measuring time, s."""
 LEAST_S = 1.0
 
 
@@ -48,10 +48,10 @@ class Metric:
 
     asked: MetricOf
     base: Path
-    """Where relative paths begin."""
+    """Base of relative paths."""
     nodes: int = 1
     make_engine: EngineMaker | None = None
-    """As `experiment.run.run` takes it; a script has its own."""
+    """Factory of engines for `experiment.run.run`; a script has its own."""
     clock: Callable[[], float] = time.monotonic
 
     @property
@@ -77,7 +77,7 @@ class Metric:
             raise InputError(f"{self._script()}: cannot be read: {error.strerror}") from None
 
     def learn(self, place: Path) -> None:
-        """One cell's measurements teach nothing of how to measure another."""
+        """No effect: measurements do not influence later ones."""
 
     @property
     def lesson(self) -> Any:
@@ -85,10 +85,10 @@ class Metric:
         return None
 
     def recall(self, lesson: Any) -> None:
-        """Nothing is to be recalled."""
+        """No effect."""
 
     def measure(self, asked: ConfigurationRequest, tell: Tell) -> Sample:
-        """One experiment. Raises EtudeError: as it does; what was measured is on disk."""
+        """Run one experiment. Raises EtudeError from it; measurements are on disk by then."""
         place = asked.place / EXPERIMENT
         killed_before = oom_kills(asked.setting.groups)
         results = (
@@ -104,14 +104,14 @@ class Metric:
         killed = oom_kills(asked.setting.groups) - killed_before
         if not killed or self.asked.command:
             return sample
-        # Which of a script's trials they were of is not known.
+        # The script's trials that they belong to are unknown.
         return replace(sample, kept=False, why=f"the OOM killer ended processes of the script ({killed})")
 
     def _of_command(self, asked: ConfigurationRequest, place: Path, tell: Tell) -> Results:
         given = {**asked.settings, **asked.setting.values}
         quoted = {name: shlex.quote(text) for name, text in given.items()}
         if asked.setting.prefix:
-            only_here("a surface with resources")
+            require_local_engine("a surface with resources")
         words = (*asked.setting.prefix, "/bin/sh", "-c", fill(self.asked.command, quoted))
         pattern = (
             (MetricPattern(self.name, self.asked.pattern, self.unit or "1"),) if self.asked.pattern else ()
@@ -150,7 +150,7 @@ class Metric:
         return load_results(place)
 
     def _of_script(self, asked: ConfigurationRequest, place: Path) -> Results:
-        """By `etude run` in a process of its own, which its resources confine as a whole."""
+        """Run the script by `etude run` in a separate process, which its resources confine as a whole."""
         given: Mapping[str, str] = {**asked.settings, **asked.setting.values}
         script, there = str(self._script().resolve()), str(place.resolve())
         _leave_other_resources(
@@ -215,7 +215,7 @@ class Metric:
 
 @contextmanager
 def _of_a_cell() -> Iterator[None]:
-    """What is wrong with a command, or with what it printed, is wrong with it in this cell."""
+    """Turn errors of a command or its output into errors of this configuration only."""
     try:
         yield
     except (CommandFailed, UsageError) as error:
@@ -223,12 +223,12 @@ def _of_a_cell() -> Iterator[None]:
 
 
 class _TimeIsUp(Exception):
-    """Of a cell; what was measured is on disk."""
+    """The configuration's budget is spent; measurements are on disk."""
 
 
 def _leave_other_resources(place: Path, fits: Callable[[Mapping[str, Any]], bool]) -> None:
-    """Move an experiment aside that a signal ended and that names resources which are gone: volumes and groups are made
-    for their holder alone, and its trials ran in others than those that are held now.
+    """Move an interrupted experiment aside that names released resources: volumes and groups are created for each
+    holder, so its trials ran in other ones than those held now.
 
     Raises:
         InputError: its plan cannot be read.
@@ -249,14 +249,14 @@ def _leave_other_resources(place: Path, fits: Callable[[Mapping[str, Any]], bool
 
 
 def _left(asked: ConfigurationRequest) -> float | None:
-    """Seconds that a cell may take from now on; None where nothing bounds them."""
+    """Remaining time for a configuration, s; None if not bounded."""
     left_s = min(math.inf if asked.left_s is None else asked.left_s, asked.until_s)
     return None if math.isinf(left_s) else max(left_s, LEAST_S)
 
 
 def _ended(words: list[str], directory: Path, left_s: float | None) -> tuple[int | None, str]:
-    """Exit code and standard error of a program; no code if it was interrupted because its time was over. However
-    this is left, the program has ended, and what it started with it."""
+    """Exit code and standard error of a program; the code is None if it was interrupted after `left_s`. The program and
+    its children have ended at return, also on an exception."""
     with subprocess.Popen(
         words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace", cwd=directory
     ) as program:

@@ -1,8 +1,8 @@
-"""Which cell is measured next, and when the surface is known well enough ("Cutting Corners", Algorithm 1).
+"""Choice of the next configuration, and the end of a map ("Cutting Corners", Algorithm 1).
 
-A decision follows from the rules, the samples and the cells under way alone: a map that was interrupted goes on as it
-would have. Where several machines measure at once, a cell under way counts as measured but for its response, which
-nobody knows yet: what it will teach is no reason to measure another one.
+A decision depends only on the rules, the samples and the pending configurations, so an interrupted map resumes with the
+same decisions. If several machines measure at once, a pending configuration counts as measured with an unknown
+response: its information gain is not counted again.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from etude.surface.surrogate import Predicted
 from etude.surface.surrogates.selection import Choice, SelectedSurrogate
 
 BY = math.log(1.5)
-"""Log of the least that counts as far off."""
+"""Log difference that is the minimum for an outlier."""
 FAR = 4.0
-"""Robust standard deviations (1.4826·MAD of all cells)."""
+"""Robust standard deviations (1.4826·MAD of all configurations) that are the minimum for an outlier."""
 LEAST_CELLS = 8
-"""Fewer do not predict each other."""
+"""Minimum number of configurations for outliers."""
 ALIKE = math.log(1.1)
-"""Log within which two measurements of a cell agree."""
+"""Log difference up to which two measurements of a configuration agree."""
 MOST = 3
-"""Measurements of a cell."""
+"""Maximum measurements of a configuration."""
 
 
 def doubtful_cells(fit: Choice, samples: Sequence[Sample], besides: Collection[Cell] = ()) -> int | None:
-    """The number, in `fit.known`, of the cell that is farthest off what the others predict and was measured once, or
-    twice without agreement; None where there is none. `besides`: cells that are not asked for."""
+    """Index, in `fit.known`, of the largest outlier that was measured once, or repeatedly without agreement; None if
+    there is none. `besides`: configurations to skip."""
     if len(fit.known.cells) < LEAST_CELLS or not np.isfinite(fit.left_out.log).all():
         return None
     values: dict[Cell, list[float]] = {}
@@ -56,58 +56,60 @@ def doubtful_cells(fit: Choice, samples: Sequence[Sample], besides: Collection[C
 
 
 def far_off(off: Floats) -> list[int]:
-    """Of differences in logs, those that are far from all others, the farthest first."""
+    """Indices of outliers among log differences, the largest first."""
     usual = 1.4826 * float(np.median(np.abs(off)))
     order = np.argsort(-np.abs(off), kind="stable")
     return [int(at) for at in order if abs(off[at]) >= max(BY, FAR * usual)]
 
 
 Plan = Literal["full", "in-order", "one-at-a-time", "d-optimal", "adaptive"]
-"""*full*: every cell, in the order in which they teach most. *in-order*: every cell, as the paper. *one-at-a-time*: the
-base and what differs from it in one factor. *d-optimal*: a design of `count` cells. *adaptive*: what teaches most,
-until `count` cells or the error wanted."""
+"""*full*: every configuration, by falling information. *in-order*: every configuration, as in the paper.
+*one-at-a-time*: the base and those that differ from it in one factor. *d-optimal*: a design of `count` configurations.
+*adaptive*: by information, until `count` configurations or the required error."""
 
 LEAST_SPREAD = 0.02
-"""Standard deviation of the log of a response that a prediction is trusted to at most."""
+"""Lower bound of the standard deviation of a predicted log response."""
 DOUBTED_SPREAD = 0.3
-"""The same, at least, of a cell that is measured again for being far off its prediction."""
+"""Lower bound of the same for a configuration that is measured again as an outlier."""
 BELIEVED = 4.0
-"""Predictions that count as having come as true as they said, before any was tried."""
+"""Prior weight (pseudo-count) of calibrated predictions."""
 LEAST_WIDENING = 1.2
-"""How much too small the spread is where it is smallest, which is where cells are left out."""
+"""Lower bound of the widening factor: configurations are skipped where the predicted sd is smallest, and so most often
+too small."""
 CALIBRATED = 1.5
-"""Up to this widening a prediction counts as a trial of its cell."""
+"""Widening up to which a prediction counts as a trial of its configuration."""
 EACH = 256
-"""Samples up to which each is learnt from at once."""
+"""Number of samples up to which the surrogate is refitted after each one."""
 RECENT = 30
-"""Of the last so many predictions it is looked at how true they came."""
+"""Number of last predictions whose calibration is checked."""
 FIRST = 2
-"""Samples after which a surrogate says where a search begins; before, the nearest sample does."""
+"""Samples after which a surrogate gives the first load of a search; before, the nearest sample does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What is asked of a map."""
+    """Rules of a map."""
 
     plan: Plan = "full"
     count: int | None = None
     """Cells that are measured at most."""
     error: float | None = None
-    """*adaptive*: mean absolute error of predictions, by leaving samples out, that is small enough."""
+    """*adaptive*: mean absolute leave-one-out error of predictions at which the map ends."""
     skip: bool = False
-    """Whether cells that are predicted well enough are left unmeasured."""
+    """True if well-predicted configurations are not measured."""
     within: float = 0.10
     confidence: float = 0.90
-    """Well enough: within this share of the truth, with this confidence."""
+    """Well-predicted: within this share of the true response, with this confidence."""
     checks: int = 5
-    """So many predictions in a row must have come true before any is believed unmeasured."""
+    """Number of last predictions that must have been true before configurations are skipped."""
     base: Cell | None = None
-    """*one-at-a-time*: from where; None: the middle of each factor."""
+    """*one-at-a-time*: the base; None: the middle of each factor."""
     seed: int = 0
 
 
 def contradiction(rules: Rules, size: int) -> tuple[str, str] | None:
-    """The rule that cannot be kept, as it is called, and why not; `size`: cells that there are."""
+    """The rule that contradicts the others, by its option, and the reason; `size`: number of configurations. None if
+    there is none."""
     if rules.count is not None and rules.count > size:
         return "count", f"is {rules.count}: expected a whole number up to {size}, the cells that there are"
     if rules.plan == "d-optimal" and rules.count is None:
@@ -125,28 +127,28 @@ def contradiction(rules: Rules, size: int) -> tuple[str, str] | None:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """A cell that is to be measured."""
+    """A configuration to be measured."""
 
     cell: Cell
     expected: float | None
-    """The response that is expected there; None where nothing was measured yet."""
+    """Expected response; None before the first measurement."""
     spread: float | None
-    """Standard deviation of its log; None where it is another cell's response."""
+    """Standard deviation of its log; None if it is another configuration's response."""
     why: str
     proven: bool = False
-    """Whether predictions were as good as they said so far, so that this one counts as a trial."""
+    """True if predictions have been calibrated so far, so that this one counts as a trial."""
 
 
 @dataclass(frozen=True, slots=True)
 class MapComplete:
-    """The map is made, and no cell is under way."""
+    """The map is complete, and no configuration is pending."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """There is enough with the cells under way: no other is worth beginning until one of them has ended."""
+    """No further configuration is worth starting until a pending one has ended."""
 
     why: str
 
@@ -158,8 +160,8 @@ def decide(
     pending: Sequence[Cell] = (),
     cost: plans.Cost | None = None,
 ) -> Visit | MapComplete | Wait:
-    """The next cell, or the end; `pending` are cells under way on other machines. With a `cost`, it is the cell that
-    teaches most for what it costs."""
+    """The next configuration, or the end; `pending`: configurations being measured on other machines. With a `cost`,
+    the one with the highest information gain per cost."""
     again = _again(space, rules, samples, pending)
     if again is not None:
         return again
@@ -170,7 +172,7 @@ def decide(
 
 
 def _again(space: Space, rules: Rules, samples: Sequence[Sample], pending: Sequence[Cell]) -> Visit | None:
-    """A cell that is not believed yet; its expectation is that of the others."""
+    """An outlier to measure again; its expected response is the prediction from the others."""
     seen = tuple(samples[: learned_at(len(samples), len(pending))])
     fit = fit_surrogate(space, seen) if rules.plan != "in-order" else None
     at = None if fit is None else doubtful_cells(fit, samples, pending)
@@ -183,11 +185,11 @@ def _again(space: Space, rules: Rules, samples: Sequence[Sample], pending: Seque
 
 
 def learned_at(count: int, under_way: int = 0) -> int:
-    """How many of so many samples a choice has learnt from: all of few; of many all but the last 1/16 at most; where
-    many cells are under way, all but the last 1/16 of as many.
+    """Number of samples that a choice is fitted to: all of few, else all but at most the last 1/16; with many pending
+    configurations, all but the last 1/16 of their number.
 
-    The others, as cells under way, take variance away and nothing more: a surrogate is not fitted to thousands of
-    samples anew after each of them.
+    The others only reduce variance, like pending configurations: a surrogate is not refitted to thousands of samples
+    after each one.
     """
     step = _power(count) // 16 if count > EACH else 1
     step = max(step, min(_power(under_way) // 16, _power(count) // 4), 1)
@@ -195,7 +197,7 @@ def learned_at(count: int, under_way: int = 0) -> int:
 
 
 def _power(count: int) -> int:
-    """The greatest power of two that is no more; 0 of 0."""
+    """The greatest power of two up to `count`; 0 for 0."""
     return (1 << count.bit_length()) >> 1
 
 
@@ -206,7 +208,7 @@ def _decided(
     pending: tuple[Cell, ...],
     cost: plans.Cost | None,
 ) -> Visit | MapComplete:
-    """The next cell, or why those that are measured or under way do."""
+    """The next configuration, or the reason why those measured or pending are enough."""
     taken = {*(sample.cell for sample in samples), *pending}
     if rules.count is not None and rules.plan != "d-optimal" and len(taken) >= rules.count:
         return MapComplete(f"{len(taken)} cells were asked for")
@@ -235,7 +237,7 @@ def _decided(
 
 
 def planned_cells(space: Space, rules: Rules) -> tuple[Cell, ...]:
-    """The cells that may be measured."""
+    """Configurations that may be measured."""
     return _planned(space.factors, space.without, rules)
 
 
@@ -250,7 +252,7 @@ def _planned(factors: tuple[Factor, ...], without: frozenset[Cell], rules: Rules
 
 
 def middle_cell(space: Space) -> Cell:
-    """The cell nearest to the middle of all factors."""
+    """The configuration nearest to the middle of all factors."""
     wanted = tuple(len(factor.levels) // 2 for factor in space.factors)
     cells = list(space)
     off = np.abs(space.coded(cells) - space.coded([wanted])).sum(axis=1)
@@ -259,7 +261,7 @@ def middle_cell(space: Space) -> Cell:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """Samples as a key: to hash thousands takes longer than to see that they are the same objects."""
+    """Samples as a cache key: comparing identities is faster than hashing thousands."""
 
     samples: tuple[Sample, ...]
 
@@ -279,13 +281,13 @@ def _fitted(factors: tuple[Factor, ...], seen: _Seen) -> Choice | None:
 
 
 def fit_surrogate(space: Space, samples: tuple[Sample, ...]) -> Choice | None:
-    """What is believed of the surface after these samples; None while they are too few."""
+    """Surrogate fitted to these samples; None if they are too few."""
     measured = tuple(sample for sample in samples if sample.state == "measured")
     return _fitted(space.factors, _Seen(measured))
 
 
 def known_enough(fit: Choice, rules: Rules) -> str:
-    """Why the surface is known well enough; empty if it is not."""
+    """Reason why the surface is known well enough; empty if it is not."""
     error = min((each.error for each in fit.judged if each.name == fit.name), default=math.inf)
     if rules.error is None or len(fit.left_out.log) < plans.START + 2 or error > rules.error:
         return ""
@@ -293,39 +295,39 @@ def known_enough(fit: Choice, rules: Rules) -> str:
 
 
 def is_proven(space: Space, rules: Rules, samples: tuple[Sample, ...]) -> bool:
-    """Whether the last predictions, each made before its cell was measured, came true."""
+    """True if the last predictions, each made before its measurement, were true."""
     tried = forecast_of(space, samples)
     return len(tried) >= rules.checks and all(each.came_true(rules) for each in tried[-rules.checks :])
 
 
 def calibration_of(space: Space, rules: Rules, samples: tuple[Sample, ...]) -> bool:
-    """Whether predictions were about as far off as they said, so far."""
+    """True if prediction errors have matched their standard deviations so far."""
     return len(forecast_of(space, samples)) >= rules.checks and widening_of(space, samples) <= CALIBRATED
 
 
 @dataclass(frozen=True, slots=True)
 class PredictionCheck:
-    """A cell that was predicted, then measured. In logs of the response."""
+    """A prediction and its measurement, in logs of the response."""
 
     off: float
-    """Measured less predicted."""
+    """Measured minus predicted."""
     spread: float
     """Standard deviation of the prediction."""
     measured_sd: float
-    """Of the measurement, by itself."""
+    """Standard deviation of the measurement alone."""
 
     @property
     def square(self) -> float:
-        """Of how far it was off, in units of what was to be expected; no single one counts as farther than 8."""
+        """Squared standardised error, capped at 8²."""
         return min(self.off**2 / (self.spread**2 + self.measured_sd**2), 64.0)
 
     def came_true(self, rules: Rules) -> bool:
-        """Whether the cell is as was predicted, as far as measuring can tell."""
+        """True if the configuration is as predicted, within the measurement error."""
         return abs(self.off) <= math.log1p(rules.within) + self.measured_sd
 
 
 def forecast_of(space: Space, samples: tuple[Sample, ...]) -> list[PredictionCheck]:
-    """The last predictions, each made by a surrogate that had not seen its cell."""
+    """Checks of the last predictions, each by a surrogate fitted without its configuration."""
     measured = [each for each in samples if each.state == "measured" and each.value]
     first = max(plans.START, len(measured) - RECENT)
     every = (_foretold(space, measured, at) for at in range(first, len(measured)))
@@ -345,11 +347,11 @@ def _foretold(space: Space, measured: Sequence[Sample], at: int) -> PredictionCh
 
 
 def widening_of(space: Space, samples: tuple[Sample, ...]) -> float:
-    """Factor of all standard deviations, by how far predictions were off so far (prequential: Dawid 1984);
+    """Widening factor of all standard deviations, by the errors of predictions so far (prequential: Dawid 1984);
     LEAST_WIDENING at least.
 
-    Cells are left unmeasured where the spread is smallest, and so most often where it is too small: errors of left-out
-    samples, by which a surrogate widens its own, do not know of that choice.
+    Configurations are skipped where the sd is smallest, and so most often too small: leave-one-out errors, by which a
+    surrogate widens its own sd, do not include this selection.
     """
     squares = [each.square for each in forecast_of(space, samples)]
     return math.sqrt(max((BELIEVED + sum(squares)) / (BELIEVED + len(squares)), LEAST_WIDENING**2))
@@ -358,8 +360,8 @@ def widening_of(space: Space, samples: tuple[Sample, ...]) -> float:
 def is_predicted(
     space: Space, samples: tuple[Sample, ...], cells: Sequence[Cell], pending: Sequence[Cell] = ()
 ) -> Predicted | None:
-    """Of cells, with all that is known of how good predictions are, once `pending` ones have been measured; None where
-    nothing can be said."""
+    """Predictions of configurations, once `pending` ones are measured, widened by the calibration so far; None if there
+    is no surrogate."""
     fit = fit_surrogate(space, samples)
     if fit is None or not cells:
         return None
@@ -368,13 +370,13 @@ def is_predicted(
 
 
 def is_sure(predicted: Predicted, rules: Rules) -> list[bool]:
-    """Of each, whether it is good enough to be left unmeasured."""
+    """True for each prediction that is good enough to skip its measurement."""
     quantile = float(special.ndtri((1 + rules.confidence) / 2))
     return [bool(sd * quantile <= math.log1p(rules.within)) for sd in predicted.sd]
 
 
 def as_predicted(space: Space, samples: Sequence[Sample], confidence: float) -> tuple[Sample, ...]:
-    """A sample for each cell that was not tried, from what is believed; none where nothing is."""
+    """Predicted samples of all untried configurations; empty without a surrogate."""
     fit = fit_surrogate(space, tuple(samples))
     done = {sample.cell for sample in samples}
     left = [cell for cell in space if cell not in done]
@@ -399,8 +401,8 @@ def as_predicted(space: Space, samples: Sequence[Sample], confidence: float) -> 
 def _longest(
     space: Space, rules: Rules, left: Sequence[Cell], samples: Sequence[Sample], pending: Sequence[Cell]
 ) -> Cell | None:
-    """Where all that is left is begun now or as soon as a machine is free: what will take longest, lest it be waited
-    for alone (Graham 1969); None where there is a choice to make, or costs are not known."""
+    """The configuration with the longest expected measurement if all that are left can start now or next, so that none
+    is waited for alone (Graham 1969); None if there is a choice to make, or costs are unknown."""
     room = len(left)
     if rules.count is not None and rules.plan != "d-optimal":
         room = rules.count - len({*(sample.cell for sample in samples), *pending})
@@ -432,7 +434,7 @@ def _next(
 
 
 def visit(space: Space, rules: Rules, cell: Cell, samples: Sequence[Sample]) -> Visit:
-    """A given cell, with what is expected there."""
+    """A visit to a given configuration, with its expected response."""
     fit = fit_surrogate(space, tuple(samples)) if rules.plan != "in-order" else None
     return _visit(space, cell, fit, samples)
 
@@ -451,8 +453,8 @@ def _visit(
 
 
 def nearest_cells(space: Space, cell: Cell, samples: Sequence[Sample]) -> float | None:
-    """The response of the nearest sample; where none has the same categories, the middle of all ("Cutting Corners",
-    section 3.7)."""
+    """Response of the nearest sample; if none has the same categories, the median of all ("Cutting Corners", section
+    3.7)."""
     data = known_samples(samples)
     if not data.cells:
         return None

@@ -1,4 +1,4 @@
-"""A peak rate as the response: the search of one cell, begun with what other cells taught, and the sample it gives."""
+"""Response that is a peak rate: the search of one configuration, warm-started from others, and its sample."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from etude.surface.simulated import SURFACES, SimulatedSurface
 
 Shapes = tuple[tuple[str, float], ...]
 SEARCH = "search"
-"""Of a cell's directory: where its search is kept."""
+"""Subdirectory of a configuration's search."""
 
 
 def task_of(task: Task, visit: Visit, shapes: Shapes) -> Task:
-    """The search of a cell: a seed within the loads that may be asked for, and how far it may be off."""
+    """Task of a configuration's search: a seed within the permitted loads, and its standard deviation."""
     if visit.expected is None:
         return replace(task, seed_shapes=shapes)
     load = min(max(visit.expected, task.lowest), task.highest)
@@ -50,7 +50,7 @@ def task_of(task: Task, visit: Visit, shapes: Shapes) -> Task:
 
 
 def shapes_after(task: Task, trials: Sequence[Trial]) -> Shapes:
-    """How likely each shape of the curve is after a search; what the next cell's is told."""
+    """Probabilities of the shapes of the curve after a search, passed to the next configuration."""
     evidence = evidence_of(task, trials)
     return posterior_of(task, evidence).shapes() if evidence else task.seed_shapes
 
@@ -58,7 +58,7 @@ def shapes_after(task: Task, trials: Sequence[Trial]) -> Shapes:
 def sample_of(
     cell: Cell, task: Task, answer: Answer, trials: Sequence[Trial], policy_name: str = DEFAULT
 ) -> Sample:
-    """What a search has found. The default policy takes the seed for evidence, too."""
+    """Sample from the answer of a search. The default policy also counts the seed as evidence."""
     state: State = "measured"
     if answer.rate is None:
         state = "bounded" if answer.low > 0 or math.isfinite(answer.high) else "failed"
@@ -71,47 +71,48 @@ def sample_of(
 
 
 Opened = Callable[[ConfigurationRequest], AbstractContextManager[Bench]]
-"""The bench of a cell."""
+"""Opens the bench of a configuration."""
 
 
 @dataclass
 class PeakRate:
-    """A response (`response.Response`): each cell's peak rate, by a search that is kept in the cell's directory."""
+    """A response (`response.Response`): each configuration's peak rate, by a search stored in the configuration's
+    directory."""
 
     source: str
-    """Its name."""
+    """Name of the source."""
     task: Task
     policy: str
     text: str
     opened: Opened
     unit: str
     limit_policy: Callable[[Policy], Policy] = lambda policy: policy
-    """The policy with a deadline, where there is one."""
+    """Adds a deadline to the policy, if there is one."""
     name: str = "peak rate"
     better: Literal["higher", "lower"] = "higher"
     shapes: Shapes = ()
-    """What the cells so far have taught of the curve."""
+    """Probabilities of the shapes of the curve from the configurations so far."""
     nodes: int = 1
     load_hosts: int = 0
-    """As of its source."""
+    """Number of load hosts of its source."""
 
     def learn(self, place: Path) -> None:
-        """From the trials of a cell."""
+        """Update the shapes from the trials of a configuration."""
         if self.policy == DEFAULT and (place / SEARCH / "experiment.json").exists():
             kept = SearchStore(place / SEARCH)
             self.shapes = shapes_after(kept.task, kept.trials())
 
     @property
     def lesson(self) -> Any:
-        """How likely each shape of the curve is."""
+        """Probabilities of the shapes of the curve."""
         return [list(each) for each in self.shapes]
 
     def recall(self, lesson: Any) -> None:
-        """Raises ValueError, TypeError for what is no list of shapes."""
+        """Set the shapes. Raises ValueError or TypeError for anything else."""
         self.shapes = tuple((str(name), float(weight)) for name, weight in lesson)
 
     def measure(self, asked: ConfigurationRequest, tell: Tell) -> Sample:
-        """One search. Raises EtudeError: as the harness; what was measured is on disk."""
+        """Run one search. Raises EtudeError from the harness; trials are on disk by then."""
         place = asked.place / SEARCH
         sought = self._sought(asked, place)
         watched = self.limit_policy(policy(self.policy))
@@ -151,10 +152,11 @@ def of_harness(
     where: str,
     limit_policy: Callable[[Policy], Policy] = lambda policy: policy,
 ) -> PeakRate:
-    """Of HARNESS.toml, or a harness in Python.
+    """Peak rate by a HARNESS.toml or a harness in Python.
 
     Raises:
-        InputError: a factor that the harness does not have, or a resource that confines a system it does not start.
+        InputError: a factor is unknown to the harness, or a resource is to confine a system that the harness does not
+        start.
     """
     harness = source.harness
     assert harness is not None
@@ -200,7 +202,7 @@ def of_harness(
 
 
 def of_simulation(system: SimulatedSurface, policy_name: str) -> PeakRate:
-    """Of simulated servers, as in the paper's experiments: 40 ms, and loads from 50/s."""
+    """Peak rate of simulated servers, as in the paper's experiments: 40 ms, and loads from 50/s."""
 
     @contextmanager
     def opened(asked: ConfigurationRequest) -> Iterator[Bench]:
@@ -215,7 +217,7 @@ def of_simulation(system: SimulatedSurface, policy_name: str) -> PeakRate:
 
 
 def simulated(words: str) -> SimulatedSurface:
-    """`DB_TP`, or `DB_TP:7` with another seed. Raises UsageError for a surface that there is not."""
+    """A simulated surface from `DB_TP`, or `DB_TP:7` with another seed. Raises UsageError for an unknown surface."""
     name, colon, seed = words.partition(":")
     if name not in SURFACES:
         raise UsageError(f"--simulate {words}: no such surface; there are {', '.join(SURFACES)}")

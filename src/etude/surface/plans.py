@@ -1,6 +1,6 @@
-"""Which cells to measure: all of them, one factor at a time, a design, or each time the one that teaches most.
+"""Sampling plans: all configurations, one factor at a time, a design, or each time the one with the most information.
 
-Designs are made before anything is measured; `next_sample` sees what was.
+Designs are made before the first measurement; `next_sample` uses the samples so far.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from etude.surface.surrogates.quadratic import terms
 STARTS = 10
 SWEEPS = 30
 RIDGE = 1e-4
-"""Of the information, so that designs with fewer cells than terms can be compared too."""
+"""Regularisation of the information matrix, so that designs with fewer configurations than terms are comparable too."""
 
 
 def d_optimal(space: Space, count: int, fixed: Sequence[Cell] = (), seed: int = 0) -> tuple[Cell, ...]:
-    """`count` cells besides the `fixed` ones, that with these make the determinant of the information largest.
+    """`count` configurations that, together with the `fixed` ones, maximise the determinant of the information matrix.
 
-    Raises ValueError where there are not so many left.
+    Raises ValueError if fewer are left.
     """
     cells = [cell for cell in space if cell not in set(fixed)]
     if not 0 <= count <= len(cells):
@@ -42,7 +42,7 @@ def d_optimal(space: Space, count: int, fixed: Sequence[Cell] = (), seed: int = 
 
 
 def _greedy(rows: Floats, base: Floats, count: int, generator: np.random.Generator) -> NDArray[np.intp]:
-    """A start: half of it at random, then each time the candidate about which least is known."""
+    """A start: half of it at random, then each time the candidate with the largest prediction variance."""
     chosen = list(generator.choice(len(rows), size=(count + 1) // 2, replace=False))
     while len(chosen) < count:
         inverse = np.linalg.inv(base + rows[chosen].T @ rows[chosen])
@@ -53,7 +53,7 @@ def _greedy(rows: Floats, base: Floats, count: int, generator: np.random.Generat
 
 
 def _exchanged(rows: Floats, base: Floats, design: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Each cell replaced by the candidate that gains most, until none does."""
+    """Exchange each configuration for the candidate that gains most, until none does."""
     for _ in range(SWEEPS):
         changed = False
         for place in range(len(design)):
@@ -81,23 +81,24 @@ def _log_determinant(base: Floats, rows: Floats) -> float:
 __all__ = ["START", "Learning", "d_optimal", "full", "next_sample", "one_factor"]
 
 START = 4
-"""Samples before an adaptive plan asks a surrogate."""
+"""Samples before an adaptive plan uses a surrogate."""
 AMONG = 400
-"""Cells over which a sample's worth is summed, where there are more."""
+"""Maximum number of configurations over which the information gain of a sample is summed."""
 CANDIDATES = 2000
-"""Cells whose worth is found out: those least known, where there are more."""
+"""Maximum number of candidates whose gain is computed: those with the largest variance."""
 DIGITS = 9
-"""To which the worth of a cell is told from another's."""
+"""Decimal digits to which gains are compared."""
 
 Cost = Callable[[Cell], float]
-"""Of measuring a cell, s; any unit does, for only ratios count."""
+"""Cost of measuring a configuration, s; only ratios matter."""
 
 
 class Lessons(Protocol):
-    """What each of some cells would teach, others being under way."""
+    """Information gain of each of some configurations, given pending ones."""
 
     def follows(self, pending: Sequence[Cell]) -> bool:
-        """Whether it can go on to these cells under way: all those taken are among them, and it knows them all."""
+        """True if it can be updated to these pending configurations: it contains them, and they include all taken
+        ones."""
         ...
 
     def take(self, pending: Sequence[Cell]) -> None:
@@ -105,32 +106,33 @@ class Lessons(Protocol):
         ...
 
     def worth(self) -> Floats:
-        """Of each cell, by how much the sum of variances falls by measuring it, too."""
+        """Reduction of the sum of variances by also measuring each configuration."""
         ...
 
 
 @runtime_checkable
 class Learning(Fit, Hashable, Protocol):
-    """A Fit that knows how cells hang together."""
+    """A Fit with the covariance of configurations."""
 
     def lessons(self, cells: Sequence[Cell], among: Sequence[Cell]) -> Lessons:
-        """Of each of `cells`, for the variances `among` others."""
+        """Information gains of `cells`, for the variances of `among`."""
         ...
 
     def sd_after(self, cells: Sequence[Cell], pending: Sequence[Cell]) -> Floats:
-        """As `predict` says how far cells may be off, `pending` ones being measured before."""
+        """Standard deviations as in `predict`, after measuring `pending`."""
         ...
 
 
 def full(space: Space, seed: int) -> tuple[Cell, ...]:
-    """All cells in random order, so that a drift does not look like a factor."""
+    """All configurations in random order, so that drift is not confounded with a factor."""
     cells = list(space)
     order = np.random.default_rng(seed).permutation(len(cells))
     return tuple(cells[at] for at in order)
 
 
 def one_factor(space: Space, base: Cell) -> tuple[Cell, ...]:
-    """The base, and every cell that differs from it in one factor. Raises ValueError for a base outside the space."""
+    """The base, and every configuration that differs from it in one factor. Raises ValueError for a base outside the
+    space."""
     cells = set(space)
     if base not in cells:
         raise ValueError(f"{base} is no cell of the space")
@@ -152,11 +154,11 @@ def next_sample(
     tried: Sequence[Cell] = (),
     left: Iterable[Cell] | None = None,
 ) -> Cell:
-    """What to measure next: the cell of `left` (None: all) that teaches most for its cost, those `pending` being
-    measured already, and those `tried` having given no value: their neighbours are not the first to be tried again.
+    """The configuration of `left` (None: all) with the most information per cost. `pending` ones count as measured;
+    `tried` ones gave no value, so their neighbours are not tried first.
 
-    The first are far from each other: without a fit, or with fewer than START samples. Raises ValueError where all
-    cells are measured or pending.
+    Without a fit, or with fewer than START samples, it is far from the others. Raises ValueError if all configurations
+    are measured or pending.
     """
     taken = {*known.cells, *pending, *tried}
     cells = [cell for cell in (space if left is None else left) if cell not in taken]
@@ -174,13 +176,13 @@ def next_sample(
 
 
 def sd_after(fit: Fit, cells: Sequence[Cell], pending: Sequence[Cell]) -> Floats:
-    """How far predictions of cells may be off once `pending` ones are measured; a fit that does not know how cells hang
-    together says what it says without them."""
+    """Standard deviations of predictions once `pending` configurations are measured; unchanged for a fit without
+    covariances."""
     return fit.sd_after(cells, pending) if pending and isinstance(fit, Learning) else fit.predict(cells).sd
 
 
 def _plain(space: Space, fit: Fit, cells: Sequence[Cell], pending: Sequence[Cell]) -> Floats:
-    """Unknown how cells hang together: the least known, far from those that are being measured."""
+    """Gain without covariances: the variance, times the distance from pending configurations."""
     variance = fit.predict(cells).sd ** 2
     near, places = np.ones(len(cells)), space.coded(cells)
     for place in space.coded(pending):
@@ -196,7 +198,7 @@ def _learnt(
     tried: Sequence[Cell],
     pending: Sequence[Cell],
 ) -> tuple[list[Cell], Floats]:
-    """Cells of those that are left, and the variance that each takes away."""
+    """Candidates that are left, and the variance that each removes."""
     there, taken = _candidates(fit, tuple(tried)), (*tried, *pending)
     if there.lessons is None or not there.lessons.follows(taken):
         there.begin(space, fit, known, tried, taken)
@@ -204,7 +206,7 @@ def _learnt(
     there.lessons.take(taken)
     left, worth = set(cells), there.lessons.worth()
     if pending:
-        # Rounding follows the order in which cells were taken; the choice among cells that teach alike shall not.
+        # Rounding errors depend on the order of measurement; the choice among equal configurations must not.
         worth = np.round(worth / worth.max(), DIGITS)
     which = [at for at, cell in enumerate(there.cells) if cell in left]
     if not which:
@@ -214,7 +216,8 @@ def _learnt(
 
 @dataclass(eq=False)
 class _Candidates:
-    """Of one fit, and what was tried: they follow from samples alone, and go on while others are under way."""
+    """Candidates of one fit after failed configurations: a function of the samples, updated while others are
+    pending."""
 
     cells: list[Cell] = field(default_factory=list)
     lessons: Lessons | None = None
@@ -222,7 +225,7 @@ class _Candidates:
     def begin(
         self, space: Space, fit: Learning, known: KnownResponses, tried: Sequence[Cell], taken: Sequence[Cell]
     ) -> None:
-        """Those least known, where there are many."""
+        """Choose the candidates with the largest variance if there are many."""
         measured = {*known.cells, *tried}
         every = [cell for cell in space if cell not in measured]
         among = every[:: max(len(every) // AMONG, 1)]

@@ -1,4 +1,4 @@
-"""How far more of a factor does anything, and how much of it a target takes."""
+"""Effective ranges of factors, and the level of a factor at which a target is reached."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from etude.surface.surface_result import Filled, z_of
 from etude.surface.surface_text import row_of, setting_text, settings_of
 
 LITTLE = 0.05
-"""A change of less is called none."""
+"""Relative change below which a response counts as unchanged."""
 
 
 @dataclass(frozen=True)
 class Range:
-    """Along one factor: the levels between which the response changes, "the bounds of the effective range"."""
+    """Range of levels of one factor over which the response changes ("the bounds of the effective range")."""
 
     factor: str
     setting: str
-    """Of the others; empty where it is over all of them."""
+    """Setting of the other factors; empty: over all of them."""
     low: int
-    """Up to this level nothing changes; 0: it changes from the lowest one on."""
+    """Lower bound: up to this level the response does not change; 0: it changes from the lowest one on."""
     high: int
-    """From this level on nothing changes."""
+    """Upper bound: from this level on the response does not change."""
     levels: tuple[str, ...]
     little: float
     could_be: float
-    """By so much the response may still change beyond, by the intervals, a share; inf where nothing is beyond."""
+    """Maximum relative change beyond `high` that the intervals allow; inf if there is no level beyond."""
     shown: int
-    """From this level on no change is told apart from none by the intervals; at most `high`."""
+    """Level from which on no change is significant; at most `high`."""
 
     @property
     def none(self) -> bool:
-        """Whether the factor changes nothing."""
+        """True if the factor has no effect."""
         return self.low >= self.high
 
     @property
     def open(self) -> bool:
-        """Whether the response still changes at the highest level that was tried."""
+        """True if the response still changes at the highest level."""
         return not self.none and self.high == len(self.levels) - 1
 
 
@@ -51,15 +51,15 @@ class BreakEven:
     setting: str
     target: float
     level: str | None
-    """By the values; None where no level that was tried does."""
+    """The level by the values; None if no level reaches the target."""
     earliest: str | None
-    """By the better ends of the intervals: below it none does."""
+    """The level by the better ends of the intervals: no lower level reaches the target."""
     surely: str | None
-    """By the worse ends: from the first on that surely does."""
+    """The level by the worse ends: it certainly reaches the target."""
 
 
 def effective_ranges(filled: Filled, little: float = LITTLE) -> tuple[tuple[Range, tuple[Range, ...]], ...]:
-    """Of each factor whose levels rise: over all settings of the others, and for each of them."""
+    """Ranges of each factor with ordered levels: over all settings of the others, and for each of them."""
     found = []
     for at, factor in enumerate(filled.space.factors):
         if factor.scale == "categorical" or len(factor.levels) < 2:
@@ -72,7 +72,7 @@ def effective_ranges(filled: Filled, little: float = LITTLE) -> tuple[tuple[Rang
 
 
 def break_evens(filled: Filled, factor: str, target: float, better: str = "higher") -> tuple[BreakEven, ...]:
-    """For each setting of the others. Raises KeyError for a factor that there is not."""
+    """Break-even levels for each setting of the others. Raises KeyError for an unknown factor."""
     names = [each.name for each in filled.space.factors]
     if factor not in names:
         raise KeyError(factor)
@@ -90,7 +90,7 @@ def _range(filled: Filled, at: int, factor: Factor, cell: Cell, little: float) -
     last = len(row) - 1
     low = max(n for n in range(len(row)) if all(abs(y - logs[n]) < most for y in logs[:n]))
     high = min(n for n in range(len(row)) if all(abs(y - logs[n]) < most for y in logs[n:]))
-    low = low if low < high else 0  # it changes by small steps all along
+    low = low if low < high else 0  # small steps everywhere
     could = [_at_most(filled, row[high], each) for each in row[high + 1 :]]
     bound = max(could, default=0.0) if high < last else math.inf
     levels = tuple(map(factor.text, range(len(factor.levels))))
@@ -107,7 +107,7 @@ def _differ(filled: Filled, one: Cell, other: Cell) -> bool:
 
 
 def _at_most(filled: Filled, one: Cell, other: Cell) -> float:
-    """The largest change between two cells that their intervals allow, a share."""
+    """Largest relative change between two configurations that their intervals allow."""
     apart = abs(float(filled.log[one] - filled.log[other]))
     return math.expm1(
         apart + z_of(filled.confidence) * math.hypot(float(filled.sd[one]), float(filled.sd[other]))
@@ -115,7 +115,7 @@ def _at_most(filled: Filled, one: Cell, other: Cell) -> float:
 
 
 def _overall(each: Sequence[Range], factor: Factor) -> Range:
-    """From the lowest bound to the highest, over the settings in which the factor does something."""
+    """Range from the lowest to the highest bound over the settings in which the factor has an effect."""
     working = [r for r in each if not r.none] or each
     low, high = min(r.low for r in working), max(r.high for r in working)
     could = max((r.could_be for r in working if r.high == high), default=math.inf)

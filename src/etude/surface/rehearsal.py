@@ -1,8 +1,8 @@
-"""A map before the bench is booked: what it will cost, and how often its cells are right, on simulated surfaces.
+"""Rehearsal of a map on simulated surfaces: its cost, and the share of correct configurations.
 
-Each rehearsed map has a surface of its own, drawn from what the surrogate believes of one before any sample (a smooth
-Gaussian process and roughness; Matérn 5/2 by random Fourier features: Rahimi & Recht 2007), around the middle of the
-loads that may be asked for, and one curve for all its cells.
+Each rehearsed map has its own surface, drawn from the surrogate's prior (a smooth Gaussian process and roughness;
+Matérn 5/2 by random Fourier features: Rahimi & Recht 2007) around the middle of the permitted loads, and one curve for
+all configurations.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from etude.surface.samples import Sample
 from etude.surface.surrogates.process import Prior
 
 FEATURES = 500
-"""Cosines of which a surface is made."""
+"""Number of cosines of a surface."""
 FREEDOM = 5
-"""Of the spectral density of Matérn's process with ν = 5/2: Student's."""
+"""Degrees of freedom of Student's law, the spectral density of a Matérn process with ν = 5/2."""
 MOST_CELLS = 400
-"""A map of more cells takes longer to rehearse than anybody waits."""
+"""Maximum number of configurations of a rehearsed map, for its run time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Benchmarking time that a map may take, s; None: any."""
+    """Budgets of benchmarking time, s; None: unlimited."""
 
     map_s: float | None = None
     cell_s: float | None = None
@@ -45,17 +45,17 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class RehearsedMap:
-    """One map."""
+    """Result of one rehearsed map."""
 
     curve: str
     measured: int
     predicted: int
-    """Cells that were left out, and have a value."""
+    """Unmeasured configurations with a value."""
     trials: int
     spent_s: float
     """Benchmarking time."""
     near: int
-    """Cells whose value is within the task's `within` of the truth, measured or predicted."""
+    """Configurations whose value is within the task's `within` of the truth, measured or predicted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +80,8 @@ def rehearse_maps(
     processes: int = 2,
     progress: Callable[[int], None] = lambda done: None,
 ) -> tuple[RehearsedMap, ...]:
-    """`maps` of them, each of another surface. What comes out follows from the arguments alone. `progress` is told how
-    many are done. Raises InputError for a space that is too large, MachineRefuses where a process is killed."""
+    """Rehearse `maps` maps, each with another surface. The result depends only on the arguments. `progress` gets the
+    number of finished ones. Raises InputError for a space that is too large, MachineRefuses if a process is killed."""
     if space.size > MOST_CELLS and not (rules.count and rules.count <= MOST_CELLS):
         raise InputError(
             f"nothing rehearsed: the surface has {space.size} cells; expected {MOST_CELLS} at most, or a count"
@@ -103,7 +103,7 @@ def rehearse_maps(
 
 
 def _rehearsed(job: _Job, number: int) -> RehearsedMap:
-    """In one of the processes."""
+    """Rehearse one map, in a process of the pool."""
     drawn = np.random.default_rng([job.task.seed, number])
     curve = list(CURVES.values())[number % len(CURVES)]
     cells = list(job.space)
@@ -137,7 +137,7 @@ def simulated_map(
     server: Callable[[Cell], SimulatedServer],
     bounds: Bounds,
 ) -> list[Sample]:
-    """The samples of one map, each search begun with what other cells taught."""
+    """Samples of one map, with each search warm-started from other configurations."""
     samples: list[Sample] = []
     shapes: Shapes = ()
     left_s = math.inf if bounds.map_s is None else bounds.map_s
@@ -159,7 +159,7 @@ def simulated_map(
 
 
 def drawn_surface(space: Space, cells: Sequence[Cell], task: Task, drawn: np.random.Generator) -> Floats:
-    """Peak rates, shape (cells,): within the task's loads, so far from their ends that both sides can be tried."""
+    """Peak rates, shape (configurations,), within the task's loads and far enough from their ends to try both sides."""
     prior = Prior()
     places = _places(space, cells)
     waves = drawn.standard_normal((FEATURES, places.shape[1])) / prior.length
@@ -173,7 +173,7 @@ def drawn_surface(space: Space, cells: Sequence[Cell], task: Task, drawn: np.ran
 
 
 def _places(space: Space, cells: Sequence[Cell]) -> Floats:
-    """Coded levels, shape (cells, …); those of a categorical factor are one from each other."""
+    """Coded levels, shape (configurations, …); levels of a categorical factor are at distance 1."""
     coded, columns = space.coded(cells), []
     for at, factor in enumerate(space.factors):
         if factor.scale == "categorical":

@@ -1,4 +1,4 @@
-"""What is measured in a cell."""
+"""Interface of a response: the quantity measured at a configuration."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from etude.surface.next_configuration import Visit
 from etude.surface.samples import Sample
 
 Tell = Callable[[str], None]
-"""Is told in a few words how a measurement stands."""
+"""Reports the progress of a measurement in a few words."""
 
 
 @dataclass(frozen=True)
 class ConfigurationRequest:
-    """One cell that is to be measured."""
+    """Request to measure one configuration."""
 
     visit: Visit
     settings: Mapping[str, str]
-    """Each factor's level."""
+    """Level of each factor."""
     setting: Setting
-    """What its resources are for commands."""
+    """Values of its resources for commands."""
     place: Path
-    """The cell's directory, for all that is kept; it may hold what an interrupted measurement left."""
+    """The configuration's directory; it may contain an interrupted measurement."""
     left_s: float | None
-    """Benchmarking time that it may take, s, with what was spent on it before it was interrupted."""
+    """Budget of benchmarking time, s, including what was spent before an interruption."""
     until_s: float = math.inf
-    """Until the deadline, s."""
+    """Time until the deadline, s."""
 
 
 class Response(Protocol):
-    """Measures cells, one after the other. What it kept of an interrupted cell it goes on with."""
+    """Measures configurations one after the other. It resumes an interrupted one from disk."""
 
     @property
     def name(self) -> str:
-        """As `peak rate`."""
+        """Name, such as `peak rate`."""
         ...
 
     @property
     def unit(self) -> str:
-        """As `1/s`."""
+        """Unit, such as `1/s`."""
         ...
 
     @property
@@ -51,27 +51,27 @@ class Response(Protocol):
 
     @property
     def text(self) -> str:
-        """All that it depends on: a map is gone on with only while this is the same."""
+        """All that it depends on: a map is only resumed while this is unchanged."""
         ...
 
     @property
     def nodes(self) -> int:
-        """So many nodes of a pool a cell wants: one more where the system has its own."""
+        """Nodes of a pool that a configuration needs: one more if the system has its own."""
         ...
 
     def learn(self, place: Path) -> None:
-        """A cell that was measured in an earlier session may teach something of the next."""
+        """Update by a configuration measured in an earlier session."""
         ...
 
     @property
     def lesson(self) -> Any:
-        """What the cells so far have taught of the next, as plain data: for whoever measures it on another machine."""
+        """State from the configurations so far, as plain data, for a measurement on another machine."""
         ...
 
     def recall(self, lesson: Any) -> None:
-        """What `lesson` was elsewhere. Raises ValueError, TypeError for what it never is."""
+        """Restore the state from `lesson`. Raises ValueError or TypeError if it is invalid."""
         ...
 
     def measure(self, asked: ConfigurationRequest, tell: Tell) -> Sample:
-        """One cell. Raises EtudeError: it cannot be measured; the map goes on with others."""
+        """Measure one configuration. Raises EtudeError if it cannot be measured; the map resumes with others."""
         ...

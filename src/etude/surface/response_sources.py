@@ -1,4 +1,4 @@
-"""The response that a surface is mapped of: as SPEC.toml configures it, or that of simulated servers."""
+"""Response of a surface: configured by SPEC.toml, or of simulated servers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from etude.surface.spec import MetricOf, PeakOf, Spec
 
 
 def response_of(spec: Spec, deadline: datetime | None) -> Response:
-    """Of SPEC.toml; a search answers by the deadline. Raises InputError: its harness cannot be meant."""
+    """Response of a SPEC.toml; a search answers by the deadline. Raises InputError if its harness is invalid."""
     if isinstance(spec.response, MetricOf):
         return Metric(spec.response, spec.path.parent)
     source = source_of(spec.response, spec.path.parent)
@@ -27,12 +27,12 @@ def response_of(spec: Spec, deadline: datetime | None) -> Response:
 
 
 def source_of(response: PeakOf, base: Path) -> Source:
-    """The source that is searched in each cell; a file is relative to `base`. Raises InputError: it cannot be meant."""
+    """Source searched at each configuration; a file is relative to `base`. Raises InputError if it is invalid."""
     word = response.harness
     return of_harness(word if ":" in word and not (base / word).exists() else str(base / word))
 
 
 def simulated_response(words: str) -> tuple[SimulatedSurface, Response]:
-    """Of `DB_TP`, or `DB_TP:7`. Raises UsageError for what there is not."""
+    """Response of `DB_TP`, or `DB_TP:7`. Raises UsageError for an unknown surface."""
     system = simulated(words)
     return system, of_simulation(system, "posterior")

@@ -1,4 +1,4 @@
-"""Mapping a surface: cell after cell, with its resources held at their levels, until the rules have enough."""
+"""Mapping a surface on this machine: configuration after configuration, until the rules are satisfied."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from etude.surface.response import Response, Tell
 from etude.surface.samples import Sample
 
 HOPELESS = 3
-"""So many cells failed, and none was measured: it is not the cells."""
+"""Number of failed configurations, without a measured one, that ends the map: the cause is common to all."""
 LEAST_S = 1.0
-"""Less time than this is none."""
+"""Minimum time for a configuration, s."""
 
 
 @dataclass(frozen=True)
 class Means:
-    """What a map may use."""
+    """Resources and budgets of a map."""
 
     resources: Mapping[str, Resource]
-    """By factor."""
+    """Resources by factor."""
     budget_s: float | None = None
-    """Benchmarking time of all cells together."""
+    """Benchmarking time of all configurations together."""
     cell_s: float | None = None
-    """Benchmarking time of one."""
+    """Benchmarking time of one configuration."""
     left_s: Callable[[], float] = lambda: float("inf")
-    """Until the deadline, s."""
+    """Time until the deadline, s."""
 
 
 @dataclass(frozen=True)
 class Display:
-    """Is told what happens."""
+    """Callbacks for progress."""
 
     begins: Callable[[Visit], None] = lambda visit: None
     tell: Tell = lambda text: None
@@ -47,7 +47,7 @@ class Display:
 
 
 def run_map(kept: MapStore, response: Response, means: Means, display: Display) -> str:
-    """Measure until there is enough, and say why it is; each cell is on disk before the next begins.
+    """Measure until the rules are satisfied, and return the reason; each sample is on disk before the next begins.
 
     Raises:
         EtudeError: nothing can be measured at all, results cannot be written, or it was interrupted.
@@ -67,21 +67,21 @@ def run_map(kept: MapStore, response: Response, means: Means, display: Display) 
         display.begins(decision)
         sample = forecast_of(_measured(kept, response, means, decision, display.tell), decision)
         if sample.state == "failed" and means.left_s() < LEAST_S:
-            continue  # for want of time: it is gone on with in another session
+            continue  # out of time: another session resumes it
         kept.keep(decision, sample)
         display.made(decision, sample)
 
 
 class Learns(Protocol):
-    """Of a response, or of cells that are jobs."""
+    """A response, or configurations as jobs."""
 
     def learn(self, place: Path) -> None:
-        """From a cell that was measured."""
+        """Update by a measured configuration."""
         ...
 
 
 def taught_before(kept: MapStore, response: Learns) -> None:
-    """What cells taught in earlier sessions: the last of which a measurement came to its end."""
+    """Restore the response's state of earlier sessions: from the last completed measurement."""
     for sample in reversed(kept.samples()):
         if sample.trials:
             response.learn(kept.attempt_place(sample.cell, last=True))
@@ -89,14 +89,14 @@ def taught_before(kept: MapStore, response: Learns) -> None:
 
 
 def forecast_of(sample: Sample, visit: Visit) -> Sample:
-    """With what was predicted of it, where its response did not say what it began with."""
+    """The sample with its prediction, unless the response has set it."""
     if sample.expected is not None:
         return sample
     return replace(sample, expected=visit.expected, spread=visit.spread)
 
 
 def findings(samples: list[Sample]) -> list[str]:
-    """What makes the surface doubtful, a line each."""
+    """Reasons to doubt the surface, a line each."""
     doubtful = sum(each.state == "measured" and not each.kept for each in samples)
     said = []
     if doubtful:
@@ -108,7 +108,7 @@ def findings(samples: list[Sample]) -> list[str]:
 
 
 def _spent(kept: MapStore, means: Means) -> str:
-    """Why there is no time for another cell; empty if there is."""
+    """Reason why no time is left for another configuration; empty if there is."""
     if means.left_s() < LEAST_S:
         return "the deadline has come"
     spent = sum(sample.cost_s for sample in kept.samples())
@@ -116,7 +116,7 @@ def _spent(kept: MapStore, means: Means) -> str:
 
 
 def _left(kept: MapStore, means: Means) -> float | None:
-    """Benchmarking time that the next cell may take, s."""
+    """Budget of benchmarking time for the next configuration, s."""
     bounds = [] if means.cell_s is None else [means.cell_s]
     if means.budget_s is not None:
         bounds.append(means.budget_s - sum(sample.cost_s for sample in kept.samples()))
@@ -124,7 +124,7 @@ def _left(kept: MapStore, means: Means) -> float | None:
 
 
 def _measured(kept: MapStore, response: Response, means: Means, visit: Visit, tell: Tell) -> Sample:
-    """One cell; one that cannot be measured is a sample too."""
+    """Measure one configuration; a failure is also a sample."""
     place = kept.attempt_place(visit.cell)
     settings = kept.charted.space.settings(visit.cell)
     began = time.monotonic()
@@ -144,5 +144,5 @@ def _measured(kept: MapStore, response: Response, means: Means, visit: Visit, te
 
 
 def is_hopeless(error: EtudeError, count: int, last: str = "") -> EtudeError:
-    """The error of a map of which nothing could be measured. `last`: what becomes of the last cell."""
+    """Error of a map without a measured configuration. `last`: clause on the last one."""
     return type(error)(f"the first {count} cells could not be measured; the last{last}: {error}")

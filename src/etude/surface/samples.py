@@ -1,4 +1,4 @@
-"""What is known of a cell."""
+"""Samples: the information on single configurations."""
 
 from __future__ import annotations
 
@@ -15,43 +15,43 @@ from etude.peak.policies.belief.seed import weight_of_seed
 from etude.surface.factors import Cell, Floats
 
 State = Literal["measured", "predicted", "bounded", "failed"]
-"""*bounded*: the response is beyond what was tried, on one side. *failed*: nothing is known of it."""
+"""*bounded*: the response is beyond the tried loads, on one side. *failed*: nothing is known."""
 
 UNKNOWN = 0.1**2
-"""Variance of a log response whose interval has no end."""
+"""Variance of a log response with an unbounded interval."""
 LEAST_OWN = 0.1
-"""The share of what is known of a cell that is taken to come from measuring it, at least."""
+"""Minimum share of the information in a sample that is attributed to its measurement."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One cell of a surface."""
+    """One configuration of a surface."""
 
     cell: Cell
     state: State
     value: codec.Number | None
-    """The response; None where there is but a bound, or nothing."""
+    """The response; None if there is only a bound, or nothing."""
     low: codec.Number
     high: codec.Number
-    """Between these it is, with the confidence of `confidence`; 0 and inf where there is no bound."""
+    """Interval of the response at `confidence`; 0 and inf: no bound."""
     confidence: codec.Share
     cost_s: codec.Number = 0.0
-    """Benchmarking time that it took."""
+    """Benchmarking time."""
     trials: int = 0
     kept: bool = True
-    """Whether what was promised of it is met."""
+    """True if its target is met."""
     why: str = ""
-    """What stood in the way, or what it was predicted from."""
+    """Reason for a missed target, or source of a prediction."""
     expected: codec.Positive | None = None
-    """What was expected before it was measured; None where nothing was."""
+    """Response expected before the measurement; None if there was none."""
     spread: codec.Positive | None = None
-    """Standard deviation of its log; None where it was but another cell's response."""
+    """Standard deviation of its log; None if it was another configuration's response."""
     counted: bool = False
-    """Whether what was expected is part of `value`, `low` and `high`."""
+    """True if the expectation is part of `value`, `low` and `high`."""
 
     @property
     def variance(self) -> float:
-        """Of the log of the response, by its interval; inf where it has no value."""
+        """Variance of the log response, from its interval; inf without a value."""
         if self.value is None or not (self.low > 0 and math.isfinite(self.high)):
             return math.inf
         quantile = float(special.ndtri((1 + self.confidence) / 2))
@@ -59,7 +59,7 @@ class Sample:
 
     @property
     def alone(self) -> tuple[float, float]:
-        """Log of the response and its variance by the measurements alone: without what was expected."""
+        """Log response and its variance from the measurements alone, without the expectation."""
         assert self.value
         log, variance = math.log(self.value), min(self.variance, UNKNOWN)
         if not self.counted or self.expected is None or self.spread is None:
@@ -72,25 +72,25 @@ class Sample:
 
 @dataclass(frozen=True, eq=False)
 class KnownResponses:
-    """Responses as surrogates take them: of measured cells, in logs."""
+    """Responses of measured configurations in logs, the input of surrogates."""
 
     cells: tuple[Cell, ...]
     log: Floats
-    """Of the responses, shape (n,)."""
+    """Log responses, shape (n,)."""
     variance: Floats
-    """By measuring, shape (n,)."""
+    """Measurement variances, shape (n,)."""
 
     def without(self, at: int) -> KnownResponses:
         """All but one."""
         return self.only([number for number in range(len(self.cells)) if number != at])
 
     def only(self, which: Sequence[int]) -> KnownResponses:
-        """These, by their numbers."""
+        """Responses with these indices."""
         return KnownResponses(tuple(self.cells[at] for at in which), self.log[which], self.variance[which])
 
 
 def known_samples(samples: Sequence[Sample]) -> KnownResponses:
-    """Those that were measured and have a value above 0, the last of each cell, in the order of the samples."""
+    """Measured values above 0, the last of each configuration, in the order of the samples."""
     last = {
         each.cell: each
         for each in samples

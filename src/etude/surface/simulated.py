@@ -1,8 +1,9 @@
-"""Simulated systems with a known peak rate at every cell of a space.
+"""Simulated systems with a known peak rate at every configuration.
 
-Six are the reference surfaces: disks × nfsds by exact mean-value analysis, after the workloads of "Cutting Corners".
-The others are of no family that a surrogate fits: a cache cliff, a product with an interaction, and one with 10 000
-cells. The roughness of a cell, which no surrogate can know, follows from the seed and the cell alone.
+Six are the reference surfaces: disks × nfsds by exact mean-value analysis, modelled on the workloads of "Cutting
+Corners". The others belong to no family that a surrogate fits: a cache cliff, a product with an interaction, and one
+with 10 000 configurations. The roughness of a configuration, which no surrogate can know, depends only on the seed and
+the configuration.
 """
 
 from __future__ import annotations
@@ -18,20 +19,20 @@ from etude.peak.harnesses.curves import MM1, Curve, Knee, Mannered, Manners, MMc
 from etude.surface.factors import Cell, Factor, Space
 
 Levels = Mapping[str, float | str]
-"""By the names of the factors."""
+"""Levels by factor name."""
 
 OF_CAPACITY = 0.9
-"""The peak rate, of the highest throughput."""
+"""Peak rate as a share of the maximum throughput."""
 
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """One kind of system: its cells, its smooth peak rate, and how its response grows with the load."""
+    """A kind of system: its configurations, its smooth peak rate, and its response against load."""
 
     name: str
     space: Space
     smooth: Callable[[Levels], float]
-    """Of a cell's levels, requests/s."""
+    """Smooth peak rate at a configuration's levels, requests/s."""
     rough: float
     """Standard deviation of the log of the peak rate around it."""
     curve: Curve
@@ -47,12 +48,12 @@ class SimulatedSurface:
 
     @property
     def space(self) -> Space:
-        """Its cells."""
+        """Space of its configurations."""
         return self.law.space
 
     @property
     def curve(self) -> Curve:
-        """The same in every cell."""
+        """Curve of every configuration."""
         return self.law.curve
 
     def peak(self, cell: Cell) -> float:
@@ -64,7 +65,7 @@ class SimulatedSurface:
 
 
 def throughput(demands_ms: Sequence[float], think_ms: float, population: int) -> float:
-    """Of a closed network, requests/s: exact mean-value analysis (Reiser & Lavenberg 1980)."""
+    """Throughput of a closed network, requests/s: exact mean-value analysis (Reiser & Lavenberg 1980)."""
     queues = [0.0] * len(demands_ms)
     rate = 0.0
     for customers in range(1, population + 1):
@@ -76,7 +77,7 @@ def throughput(demands_ms: Sequence[float], think_ms: float, population: int) ->
 
 @dataclass(frozen=True, slots=True)
 class FileServer:
-    """nfsds that share disks, a processor and perhaps a lock. Times in ms."""
+    """File server: nfsds that share disks, a processor and optionally a lock. Times in ms."""
 
     disk: float
     cpu: float
@@ -93,19 +94,19 @@ class FileServer:
 
 
 def cached_service(levels: Levels) -> float:
-    """Workers before a cache whose misses go to one disk, under a quota of CPUs and a network of some kind."""
+    """Workers with a cache whose misses go to one disk, under a CPU quota, over one of several networks."""
     workers, cache_mb = int(levels["workers"]), float(levels["cache"])
     wire_ms, latency_ms = {"loopback": (0.02, 0.1), "wired": (0.45, 0.8), "wireless": (1.6, 6.0)}[
         str(levels["network"])
     ]
-    # The working set has 300 MB: a loop over it misses nearly always until it fits.
+    # The working set is 300 MB: a loop over it almost always misses until it fits.
     missed = 0.04 + 0.66 / (1 + (cache_mb / 300) ** 6)
     demands = [1.2 / float(levels["quota"]), 6.0 * missed, wire_ms]
     return OF_CAPACITY * throughput(demands, latency_ms, workers)
 
 
 def compressed_batches(levels: Levels) -> float:
-    """A product of powers, in which batching matters less where there are many threads."""
+    """Product of powers; batching has less effect with many threads."""
     threads, batch = math.log2(float(levels["threads"])), math.log2(float(levels["batch"]))
     codec = {"none": 1.0, "fast": 0.8, "strong": 0.34}[str(levels["codec"])]
     level = {"low": 1.0, "middle": 0.93, "high": 0.71}[str(levels["checks"])]
@@ -171,13 +172,13 @@ REFERENCE = _named(
     Law("DB_TP-tail", FILE_SERVER, _DB_TP, 0.03, _TAIL),
     Law("DB_TP-thrash", FILE_SERVER, FileServer(7.5, 0.35, 0.0, 1.0, 0.12, 8), 0.04, MM1(), False),
 )
-"""After the workloads of the paper and two more. Beyond 32 nfsds all thrash a little."""
+"""The paper's workloads and two more. All thrash a little beyond 32 nfsds."""
 
 OWN = _named(
     Law("cached", _CACHED, cached_service, 0.02, MM1()),
     Law("batches", _BATCHES, compressed_batches, 0.02, Knee()),
     Law("wide", _WIDE, wide_service, 0.03, MMc(), False),
 )
-"""Of 300, 180 and 10 000 cells."""
+"""Surfaces with 300, 180 and 10 000 configurations."""
 
 SURFACES = MappingProxyType({**REFERENCE, **OWN})

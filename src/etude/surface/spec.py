@@ -1,6 +1,6 @@
-"""A surface in a TOML file: the response, the factors, which cells to measure, and what it may cost.
+"""A surface in a TOML file: response, factors, sampling plan and budget.
 
-docs/surfaces.md describes the file. Every error in it is one line: FILE:LINE: what, and what was expected.
+docs/surfaces.md describes the file. Each error is one line: FILE:LINE: the problem, and what was expected.
 """
 
 from __future__ import annotations
@@ -29,45 +29,45 @@ OF_RESPONSE = {
 }
 """Keys of each kind of response."""
 OF_FACTOR = ("levels", "scale", "unit")
-"""Keys of a factor; the others are its resource's."""
+"""Keys of a factor; all others belong to its resource."""
 MOST_CELLS = 100_000
 PRECISION = 0.05
-"""The usual `precision` of a command."""
+"""Default `precision` of a command."""
 
 
 @dataclass(frozen=True, slots=True)
 class PeakOf:
-    """The response is a peak rate."""
+    """Response that is a peak rate."""
 
     harness: str
-    """HARNESS.toml, beside the file, or MODULE:NAME."""
+    """HARNESS.toml, relative to the file, or MODULE:NAME."""
     policy: str = "posterior"
 
 
 @dataclass(frozen=True, slots=True)
 class MetricOf:
-    """The response is a metric of a command, or of a test of a script."""
+    """Response that is a metric of a command, or of a script's test."""
 
     metric: str
     better: Literal["higher", "lower"]
     unit: str = ""
     command: str = ""
-    """With factors in braces."""
+    """Command with factors in braces."""
     script: str = ""
     """An .ap script, which gets the factors as NAME=VALUE."""
     test: str = ""
-    """Of the script; empty: its only one."""
+    """Test of the script; empty: its only one."""
     pattern: str = ""
-    """Finds the metric in what the command prints: its first group."""
+    """Pattern whose first group is the metric in the command's output."""
     precision: float = PRECISION
-    """Relative half width of its interval at which trials end."""
+    """Relative margin of error of the metric at which trials end."""
     setup: str = ""
-    """Before the trials of a cell; not measured."""
+    """Command before the trials of a configuration; not measured."""
 
 
 @dataclass(frozen=True)
 class Spec:
-    """One that was read."""
+    """Contents of a SPEC.toml."""
 
     path: Path
     name: str
@@ -76,15 +76,15 @@ class Spec:
     response: PeakOf | MetricOf
     rules: Rules
     resources: Mapping[str, Resource]
-    """Of the factors that are one."""
+    """Resources by factor."""
     budget_s: float | None
-    """Benchmarking time of all cells."""
+    """Benchmarking time of all configurations."""
     cell_s: float | None
-    """Benchmarking time of one."""
+    """Benchmarking time of one configuration."""
 
 
 def read_spec(path: Path) -> Spec:
-    """Read the file. Raises InputError: one line that says where and what."""
+    """Read the file. Raises InputError: one line with position and problem."""
     whole = document(path)
     whole.only(("name", "response", "factor", "samples", "budget"))
     factors, resources = _factors(whole.section("factor"), path.parent)
@@ -172,7 +172,7 @@ def _pattern(section: Section, metric: str) -> None:
 
 
 def _confined(section: Section) -> bool:
-    """Whether some factor is a resource, which acts without being named."""
+    """True if some factor is a resource, which has an effect without being named."""
     whole = document(section.path).section("factor")
     return any("resource" in whole.section(name).values for name in whole.values)
 
@@ -227,7 +227,7 @@ def _factor(name: str, section: Section) -> Factor:
 
 
 def _sizes(section: Section, what: str, levels: list[str], scale: Scale) -> list[str]:
-    """Rising; written as they are."""
+    """Sizes in rising order, as written."""
     try:
         rising = sorted(levels, key=magnitude)
     except QuantityError as error:
@@ -254,7 +254,7 @@ def _space(factors: tuple[Factor, ...], samples: Section) -> Space:
 
 
 def _matching(space: Space, samples: Section, key: str, wanted: Mapping[str, Any]) -> list[Cell]:
-    """All cells with these levels."""
+    """All configurations with these levels."""
     numbers = {}
     for name, value in wanted.items():
         at = next((n for n, factor in enumerate(space.factors) if factor.name == name), None)

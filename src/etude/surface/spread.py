@@ -1,7 +1,7 @@
-"""Mapping a surface over a pool: as many cells at once as it has nodes for, until the rules have enough.
+"""Mapping a surface on a pool: as many configurations at once as there are nodes, until the rules are satisfied.
 
-`run_map` is the same for one cell at a time. What a lost node was measuring is kept as an attempt that does not count,
-and its cell is measured anew on another node: a half search is not gone on with on another machine.
+`run_map` is the same for one configuration at a time. The attempt of a lost node is stored but does not count, and its
+configuration is measured again on another node: a search is never resumed on another machine.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from etude.analysis.warnings.machine import machine_warnings
-from etude.cluster.pool.job import ELSEWHERE, TRIES, UNFIT, JobEnd
+from etude.cluster.pool.job import MAX_ATTEMPTS, NODE_UNSUITABLE, RETRYABLE, JobEnd
 from etude.cluster.pool.journal import JournaledPool, Submitted
 from etude.errors import CommandFailed, EtudeError, InputError, MachineRefuses
 from etude.peak.search import BUDGET_SPENT
@@ -35,14 +35,14 @@ from etude.surface.surrogates.selection import Choice
 from etude.units.formatting import percent
 
 LEAST_ON_MACHINE = 4
-"""Cells on a machine, and on all others, before they are held against each other."""
+"""Minimum number of configurations on a machine, and on all others, for a comparison."""
 CONFIDENCE = 0.95
-"""That no machine is named apart where none is."""
+"""Confidence that no machine is reported if none differs."""
 
 
 def machine_findings(kept: MapStore, fit: Choice | None) -> list[str]:
-    """Lines; none of a surface that was measured on one machine. `fit`: what is believed of the surface. Of a system
-    that has a machine of its own, it is that one which counts."""
+    """Findings on differences between machines; empty for one machine. `fit`: surrogate of the surface. If the system
+    has its own machine, that one is compared."""
     hosts = {line.sample.cell: line.system or line.host for line in kept.attempts() if not line.lost}
     if len(set(hosts.values())) < 2:
         return []
@@ -55,18 +55,16 @@ def machine_findings(kept: MapStore, fit: Choice | None) -> list[str]:
 
 
 def machines_apart(off: Floats, hosts: Sequence[str]) -> list[str]:
-    """Machines whose cells are off from what all other cells predict in another way than those of the others; the
-    farthest first, which then is none of the others any more.
+    """Machines whose residuals (measured minus predicted) differ from those of the other machines, the farthest first,
+    which is then excluded from the others.
 
-    `off`: measured less predicted, in logs, each predicted without itself. Source: Welch's test of each machine
-    against all others, at a level at which all of them hold together (Bonferroni).
+    `off`: leave-one-out residuals, in logs. Source: Welch's test of each machine against all others, with the
+    Bonferroni correction.
     """
     names, where = sorted(set(hosts)), np.array(hosts)
     said = []
     while len(names) > 1:
-        shown = (
-            names[:1] if len(names) == 2 else names
-        )  # of two, one is apart from the other as the other from it
+        shown = names[:1] if len(names) == 2 else names  # for two machines both tests are the same
         found = {name: one for name in shown if (one := _difference(off, where, name, names, len(shown)))}
         if not found:
             break
@@ -81,7 +79,7 @@ def machines_apart(off: Floats, hosts: Sequence[str]) -> list[str]:
 def _difference(
     off: Floats, where: NDArray[np.str_], name: str, names: Sequence[str], count: int
 ) -> Difference | None:
-    """One machine against the others; None where they are too few, or nothing varies."""
+    """Comparison of one machine with the others; None with too few configurations or without variance."""
     here, others = off[where == name], off[np.isin(where, [each for each in names if each != name])]
     if min(len(here), len(others)) < LEAST_ON_MACHINE:
         return None
@@ -105,7 +103,7 @@ DEADLINE, BUDGET = "the deadline has come", BUDGET_SPENT
 
 
 def why_over(kept: MapStore, means: Means, pending: Sequence[Cell]) -> str:
-    """Why no further cell is begun; empty if one may be."""
+    """Reason why no further configuration is started; empty if one may be."""
     if means.left_s() < LEAST_S:
         return DEADLINE
     left_s = budget_left(kept, means, pending)
@@ -113,9 +111,9 @@ def why_over(kept: MapStore, means: Means, pending: Sequence[Cell]) -> str:
 
 
 def budget_left(kept: MapStore, means: Means, pending: Sequence[Cell]) -> float | None:
-    """Benchmarking time that is neither spent nor expected to be spent by cells under way, s; None if not bounded.
+    """Benchmarking time neither spent nor expected to be spent by pending configurations, s; None if not bounded.
 
-    While few have told what a cell takes, it is taken to be their mean; while none has, all that a cell may.
+    With few measured costs their mean is expected; with none, the budget of a configuration.
     """
     if means.budget_s is None:
         return None
@@ -127,7 +125,8 @@ def budget_left(kept: MapStore, means: Means, pending: Sequence[Cell]) -> float 
 
 
 def following(kept: MapStore, means: Means, pending: Sequence[Cell]) -> Visit | str:
-    """A cell, or why none is begun now. What would not end before the deadline is not begun."""
+    """The next visit, or the reason why none starts now. A configuration that would miss the deadline is not
+    started."""
     space, rules, samples = kept.charted.space, kept.charted.rules, kept.samples()
     if again := _lost(kept, pending):
         return visit(space, rules, again[0], samples)
@@ -144,30 +143,30 @@ def following(kept: MapStore, means: Means, pending: Sequence[Cell]) -> Visit | 
 
 
 def _cost(kept: MapStore) -> Callable[[Cell], float] | None:
-    """Benchmarking time that a cell is expected to take, s; None while too few have told."""
+    """Expected benchmarking time of a configuration, s; None with too few measured costs."""
     samples = kept.samples()
     paid = sum(sample.cost_s > 0 for sample in samples)
     return expected_cost(kept.charted.space, samples) if paid >= LEAST else None
 
 
 def _lost(kept: MapStore, pending: Sequence[Cell]) -> list[Cell]:
-    """Cells of which the last attempt does not count, in the order of these attempts."""
+    """Configurations whose last attempt does not count, in the order of these attempts."""
     last = {line.sample.cell: line.lost for line in kept.attempts()}
     closed = {*pending, *(sample.cell for sample in kept.samples()), *kept.charted.space.without}
     return [cell for cell, lost in last.items() if lost and cell not in closed]
 
 
 LOOK_S = 20.0
-"""So often it is looked at how many nodes there are, s."""
+"""Interval between checks of the number of nodes, s."""
 
 
 @dataclass(frozen=True)
 class SpreadDisplay:
-    """Is told what happens."""
+    """Callbacks for progress."""
 
     begins: Callable[[Visit], None] = lambda visit: None
     looks: Callable[[Sequence[Cell], int], None] = lambda cells, running: None
-    """Cells under way, and how many of them run; the others wait for a node."""
+    """Pending configurations, and how many of them run; the others wait for a node."""
     made: Callable[[Visit, Sample, str], None] = lambda visit, sample, host: None
     lost: Callable[[Visit, JobEnd], None] = lambda visit, ended: None
 
@@ -175,8 +174,8 @@ class SpreadDisplay:
 def run_map_over_pool(
     kept: MapStore, cells: CellJobs, pool: JournaledPool, means: Means, display: SpreadDisplay
 ) -> str:
-    """Measure until there is enough, and say why it is. Jobs that an earlier controller left are waited for; those that
-    are under way when this is interrupted go on, for the next one.
+    """Measure until the rules are satisfied, and return the reason. Jobs of an earlier controller are waited for; an
+    interruption leaves running jobs to the next controller.
 
     Raises:
         EtudeError: nothing can be measured at all, the pool refuses, or results cannot be written.
@@ -197,19 +196,19 @@ class _Spread:
     means: Means
     display: SpreadDisplay
     visits: dict[str, Visit] = field(default_factory=dict)
-    """Under way, by the job's id."""
+    """Pending visits, by job id."""
     unfit: set[str] = field(default_factory=set)
-    """Nodes that can run no cell."""
+    """Nodes that cannot run any configuration."""
     widest: int = 1
-    """So many jobs there were nodes for, at most."""
+    """Maximum number of jobs that there were nodes for."""
     stopped: EtudeError | None = None
-    """Why no more is begun: the pool takes no more, or what is measured has changed."""
+    """Reason why no more jobs start: the pool refuses, or the subject has changed."""
     refused: int = 0
-    """Jobs in a row that others ended."""
+    """Consecutive jobs that were ended from outside."""
 
     def made(self) -> str:
         taught_before(self.kept, self.cells)
-        for job in self.pool.take_up():
+        for job in self.pool.recover():
             assert job.id is not None
             self.visits[job.id] = read_todo(job.job.place).visit
         while True:
@@ -227,7 +226,7 @@ class _Spread:
         return [visit.cell for visit in self.visits.values()]
 
     def _fill(self) -> str:
-        """Hand over cells while nodes are free; says why no more, or nothing."""
+        """Submit configurations while nodes are free; returns the reason why no more are, or an empty string."""
         width = max((self.pool.pool.width() - len(self.unfit)) // self.cells.nodes, 1)
         self.widest = max(self.widest, width)
         while True:
@@ -242,14 +241,14 @@ class _Spread:
             self._submit(chosen)
 
     def _room(self, width: int) -> bool:
-        """Whether a node is free. A job of a node that is dead is not told to have ended for minutes, and the node does
-        not count in the width: until then another job is in place of it, one at a time."""
+        """True if a node is free. A dead node does not count in the width, but its job is reported as ended only
+        minutes later: until then one other job at a time replaces it."""
         count, running = len(self.visits), len(self.pool.pool.running() & set(self.visits))
         return count < width or (count == running and count < self.widest)
 
     def _submit(self, visit: Visit) -> None:
         place = self.kept.attempt_place(visit.cell)
-        if is_begun(place):  # in a session without a pool, or by a job that was withdrawn
+        if is_begun(place):  # by a session without a pool, or by a withdrawn job
             self._interrupted(visit, place, "it was interrupted, and is begun anew")
             place = self.kept.attempt_place(visit.cell)
         bounds = (self.means.cell_s, budget_left(self.kept, self.means, self._pending()))
@@ -261,7 +260,7 @@ class _Spread:
         self.display.begins(visit)
 
     def _avoided(self, cell: Cell) -> frozenset[str]:
-        """Nodes that a cell shall not run on, as long as others are left."""
+        """Nodes that a configuration must not run on, while there are others."""
         lost = {line.host for line in self.kept.losses(cell) if line.lost == "node-lost"}
         for avoid in (self.unfit | lost, self.unfit):
             if avoid and len(avoid) + self.cells.nodes <= self.pool.pool.width():
@@ -269,10 +268,11 @@ class _Spread:
         return frozenset()
 
     def _ended(self, submitted: Submitted, ended: JobEnd) -> None:
-        """Keep what a job has come to; it is on disk before the journal says that it has ended."""
+        """Store the result of a job; it is on disk before the journal records the job's end."""
         visit, place = self.visits.pop(ended.id), submitted.job.place
         refusal: EtudeError | None = None
-        # Another attempt is next where a controller that was killed kept this one, and the journal did not know.
+        # If a killed controller has stored this attempt but not recorded its end in the journal, another attempt is
+        # next.
         if self.kept.attempt_place(visit.cell).resolve() == place.resolve():
             refusal = self._keep(visit, place, ended)
         self.pool.conclude(submitted, ended)
@@ -284,15 +284,15 @@ class _Spread:
             raise refusal
 
     def _keep(self, visit: Visit, place: Path, ended: JobEnd) -> EtudeError | None:
-        """One attempt, whatever came of it; returns why the map cannot go on."""
+        """Store one attempt, whatever its result; returns the error if the map cannot resume."""
         sample = sample_in(place, self.kept.charted.space)
         if sample is not None:
             self._made(visit, place, ended, sample)
-        elif ended.how in ELSEWHERE:
+        elif ended.how in RETRYABLE:
             self._lost(visit, place, ended)
         elif ended.how == "held":
             self._stop(MachineRefuses(ended.why), visit, place)
-        elif ended.code == InputError.exit_code:  # of no cell: those that fail so leave a sample
+        elif ended.code == InputError.exit_code:  # not the configuration's: its own failures leave a sample
             self._stop(InputError(_said(ended)), visit, place)
         else:
             return self._refused(visit, place, ended)
@@ -300,7 +300,7 @@ class _Spread:
 
     def _made(self, visit: Visit, place: Path, ended: JobEnd, sample: Sample) -> None:
         attempt, self.refused = attempt_in(place, ended), 0
-        if sample.state == "failed" and self.means.left_s() < LEAST_S:  # for want of time
+        if sample.state == "failed" and self.means.left_s() < LEAST_S:  # out of time
             self._keep_lost(visit, attempt, INTERRUPTED, sample)
             return
         sample = forecast_of(sample, visit)
@@ -310,13 +310,13 @@ class _Spread:
         self.display.made(visit, sample, where_measured(attempt))
 
     def _lost(self, visit: Visit, place: Path, ended: JobEnd) -> None:
-        """Its node was lost: what it measured does not count, and it is tried again, TRIES times at most."""
+        """Store a lost attempt, which does not count; it is repeated until TRIES attempts were lost."""
         attempt, sample = attempt_in(place, ended), failed_sample(visit.cell, ended.why, _took(ended))
-        if ended.how in UNFIT:
+        if ended.how in NODE_UNSUITABLE:
             self.unfit.update(ended.nodes[:1])
-        tries = 1 + sum(line.lost in ELSEWHERE for line in self.kept.losses(visit.cell))
+        tries = 1 + sum(line.lost in RETRYABLE for line in self.kept.losses(visit.cell))
         self.display.lost(visit, ended)
-        if tries < TRIES:
+        if tries < MAX_ATTEMPTS:
             self._keep_lost(visit, attempt, ended.how, replace(sample, trials=on_disk(place)[1]))
             return
         sample = replace(sample, why=f"{tries} nodes came to no end of it; the last: {ended.why}")
@@ -324,8 +324,8 @@ class _Spread:
         self.display.made(visit, sample, where_measured(attempt))
 
     def _refused(self, visit: Visit, place: Path, ended: JobEnd) -> EtudeError | None:
-        """It was cancelled, or had no time left, or Étude itself failed there: the cell is failed, and tried again
-        where that is asked for. Where all jobs end so, the map does."""
+        """Store a failed sample of a job that was cancelled, ran out of time, or failed inside Étude. Returns an error
+        if all jobs end like this."""
         why = ended.why or "its job has ended well, and what it measured is not here"
         sample, attempt = failed_sample(visit.cell, why, _took(ended)), attempt_in(place, ended)
         self.kept.keep(visit, forecast_of(sample, visit), attempt)
@@ -336,7 +336,7 @@ class _Spread:
         return MachineRefuses(f"{self.refused} jobs in a row came to nothing; the last: {why}")
 
     def _stop(self, why: EtudeError, visit: Visit, place: Path) -> None:
-        """What runs goes on, nothing more is begun, and the cell is tried again in another session."""
+        """Start no more jobs, and let running ones end; another session measures the configuration."""
         self.stopped = self.stopped or why
         self._interrupted(visit, place, str(why))
 
@@ -349,7 +349,7 @@ class _Spread:
         self.kept.keep(visit, sample, replace(attempt, lost=how))
 
     def _withdraw(self, ids: set[str], why: str) -> None:
-        """End jobs from here; their cells are tried again in another session."""
+        """Cancel jobs; another session measures their configurations."""
         for id in sorted(ids):
             visit, place = self.visits.pop(id), self.pool.under_way[id].job.place
             self.pool.cancel(id, why)
@@ -357,12 +357,12 @@ class _Spread:
 
 
 def where_measured(attempt: Attempt) -> str:
-    """On which nodes."""
+    """Names of the nodes."""
     return f"{attempt.host} and {attempt.system}" if attempt.system else attempt.host
 
 
 def _said(ended: JobEnd) -> str:
-    """The error with which a job ended, without what is around it."""
+    """The error with which a job ended, without its context."""
     return ended.why.partition("etude: ")[2] or ended.why
 
 

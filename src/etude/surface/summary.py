@@ -25,10 +25,10 @@ from etude.surface.surface_result import Estimate, SurfaceResult
 
 @dataclass(frozen=True)
 class Accuracy:
-    """The mean absolute percentage error of predictions (Table 4 of the paper), from leaving each sample out."""
+    """Mean absolute percentage error of leave-one-out predictions (Table 4 of the paper)."""
 
     mape: float
-    """A share."""
+    """Mean error, a share."""
     low: float
     high: float
     worst: float
@@ -38,7 +38,7 @@ class Accuracy:
 
 @dataclass(frozen=True)
 class CostSummary:
-    """Cells by state, and benchmarking time."""
+    """Number of configurations by state, and benchmarking time."""
 
     cells: int
     measured: int
@@ -50,7 +50,7 @@ class CostSummary:
 
 
 def accuracy(loo: Sequence[float], confidence: float = 0.95) -> Accuracy | None:
-    """From relative errors, signs and all; None of fewer than three."""
+    """Accuracy from signed relative errors; None for fewer than three."""
     sizes = np.abs(np.asarray(loo, dtype=float))
     sizes = sizes[np.isfinite(sizes)]
     if len(sizes) < 3:
@@ -62,7 +62,7 @@ def accuracy(loo: Sequence[float], confidence: float = 0.95) -> Accuracy | None:
 
 
 def cost_summary(mapped: SurfaceResult) -> CostSummary:
-    """Over all attempts; of samples where no costs were kept."""
+    """Costs over all attempts, or of the samples if attempts were not stored."""
     states = [mapped.estimate(cell).state for cell in mapped.space]
     taken = [(c.cost_s, c.trials) for c in mapped.costs] or [(s.cost_s, s.trials) for s in mapped.samples]
     return CostSummary(
@@ -83,7 +83,7 @@ class Summary:
     optimum: Optimum | None
     limits: tuple[Limit, ...]
     ranges: tuple[tuple[Range, tuple[Range, ...]], ...]
-    """Of each factor: over all settings, and for each of them."""
+    """Ranges of each factor: over all settings, and for each of them."""
     effects: tuple[MainEffect, ...]
     interactions: tuple[Interaction, ...]
     crossovers: tuple[Crossover, ...]
@@ -93,7 +93,7 @@ class Summary:
 
 
 def summarise(mapped: SurfaceResult, *, target: float | None = None, little: float = LITTLE) -> Summary:
-    """target: a response of which is said how much of each factor it takes."""
+    """Summary of a map. `target`: response for which break-even levels are given."""
     filled, better = mapped.filled, mapped.better
     rising = [f.name for f in mapped.space.factors if f.scale != "categorical" and len(f.levels) > 1]
     return Summary(
@@ -113,13 +113,13 @@ def summarise(mapped: SurfaceResult, *, target: float | None = None, little: flo
 
 @dataclass(frozen=True)
 class Optimum:
-    """Where the response is best, as far as is known."""
+    """The best known response."""
 
     name: str
-    """Of the cell."""
+    """Name of the configuration."""
     best: Estimate
     alike: tuple[Cell, ...]
-    """Others that may be as good or better: in all, with the confidence of the surface, none is missing."""
+    """Other configurations that may be as good or better; the list is complete with the confidence of the surface."""
     alike_names: tuple[str, ...]
     edges: tuple[str, ...]
     """Factors of which it has the lowest or highest level that was tried: the true optimum may lie beyond."""
@@ -128,7 +128,7 @@ class Optimum:
 
 
 def optimum(mapped: SurfaceResult) -> Optimum | None:
-    """None where nothing is known of any cell."""
+    """The optimum; None if no configuration is known."""
     filled, space = mapped.filled, mapped.space
     sign = 1.0 if mapped.better == "higher" else -1.0
     known = [cell for cell in space if filled.known[cell]]

@@ -1,4 +1,4 @@
-"""A surface as it was mapped: what was measured, what was predicted between, and what it cost."""
+"""A mapped surface: samples, predictions and costs."""
 
 from __future__ import annotations
 
@@ -18,66 +18,66 @@ from etude.surface.surrogate import Predicted
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one attempt at a cell took."""
+    """Cost of one attempt at a configuration."""
 
     cell: Cell
     cost_s: float
     """Benchmarking time."""
     trials: int
     state: State
-    """How it ended."""
+    """State at its end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What is known of the response at one cell."""
+    """Response at one configuration, measured or predicted."""
 
     cell: Cell
     state: State
     value: float | None
     low: float
     high: float
-    """Between these it is, with the sample's confidence, or that of the surface; 0 and inf where there is no bound."""
+    """Interval of the response, at the confidence of the sample or the surface; 0 and inf: no bound."""
     why: str = ""
 
 
 @dataclass(frozen=True, eq=False)
 class SurfaceResult:
-    """All that is known of one surface."""
+    """All data of one surface."""
 
     space: Space
     response: str
-    """Its name: `peak rate`."""
+    """Name of the response: `peak rate`."""
     unit: str
     """`1/s`, `s`, `B`, …, or empty."""
     better: Literal["higher", "lower"]
     samples: tuple[Sample, ...]
-    """The last of a cell counts."""
+    """The last sample of a configuration counts."""
     predicted: Predicted
-    """Of `unmeasured`, in that order."""
+    """Predictions of `unmeasured`, in that order."""
     surrogate: str
-    """By what; empty where nothing was predicted."""
+    """Name of the surrogate; empty without predictions."""
     loo: tuple[float, ...] = ()
-    """Relative errors of predicting each measured cell from all others."""
+    """Leave-one-out relative errors of the measured configurations."""
     costs: tuple[Cost, ...] = ()
     findings: tuple[str, ...] = ()
-    """What makes numbers doubtful, a line each."""
+    """Reasons to doubt the numbers, a line each."""
     confidence: float = 0.95
-    """Of intervals of predictions, and of all that is made of several cells."""
+    """Confidence of intervals of predictions, and of all comparisons of configurations."""
 
     @cached_property
     def last(self) -> dict[Cell, Sample]:
-        """The sample that counts, of each cell that has one."""
+        """The sample of each configuration that counts."""
         return {sample.cell: sample for sample in self.samples}
 
     @cached_property
     def unmeasured(self) -> tuple[Cell, ...]:
-        """Cells without a measured value, in the order of the space."""
+        """Configurations without a measured value, in the order of the space."""
         return tuple(cell for cell in self.space if not self._has_value(cell))
 
     @cached_property
     def filled(self) -> Filled:
-        """The response at every cell, as an array."""
+        """The response at every configuration, as an array."""
         shape = tuple(len(factor.levels) for factor in self.space.factors)
         log, sd, measured = np.full(shape, np.nan), np.full(shape, np.inf), np.zeros(shape, dtype=bool)
         for cell in self.space:
@@ -90,7 +90,7 @@ class SurfaceResult:
         return Filled(self.space, self.confidence, log, sd, measured)
 
     def estimate(self, cell: Cell) -> Estimate:
-        """What is known of one cell."""
+        """Estimate of one configuration."""
         sample = self.last.get(cell)
         if sample is not None and sample.state != "predicted":
             return Estimate(cell, sample.state, sample.value, sample.low, sample.high, sample.why)
@@ -106,7 +106,7 @@ class SurfaceResult:
         return sample is not None and sample.state == "measured" and (sample.value or 0.0) > 0
 
     def _guess(self, cell: Cell) -> tuple[float, float] | None:
-        """Log and its sd as predicted, within the bounds that were measured; of a failed cell nothing."""
+        """Predicted log and its sd, within measured bounds; None for a failed configuration."""
         sample, place = self.last.get(cell), self._places.get(cell)
         if place is None or (sample is not None and sample.state == "failed"):
             return None
@@ -125,26 +125,26 @@ class SurfaceResult:
 
 @dataclass(frozen=True, eq=False)
 class Filled:
-    """Logs of the response in an array with a dimension for each factor."""
+    """Log responses in an array with one dimension per factor."""
 
     space: Space
     confidence: float
     log: Floats
-    """NaN where nothing is known."""
+    """NaN: unknown."""
     sd: Floats
     measured: NDArray[np.bool_]
-    """Predicted where not."""
+    """True: measured; False: predicted."""
 
     @property
     def known(self) -> NDArray[np.bool_]:
-        """Cells of which something is known."""
+        """True for known configurations."""
         return np.asarray(np.isfinite(self.log))
 
     def contrast(self, weights: Floats) -> tuple[float, float]:
         """A weighted sum of logs and its sd.
 
-        Measured cells err each by itself. Predictions come from one model: those that are added are counted as if
-        they all erred together, and so are those that are subtracted; this is never too narrow.
+        Errors of measured configurations are independent. Predictions come from one model: errors of the added ones are
+        treated as fully correlated, and so are those of the subtracted ones, which is conservative.
         """
         used = weights != 0
         w, sd, own = weights[used], self.sd[used], self.measured[used]
@@ -155,5 +155,5 @@ class Filled:
 
 
 def z_of(confidence: float, count: int = 1) -> float:
-    """Of the normal distribution, two-sided; for `count` statements of which all shall hold (Bonferroni)."""
+    """Two-sided normal quantile for `count` simultaneous statements (Bonferroni)."""
     return float(special.ndtri(1 - (1 - confidence) / (2 * count)))

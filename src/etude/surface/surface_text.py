@@ -1,4 +1,4 @@
-"""Responses, ratios and settings of a surface in words."""
+"""Text of responses, ratios and settings of a surface."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from etude.units.formatting import digits, quantity
 
 
 def value_text(value: float | None, unit: str) -> str:
-    """`512.4/s`, `38.12 ms`; a dash where there is none."""
+    """`512.4/s`, `38.12 ms`; a dash if there is none."""
     if value is None or not math.isfinite(value):
         return "–"
     if unit == "1/s":
@@ -20,13 +20,13 @@ def value_text(value: float | None, unit: str) -> str:
 
 
 def span_text(low: float, high: float, unit: str) -> str:
-    """`493.0/s … 537.0/s`; a question mark where there is no bound."""
+    """`493.0/s … 537.0/s`; a question mark for a missing bound."""
     ends = ["?" if not 0 < end < math.inf else value_text(end, unit) for end in (low, high)]
     return ends[0] if ends[0] == ends[1] == "?" else f"{ends[0]} … {ends[1]}"
 
 
 def estimate_text(each: Estimate, unit: str) -> str:
-    """A cell's value; of one that has but a bound `> 5,000/s`."""
+    """Value of a configuration; `> 5,000/s` if it has only a bound."""
     if each.value is not None:
         return value_text(each.value, unit)
     if each.state == "bounded" and each.low > 0 and math.isinf(each.high):
@@ -42,21 +42,22 @@ def axis_label(name: str, unit: str) -> str:
 
 
 def setting_text(factors: Sequence[Factor], cell: Cell, without: Iterable[int] = ()) -> str:
-    """`disks=2 fs=ext4`: the levels of all factors but those."""
+    """`disks=2 fs=ext4`: levels of all factors except those of `without`."""
     left_out = set(without)
     pairs = [(f, level) for n, (f, level) in enumerate(zip(factors, cell, strict=True)) if n not in left_out]
     return " ".join(f"{factor.name}={factor.text(level)}" for factor, level in pairs)
 
 
 def settings_of(space: Space, without: Iterable[int]) -> list[Cell]:
-    """One cell for each setting of the other factors, with those at their lowest level, in order."""
+    """One configuration for each setting of the other factors, with those of `without` at their lowest level, in
+    order."""
     at = set(without)
     found = (tuple(0 if n in at else level for n, level in enumerate(cell)) for cell in space)
     return list(dict.fromkeys(found))
 
 
 def row_of(cell: Cell, factor: int, count: int) -> list[Cell]:
-    """The cells that differ from it in one factor, over all its levels."""
+    """The configurations that differ from `cell` in one factor, over all its levels."""
     return [(*cell[:factor], level, *cell[factor + 1 :]) for level in range(count)]
 
 

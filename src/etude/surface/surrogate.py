@@ -1,4 +1,4 @@
-"""What stands for a surface between its samples."""
+"""Interface of surrogates: models of a surface between its samples."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ from etude.surface.samples import KnownResponses
 
 @dataclass(frozen=True, eq=False)
 class Predicted:
-    """Of cells: the log of the response, and how far it may be off."""
+    """Predicted log responses of configurations, and their standard deviations."""
 
     log: Floats
-    """Shape (cells,)."""
+    """Shape (configurations,)."""
     sd: Floats
-    """Standard deviation of the true response's log around `log`, shape (cells,); inf where nothing can be said."""
+    """Standard deviation of the true log response around `log`, shape (configurations,); inf: unknown."""
 
 
 class Fit(Protocol):
-    """A surrogate after its samples."""
+    """A surrogate fitted to samples."""
 
     @property
     def name(self) -> str:
-        """Of the surrogate."""
+        """Name of the surrogate."""
         ...
 
     def predict(self, cells: Sequence[Cell]) -> Predicted:
-        """Of any cells of the space."""
+        """Predictions for any configurations of the space."""
         ...
 
 
 class Surrogate(Protocol):
-    """One kind of surface. What it does follows from the samples alone."""
+    """One kind of surface. Its fit depends only on the samples."""
 
     @property
     def name(self) -> str:
-        """By which it is asked for."""
+        """Name of the surrogate."""
         ...
 
     def fit(self, space: Space, known: KnownResponses) -> Fit | None:
-        """To the samples; None where they are too few, or of a kind that it cannot stand for."""
+        """Fit to the samples; None if they are too few or unsuitable."""
         ...

@@ -1,7 +1,7 @@
-"""Measures one cell of a surface on a node of a pool, in the job that `cluster/worker.py` is the program of.
+"""Measures one configuration of a surface on a node of a pool, in a job started by `cluster/worker.py`.
 
-The job's directory says what to measure (`surface/configuration_jobs.py`), and the sample is written there. A search
-that another machine began is not resumed: it begins anew, in a directory of its own.
+The job's directory contains the request (`surface/configuration_jobs.py`) and gets the sample. A search begun on
+another machine is not resumed: it restarts in its own directory.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from etude.surface.spec import read_spec
 
 
 def measure_cell(place: Path) -> int:
-    """Measure the cell of a job's directory; returns the exit status, which is 0 also for a cell that failed: that is a
-    result, too."""
+    """Measure the configuration of a job's directory; returns the exit status, which is 0 also for a failed
+    configuration, since that is a result too."""
     one_thread()
     try:
         with ending_by_signals():
@@ -45,10 +45,10 @@ def measure_cell(place: Path) -> int:
 
 
 def _measure(place: Path) -> None:
-    """Raises EtudeError: not even a failed cell can be told."""
+    """Measure, and write the sample. Raises EtudeError if not even a failed sample can be written."""
     todo = configuration_jobs.read_todo(place)
     if (place / configuration_jobs.SAMPLE).exists():
-        return  # whoever submitted it did not know of its end
+        return  # the controller had not seen its end
     response, resources, space, text = _asked(todo)
     settings = space.settings(todo.visit.cell)
     if configuration_jobs.depends_on(response, text, settings) != todo.text:
@@ -78,7 +78,7 @@ def _measure(place: Path) -> None:
 
 
 def _asked(todo: Todo) -> tuple[Response, Mapping[str, Resource], Space, str]:
-    """With the text of SPEC.toml."""
+    """Response, resources, space and text of SPEC.toml of a request."""
     if todo.simulate:
         system, response = simulated_response(todo.simulate)
         return response, {}, system.space, ""
@@ -87,10 +87,10 @@ def _asked(todo: Todo) -> tuple[Response, Mapping[str, Resource], Space, str]:
 
 
 def _undo_left(place: Path) -> None:
-    """Undo what a killed attempt left on this node: nobody else measures here now."""
+    """Undo the resources of killed attempts on this node: no other process measures here now."""
     here = os.uname().nodename, boot_id()
     cell = place.resolve()
-    # Where results are brought from here, this node has none but of its cells.
+    # If results are fetched from here, this node has only its own configurations.
     usual = cell.parents[cell.name.startswith("attempt-")]
     results = next((above for above in cell.parents if (above / "experiment.json").exists()), usual)
     for file in results.glob(f"**/{RESOURCES}/resources.json"):

@@ -424,7 +424,7 @@ def test_files_are_not_prepared_where_a_link_of_hers_leads(place: Place) -> None
 
 def test_a_file_system_is_not_mounted_anew_where_she_could_put_a_link(place: Place) -> None:
     from etude.errors import InputError
-    from etude.machine.cool.steps import check_anew
+    from etude.machine.cool.steps import check_remountable
     from etude.osutil.mounts import Mount
 
     target = place.eves / "mnt"
@@ -434,7 +434,7 @@ def test_a_file_system_is_not_mounted_anew_where_she_could_put_a_link(place: Pla
         "within": "/",
     }
     with pytest.raises(InputError):
-        check_anew(Mount(**known | {"kind": "ext4", "options": ()}))
+        check_remountable(Mount(**known | {"kind": "ext4", "options": ()}))
 
 
 def test_a_node_is_held_by_no_directory_of_hers(place: Place) -> None:

@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from etude.machine.resources.cgroups import Place, make_group
-from etude.machine.resources.ledger import held_entries
-from etude.machine.resources.resource import Resource, Setting, limited, undo_left
+from etude.machine.resources.ledger import held_ledger
+from etude.machine.resources.resource import Resource, Setting, applied_levels, undo_left
 from etude.machine.resources.table import resource_of
 from etude.machine.resources.undo_steps import detach_loop, loops_of
 from etude.osutil.commands import wait_until
@@ -56,7 +56,7 @@ def why_not(table: str) -> str | None:
 
 
 def at(resources: dict[str, Resource], directory: Path, **levels: str) -> Any:
-    return limited(resources, levels, directory)
+    return applied_levels(resources, levels, directory)
 
 
 def run(setting: Setting, *command: str) -> str:
@@ -362,7 +362,7 @@ def test_version_2_gives_a_controller_and_takes_it_back(tmp_path: Path) -> None:
     name = next((each for each in names if each not in given), None)
     if top is None or name is None:
         pytest.skip("cgroup v2 has no controller here that its children lack")
-    with held_entries(tmp_path) as ledger:
+    with held_ledger(tmp_path) as ledger:
         try:
             group = make_group(Place(2, top, (top,)), name, ledger)
             inside = subprocess.Popen([*Setting((str(group),)).prefix, "sleep", "60"])

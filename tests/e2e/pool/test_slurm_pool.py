@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from etude.cluster.pool.job import ELSEWHERE, Job, JobEnd, Pool
+from etude.cluster.pool.job import RETRYABLE, Job, JobEnd, Pool
 from etude.cluster.pool.journal import Journal, JournaledPool
 from etude.cluster.pool.slurm import commands
 from etude.cluster.pool.slurm import pool as slurm_pool
@@ -120,7 +120,7 @@ def test_each_end_that_is_slurms_doing_is_told(start: Callable[..., Cluster], tm
 def repeated(pool: Pool, directory: Path, line: str) -> list[JobEnd]:
     """Until it ran somewhere, each time on another node."""
     ends: list[JobEnd] = []
-    while not ends or ends[-1].how in ELSEWHERE:
+    while not ends or ends[-1].how in RETRYABLE:
         avoid = frozenset(node for end in ends for node in end.nodes)
         pool.submit(sh(directory, f"attempt-{len(ends) + 1}", line, avoid=avoid))
         ends += all_ends(pool, 1)
@@ -234,7 +234,7 @@ def test_jobs_outlive_their_controller_and_slurms_memory_of_them(
         first.wait()
     with opened("slurm", tmp_path) as pool:
         pools = JournaledPool(pool, Journal(tmp_path))
-        assert [each.what for each in pools.take_up()] == ["quick", "slow"]
+        assert [each.what for each in pools.recover()] == ["quick", "slow"]
         told = [(submitted.what, ended.how) for submitted, ended in pools.ended(PATIENCE_S)]
         assert told == [("quick", "done")]
         (tmp_path / "go").touch()
@@ -244,7 +244,7 @@ def test_jobs_outlive_their_controller_and_slurms_memory_of_them(
     with opened("slurm", tmp_path) as pool:
         pools = JournaledPool(pool, Journal(tmp_path))
         # Neither was concluded: the next controller is told of both.
-        assert [each.what for each in pools.take_up()] == ["quick", "slow"]
+        assert [each.what for each in pools.recover()] == ["quick", "slow"]
         for submitted, ended in (pair for _ in range(2) for pair in pools.ended(PATIENCE_S)):
             assert ended.how == "done"
             pools.conclude(submitted, ended)

@@ -57,7 +57,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 @pytest.fixture(autouse=True)
 def _lead(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a busy machine an engine may be told later than by default when to start."""
-    monkeypatch.setattr(synchronized_start, "LEAST_LEAD_NS", 500_000_000)
+    monkeypatch.setattr(synchronized_start, "MIN_LEAD_NS", 500_000_000)
 
 
 def echod(lab: Lab) -> str:

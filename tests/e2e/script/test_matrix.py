@@ -375,7 +375,7 @@ def _programs(monkeypatch: pytest.MonkeyPatch) -> None:
     """`aptime` is beside `etude`."""
     monkeypatch.setenv("PATH", f"{Path(ETUDE).parent}:{os.environ['PATH']}")
     # On a busy machine an engine may be told later than by default when to start.
-    monkeypatch.setattr(synchronized_start, "LEAST_LEAD_NS", 500_000_000)
+    monkeypatch.setattr(synchronized_start, "MIN_LEAD_NS", 500_000_000)
 
 
 @pytest.fixture(scope="module")

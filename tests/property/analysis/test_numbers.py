@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from etude.present.text import ratio_text
+from etude.present.sentences.comparison import ratio_text
 from etude.stats.compare import Ratio
 from etude.units.formatting import digits, duration, percent, quantity, scale_of, span
 

@@ -17,7 +17,7 @@ from etude.script.checkpoint import state_fits
 from etude.script.machine import Machine
 from etude.script.parse import parse_text
 from etude.script.program import Program, ScriptError
-from etude.script.state import Running, State, release, to_data
+from etude.script.state import RunningTest, State, reset_trial, to_data
 from support.profiles import examples
 from support.worlds import NotedWorld, reload, reloaded
 
@@ -84,7 +84,7 @@ scripts = st.lists(parts, min_size=2, max_size=5).map(
 )
 
 
-def fails_sometimes(point: str, line: str, test: Running | None) -> str | None:
+def fails_sometimes(point: str, line: str, test: RunningTest | None) -> str | None:
     """A failure that depends on nothing but what is in the state."""
     key = f"{point} {line} {test.name if test else ''} {test.made if test else 0}"
     return "it failed" if zlib.crc32(key.encode()) % 7 == 0 else None
@@ -143,7 +143,7 @@ def test_a_script_goes_on_behind_each_restart_as_if_the_machine_had_only_paused(
         assert (found, found_ending) == (whole, ending)
 
 
-def exec_fails_sometimes(point: str, line: str, test: Running | None) -> str | None:
+def exec_fails_sometimes(point: str, line: str, test: RunningTest | None) -> str | None:
     """A failure of a measured trial that depends on nothing but how many there were."""
     if test is None or point != "EXEC" or test.set_aside:
         return None
@@ -166,7 +166,7 @@ def play_killed(program: Program, kills: Iterable[tuple[int, int]]) -> NotedWorl
                     return None
                 state = reload(world.safe[max(world.oldest, len(world.safe) - 1 - age)])
                 after, age = step + found[0], found[1]
-                release(state)
+                reset_trial(state)
                 machine = Machine(program, state, world)
             machine.step()
     except ScriptError:

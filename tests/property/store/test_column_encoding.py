@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from etude.store.column_encoding import (
     clean,
+    from_us,
     key,
-    of_us,
     pack,
     run_length_decode,
     run_length_encode,
@@ -32,7 +32,7 @@ def test_sittings_come_back(numbers: list[int]) -> None:
 
 @given(st.datetimes(datetime(1900, 1, 1), datetime(2200, 1, 1)))
 def test_times_come_back_to_the_microsecond(time: datetime) -> None:
-    assert of_us(to_us(time)) == time.replace(tzinfo=UTC)
+    assert from_us(to_us(time)) == time.replace(tzinfo=UTC)
 
 
 @given(st.text(st.characters()))

@@ -15,8 +15,8 @@ from etude.analysis.subject import subject_of
 from etude.analysis.verdict import verdict
 from etude.analysis.verdict_options import VerdictOptions
 from etude.api import make_plan, run
+from etude.present.sentences.comparison import caution
 from etude.present.sentences.warnings import found_text
-from etude.present.text import caution
 from etude.results.reader import load_results
 from etude.results.results import Results
 from support.builders import measurement, results_directory

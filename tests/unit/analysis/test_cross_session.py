@@ -18,8 +18,8 @@ from etude.analysis.cross_session import (
 )
 from etude.analysis.subject import Subject, subject_of
 from etude.errors import InputError
-from etude.present.details import across_lines
-from etude.present.text import UNPAIRED
+from etude.present.sentences.comparison import UNPAIRED
+from etude.present.sentences.details import across_lines
 from etude.results.model import Measurement
 from etude.results.reader import load_results
 from etude.stats.compare import Ratio

@@ -19,7 +19,7 @@ from etude.analysis.time_breakdown import seconds_per_trial
 from etude.analysis.verdict import verdict
 from etude.api import make_plan, run
 from etude.errors import InputError, UsageError
-from etude.present import plan_text
+from etude.present.sections import plan as plan_text
 from etude.results.columns_series import series_of_columns
 from etude.results.reader import load_results
 from etude.results.readers import read_table

@@ -22,7 +22,7 @@ from etude.analysis.repetition import (
 )
 from etude.analysis.verdict import Verdict, verdict
 from etude.api import make_plan, run
-from etude.present import again_text
+from etude.present.sections import repetition as again_text
 from etude.present.sentences.repetition import outcome_reason
 from etude.stats.compare import Ratio, paired_ratio
 from etude.stats.cross_session import given_between

@@ -25,14 +25,13 @@ from etude.errors import MachineRefuses, UsageError
 from etude.experiment.test import Test, make_test
 from etude.export.gather import gather
 from etude.present.export import to_csv, to_json, to_markdown, write
-from etude.present.extension import limit_line, reaching_command
-from etude.present.extra_statistics import percentile_lines
+from etude.present.sentences.comparison import basis_line, comparison_lines, precision_line
+from etude.present.sentences.extension import limit_line, reaching_command
+from etude.present.sentences.extra_statistics import percentile_lines
 from etude.present.sentences.result_notes import missing_reason
 from etude.present.sentences.status import status_of
+from etude.present.sentences.verdict import status_line, verdict_lines
 from etude.present.sentences.warnings import found_text, group_text
-from etude.present.status_line import status_line
-from etude.present.text import basis_line, comparison_lines, precision_line
-from etude.present.verdict_text import verdict_lines
 from etude.results.reader import load_results
 from etude.results.results import Results
 from etude.stats.compare import noise_floor, paired_ratio

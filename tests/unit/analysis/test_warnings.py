@@ -14,7 +14,7 @@ from etude.analysis.warnings.facts import NoTrialMade, OtherWork, RecordedSenten
 from etude.analysis.warnings.warning import warning
 from etude.present.sentences.warnings import advice, found_text, numbers_of, warning_text
 from etude.results.series import Column, Failure, Series
-from etude.results.trial_join import ways_of
+from etude.results.trial_join import joins_of
 from etude.stats.outliers import outlier_places
 from etude.stats.warmup import other_level
 from support.profiles import examples
@@ -208,7 +208,7 @@ def test_available_memory_is_preferred_and_memory_that_grows_is_no_leak():
 def test_the_shipped_hooks_free_memory_shows_a_leak_and_is_one_machines_whatever_the_workers():
     falling = {"free_memory": Column("B", "cost", 4e9 - 2.0 * MIB * np.arange(30))}
     assert kinds(series(NOISE[30:60], more=falling)) == ["leak"]
-    assert ways_of("free_memory", "B") == ways_of("memory_free", "B")
+    assert joins_of("free_memory", "B") == joins_of("memory_free", "B")
 
 
 def test_any_metric_can_be_watched_for_what_changes_in_the_course_of_the_trials():

@@ -16,7 +16,7 @@ import pytest
 from etude.analysis.getstats.options import USAGE as GETSTATS_HELP
 from etude.cli.main import ENGINE_VERBS, VERBS
 from etude.cli.verb_parsers import verb_parser
-from etude.present.extension import Extension
+from etude.present.sentences.extension import Extension
 from support.places import ROOT
 
 SOURCES, ENGINE = ROOT / "src" / "etude", ROOT / "engine"

@@ -74,7 +74,7 @@ print("loaded:", len(os.listdir("/proc/self/task")), "OPENBLAS_NUM_THREADS" in o
 
 BENCH = """
 from support.fakes import World, around
-from etude.present import live_display
+from etude.present.progress import bench as live_display
 from etude.cli.main import main
 from etude.experiment import run as running
 world = World({{"a": around(1.0), "b": around(2.0)}})

@@ -17,8 +17,8 @@ import pytest
 from etude.analysis.verdict import verdict
 from etude.analysis.warnings.facts import NoMatch
 from etude.analysis.warnings.warning import warning
-from etude.present.terminal import Terminal
-from etude.present.verdict_display import say_notes
+from etude.present.sections.bench import notes_blocks
+from etude.present.to_terminal import show
 from etude.results.reader import load_results
 from support.fakes import World, around
 from support.golden import Golden
@@ -419,7 +419,7 @@ def test_what_differs_is_a_word_in_the_first_line_and_a_note_below_the_verdict(
 
 def test_notes_on_machines_and_launches_count_among_the_three(capsys: Captured) -> None:
     quiet: Any = SimpleNamespace(subject=SimpleNamespace(label="r"), every=(), tests=())
-    say_notes(Terminal(), [quiet], first=[f"b{n}: 2 launches in each trial" for n in range(7)])
+    show(notes_blocks([quiet], first=[f"b{n}: 2 launches in each trial" for n in range(7)]))
     *notes, rest = capsys.readouterr().out.splitlines()
     assert len(notes) == 3
     assert rest.startswith("4 more notes: ")
@@ -428,7 +428,7 @@ def test_notes_on_machines_and_launches_count_among_the_three(capsys: Captured) 
 def test_a_metric_without_a_value_stands_before_notes_on_the_table(capsys: Captured) -> None:
     none = warning("no-match", "a", "rate", NoMatch(3, "none was found"))
     verdict: Any = SimpleNamespace(subject=SimpleNamespace(label="r"), every=(none,), tests=("a",))
-    say_notes(Terminal(), [verdict], first=["b: 2 launches in each trial"])
+    show(notes_blocks([verdict], first=["b: 2 launches in each trial"]))
     first, second = capsys.readouterr().out.splitlines()
     assert "rate" in first
     assert "launches" in second

@@ -17,7 +17,6 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from etude.cli.capacity.peak_run import PeakDisplay
 from etude.errors import MachineRefuses
 from etude.peak.bench import Bench, Enough
 from etude.peak.deadline import DeadlinePolicy
@@ -25,9 +24,16 @@ from etude.peak.goal import Criterion, Goal
 from etude.peak.search_store import SearchStore
 from etude.peak.task import Answer, Finding, Task, Trial, TrialRequest
 from etude.peak.window import Window
-from etude.present.peak_display import load_columns
-from etude.present.peak_section import trials_table
-from etude.present.peak_text import answer_lines, missed_line, ran_text, reading_texts, span_text, why_missed
+from etude.present.progress.peak import PeakDisplay
+from etude.present.sections.peak import load_columns, trials_table
+from etude.present.sentences.peak import (
+    answer_lines,
+    missed_line,
+    ran_text,
+    reading_texts,
+    span_text,
+    why_missed,
+)
 from etude.results.histograms import Histogram
 from support.golden import Golden
 

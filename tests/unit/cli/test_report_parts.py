@@ -12,7 +12,8 @@ from etude.figures.data import Curve, Mark
 from etude.peak.goal import Criterion, Goal
 from etude.peak.task import Answer, Task, Trial
 from etude.peak.window import Window
-from etude.present.peak_section import peak_part, readings_figure
+from etude.present.section import cell_text
+from etude.present.sections.peak import Search, peak_section, readings_figure
 from support import pages
 
 TASK = Task(Goal((Criterion("mean", 0.04),)), 50.0, 5000.0)
@@ -36,18 +37,23 @@ def test_trials_are_drawn_over_their_load_with_the_answer() -> None:
 
 
 def test_what_is_not_drawn_is_said_and_stands_in_the_table() -> None:
-    part = peak_part(TASK, TRIALS, ANSWER, "peak-0", "Peak rate")
+    part = peak_section(Search("r", TASK, TRIALS, ANSWER))
     assert "1 beyond 3 times" in part.pictures[0].caption
     (table,) = part.tables
-    assert [[cell.text for cell in row][:4] for row in table.rows][2] == ["3", "400.0", "400.0 ms", "1000 %"]
-    assert table.rows[3][-1].text == "late"
+    assert [[cell_text(cell) for cell in row][:4] for row in table.rows][2] == [
+        "3",
+        "400.0",
+        "400.0 ms",
+        "1000 %",
+    ]
+    assert table.rows[3][-1] == "late"
     assert part.paragraphs[0].lines[0].startswith("Peak rate: 255.0/s")
 
 
 def test_a_search_without_an_answer_has_no_mark_and_one_without_trials_no_picture() -> None:
     none = Answer(None, 200.0, 400.0, 0.95, False, "the budget is spent")
     assert not any(isinstance(layer, Mark) for layer in readings_figure(TASK, TRIALS, none).panels[0].layers)
-    part = peak_part(TASK, (), none, "peak-0", "Peak rate")
+    part = peak_section(Search("r", TASK, (), none))
     assert part.pictures == ()
     assert part.tables[0].rows == ()
 

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.experiment.kernel_log import (
-    MOST_MESSAGES,
+    MAX_MESSAGES,
     KernelLog,
     Message,
-    Silence,
-    by_trial,
-    members_of,
+    NoKernelLog,
+    messages_by_trial,
     parse_record,
+    row_members,
 )
 from support.builders import measurement
 
@@ -77,7 +77,7 @@ def test_of_a_log_that_may_not_be_read_the_reason_is_kept_and_nothing_is_attache
         pass
     assert (log.end(), messages) == ({}, [])
     log.close()
-    assert Silence().end() == {}
+    assert NoKernelLog().end() == {}
 
 
 def test_while_trials_follow_each_other_messages_are_seen_when_they_come(fifo: tuple[KernelLog, int]) -> None:
@@ -93,16 +93,16 @@ def test_while_trials_follow_each_other_messages_are_seen_when_they_come(fifo: t
 
 
 def test_of_many_messages_the_first_stand_there_and_the_others_are_counted() -> None:
-    said = [Message(n, 6 if n else 3, f"m{n}") for n in range(MOST_MESSAGES + 7)]
-    kernel = members_of(said)["kernel"]
-    assert len(kernel) == MOST_MESSAGES + 1
+    said = [Message(n, 6 if n else 3, f"m{n}") for n in range(MAX_MESSAGES + 7)]
+    kernel = row_members(said)["kernel"]
+    assert len(kernel) == MAX_MESSAGES + 1
     assert " 7 more " in kernel[-1]["text"]
     assert (kernel[0]["level"], kernel[-1]["level"]) == (3, 6)
 
 
 def test_the_worst_message_stands_there_however_late_it_came() -> None:
-    said = [Message(n, 6, f"m{n}") for n in range(MOST_MESSAGES + 7)]
-    kernel = members_of([*said, Message(99, 3, "Out of memory: Killed process 7")])["kernel"]
+    said = [Message(n, 6, f"m{n}") for n in range(MAX_MESSAGES + 7)]
+    kernel = row_members([*said, Message(99, 3, "Out of memory: Killed process 7")])["kernel"]
     assert min(kernel, key=lambda each: each["level"])["text"] == "Out of memory: Killed process 7"
     assert kernel[-1]["level"] == 6
 
@@ -111,7 +111,7 @@ def test_a_message_is_of_the_trial_that_ran_when_it_was_seen() -> None:
     rows = [measurement(trial=n, start_ns=int(n * 1e9), metrics={"elapsed": [0.5, "s"]}) for n in (1, 2, 3)]
 
     def seen(second: float) -> list[int]:
-        return list(by_trial(rows, [Message(0, 4, "x", int(second * 1e9))]))
+        return list(messages_by_trial(rows, [Message(0, 4, "x", int(second * 1e9))]))
 
     assert [seen(s) for s in (0.9, 1.0, 1.5, 1.51, 1.9, 2.2, 9.0)] == [[], [1], [1], [1], [], [2], []]
 
@@ -119,10 +119,10 @@ def test_a_message_is_of_the_trial_that_ran_when_it_was_seen() -> None:
 def test_a_trial_lasts_as_long_as_all_of_its_launches() -> None:
     rows = [measurement(trial=1, start_ns=0, inner=100, metrics={"elapsed": [0.01, "s"]})]
     seen = [Message(0, 4, "x", int(second * 1e9)) for second in (0.5, 0.99, 1.2)]
-    assert by_trial(rows, seen) == {1: seen[:2]}
+    assert messages_by_trial(rows, seen) == {1: seen[:2]}
 
 
 def test_messages_that_are_only_counted_are_as_bad_as_the_worst_of_them() -> None:
-    said = [Message(n, 3 if n < MOST_MESSAGES + 2 else 6, f"m{n}") for n in range(MOST_MESSAGES + 7)]
-    kernel = members_of(said)["kernel"]
-    assert (len(kernel), kernel[-1]["level"]) == (MOST_MESSAGES + 1, 3)
+    said = [Message(n, 3 if n < MAX_MESSAGES + 2 else 6, f"m{n}") for n in range(MAX_MESSAGES + 7)]
+    kernel = row_members(said)["kernel"]
+    assert (len(kernel), kernel[-1]["level"]) == (MAX_MESSAGES + 1, 3)

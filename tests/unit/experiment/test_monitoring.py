@@ -15,7 +15,14 @@ from hypothesis import strategies as st
 
 from etude.api import make_plan, run
 from etude.experiment import monitoring
-from etude.experiment.monitoring import SHORT, USUAL, Monitoring, from_document, monitor_running, to_document
+from etude.experiment.monitoring import (
+    DEFAULT_MONITORING,
+    SHORT,
+    Monitoring,
+    from_document,
+    monitor_running,
+    to_document,
+)
 from etude.experiment.plan import digest
 from etude.results.reader import load_results
 from support.fakes import World
@@ -55,7 +62,7 @@ def until(condition: Callable[[], bool]) -> None:
 def beside(path: Path, seen: Callable[[], bool]) -> dict[str, Any]:
     """What is noted of a session that lasts until something is seen in the file."""
     entry: dict[str, Any] = {"sitting": 3}
-    with monitor_running(path, entry, USUAL):
+    with monitor_running(path, entry, DEFAULT_MONITORING):
         assert entry["monitor"]["file"] in (None, "monitor-3.jsonl")
         until(seen)
     noted: dict[str, Any] = entry["monitor"]
@@ -121,7 +128,7 @@ def test_it_is_ended_when_the_sitting_fails(engine: Engine, tmp_path: Path) -> N
     entry: dict[str, Any] = {"sitting": 3}
 
     def fail() -> None:
-        with monitor_running(tmp_path, entry, USUAL):
+        with monitor_running(tmp_path, entry, DEFAULT_MONITORING):
             until(written(tmp_path))
             raise ValueError("the session's own")
 
@@ -135,7 +142,7 @@ def test_it_ends_when_etude_is_killed(engine: Engine, tmp_path: Path) -> None:
     engine(ORDERLY)
     child = os.fork()
     if child == 0:
-        with monitor_running(tmp_path, {"sitting": 3}, USUAL):
+        with monitor_running(tmp_path, {"sitting": 3}, DEFAULT_MONITORING):
             time.sleep(60)
         os._exit(0)
     try:
@@ -174,7 +181,7 @@ def test_nobody_s_engine_is_not_monitored(tmp_path: Path) -> None:
 
 def test_what_was_asked_is_no_part_of_the_plan(tmp_path: Path) -> None:
     plan = make_plan(["a"], trials=2, seed=1)
-    for number, asked in enumerate((USUAL, None, Monitoring(0.1, 0))):
+    for number, asked in enumerate((DEFAULT_MONITORING, None, Monitoring(0.1, 0))):
         run(plan, tmp_path / str(number), make_engine=World().make_engine, monitor=asked)
         found = load_results(tmp_path / str(number)).experiment
         assert from_document(found) == asked

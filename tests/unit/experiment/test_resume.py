@@ -19,9 +19,9 @@ from etude.experiment.plan import Plan
 from etude.experiment.progress import paired_samples, trials_of
 from etude.experiment.run import resume
 from etude.experiment.test import Test
-from etude.present.extension import reaching_command
+from etude.present.sentences.comparison import precision_line
+from etude.present.sentences.extension import reaching_command
 from etude.present.sentences.status import status_of
-from etude.present.text import precision_line
 from etude.results.reader import load_results
 from etude.results.results import Results
 from support.builders import hooked

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from etude.errors import UsageError
 from etude.experiment.sweep import (
-    MOST_VALUES,
+    MAX_VALUES,
     check_used,
     combinations,
     parse_list,
@@ -78,7 +78,7 @@ def test_a_range_ends_and_stays_within_its_limits(
         _, values = parse_parameter(text)
     except UsageError:
         return
-    assert 1 <= len(values) <= MOST_VALUES
+    assert 1 <= len(values) <= MAX_VALUES
     assert Decimal(values[0]) == first
     assert all(first <= Decimal(value) <= last for value in values)
     assert len(set(values)) == len(values)

@@ -293,9 +293,9 @@ def test_a_stop_rule_sees_times_less_the_mean_start_of_the_shell(
         looks.append(seen())
         return decide(plan, lambda: looks[-1])
 
-    empty, decide = around(0.002, 0.0, -0.5, 0.8), loop.judged_metrics
+    empty, decide = around(0.002, 0.0, -0.5, 0.8), loop.decide_on_samples
     looks: list[SamplesSoFar] = []
-    monkeypatch.setattr(loop, "judged_metrics", judged)
+    monkeypatch.setattr(loop, "decide_on_samples", judged)
     found, _ = results(
         tmp_path, {"/bin/sh": shell}, make_test("x", shell="/bin/sh"), shell="/bin/sh", trials=6
     )

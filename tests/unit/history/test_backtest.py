@@ -21,7 +21,7 @@ class Notes(dict[str, str]):
     def remember(self, name: str, text: str) -> None:
         self[name] = text
 
-    def remembered(self, name: str) -> str | None:
+    def recall(self, name: str) -> str | None:
         return self.get(name)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from etude.history.metric_history import course_of, courses
-from etude.present.history_text import drift_line, limits_text
+from etude.present.sentences.history import drift_line, limits_text
 from etude.store.entry import Entry, Machine
 from support.made_histories import BEGIN, HOST, commit, history, on_another
 

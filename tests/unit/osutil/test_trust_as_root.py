@@ -17,7 +17,7 @@ from etude.cli.measure.again import repeat_experiment
 from etude.cli.verb_parsers import verb_parser
 from etude.cluster.distributed.request import stored_request
 from etude.cluster.pool.slurm.commands import Slurm
-from etude.cluster.pool.staged_pool import carried_files
+from etude.cluster.pool.staged_pool import run_with_input
 from etude.errors import EtudeError, InputError
 from etude.experiment.plan import plan_to_resume
 from etude.machine.boot import unit
@@ -198,14 +198,14 @@ def test_a_fifo_does_not_hold_root_up(tmp_path: Path) -> None:
 def test_a_lock_is_not_opened_through_a_link(tmp_path: Path) -> None:
     (tmp_path / "target").write_text("whole")
     (tmp_path / "resources.lock").symlink_to("target")
-    with pytest.raises(EtudeError), ledger.held_entries(tmp_path):
+    with pytest.raises(EtudeError), ledger.held_ledger(tmp_path):
         pass
     assert (tmp_path / "target").read_text() == "whole"
 
 
 def test_resources_are_not_held_where_others_may_put_files(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
-    with pytest.raises(InputError), ledger.held_entries(tmp_path):
+    with pytest.raises(InputError), ledger.held_ledger(tmp_path):
         pass
 
 
@@ -255,7 +255,7 @@ def test_tools_are_not_looked_for_where_others_may_put_them(
     [
         ("git", lambda place: commit_of(str(place))),
         ("squeue", lambda place: Slurm().queue()),
-        ("srun", lambda place: carried_files(["srun", "true"], b"")),
+        ("srun", lambda place: run_with_input(["srun", "true"], b"")),
         ("scontrol", lambda place: slurm(["scontrol", "ping"])),
         ("ssh", lambda place: Link(Entry("h", "host", options=("ProxyCommand=false",)))),
         ("etude-engine", lambda place: os.spawnl(os.P_WAIT, engine_path(), "etude-engine", "--version")),

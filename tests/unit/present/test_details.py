@@ -10,7 +10,7 @@ import pytest
 
 from etude.analysis.comparison import Comparison, Secondary
 from etude.analysis.time_breakdown import time_spent
-from etude.present.details import cache_line, detail_lines, p_text, time_line
+from etude.present.sentences.details import cache_line, detail_lines, p_text, time_line
 from etude.results.series import Series
 from etude.stats.compare import Ratio, paired_ratio, unpaired_ratio
 from etude.stats.equivalence import equivalence_of

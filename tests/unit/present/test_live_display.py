@@ -13,7 +13,7 @@ from etude.api import make_plan, run
 from etude.errors import EtudeError
 from etude.experiment.progress import Progress
 from etude.experiment.run import resume
-from etude.present.live_display import LINE_EVERY_S, Display, time_left
+from etude.present.progress.bench import LINE_EVERY_S, Display, time_left
 from etude.units.formatting import duration
 from support.builders import measurement
 from support.fakes import Screen, World, around

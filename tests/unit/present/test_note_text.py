@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from etude.analysis.warnings import KINDS, DataWarning, facts
 from etude.analysis.warnings.warning import warning
-from etude.present.note_text import note_line, notes_of, short_text
+from etude.present.sentences.notes import note_line, notes_of, short_text
 from etude.present.sentences.phrases import signed
 from support.golden import Golden
 

@@ -11,7 +11,9 @@ from etude.figures.data import Curve, Mark
 from etude.peak.goal import Criterion, Goal
 from etude.peak.task import Answer, Finding, Task, Trial
 from etude.peak.window import Window
-from etude.present.peak_section import Search, figure_of, names_of, peaks_part
+from etude.present.section import cell_text
+from etude.present.sections.peak import Search
+from etude.present.sections.peaks import figure_of, names_of, peaks_section
 from support.golden import Golden
 
 TASK = Task(Goal((Criterion("mean", 0.04),)), 50.0, 5000.0)
@@ -32,7 +34,7 @@ TWO = Search("fs=xfs", TASK, (made(300, 0.01), made(500, 0.036)), Answer(510.0, 
 
 
 def test_the_first_is_what_others_are_compared_with(golden: Golden) -> None:
-    part = peaks_part([ONE, TWO])
+    part = peaks_section([ONE, TWO])
     lines = part.paragraphs[0].lines
     assert lines[0].startswith("fs=ext4: ")
     assert all(part in lines[0] for part in ("255.0/s", "240.0 … 270.0/s", "95 %"))
@@ -41,8 +43,8 @@ def test_the_first_is_what_others_are_compared_with(golden: Golden) -> None:
     golden("\n".join([*lines, part.pictures[0].caption]))
     assert len(part.paragraphs) == 1
     ((one, two),) = (table.rows for table in part.tables)
-    assert [cell.text for cell in one][:4] == ["fs=ext4", "255.0/s", "240.0 … 270.0/s", "1"]
-    assert [cell.text for cell in two][3:6] == ["2", "1.84–2.17", "2"]
+    assert [cell_text(cell) for cell in one][:4] == ["fs=ext4", "255.0/s", "240.0 … 270.0/s", "1"]
+    assert [cell_text(cell) for cell in two][3:6] == ["2", "1.84–2.17", "2"]
     assert "1 trial beyond 3 " in part.pictures[0].caption
 
 
@@ -68,7 +70,7 @@ def test_what_speaks_against_an_answer_stands_beside_it(golden: Golden) -> None:
     limited = replace(
         TWO, answer=doubtful, trials=(*TWO.trials, replace(made(600, 0.1), limited="generator"))
     )
-    part = peaks_part([ONE, limited])
+    part = peaks_section([ONE, limited])
     target, finding, limit = part.paragraphs[1].lines
     assert "not met" in target
     assert doubtful.why in target
@@ -77,15 +79,15 @@ def test_what_speaks_against_an_answer_stands_beside_it(golden: Golden) -> None:
     assert "generator" in limit
     golden("\n".join(part.paragraphs[1].lines))
     ((_, row),) = (table.rows for table in part.tables)
-    assert [cell.text for cell in row][-2:] == ["not met", "stalling"]
+    assert [cell_text(cell) for cell in row][-2:] == ["not met", "stalling"]
 
 
 def test_searches_with_other_goals_are_shown_and_not_compared() -> None:
     other = replace(TWO, task=replace(TASK, goal=Goal((Criterion("percentile", 0.1, 95.0),))))
-    part = peaks_part([ONE, other])
+    part = peaks_section([ONE, other])
     assert "their goals differ" in part.paragraphs[0].lines[-1]
     ((_, row),) = (table.rows for table in part.tables)
-    assert row[3].text == "–"
+    assert cell_text(row[3]) == "–"
 
 
 def test_searches_are_named_by_the_factors_in_which_they_differ() -> None:

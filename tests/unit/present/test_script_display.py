@@ -9,8 +9,8 @@ import pytest
 
 from etude.experiment.bench import Event
 from etude.experiment.progress import Progress
-from etude.present.script_display import ScriptDisplay
-from etude.script.state import Running
+from etude.present.progress.script import ScriptDisplay
+from etude.script.state import RunningTest
 from etude.stats.describe import describe
 from etude.stats.predicate import Predicate
 from support.builders import measurement
@@ -25,7 +25,7 @@ def ended(program: list[str], why: str = "enough") -> str:
     ]
     stream = io.StringIO()
     display = ScriptDisplay(stream)
-    test = Running("t", 0, 1, 3, program=program)
+    test = RunningTest("t", 0, 1, 3, program=program)
     display.observe(Event("ended", (test,), why), Progress({"t": rows}))
     return stream.getvalue().strip()
 
@@ -68,7 +68,7 @@ def test_a_mean_is_as_wide_as_in_the_table() -> None:
 
 
 def test_what_a_rule_says_of_one_test_stands_beside_no_other() -> None:
-    stream, tests = io.StringIO(), [Running(name, 0, 1, 3, group=1) for name in "ab"]
+    stream, tests = io.StringIO(), [RunningTest(name, 0, 1, 3, group=1) for name in "ab"]
     clock = itertools.count(0, 100)
     display = ScriptDisplay(stream, clock=lambda: next(clock))
     ledger = Progress({"a": [], "b": []})

@@ -13,8 +13,7 @@ import pytest
 from etude.analysis.comparison import QuieterMetric
 from etude.analysis.stop_rule_info import StopRuleInfo
 from etude.analysis.verdict import Comparison, MetricSummary, TestVerdict, Verdict
-from etude.present.join_text import joined_lines
-from etude.present.text import (
+from etude.present.sentences.comparison import (
     basis_line,
     caution,
     comparison_lines,
@@ -24,7 +23,7 @@ from etude.present.text import (
     takes_text,
     widened_line,
 )
-from etude.present.verdict_text import compared_lines
+from etude.present.sentences.verdict import compared_lines, joined_lines
 from etude.results.trial_join import why_not_joined
 from etude.stats.compare import Ratio
 from etude.stats.describe import describe

@@ -7,8 +7,9 @@ import json
 
 import pytest
 
-from etude.present.surface_display import document, show
+from etude.present.sections.surface import surface_document, surface_section
 from etude.present.terminal import Terminal
+from etude.present.to_terminal import show
 from etude.surface.surface_result import SurfaceResult
 from support.golden import Golden
 from support.made_surfaces import DISKS, FS, NFSDS, power, soft_minimum, surface
@@ -22,7 +23,7 @@ class Screen(io.StringIO):
 
 def said(mapped: SurfaceResult, columns: int = 100, **options: float) -> str:
     stream = Screen()
-    show(mapped, Terminal(stream, {"COLUMNS": str(columns)}), **options)  # type: ignore[arg-type]
+    show(surface_section(mapped, drawn=False, **options), Terminal(stream, {"COLUMNS": str(columns)}))  # type: ignore[arg-type]
     return stream.getvalue()
 
 
@@ -89,7 +90,7 @@ def test_the_document_has_every_cell_and_what_they_say() -> None:
         bounded=[(0, 2)],
         loo=(0.1,) * 3,
     )
-    found = json.loads(json.dumps(document(mapped, target=300.0), allow_nan=False))
+    found = json.loads(json.dumps(surface_document(mapped, target=300.0), allow_nan=False))
     assert len(found["cells"]) == 32
     states = {tuple(cell["factors"].values()): cell for cell in found["cells"]}
     assert states["1", "1"]["state"] == "measured"
@@ -116,6 +117,6 @@ def test_the_page_names_every_member_of_the_document() -> None:
             return {str(name) for name in value}.union(*map(names, value.values()))
         return set().union(*map(names, value)) if isinstance(value, list | tuple) else set()
 
-    found = names(document(mapped, target=200.0)) - {"disks", "fs", "nfsds"}
+    found = names(surface_document(mapped, target=200.0)) - {"disks", "fs", "nfsds"}
     assert {name for name in found if f"`{name}`" not in page} == set()
     assert {"alike", "shown_to", "surely", "over", "mape", "bench_s"} <= found

@@ -10,7 +10,7 @@ import pytest
 
 from etude.api import make_plan, run
 from etude.experiment.run import resume
-from etude.present.sweep_display import LINE_EVERY_S, SweepDisplay
+from etude.present.progress.script import LINE_EVERY_S, SweepDisplay
 from support.fakes import Screen, World
 from support.golden import Golden
 

@@ -7,7 +7,8 @@ import string
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.present.table_layout import Column, cells_of, cut, shortened, table_lines, wrapped
+from etude.present.section import Column
+from etude.present.table_layout import cells_of, cut, shortened, table_lines, wrapped
 
 WORDS = st.text(alphabet=string.ascii_letters + string.digits + "-./é日…µ", min_size=1, max_size=30)
 NAMES = st.lists(WORDS, min_size=1, max_size=12)
@@ -83,7 +84,7 @@ def test_no_line_of_a_table_is_longer_than_the_width(
     names: list[str], heads: list[tuple[str, int]], width: int, every: bool
 ) -> None:
     columns = [Column(head, [f"{head}{n}" for n in range(len(names))], rank) for head, rank in heads]
-    tables = table_lines(Column("name", names), columns, width, every=every)
+    tables = table_lines([Column("name", names), *columns], width, every=every)
     lines = [line for table in tables for line in table]
     assert all(cells_of(line) <= width for line in lines)
     told = "".join("".join(lines).split())
@@ -97,23 +98,14 @@ def test_what_matters_least_is_left_out_first() -> None:
         Column(head, ["1234567"], rank) for head, rank in (("mean", 0), ("median", 2), ("n", 1), ("max", 3))
     ]
     heads = [
-        table_lines(Column("name", ["a"]), columns, width)[0][0].split()[1:] for width in (60, 40, 30, 20)
+        table_lines([Column("name", ["a"]), *columns], width)[0][0].split()[1:] for width in (60, 40, 30, 20)
     ]
     assert heads == [["mean", "median", "n", "max"], ["mean", "median", "n"], ["mean", "n"], ["mean"]]
 
 
 def test_where_not_even_the_mean_fits_each_row_becomes_a_list() -> None:
     columns = [Column("mean", ["1,234.5 MiB/s"]), Column("95 %", ["1,230.1 … 1,238.9 MiB/s"])]
-    (lines,) = table_lines(
-        Column(
-            "rate",
-            [
-                "a",
-            ][:1],
-        ),
-        columns,
-        30,
-    )
+    (lines,) = table_lines([Column("rate", ["a"]), *columns], 30)
     assert lines == [
         " rate:",
         " a",
@@ -124,6 +116,6 @@ def test_where_not_even_the_mean_fits_each_row_becomes_a_list() -> None:
 
 
 def test_wide_characters_count_twice() -> None:
-    (lines,) = table_lines(Column("name", ["日本", "abcd"]), [Column("n", ["1", "2"])], None)
+    (lines,) = table_lines([Column("name", ["日本", "abcd"]), Column("n", ["1", "2"])], None)
     assert [cells_of(line) for line in lines[2:]] == [cells_of(lines[0])] * 2
     assert cut("日本語", 4) == "日…"

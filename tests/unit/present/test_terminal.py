@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from etude.present.table_layout import Column
+from etude.present.section import Column
 from etude.present.terminal import PLAIN, Terminal, encoding_of
 
 UTF8 = {"LANG": "en_GB.UTF-8", "TERM": "xterm"}
@@ -153,7 +153,7 @@ def test_a_path_is_never_broken() -> None:
 def test_a_table_in_ascii_is_still_aligned() -> None:
     stream = Screen()
     screen = Terminal(stream, {"LANG": "C", "COLUMNS": "60"})
-    screen.table(Column("name", ["a", "b"]), [Column("± 95 %", ["1 … 2 µs", "–"]), Column("n", ["1", "2"])])
+    screen.table([Column("name", ["a", "b"]), Column("± 95 %", ["1 … 2 µs", "–"]), Column("n", ["1", "2"])])
     lines = stream.getvalue().splitlines()[1:-1]
     assert lines[0].split() == ["name", "+-", "95", "%", "n"]
     assert set(lines[1].strip()) == {"-"}
@@ -164,7 +164,7 @@ def test_two_empty_lines_never_follow_each_other() -> None:
     screen = Screen()
     terminal = Terminal(screen, UTF8)
     for _ in range(2):
-        terminal.table(Column("test", ["a"]), [Column("mean", ["1 s"])])
+        terminal.table([Column("test", ["a"]), Column("mean", ["1 s"])])
         terminal.say()
     assert "\n\n\n" not in screen.getvalue()
     assert screen.getvalue().count("\n\n") == 2

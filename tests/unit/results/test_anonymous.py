@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.results.anonymous import Anonymous, Identity, identity_of
+from etude.results.anonymous import Anonymizer, Identity, identity_of
 
 
 def document(host: str = "petrels-laptop", path: str = "/home/petrel/work") -> dict[str, Any]:
@@ -20,8 +20,8 @@ def document(host: str = "petrels-laptop", path: str = "/home/petrel/work") -> d
     }
 
 
-def mask(*documents: dict[str, Any], home: str | None = None) -> Anonymous:
-    return Anonymous(identity_of(documents, home))
+def mask(*documents: dict[str, Any], home: str | None = None) -> Anonymizer:
+    return Anonymizer(identity_of(documents, home))
 
 
 def test_what_was_found_is_told() -> None:
@@ -49,10 +49,10 @@ def test_a_name_that_is_also_another_word_is_replaced_where_a_host_is_named(host
     identity = identity_of([document(host)])
     assert identity.doubtful == (host,)
     line = json.dumps({"host": host, "command": [host], "metrics": {"elapsed": 1, "scanned": 2}})
-    told = json.loads(Anonymous(identity).text(line))
+    told = json.loads(Anonymizer(identity).text(line))
     assert told == {"host": "host-1", "command": [host], "metrics": {"elapsed": 1, "scanned": 2}}
     assert (
-        Anonymous(identity).text(f"[system]\nsystem.hostname = {host}\nx = 1")
+        Anonymizer(identity).text(f"[system]\nsystem.hostname = {host}\nx = 1")
         == "[system]\nsystem.hostname = host-1\nx = 1"
     )
 

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from etude.errors import EtudeError, InputError, MachineRefuses
 from etude.results import packing
-from etude.results.bundle import Member, member_of, open_bundle, unwritten_members, verify, write_bundle
+from etude.results.bundle import Member, member_of, no_writer, open_bundle, verify, write_bundle
 from etude.results.bundle_name import is_bundle
 from etude.results.packing import line_of, sums_of
 from etude.results.writer import sole_writer
@@ -201,7 +201,7 @@ def test_a_bundle_of_too_many_members_is_not_unpacked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = hostile(tmp_path / "b.tar", *((entry(f"root/results/{number}"), b"x") for number in range(30)))
-    monkeypatch.setattr(packing, "MOST_MEMBERS", 20)
+    monkeypatch.setattr(packing, "MAX_MEMBERS", 20)
     (tmp_path / "into").mkdir()
     assert any("20 members" in problem for problem in verify(path, tmp_path / "into"))
     assert len([file for file in (tmp_path / "into").rglob("*") if file.is_file()]) <= 20
@@ -211,7 +211,7 @@ def test_a_member_that_is_too_large_is_refused_before_it_is_unpacked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = hostile(tmp_path / "b.tar", (entry("root/results/large"), bytes(1 << 20)))
-    monkeypatch.setattr(packing, "MOST_BYTES", 1 << 19)
+    monkeypatch.setattr(packing, "MAX_BYTES", 1 << 19)
     (tmp_path / "into").mkdir()
     with pytest.raises(MachineRefuses):
         verify(path, tmp_path / "into")
@@ -221,7 +221,7 @@ def test_a_member_that_is_too_large_is_refused_before_it_is_unpacked(
 def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limits that need no gigabyte to be passed."""
     monkeypatch.setattr(packing, "FREE_BYTES", 1 << 20, raising=False)
-    monkeypatch.setattr(packing, "MOST_HEADER_BYTES", 1 << 19, raising=False)
+    monkeypatch.setattr(packing, "MAX_HEADER_BYTES", 1 << 19, raising=False)
 
 
 @pytest.mark.parametrize("suffix", [".tar.gz", ".tar.zst"])
@@ -365,7 +365,7 @@ def test_root_waits_for_locks_of_its_own_only(tmp_path: Path, user: int, refused
     holder = subprocess.Popen(["sleep", "60"], pass_fds=[file], user=user)
     os.close(file)
     try:
-        with pytest.raises(MachineRefuses) if refused else nullcontext(), unwritten_members(tmp_path):
+        with pytest.raises(MachineRefuses) if refused else nullcontext(), no_writer(tmp_path):
             pass
     finally:
         holder.kill()
@@ -376,10 +376,10 @@ def test_what_is_being_written_is_not_packed(tmp_path: Path) -> None:
     with (
         sole_writer(tmp_path),
         pytest.raises(MachineRefuses, match="an Étude is writing"),
-        unwritten_members(tmp_path),
+        no_writer(tmp_path),
     ):
         pass
-    with unwritten_members(tmp_path), unwritten_members(tmp_path):
+    with no_writer(tmp_path), no_writer(tmp_path):
         pass
-    with pytest.raises(OSError, match="of the body"), unwritten_members(tmp_path):
+    with pytest.raises(OSError, match="of the body"), no_writer(tmp_path):
         raise OSError("of the body")

@@ -19,7 +19,7 @@ from etude.results.bundle import member_of, verify, write_bundle
 from etude.results.columns import read_columns
 from etude.results.reader import load_results
 from etude.results.readers import read_table
-from etude.results.regular import MOST_HOLE_BYTES, open_regular, read_regular
+from etude.results.regular import MAX_HOLE_BYTES, open_regular, read_regular
 from etude.results.resfile import read_res
 from support.builders import measurement, results_directory
 
@@ -81,7 +81,7 @@ def test_a_bundle_with_a_hole_is_not_verified(tmp_path: Path, packed: bool) -> N
 def test_what_takes_room_or_is_small_is_read(tmp_path: Path) -> None:
     hole(tmp_path / "small", 1 << 20)
     assert read_regular(tmp_path / "small") == bytes(1 << 20)
-    size = MOST_HOLE_BYTES + (1 << 20)
+    size = MAX_HOLE_BYTES + (1 << 20)
     if shutil.disk_usage(tmp_path).free < 2 * size:
         pytest.skip("no room")
     with open(tmp_path / "large", "wb") as file:

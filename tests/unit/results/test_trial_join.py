@@ -6,7 +6,7 @@ import pytest
 
 from etude.results.model import Measurement, from_line, join_trial, to_line
 from etude.results.res import metric_of
-from etude.results.trial_join import ways_of
+from etude.results.trial_join import joins_of
 from etude.results.units import kind_of
 from support.builders import measurement
 
@@ -92,7 +92,7 @@ def test_commands_that_ran_in_turn_add_only_where_that_means_something(
 
 def test_one_value_needs_no_joining() -> None:
     assert join_trial(workers("p99", "s", 0.5), "p99") == (0.5, 1, "")
-    assert ways_of("p99", "s", "max") == ("max", "max")
+    assert joins_of("p99", "s", "max") == ("max", "max")
 
 
 def test_what_a_metric_asks_for_stands_in_its_rows() -> None:

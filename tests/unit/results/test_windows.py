@@ -116,7 +116,7 @@ def test_what_an_earlier_trial_left_is_not_taken(tmp_path: Path) -> None:
 
 
 def test_no_more_than_a_bound_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("etude.results.windows._MOST_BYTES", 1 << 20)
+    monkeypatch.setattr("etude.results.windows._MAX_BYTES", 1 << 20)
     path = tmp_path / "windows"
     file = WindowFile(str(path))
     path.write_text("{}\n" * 400_000)

@@ -15,7 +15,7 @@ from etude.script.arguments import (
     CACHE_WAYS,
     FIRST_NUMBER,
     Condition,
-    holds,
+    is_true,
     number_text,
     parse_assignment,
     parse_cache,
@@ -94,13 +94,13 @@ def test_conditions_are_a_name_an_operator_and_the_rest(text: str, condition: tu
 def test_numbers_are_compared_as_numbers_and_all_else_as_text(
     left: str, condition: str, answer: bool
 ) -> None:
-    assert holds(parse_condition(condition), left) is answer
+    assert is_true(parse_condition(condition), left) is answer
 
 
 @pytest.mark.parametrize("condition", ["A < b", "A >= 1", "A !< 1", "A > "])
 def test_text_is_neither_larger_nor_smaller(condition: str) -> None:
     with pytest.raises(ArgumentError, match=r"A is 'ext2': .*= and !="):
-        holds(parse_condition(condition), "ext2")
+        is_true(parse_condition(condition), "ext2")
 
 
 NUMBERS = st.decimals(-1000, 1000, places=2).map(str)
@@ -109,7 +109,7 @@ NUMBERS = st.decimals(-1000, 1000, places=2).map(str)
 @given(NUMBERS, NUMBERS)
 def test_each_operator_is_the_opposite_of_its_negation(left: str, right: str) -> None:
     def says(op: str) -> bool:
-        return holds(Condition("A", op, right), left)
+        return is_true(Condition("A", op, right), left)
 
     for op in ("=", "<", ">", "<=", ">="):
         assert says(op) != says(f"!{op}")

@@ -47,8 +47,8 @@ def states() -> list[dict[str, Any]]:
 STATES = states()
 
 
-def saved(state: State) -> checkpoint.Saved:
-    return checkpoint.Saved("/x/y.ap", "abc", "/x/r", state, True, ["/lib"])
+def saved(state: State) -> checkpoint.Checkpoint:
+    return checkpoint.Checkpoint("/x/y.ap", "abc", "/x/r", state, True, ["/lib"])
 
 
 @pytest.mark.parametrize("data", STATES[:5])
@@ -120,6 +120,6 @@ def test_any_bytes_are_one_line(tmp_path_factory: pytest.TempPathFactory, data: 
 
 def test_a_counter_beyond_the_script_is_refused(tmp_path: Path) -> None:
     program = parse_text("ECHO a\n")
-    state = checkpoint.Saved("x", program.digest, "r", State(counter=9), True)
+    state = checkpoint.Checkpoint("x", program.digest, "r", State(counter=9), True)
     with pytest.raises(InputError, match="changed"):
         checkpoint.check_unchanged(tmp_path, state, program)

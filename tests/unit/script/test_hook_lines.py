@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from etude.script.hook_lines import Lines
+from etude.script.hook_lines import HookLines
 from etude.script.state import Scope
 
 
@@ -27,7 +27,7 @@ def test_the_first_host_that_fails_ends_a_line_but_what_undoes_is_run_on_all(
 ) -> None:
     hosts = Hosts()
     context: Any = SimpleNamespace(path=tmp_path)
-    lines = Lines(context, hosts)  # type: ignore[arg-type]
+    lines = HookLines(context, hosts)  # type: ignore[arg-type]
     failed = lines.run(point, "@a,b true", None, Scope(), {})
     assert failed is not None
     assert failed.startswith(f"{point} failed: ")

@@ -10,7 +10,7 @@ from etude.errors import InputError
 from etude.script.machine import Machine
 from etude.script.parse import parse_text
 from etude.script.program import ScriptError
-from etude.script.state import Running, State, release
+from etude.script.state import RunningTest, State, reset_trial
 from support.worlds import NotedWorld, play, reload, reloaded
 
 
@@ -135,7 +135,7 @@ def test_nothing_is_set_aside_unless_the_cache_is_to_be_warm() -> None:
 
 
 def test_a_failed_trial_is_cleaned_up_and_replaced() -> None:
-    def fails(point: str, line: str, test: Running | None) -> str | None:
+    def fails(point: str, line: str, test: RunningTest | None) -> str | None:
         return "no" if test is not None and point == "EXEC" and test.trial == 2 else None
 
     story = play("TEST a 2\nSETUP s\nEXEC e\nEXEC f\nCLEANUP c\nDONE\n", NotedWorld(fails))
@@ -153,7 +153,7 @@ def test_a_failed_trial_is_cleaned_up_and_replaced() -> None:
 
 
 def test_a_test_whose_trials_keep_failing_is_given_up_and_the_next_one_runs() -> None:
-    def fails(point: str, line: str, test: Running | None) -> str | None:
+    def fails(point: str, line: str, test: RunningTest | None) -> str | None:
         return "no" if line == "bad" else None
 
     story = play("TEST a 5\nEXEC bad\nDONE\nTEST b 1\nEXEC e\nDONE\n", NotedWorld(fails))
@@ -163,7 +163,7 @@ def test_a_test_whose_trials_keep_failing_is_given_up_and_the_next_one_runs() ->
 
 
 def test_fastfail_stops_at_once_without_cleaning_up() -> None:
-    def fails(point: str, line: str, test: Running | None) -> str | None:
+    def fails(point: str, line: str, test: RunningTest | None) -> str | None:
         return "no" if point == "EXEC" else None
 
     story = play("FASTFAIL tell me\nTEST a 5\nEXEC e\nCLEANUP c\nDONE\nECHO never\n", NotedWorld(fails))
@@ -174,7 +174,7 @@ def test_fastfail_stops_at_once_without_cleaning_up() -> None:
 
 
 def test_a_failing_presetup_gives_the_test_up() -> None:
-    def fails(point: str, line: str, test: Running | None) -> str | None:
+    def fails(point: str, line: str, test: RunningTest | None) -> str | None:
         return "no" if point == "PRESETUP" else None
 
     story = play("TEST a 5\nPRESETUP p\nEXEC e\nPOSTCLEANUP q\nDONE\n", NotedWorld(fails))
@@ -240,7 +240,7 @@ def test_interleaved_tests_go_on_until_all_have_enough() -> None:
 
 
 def test_an_interleaved_test_that_keeps_failing_leaves_the_others_alone() -> None:
-    def fails(point: str, line: str, test: Running | None) -> str | None:
+    def fails(point: str, line: str, test: RunningTest | None) -> str | None:
         return "no" if line == "ea" else None
 
     text = "INTERLEAVE\nFOREACH X a b\nTEST %X% 6\nEXEC e%X%\nDONE\nDONE\nDONE\n"
@@ -280,7 +280,7 @@ def test_a_state_kept_between_trials_begins_the_trial_in_flight_anew() -> None:
     world = NotedWorld()
     play(text, world)
     state = reload(world.safe[2])
-    release(state)
+    reset_trial(state)
     assert lines(play(text, state=state), "PRE", "EXEC") == ["PRESETUP p [a 3]", "EXEC e [a 3 x1]"]
 
 
@@ -292,7 +292,7 @@ def killed(text: str, states: int, trials: int) -> tuple[NotedWorld, State]:
     world = NotedWorld()
     play(text, world)
     state = reload(world.safe[states - 1])
-    release(state)
+    reset_trial(state)
     on_disk = {name: found[:trials] for name, found in world.on_disk.items()}
     return NotedWorld(on_disk=on_disk), state
 
@@ -361,7 +361,7 @@ def test_quiet_alone_is_what_the_environment_asks_for_and_else_nothing() -> None
 
 
 def test_quiet_that_fails_is_a_warning_and_stops_all_with_fastfail() -> None:
-    def fails(point: str, line: str, test: Running | None) -> str | None:
+    def fails(point: str, line: str, test: RunningTest | None) -> str | None:
         return "not root" if point == "QUIET" else None
 
     assert play("QUIET swap\nECHO on\n", NotedWorld(fails)) == ["QUIET swap", "warning: not root", "ECHO on"]

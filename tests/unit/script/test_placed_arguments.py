@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.script.arguments import CommandOnHosts, Copied, parse_copy, parse_exec, parse_placed, parse_timeout
+from etude.script.arguments import (
+    CommandOnHosts,
+    CopyCommand,
+    parse_copy,
+    parse_exec,
+    parse_on_hosts,
+    parse_timeout,
+)
 from etude.script.directive_words import ArgumentError
 from etude.script.parse import parse_text
 from etude.script.program import ScriptError
@@ -17,17 +24,17 @@ NAMES = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,5}", fullmatch=True)
 
 
 def test_a_command_without_a_host_is_as_it_was() -> None:
-    assert parse_placed("echo @a b") == CommandOnHosts((), "echo @a b")
+    assert parse_on_hosts("echo @a b") == CommandOnHosts((), "echo @a b")
 
 
 @given(st.lists(NAMES, min_size=1, max_size=3, unique=True), st.text("ab $|", min_size=1))
 def test_hosts_and_command_are_parted(hosts: list[str], line: str) -> None:
     text = f"@{','.join(hosts)}  {line}"
     if line.strip():
-        assert parse_placed(text) == CommandOnHosts(tuple(hosts), line.strip())
+        assert parse_on_hosts(text) == CommandOnHosts(tuple(hosts), line.strip())
     else:
         with pytest.raises(ArgumentError, match="expected a command"):
-            parse_placed(text)
+            parse_on_hosts(text)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +44,7 @@ def test_hosts_and_command_are_parted(hosts: list[str], line: str) -> None:
         ("@a,b  ACCEPT 1,255  grep  x", CommandOnHosts(("a", "b"), "grep  x", (1, 255))),
         ("grep ACCEPT 1", CommandOnHosts((), "grep ACCEPT 1")),
         ("ACCEPTED 1", CommandOnHosts((), "ACCEPTED 1")),
-        ("@a x", parse_placed("@a x")),
+        ("@a x", parse_on_hosts("@a x")),
     ],
 )
 def test_exit_statuses_stand_before_the_command(text: str, placed: CommandOnHosts) -> None:
@@ -64,19 +71,19 @@ def test_statuses_that_are_none_are_refused_where_they_stand(text: str, column: 
 @pytest.mark.parametrize("text", ["@ a", "@a, b", "@a,,b c", "@-o c", "@a:b c", "@a,a c", "@a"])
 def test_what_names_no_hosts_is_refused(text: str) -> None:
     with pytest.raises(ArgumentError):
-        parse_placed(text)
+        parse_on_hosts(text)
 
 
 @pytest.mark.parametrize(
     ("text", "copied"),
     [
-        ("here @a:there", Copied(("a",), False, "here", "there")),
-        ("'h e' @a,b:", Copied(("a", "b"), False, "h e", "")),
-        ("@a:there", Copied(("a",), True, "there", "")),
-        ("@a:/x:y here", Copied(("a",), True, "/x:y", "here")),
+        ("here @a:there", CopyCommand(("a",), False, "here", "there")),
+        ("'h e' @a,b:", CopyCommand(("a", "b"), False, "h e", "")),
+        ("@a:there", CopyCommand(("a",), True, "there", "")),
+        ("@a:/x:y here", CopyCommand(("a",), True, "/x:y", "here")),
     ],
 )
-def test_copies_go_there_or_back(text: str, copied: Copied) -> None:
+def test_copies_go_there_or_back(text: str, copied: CopyCommand) -> None:
     assert parse_copy(text) == copied
 
 

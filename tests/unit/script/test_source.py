@@ -251,12 +251,12 @@ def test_files_that_double_each_other_are_an_error_before_the_memory_is_full(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(source, "MOST_FILES", 1000)
+        patch.setattr(source, "MAX_FILES", 1000)
         files = {f"a{n}": f"INCLUDE a{n + 1}\nINCLUDE a{n + 1}" for n in range(10)}
         with pytest.raises(ScriptError, match="1,000 files or 64 MiB"):
             read_lines(write(tmp_path, main="INCLUDE a0", a10="", **files))
     with monkeypatch.context() as patch:
-        patch.setattr(source, "MOST_BYTES", 1 << 20)
+        patch.setattr(source, "MAX_BYTES", 1 << 20)
         main = write(tmp_path, main="INCLUDE a\n" * 20, a="#" * (1 << 16))
         with pytest.raises(ScriptError, match=r"main:17: .*10,000 files or 1 MiB"):
             read_lines(main)
@@ -292,7 +292,7 @@ def test_a_script_that_cannot_be_read_is_an_input_error(
         read_lines(tmp_path / "none")
     with pytest.raises(InputError, match=f"{tmp_path}: {os.strerror(errno.EISDIR)}"):
         read_lines(tmp_path)
-    monkeypatch.setattr(source, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(source, "MAX_BYTES", 1 << 20)
     with pytest.raises(InputError, match="/dev/zero: larger than 1 MiB"):
         read_lines("/dev/zero")
 

@@ -3,7 +3,7 @@
 import pytest
 
 from etude.errors import InputError, UsageError
-from etude.script.stop import LIMITED, ask, check_metrics, own_predicate
+from etude.script.stop import LIMITED, check_metrics, evaluate_stop_program, own_predicate
 
 
 def test_a_predicate_alone_is_judged_here() -> None:
@@ -62,7 +62,7 @@ FIGURE_1 = [
 
 def judged(elapsed: list[float], user: list[float]) -> tuple[bool, str]:
     samples = {"elapsed": elapsed, "user": user}
-    return ask(FIGURE_1, samples.__getitem__, lambda program: None)
+    return evaluate_stop_program(FIGURE_1, samples.__getitem__, lambda program: None)
 
 
 def test_a_rule_that_only_its_count_of_trials_fulfils_names_that_part_and_the_metric() -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import optimize, stats
 
 from etude.history.metric_history import course_of
-from etude.present.history_text import to_document
+from etude.present.sentences.history import to_document
 from etude.store.entry import Entry
 from support.made_histories import history
 

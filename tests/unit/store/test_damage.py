@@ -172,6 +172,6 @@ def test_a_row_that_is_huge_is_not_read(
     table, name = column.split(".")
     with sqlite3.connect(path) as database:
         database.execute(f"UPDATE {table} SET {name} = zeroblob(2000000)")
-    monkeypatch.setattr(place, "MOST_ROW_BYTES", 1_000_000)
+    monkeypatch.setattr(place, "MAX_ROW_BYTES", 1_000_000)
     with open_store(path) as store, pytest.raises(InputError, match=f"{path}: .*too big"):
         store.entries()

@@ -19,7 +19,7 @@ class Noted:
     """A resource that has something to note of its level."""
 
     name: ClassVar[str] = "noted"
-    confines: ClassVar[bool] = False
+    is_cgroup: ClassVar[bool] = False
 
     def accept(self, level: str) -> None:
         """Any."""

@@ -42,6 +42,11 @@ pub fn resolution_ns() -> u64 {
     nanoseconds(time)
 }
 
+/// Nanoseconds as seconds.
+pub fn seconds(ns: u64) -> f64 {
+    ns as f64 / SECOND as f64
+}
+
 /// A duration in seconds as ns; huge ones saturate, negative ones and NaN are 0.
 pub fn from_seconds(seconds: f64) -> u64 {
     (seconds * SECOND as f64) as u64
@@ -61,6 +66,12 @@ fn nanoseconds(time: libc::timespec) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nanoseconds_are_seconds_and_back() {
+        assert_eq!((seconds(1_500_000_000), seconds(1), seconds(0)), (1.5, 1e-9, 0.0));
+        assert_eq!(from_seconds(seconds(123_456_789_012)), 123_456_789_012);
+    }
 
     #[test]
     fn no_instant_is_reached_early() {

@@ -9,7 +9,6 @@ mod cool;
 mod create;
 mod direct;
 mod file;
-mod help;
 mod methods;
 mod options;
 mod run;
@@ -18,16 +17,16 @@ mod timed;
 use std::ffi::OsString;
 
 use etude_micro::exit::{Fail, status};
-use etude_micro::report::{Style, print, say};
+use etude_micro::report::{Style, print};
 
-use options::{Asked, Operation, Options};
+use crate::options::{Operation, Options, Words};
 
 /// Does what the arguments say, the program's name not among them; the exit status, one of sysexits(3). `program` is
 /// what messages tell the user to call.
 pub fn main(program: &str, arguments: impl Iterator<Item = OsString>) -> u8 {
-    status(options::parse(program, arguments).and_then(|asked| match asked {
-        Asked::Text(text) => say(&text),
-        Asked::Run(options) => perform(&options),
+    status(etude_micro::options::read(program, arguments).and_then(|words: Option<Words>| match words {
+        None => Ok(()),
+        Some(words) => perform(&words.meaning(program)?),
     }))
 }
 

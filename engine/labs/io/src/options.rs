@@ -3,13 +3,13 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use etude_counters::SETS;
+use clap::{ArgGroup, Parser, ValueEnum};
 use etude_micro::exit::Fail;
-use etude_micro::options::{self as read, Arg, Parser};
+use etude_micro::options::{counters, style};
 use etude_micro::report::Style;
+use etude_options::values;
 
 use crate::blocks::Blocks;
-use crate::help::{HELP, VERSION};
 
 /// One call moves no more than this (read(2): `MAX_RW_COUNT`, 2 GiB less a page).
 const MOST_A_CALL: u64 = 0x7fff_f000;
@@ -36,7 +36,7 @@ pub enum Method {
 }
 
 /// What is done before each iteration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Cool {
     None,
     Warm,
@@ -67,13 +67,6 @@ pub struct Options {
     pub counters: Option<&'static str>,
 }
 
-/// A run, or a text to be printed.
-#[derive(Debug, PartialEq)]
-pub enum Asked {
-    Run(Options),
-    Text(String),
-}
-
 impl Operation {
     const WORDS: [&str; 4] = ["create", "read", "write", "describe"];
     const ALL: [Operation; 4] = [Operation::Create, Operation::Read, Operation::Write, Operation::Describe];
@@ -102,130 +95,109 @@ impl Method {
 
 impl Cool {
     const WORDS: [&str; 3] = ["none", "warm", "drop"];
-    const ALL: [Cool; 3] = [Cool::None, Cool::Warm, Cool::Drop];
 
     pub fn word(self) -> &'static str {
         Cool::WORDS[self as usize]
     }
 }
 
-/// The options as they stand, before they are looked at together.
-#[derive(Default)]
-struct Given {
-    operation: Option<Operation>,
-    values: Vec<OsString>,
-    buffer: Option<u64>,
-    total: Option<u64>,
+/// Reads or writes a file with one buffer size and prints the rate of that alone, in KBytes/sec (1024 bytes)
+// The short options are those that the lab's program had.
+#[derive(Debug, Parser)]
+#[command(
+    version,
+    display_name = "etude-io",
+    group = ArgGroup::new("operation").args(["create", "read", "write"]),
+    override_usage = "create|read|write|describe [options] PATH\n-c|-r|-w [options] PATH",
+    after_help = "create writes the file and prints the configuration; nothing is measured. read measures reading it, write \
+                  writing over it. describe prints the machine, the system and what would be measured.\n\nExit status, as in \
+                  sysexits(3): 0 done; 64 usage; 66 no such file, or too short; 71 the system refuses; 73 the file cannot be \
+                  created; 74 a transfer failed; 77 not permitted."
+)]
+pub struct Words {
+    #[arg(short, hide = true)]
+    create: bool,
+    #[arg(short, hide = true)]
+    read: bool,
+    #[arg(short, hide = true)]
+    write: bool,
+    /// Bytes a call, the buffer's size (default 16K); K, M, G, T are powers of 1024
+    #[arg(short, value_name = "SIZE", value_parser = values::size, default_value = "16K")]
+    buffer: u64,
+    /// Bytes in all (default 16M), a multiple of -b
+    #[arg(short, value_name = "SIZE", value_parser = values::size, default_value = "16M")]
+    total: u64,
+    /// They need not be a multiple: the last transfer is shorter
+    #[arg(long)]
     tail: bool,
+    /// Iterations, a sample each, with a buffer mapped afresh (default 1)
+    #[arg(short = 'n', value_name = "N", value_parser = values::whole::<u32>(1..=u32::MAX.into()))]
     iterations: Option<u32>,
-    direct: bool,
-    sync: bool,
+    /// No preparation: no fsync, no sync, no second of rest before the first iteration
+    #[arg(short = 'B', long)]
     bare: bool,
+    /// O_DIRECT
+    #[arg(short)]
+    direct: bool,
+    /// fsync (mmap: msync) at the end of the timed part
+    #[arg(short)]
+    sync: bool,
+    /// Print nothing, whatever else is asked for
+    #[arg(short)]
     quiet: bool,
+    /// Print the configuration and the time, too
+    #[arg(short)]
     verbose: bool,
+    /// Print all as one JSON object
+    #[arg(short, long)]
     json: bool,
+    /// Resource usage of each iteration
+    #[arg(short = 'g')]
     usage: bool,
+    /// Write to every page of the buffer before the clock is read
+    #[arg(long)]
     touch: bool,
-    huge: Option<bool>,
+    /// Huge pages for the buffer, or none (default: as the machine does)
+    #[arg(long, value_name = "on|off", value_parser = ["on", "off"])]
+    huge: Option<String>,
+    /// Run on this CPU alone
+    #[arg(long, value_name = "N", value_parser = values::whole::<usize>(0..=u32::MAX.into()))]
     cpu: Option<usize>,
+    /// Before each iteration: read the file once, or drop it from the page cache (default none)
+    #[arg(long, value_name = "none|warm|drop")]
     cool: Option<Cool>,
+    /// read, pread, mmap or io_uring; to write: write, pwrite, mmap or io_uring
+    #[arg(long)]
     method: Option<String>,
-    random: Option<bool>,
+    /// random: every block once, not with read and write (default sequential)
+    #[arg(long, value_name = "sequential|random", value_parser = ["sequential", "random"])]
+    order: Option<String>,
+    /// Of the random order (default 1)
+    #[arg(long, value_name = "N", value_parser = values::whole::<u64>(0..=u64::MAX))]
     seed: Option<u64>,
+    /// Count perf events: l1d, l1i, l2, mem or tlb, beside instructions and cycles
+    #[arg(short = 'P', long, value_name = "SET", value_parser = counters)]
     counters: Option<&'static str>,
-    /// Those that were given and that `create` has no use for.
-    beyond_create: Vec<String>,
+    #[arg(value_name = "PATH", hide = true)]
+    words: Vec<OsString>,
 }
 
-/// Reads a command line, the program's name not among its arguments.
-///
-/// # Errors
-/// A usage error of one line.
-pub fn parse(program: &str, arguments: impl Iterator<Item = OsString>) -> Result<Asked, Fail> {
-    let mut parser = read::parser(arguments);
-    let mut given = Given::default();
-    loop {
-        let name = match parser.next().map_err(|error| read::refused(&error))? {
-            None => return Ok(Asked::Run(given.together(program)?)),
-            Some(Arg::Value(value)) => {
-                given.values.push(value);
-                continue;
-            }
-            Some(Arg::Short(letter)) => format!("-{letter}"),
-            Some(Arg::Long(name)) => format!("--{name}"),
-        };
-        match name.as_str() {
-            "-h" | "--help" => return Ok(Asked::Text(HELP.replace("PROGRAM", program))),
-            "-V" | "--version" => return Ok(Asked::Text(VERSION.to_owned())),
-            name => given.option(name, &mut parser)?,
-        }
-    }
-}
-
-impl Given {
-    fn option(&mut self, name: &str, parser: &mut Parser) -> Result<(), Fail> {
-        if !matches!(name, "-c" | "-r" | "-w" | "-b" | "-t" | "-j" | "--json" | "--tail") {
-            self.beyond_create.push(name.to_owned());
-        }
-        match name {
-            "-c" => self.choose(Operation::Create)?,
-            "-r" => self.choose(Operation::Read)?,
-            "-w" => self.choose(Operation::Write)?,
-            "-d" => self.direct = true,
-            "-s" => self.sync = true,
-            "-B" | "--bare" => self.bare = true,
-            "-q" => self.quiet = true,
-            "-v" => self.verbose = true,
-            "-j" | "--json" => self.json = true,
-            "-g" => self.usage = true,
-            "--touch" => self.touch = true,
-            "--tail" => self.tail = true,
-            _ => self.option_with_value(name, parser)?,
-        }
-        Ok(())
-    }
-
-    fn option_with_value(&mut self, name: &str, parser: &mut Parser) -> Result<(), Fail> {
-        let sets = SETS.map(|(set, _)| set);
-        match name {
-            "-b" => self.buffer = Some(read::value(parser, name, etude_quantity::size)?),
-            "-t" => self.total = Some(read::value(parser, name, etude_quantity::size)?),
-            "-n" => {
-                let most = u32::MAX.into();
-                self.iterations = Some(read::value(parser, name, |text| read::number(text, 1, most))? as u32);
-            }
-            "--huge" => self.huge = Some(one_of(parser, name, &["on", "off"])? == 0),
-            "--cpu" => {
-                let most = u32::MAX.into();
-                self.cpu = Some(read::value(parser, name, |text| read::number(text, 0, most))? as usize);
-            }
-            "--cool" => self.cool = Some(Cool::ALL[one_of(parser, name, &Cool::WORDS)?]),
-            "--method" => self.method = Some(read::value(parser, name, |text| Ok(text.to_owned()))?),
-            "--order" => self.random = Some(one_of(parser, name, &["sequential", "random"])? == 1),
-            "--seed" => self.seed = Some(read::value(parser, name, |text| read::number(text, 0, u64::MAX))?),
-            "--counters" | "-P" => self.counters = Some(sets[one_of(parser, name, &sets)?]),
-            _ => return Err(Fail::usage(format!("there is no option {name}; --help lists the options"))),
-        }
-        Ok(())
-    }
-
-    fn choose(&mut self, operation: Operation) -> Result<(), Fail> {
-        match self.operation.replace(operation) {
-            Some(other) if other != operation => Err(Fail::usage("give one of -c, -r and -w")),
-            _ => Ok(()),
-        }
-    }
-
-    fn together(mut self, program: &str) -> Result<Options, Fail> {
+impl Words {
+    /// What the options mean together.
+    ///
+    /// # Errors
+    /// A usage error.
+    pub fn meaning(self, program: &str) -> Result<Options, Fail> {
         let (operation, path) = self.operation_and_path(program)?;
-        if operation == Operation::Create && !self.beyond_create.is_empty() {
-            let options = self.beyond_create.join(", ");
+        let beyond = self.beyond_create();
+        if operation == Operation::Create && !beyond.is_empty() {
+            let options = beyond.join(", ");
             return Err(Fail::usage(format!(
                 "create measures nothing, so it takes no {options}; leave it out"
             )));
         }
         let method = self.method(operation)?;
-        let blocks = Blocks::cut(self.total.unwrap_or(16 << 20), self.buffer.unwrap_or(16 << 10), self.tail)?;
+        let blocks = Blocks::cut(self.total, self.buffer, self.tail)?;
         if blocks.size > MOST_A_CALL && method != Method::Mapped {
             let line = format!("-b {}: one call moves at most {MOST_A_CALL} bytes; lower it", blocks.size);
             return Err(Fail::usage(line));
@@ -239,10 +211,10 @@ impl Given {
             direct: self.direct,
             sync: self.sync || operation == Operation::Create,
             bare: self.bare || operation == Operation::Create,
-            style: self.style(),
+            style: style(self.quiet, self.json, self.verbose),
             usage: self.usage,
             touch: self.touch,
-            huge: self.huge,
+            huge: self.huge.as_ref().map(|word| word == "on"),
             cpu: self.cpu,
             cool: self.cool.unwrap_or(Cool::None),
             method,
@@ -251,14 +223,38 @@ impl Given {
         })
     }
 
-    fn operation_and_path(&mut self, program: &str) -> Result<(Operation, PathBuf), Fail> {
+    /// The options that were given and that `create` has no use for.
+    fn beyond_create(&self) -> Vec<&'static str> {
+        let given = [
+            (self.iterations.is_some(), "-n"),
+            (self.bare, "-B"),
+            (self.direct, "-d"),
+            (self.sync, "-s"),
+            (self.quiet, "-q"),
+            (self.verbose, "-v"),
+            (self.usage, "-g"),
+            (self.touch, "--touch"),
+            (self.huge.is_some(), "--huge"),
+            (self.cpu.is_some(), "--cpu"),
+            (self.cool.is_some(), "--cool"),
+            (self.method.is_some(), "--method"),
+            (self.order.is_some(), "--order"),
+            (self.seed.is_some(), "--seed"),
+            (self.counters.is_some(), "-P"),
+        ];
+        given.into_iter().filter_map(|(given, name)| given.then_some(name)).collect()
+    }
+
+    fn operation_and_path(&self, program: &str) -> Result<(Operation, PathBuf), Fail> {
         let expected = || format!("expected {program} read [options] PATH (or create, write, describe)");
-        let mut values = std::mem::take(&mut self.values).into_iter();
-        let operation = match self.operation {
-            Some(operation) => operation,
-            None => {
+        let mut words = self.words.iter();
+        let operation = match (self.create, self.read, self.write) {
+            (true, ..) => Operation::Create,
+            (_, true, _) => Operation::Read,
+            (_, _, true) => Operation::Write,
+            _ => {
                 let word =
-                    values.next().ok_or_else(|| Fail::usage(format!("{}; --help says more", expected())))?;
+                    words.next().ok_or_else(|| Fail::usage(format!("{}; --help says more", expected())))?;
                 let index = Operation::WORDS.iter().position(|known| OsStr::new(known) == word);
                 let unknown = || Fail::usage(format!("there is no operation {word:?}: {}", expected()));
                 Operation::ALL[index.ok_or_else(unknown)?]
@@ -266,8 +262,8 @@ impl Given {
         };
         let word = operation.word();
         let missing = || Fail::usage(format!("no PATH: expected {program} {word} [options] PATH"));
-        let path = values.next().filter(|path| !path.is_empty()).ok_or_else(missing)?;
-        match values.next() {
+        let path = words.next().filter(|path| !path.is_empty()).ok_or_else(missing)?;
+        match words.next() {
             Some(more) => Err(Fail::usage(format!("one argument too many: {more:?}; {word} takes one PATH"))),
             None => Ok((operation, path.into())),
         }
@@ -275,10 +271,10 @@ impl Given {
 
     fn method(&self, operation: Operation) -> Result<Method, Fail> {
         let words = Method::words(operation);
-        let index = match &self.method {
-            None => 0,
-            Some(text) => read::word(text, &words).map_err(|why| Fail::usage(format!("--method {why}")))?,
-        };
+        let text = self.method.as_deref().unwrap_or(words[0]);
+        let index = words.iter().position(|word| *word == text);
+        let index =
+            index.ok_or_else(|| Fail::usage(format!("--method {text:?}: expected {}", words.join(", "))))?;
         let method = Method::ALL[index];
         if method == Method::Mapped && self.direct {
             return Err(Fail::usage(
@@ -289,7 +285,7 @@ impl Given {
     }
 
     fn shuffle(&self, method: Method, operation: Operation) -> Result<Option<u64>, Fail> {
-        let random = self.random == Some(true);
+        let random = self.order.as_deref() == Some("random");
         if !random && self.seed.is_some() {
             return Err(Fail::usage("--seed is that of a random order; add --order random"));
         }
@@ -302,21 +298,8 @@ impl Given {
         }
         Ok(random.then_some(self.seed.unwrap_or(1)))
     }
-
-    fn style(&self) -> Style {
-        match (self.quiet, self.json, self.verbose) {
-            (true, ..) => Style::Quiet,
-            (_, true, _) => Style::Json,
-            (_, _, true) => Style::Verbose,
-            _ => Style::Rates,
-        }
-    }
-}
-
-fn one_of(parser: &mut Parser, name: &str, words: &[&str]) -> Result<usize, Fail> {
-    read::value(parser, name, |text| read::word(text, words))
 }
 
 #[cfg(test)]
 #[path = "options_tests.rs"]
-mod tests;
+pub mod tests;

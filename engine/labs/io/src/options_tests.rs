@@ -2,11 +2,9 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn parsed(line: &str) -> Result<Options, Fail> {
-    match parse("io", line.split_whitespace().map(OsString::from))? {
-        Asked::Run(options) => Ok(options),
-        Asked::Text(text) => panic!("{line}: {text}"),
-    }
+pub fn parsed(line: &str) -> Result<Options, Fail> {
+    let words = etude_micro::options::read::<Words>("io", line.split_whitespace().map(OsString::from))?;
+    words.unwrap_or_else(|| panic!("{line}: help")).meaning("io")
 }
 
 fn good(line: &str) -> Options {
@@ -56,7 +54,7 @@ fn what_is_wrong_is_said_with_what_to_do() {
         ("erase x", "there is no operation \"erase\": expected io read"),
         ("read", "no PATH: expected io read [options] PATH"),
         ("-r x y", "one argument too many: \"y\"; read takes one PATH"),
-        ("-r -w x", "give one of -c, -r and -w"),
+        ("-r -w x", "-r and -w exclude each other: leave one out"),
         ("read -b 0 x", "-b \"0\": expected 1 B or more"),
         ("read -t", "-t needs a value"),
         ("read -b 3 -t 16 x", "no multiple of the buffer of 3 bytes (-b): give -t 15B or -t 18B, or --tail"),
@@ -64,15 +62,15 @@ fn what_is_wrong_is_said_with_what_to_do() {
         ("read -n 0 x", "-n \"0\": expected a whole number, 1 to"),
         ("read -z x", "there is no option -z; --help"),
         ("read --zero x", "there is no option --zero; --help"),
-        ("read --huge yes x", "--huge \"yes\": expected on, off"),
-        ("read --cool cold x", "--cool \"cold\": expected none, warm, drop"),
+        ("read --huge yes x", "--huge \"yes\": expected on or off"),
+        ("read --cool cold x", "--cool \"cold\": expected none, warm or drop"),
         ("read --method write x", "--method \"write\": expected read, pread, mmap, io_uring"),
         ("write --method read x", "--method \"read\": expected write, pwrite, mmap, io_uring"),
         ("read --order random x", "read goes on where it was; add --method pread or mmap or io_uring"),
         ("read --seed 3 x", "add --order random"),
         ("read -d --method mmap x", "-d has no effect on a mapping"),
-        ("read -P axi x", "-P \"axi\": expected l1d, l1i, l2, mem, tlb"),
-        ("read --bare=yes x", "--help lists the options"),
+        ("read -P axi x", "--counters \"axi\": expected l1d, l1i, l2, mem, tlb"),
+        ("read --bare=yes x", "--bare takes no value; --help lists the options"),
     ] {
         assert!(refused(line).contains(said), "{line}: {}", refused(line));
     }
@@ -98,7 +96,9 @@ fn a_random_order_has_a_seed() {
 proptest! {
     #[test]
     fn no_command_line_makes_it_fall(words in prop::collection::vec("-{0,2}[a-zA-Z0-9=]{0,8}|read|-b|-t|16K", 0..8)) {
-        let result = parse("io", words.into_iter().map(OsString::from));
+        let words = words.iter().filter(|word| !matches!(word.as_str(), "--help" | "-h" | "-V"));
+        let read = etude_micro::options::read::<Words>("io", words.map(OsString::from));
+        let result = read.and_then(|words| words.map(|words| words.meaning("io")).transpose());
         if let Err(fail) = result {
             prop_assert_eq!(fail.code, etude_micro::exit::USAGE);
             prop_assert!(!fail.line.contains('\n'));

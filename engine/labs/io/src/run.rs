@@ -139,10 +139,10 @@ mod tests {
     use std::io;
 
     use super::*;
-    use crate::options::{Asked, parse};
+    use crate::options::tests::parsed;
 
     fn failed(line: &str, number: i32) -> Fail {
-        let Ok(Asked::Run(options)) = parse("io", line.split(' ').map(Into::into)) else { panic!("{line}") };
+        let options = parsed(line).expect(line);
         let file = File::open("/proc/self/exe").expect("we run");
         let error = io::Error::from_raw_os_error(number);
         stop(&options, &file, Stopped::Failed { offset: 4096, asked: 100, error })

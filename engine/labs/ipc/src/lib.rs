@@ -16,21 +16,19 @@ use std::time::Duration;
 
 use etude_counters::Around;
 use etude_micro::exit::{self, Fail};
+use etude_micro::options::read;
 use etude_micro::report::{Container, Sample, Style, print};
 use etude_micro::{machine, pin};
 use serde_json::{Value, json};
 
 use link::Link;
-use options::{Mode, Options, Parsed};
+use options::{Mode, Options, Words};
 
 /// Runs the benchmark; the exit status, one of sysexits(3).
 pub fn main(program: &str, arguments: impl Iterator<Item = OsString>) -> u8 {
-    let done = options::parse(arguments).and_then(|parsed| match parsed {
-        Parsed::Help => {
-            print!("{}", options::help(program));
-            Ok(())
-        }
-        Parsed::Run(options) => run(&options),
+    let done = read(program, arguments).and_then(|words: Option<Words>| match words {
+        None => Ok(()),
+        Some(words) => run(&words.meaning()?),
     });
     exit::status(done)
 }

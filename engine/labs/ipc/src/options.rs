@@ -1,12 +1,10 @@
 //! The command line.
 
-use std::ffi::OsString;
-
-use etude_counters::SETS;
+use clap::{Parser, ValueEnum};
 use etude_micro::exit::Fail;
-use etude_micro::options::{Arg, number, parser, refused, unexpected, value, word};
+use etude_micro::options::{counters, style};
 use etude_micro::report::Style;
-use etude_quantity::size;
+use etude_options::values;
 
 /// What was asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,142 +27,117 @@ pub(crate) struct Options {
     pub cpus: Vec<usize>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Mode {
+    /// One thread writes and reads in turn, without blocking
+    #[value(name = "1thread")]
     OneThread,
+    /// One thread sends, another receives
+    #[value(name = "2thread")]
     TwoThreads,
+    /// One process sends, another receives
+    #[value(name = "2proc")]
     TwoProcesses,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Transport {
     Pipe,
     Local,
     Tcp,
 }
 
-pub(crate) enum Parsed {
-    Help,
-    Run(Options),
-}
-
-const MODES: [&str; 3] = ["1thread", "2thread", "2proc"];
-const TRANSPORTS: [&str; 3] = ["pipe", "local", "tcp"];
-
 impl Mode {
-    const ALL: [Mode; 3] = [Mode::OneThread, Mode::TwoThreads, Mode::TwoProcesses];
-
     pub fn name(self) -> &'static str {
-        MODES[self as usize]
+        ["1thread", "2thread", "2proc"][self as usize]
     }
 }
 
 impl Transport {
-    const ALL: [Transport; 3] = [Transport::Pipe, Transport::Local, Transport::Tcp];
-
     pub fn name(self) -> &'static str {
-        TRANSPORTS[self as usize]
+        ["pipe", "local", "tcp"][self as usize]
     }
 }
 
-pub(crate) fn help(program: &str) -> String {
-    let sets: String =
-        SETS.iter().map(|(name, what)| format!("                {name:<4} {what}\n")).collect();
-    format!(
-        "Usage: {program} [-Bqsvjg] [-b SIZE] [-t SIZE] [-i TYPE] [-p PORT] [-P SET] [-n N] [--cpu A[,B]] \
-         1thread|2thread|2proc
-
-Sends bytes through a pipe or a socket and prints how many arrived a second.
-
-  1thread       one thread writes and reads in turn, without blocking
-  2thread       one thread sends, another receives
-  2proc         one process sends, another receives
-
-  -b SIZE       bytes of each write and at most of each read [128K]
-  -t SIZE       bytes to send; the last write may be shorter [16M]
-  -i TYPE       pipe, local (a pair of Unix sockets) or tcp (over loopback) [pipe]
-  -p PORT       port of -i tcp [any that is free]
-  -s            set both buffers of the sockets to the size of -b
-  -n N          iterations, one sample each [1]
-  --cpu A[,B]   bind the sender (or the one thread) to CPU A, the receiver to B [to A]
-  -B, --bare    do not wait until the receiver is ready
-  -g            print the resource usage of each sample
-  -P, --counters SET
-                count hardware events of each sample, beside cycles and instructions:
-{sets}  -v            print the configuration and the times, too
-  -j, --json    print JSON
-  -q            print nothing
-  -h, --help    print this
-
-SIZE is in bytes, or has K, M, G or T behind it (powers of 1024).
-"
-    )
+/// Sends bytes through a pipe or a socket and prints how many arrived a second
+#[derive(Debug, Parser)]
+#[command(
+    override_usage = "[options] 1thread|2thread|2proc",
+    after_help = "1thread: one thread writes and reads in turn, without blocking. 2thread: one thread sends, another receives. \
+                  2proc: one process sends, another receives. SIZE is in bytes, or has K, M, G or T behind it (powers of 1024)."
+)]
+pub(crate) struct Words {
+    /// Bytes of each write and at most of each read
+    #[arg(short, value_name = "SIZE", value_parser = values::size, default_value = "128K")]
+    buffer: u64,
+    /// Bytes to send; the last write may be shorter
+    #[arg(short, value_name = "SIZE", value_parser = values::size, default_value = "16M")]
+    total: u64,
+    /// pipe, local (a pair of Unix sockets) or tcp (over loopback)
+    #[arg(short = 'i', value_name = "TYPE", default_value = "pipe")]
+    transport: Transport,
+    /// Port of -i tcp (default: any that is free)
+    #[arg(short, value_parser = values::whole::<u16>(1..=65535))]
+    port: Option<u16>,
+    /// Set both buffers of the sockets to the size of -b
+    #[arg(short)]
+    set_socket_buffers: bool,
+    /// Iterations, one sample each
+    #[arg(short = 'n', value_name = "N", value_parser = values::whole::<u64>(1..=1_000_000), default_value = "1")]
+    iterations: u64,
+    /// Bind the sender (or the one thread) to CPU A, the receiver to B (default: to A)
+    #[arg(long, value_name = "A[,B]", value_parser = cpus)]
+    cpu: Option<Cpus>,
+    /// Do not wait until the receiver is ready
+    #[arg(short = 'B', long)]
+    bare: bool,
+    /// Print the resource usage of each sample
+    #[arg(short = 'g')]
+    usage: bool,
+    /// Count hardware events of each sample, beside cycles and instructions: l1d, l1i, l2, mem or tlb
+    #[arg(short = 'P', long, value_name = "SET", value_parser = counters)]
+    counters: Option<&'static str>,
+    /// Print the configuration and the times, too
+    #[arg(short)]
+    verbose: bool,
+    /// Print JSON
+    #[arg(short, long)]
+    json: bool,
+    /// Print nothing
+    #[arg(short)]
+    quiet: bool,
+    mode: Mode,
 }
 
-pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Parsed, Fail> {
-    let mut found = Options {
-        mode: Mode::OneThread,
-        transport: Transport::Pipe,
-        buffer_bytes: 128 << 10,
-        total_bytes: 16 << 20,
-        iterations: 1,
-        port: 0,
-        set_socket_buffers: false,
-        bare: false,
-        style: Style::Rates,
-        usage: false,
-        counters: None,
-        cpus: Vec::new(),
-    };
-    let (mut quiet, mut verbose, mut json) = (false, false, false);
-    let (mut mode, mut port) = (None, None);
-    let mut parser = parser(arguments);
-    while let Some(argument) = parser.next().map_err(|error| refused(&error))? {
-        match argument {
-            Arg::Short('h') | Arg::Long("help") => return Ok(Parsed::Help),
-            Arg::Short('B') | Arg::Long("bare") => found.bare = true,
-            Arg::Short('q') => quiet = true,
-            Arg::Short('v') => verbose = true,
-            Arg::Short('j') | Arg::Long("json") => json = true,
-            Arg::Short('g') => found.usage = true,
-            Arg::Short('s') => found.set_socket_buffers = true,
-            Arg::Short('b') => found.buffer_bytes = value(&mut parser, "-b", size)?,
-            Arg::Short('t') => found.total_bytes = value(&mut parser, "-t", size)?,
-            Arg::Short('n') => {
-                found.iterations = value(&mut parser, "-n", |text| number(text, 1, 1_000_000))?
-            }
-            Arg::Short('p') => port = Some(value(&mut parser, "-p", |text| number(text, 1, 65535))?),
-            Arg::Short('i') => {
-                found.transport = Transport::ALL[value(&mut parser, "-i", |text| word(text, &TRANSPORTS))?];
-            }
-            Arg::Short('P') | Arg::Long("counters") => {
-                let names = SETS.map(|(name, _)| name);
-                found.counters = Some(names[value(&mut parser, "-P", |text| word(text, &names))?]);
-            }
-            Arg::Long("cpu") => found.cpus = value(&mut parser, "--cpu", cpus)?,
-            Arg::Value(text) if mode.is_none() => {
-                let text = text.to_string_lossy();
-                let index = word(&text, &MODES).map_err(|why| Fail::usage(format!("mode {why}")))?;
-                mode = Some(Mode::ALL[index]);
-            }
-            other => return Err(unexpected(other)),
+#[derive(Debug, Clone)]
+struct Cpus(Vec<usize>);
+
+impl Words {
+    /// What the options mean together.
+    ///
+    /// # Errors
+    /// A usage error.
+    pub fn meaning(self) -> Result<Options, Fail> {
+        let mut found = Options {
+            mode: self.mode,
+            transport: self.transport,
+            buffer_bytes: self.buffer,
+            total_bytes: self.total,
+            iterations: self.iterations,
+            port: self.port.unwrap_or(0),
+            set_socket_buffers: self.set_socket_buffers,
+            bare: self.bare,
+            style: style(self.quiet, self.json, self.verbose),
+            usage: self.usage,
+            counters: self.counters,
+            cpus: self.cpu.map_or_else(Vec::new, |Cpus(cpus)| cpus),
+        };
+        check(&found)?;
+        if let ([one], true) = (found.cpus.as_slice(), found.mode != Mode::OneThread) {
+            found.cpus = vec![*one; 2];
         }
+        Ok(found)
     }
-    found.mode = mode.ok_or_else(|| {
-        Fail::usage("no mode: expected 1thread, 2thread or 2proc; --help lists the options")
-    })?;
-    found.port = port.unwrap_or(0) as u16;
-    found.style = match (quiet, json, verbose) {
-        (true, _, _) => Style::Quiet,
-        (_, true, _) => Style::Json,
-        (_, _, true) => Style::Verbose,
-        _ => Style::Rates,
-    };
-    check(&found)?;
-    if let ([one], true) = (found.cpus.as_slice(), found.mode != Mode::OneThread) {
-        found.cpus = vec![*one; 2];
-    }
-    Ok(Parsed::Run(found))
 }
 
 /// What fits none of the options alone.
@@ -183,27 +156,27 @@ fn check(options: &Options) -> Result<(), Fail> {
 }
 
 /// `0` or `0,1`.
-fn cpus(text: &str) -> Result<Vec<usize>, String> {
-    let one = |text: &str| number(text, 0, 65535).map(|cpu| cpu as usize);
-    let found: Result<Vec<_>, _> = text.split(',').map(one).collect();
+fn cpus(text: &str) -> Result<Cpus, String> {
+    let found: Result<Vec<_>, _> = text.split(',').map(values::whole::<usize>(0..=65535)).collect();
     match found {
-        Ok(cpus) if cpus.len() <= 2 => Ok(cpus),
+        Ok(cpus) if cpus.len() <= 2 => Ok(Cpus(cpus)),
         _ => Err(format!("{text:?}: expected one CPU, or two as in 0,1")),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsString;
+
     use etude_micro::exit::USAGE;
+    use etude_micro::options::read;
     use proptest::prelude::*;
 
     use super::*;
 
     fn options(line: &str) -> Result<Options, Fail> {
-        match parse(line.split_whitespace().map(OsString::from))? {
-            Parsed::Run(options) => Ok(options),
-            Parsed::Help => Err(Fail::usage("help")),
-        }
+        let words = read::<Words>("ipc", line.split_whitespace().map(OsString::from))?;
+        words.unwrap_or_else(|| panic!("{line}: help")).meaning()
     }
 
     #[test]
@@ -233,11 +206,11 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_a_usage_error_that_says_what_would() {
         for (line, said) in [
-            ("", "no mode: expected 1thread, 2thread or 2proc"),
-            ("3proc", "mode \"3proc\": expected 1thread, 2thread, 2proc"),
+            ("", "MODE is missing"),
+            ("3proc", "MODE \"3proc\": expected 1thread, 2thread or 2proc"),
             ("2proc 2proc", "one argument too many"),
-            ("-i udp 2proc", "-i \"udp\": expected pipe, local, tcp"),
-            ("-P axi 2proc", "-P \"axi\": expected l1d, l1i, l2, mem, tlb"),
+            ("-i udp 2proc", "-i \"udp\": expected pipe, local or tcp"),
+            ("-P axi 2proc", "--counters \"axi\": expected l1d, l1i, l2, mem, tlb"),
             ("-b 0 2proc", "-b \"0\": expected 1 B or more"),
             ("-t -1 2proc", "-t \"-1\": expected a size"),
             ("-n 0 2proc", "-n \"0\": expected a whole number, 1 to 1000000"),
@@ -254,20 +227,11 @@ mod tests {
         }
     }
 
-    #[test]
-    fn help_names_every_option_and_set() {
-        let text = help("ipc");
-        for option in
-            ["-B", "-q", "-s", "-v", "-j", "-g", "-b", "-t", "-i", "-p", "-P", "-n", "--cpu", "l1i", "tlb"]
-        {
-            assert!(text.contains(&format!(" {option}")) || text.contains(option), "{option}");
-        }
-    }
-
     proptest! {
         #[test]
         fn no_arguments_make_it_fall(words in proptest::collection::vec("\\PC{0,6}|-[a-zA-Z]{1,3}|1thread|[0-9]{1,25}[KMGT]?", 0..6)) {
-            if let Err(fail) = parse(words.iter().map(OsString::from)) {
+            let words = words.iter().filter(|word| !word.contains('h'));
+            if let Err(fail) = read::<Words>("ipc", words.map(OsString::from)) {
                 prop_assert!(fail.code == USAGE && !fail.line.contains('\n'), "{}", fail.line);
             }
         }

@@ -3,7 +3,10 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
+use etude_clock::seconds;
 use etude_counters::{Count, Counts};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::exit::{Fail, IOERR, said};
@@ -67,7 +70,7 @@ pub fn say(text: &str) -> Result<(), Fail> {
 impl Sample {
     /// KBytes/sec, as the lab counts them: 1 KByte is 1024 bytes. None if the clock did not move.
     pub fn bandwidth(&self) -> Option<f64> {
-        let seconds = self.elapsed_ns as f64 / 1e9;
+        let seconds = seconds(self.elapsed_ns);
         (self.elapsed_ns > 0).then(|| self.bytes as f64 / 1024.0 / seconds)
     }
 }
@@ -140,25 +143,40 @@ fn plain(value: &Value) -> String {
 
 /// The report for programs: one object on one line, its members in a fixed order.
 pub fn json(containers: &[Container], samples: Option<&[Sample]>) -> String {
-    let mut members: Vec<_> = containers
-        .iter()
-        .map(|container| format!("{}:{}", json!(container.name), object(&container.members)))
-        .collect();
-    if let Some(samples) = samples {
-        let samples: Vec<_> = samples.iter().map(|sample| object(&sample_members(sample))).collect();
-        members.push(format!("\"benchmark_samples\":[{}]", samples.join(",")));
-    }
-    format!("{{{}}}\n", members.join(","))
+    let samples = samples.map(|samples| samples.iter().map(|sample| Members(sample_members(sample))));
+    let report = Report { containers, samples: samples.map(Iterator::collect) };
+    serde_json::to_string(&report).expect("its keys are texts") + "\n"
 }
 
-/// A JSON object that keeps its order.
-fn object(members: &[(&'static str, Value)]) -> String {
-    let members: Vec<_> = members.iter().map(|(name, value)| format!("{}:{value}", json!(name))).collect();
-    format!("{{{}}}", members.join(","))
+struct Report<'a> {
+    containers: &'a [Container],
+    samples: Option<Vec<Members>>,
+}
+
+/// An object that keeps its order.
+struct Members(Vec<(&'static str, Value)>);
+
+impl Serialize for Report<'_> {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        let mut map = out.serialize_map(None)?;
+        for container in self.containers {
+            map.serialize_entry(container.name, &Members(container.members.clone()))?;
+        }
+        if let Some(samples) = &self.samples {
+            map.serialize_entry("benchmark_samples", samples)?;
+        }
+        map.end()
+    }
+}
+
+impl Serialize for Members {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        out.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+    }
 }
 
 fn sample_members(sample: &Sample) -> Vec<(&'static str, Value)> {
-    let mut members = vec![("bandwidth", json!(sample.bandwidth())), ("time", seconds(sample.elapsed_ns))];
+    let mut members = vec![("bandwidth", json!(sample.bandwidth())), ("time", time(sample.elapsed_ns))];
     members.extend(sample.usage.as_ref().map(usage_members).into_iter().flatten());
     if let Some(counts) = &sample.counts {
         let (instructions, cycles) = (counted(counts, "instructions"), counted(counts, "cycles"));
@@ -172,8 +190,8 @@ fn sample_members(sample: &Sample) -> Vec<(&'static str, Value)> {
 
 fn usage_members(usage: &Usage) -> [(&'static str, Value); 6] {
     [
-        ("utime", seconds(usage.utime_ns)),
-        ("stime", seconds(usage.stime_ns)),
+        ("utime", time(usage.utime_ns)),
+        ("stime", time(usage.stime_ns)),
         ("nvcsw", json!(usage.nvcsw)),
         ("nivcsw", json!(usage.nivcsw)),
         ("inblock", json!(usage.inblock)),
@@ -181,8 +199,8 @@ fn usage_members(usage: &Usage) -> [(&'static str, Value); 6] {
     ]
 }
 
-fn seconds(ns: u64) -> Value {
-    json!(ns as f64 / 1e9)
+fn time(ns: u64) -> Value {
+    json!(seconds(ns))
 }
 
 fn counted(counts: &Counts, name: &str) -> Option<f64> {

@@ -106,7 +106,7 @@ impl Services {
 }
 
 /// How requests follow each other.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, clap::ValueEnum)]
 pub(crate) enum Process {
     /// Gaps are exponential and independent.
     Poisson,

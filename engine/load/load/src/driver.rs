@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::Sender;
 
-use etude_clock::{monotonic_ns, own_cpu_ns};
+use etude_clock::{monotonic_ns, own_cpu_ns, seconds};
 use etude_launch::sys;
 
 use crate::cpu_demand::wanted_ns;
@@ -305,10 +305,6 @@ impl<'a, T: Target> Client<'a, T> {
 fn wake_in_time() {
     // SAFETY: no pointers; it is about this thread alone.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
-}
-
-fn seconds(ns: u64) -> f64 {
-    ns as f64 / 1e9
 }
 
 #[cfg(test)]

@@ -1,34 +1,16 @@
-//! How a command ends: the signals that ask for it, the line that says what went wrong, and the exit status.
+//! How a command ends: the signals that ask for it, and what the machine does not allow.
 
 use std::io;
 use std::os::fd::OwnedFd;
 
 use etude_launch::sys;
-use etude_terminal::say;
-
-/// A line for the user, and the exit status.
-pub(crate) type Wrong = (String, u8);
-
-/// `verb`: with the program's name.
-pub(crate) fn usage(verb: &str, error: &dyn std::fmt::Display) -> Wrong {
-    (format!("{error}; see {verb} --help"), 2)
-}
-
-pub(crate) fn answer(verb: &str, done: Result<(), Wrong>) -> u8 {
-    done.map_or_else(
-        |(line, code)| {
-            say(&format!("{verb}: {line}"));
-            code
-        },
-        |()| 0,
-    )
-}
+use etude_options::Failed;
 
 /// A descriptor that becomes readable when somebody wants the end.
-pub(crate) fn signals() -> Result<OwnedFd, Wrong> {
+pub(crate) fn signals() -> Result<OwnedFd, Failed> {
     sys::signalfd(&[libc::SIGTERM, libc::SIGINT]).map_err(machine)
 }
 
-pub(crate) fn machine(error: io::Error) -> Wrong {
+pub(crate) fn machine(error: io::Error) -> Failed {
     (format!("the machine does not allow it: {error}"), 5)
 }

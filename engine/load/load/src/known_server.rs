@@ -8,7 +8,7 @@ use std::io::{self, ErrorKind};
 use std::net::TcpListener;
 use std::os::fd::{AsFd, OwnedFd};
 
-use etude_clock::monotonic_ns;
+use etude_clock::{monotonic_ns, seconds};
 use etude_launch::sys;
 use serde_json::json;
 use slotmap::{DefaultKey, Key, KeyData, SlotMap};
@@ -175,8 +175,8 @@ impl Server {
             if let Some((asked, arrived_ns)) = self.peers.get_mut(id).and_then(|peer| peer.asked.take()) {
                 self.tell(id, "200 OK", "served\n", &asked);
                 self.sums.served += 1;
-                self.sums.response_s += (due_ns - arrived_ns) as f64 / 1e9;
-                self.sums.late_s += monotonic_ns().saturating_sub(due_ns) as f64 / 1e9;
+                self.sums.response_s += seconds(due_ns - arrived_ns);
+                self.sums.late_s += seconds(monotonic_ns().saturating_sub(due_ns));
                 self.understand(id);
             }
         }

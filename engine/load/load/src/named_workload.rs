@@ -1,8 +1,8 @@
 //! The workload that was named, with the knobs that were set, and the files that it needs.
 
+use etude_options::Failed;
 use etude_workload::{FileSet, Stream, Workload};
 
-use crate::exit::{Wrong, usage};
 use crate::options::{Source, WorkloadAsked};
 
 pub(crate) struct Chosen {
@@ -15,8 +15,8 @@ pub(crate) struct Chosen {
 impl Chosen {
     /// # Errors
     /// There is none of that name (2), its file is wrong (3), or knobs contradict each other (2).
-    pub fn new(asked: &WorkloadAsked) -> Result<Chosen, Wrong> {
-        let wrong = |why: String| usage("etude load", &why);
+    pub fn new(asked: &WorkloadAsked) -> Result<Chosen, Failed> {
+        let wrong = |why: String| etude_options::usage("etude load", why);
         let mut workload = match &asked.source {
             Source::Preset(name) => Workload::preset(name).ok_or_else(|| {
                 wrong(format!("--preset {name:?}: expected {}", Workload::names().join(", ")))

@@ -4,7 +4,6 @@
 
 mod create_missing;
 mod existing_files;
-mod object_order;
 mod objects;
 mod operation_calls;
 mod pool;

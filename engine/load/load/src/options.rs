@@ -1,23 +1,20 @@
 //! What `load` was asked, as plain data; each mistake is one line.
 
-use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use clap::{ArgGroup, Parser, ValueEnum};
 use etude_clock::SECOND;
-use lexopt::Parser;
-use lexopt::prelude::*;
+use etude_options::values;
 
 use crate::distribution::Process;
 use crate::nfs_url::NfsUrl;
-use crate::option_values::{number, one_of, path, read, text, time, whole};
 use crate::plan::{Load, Plan, Wait};
-use crate::url::{self, Url};
+use crate::url::Url;
 
 /// All that can be asked.
 #[derive(Debug)]
 pub(crate) enum Asked {
-    Help,
     /// The knobs of a workload.
     Show(WorkloadAsked),
     /// The file set, and nothing offered.
@@ -74,9 +71,10 @@ pub(crate) struct FilesAsked {
 }
 
 /// How a mounted directory is asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Way {
     Calls,
+    #[value(name = "io_uring")]
     IoUring,
 }
 
@@ -117,253 +115,224 @@ pub(crate) enum Source {
     File(PathBuf),
 }
 
-/// The words, before they are known to go together.
-#[derive(Default)]
-struct Words {
-    url: Option<Url>,
-    directory: Option<PathBuf>,
-    nfs: Option<NfsUrl>,
+const TARGET: &str = "what is asked";
+const HOW: &str = "how";
+const MS: u64 = SECOND / 1000;
+const MOST_NS: u64 = 1_000_000 * SECOND;
+
+/// Offer requests at a rate, whatever the answers, and report windows as they end
+// An option that needs another one names a group of it: clap forgets a need for an option that the rest excludes.
+#[derive(Debug, Parser)]
+#[command(
+    groups = [
+        ArgGroup::new("target").args(["url", "nfs", "directory"]),
+        ArgGroup::new("place").args(["nfs", "directory"]),
+        ArgGroup::new("server").args(["nfs"]),
+        ArgGroup::new("mounted").args(["directory"]),
+        ArgGroup::new("source").args(["preset", "workload"]),
+        ArgGroup::new("work").args(["preset", "workload", "roll"]),
+        ArgGroup::new("recorded").args(["roll"]),
+        ArgGroup::new("closed").args(["clients"]),
+        ArgGroup::new("thinking").args(["think"]),
+    ],
+    override_usage = "--url http://HOST[:PORT][/PATH] LOAD --seconds S [options]\n\
+                      --nfs nfs://HOST[:PORT]/EXPORT[?mountport=N] --preset NAME LOAD --seconds S [options]\n\
+                      --directory DIR --preset NAME LOAD --seconds S [options]\n\
+                      --directory DIR --roll FILE (--rate R | --multiple M) --seconds S [options]\n\
+                      --preset NAME --show",
+    after_help = "Response times count from when a request was due. SIGTERM or SIGINT ends the window under way, drains and \
+                  prints the summary; a second one does not wait for answers. More: docs/load.md.\n\nexit status: 0; 2 usage; \
+                  3 a file is wrong; 5 nobody answers when it begins, or the machine does not allow it"
+)]
+pub(crate) struct Options {
+    /// Requests per second, on average, whatever becomes of them (open loop)
+    #[arg(long, value_name = "R", value_parser = rate, help_heading = "LOAD is one of")]
+    #[arg(conflicts_with_all = ["clients", "multiple"])]
     rate: Option<f64>,
+    /// So many clients, each of which waits for its answer, thinks, and sends again (closed loop)
+    #[arg(long, value_name = "N", value_parser = values::whole::<usize>(1..=1_000_000))]
+    #[arg(help_heading = "LOAD is one of")]
     clients: Option<usize>,
-    think_ns: Option<u64>,
-    exponential: Option<bool>,
+
+    /// A server of HTTP: GET, each request on a connection of its own
+    #[arg(long, help_heading = TARGET)]
+    #[arg(conflicts_with_all = ["preset", "workload", "sized_for", "populate"])]
+    url: Option<Url>,
+    /// A server of NFS, version 3, spoken directly; without mountport its portmapper is asked
+    #[arg(long, value_name = "URL", requires = "source", help_heading = TARGET)]
+    nfs: Option<NfsUrl>,
+    /// With --nfs: over so many connections
+    #[arg(long, value_name = "N", value_parser = values::whole::<usize>(1..=1024), default_value = "1")]
+    #[arg(requires = "server", help_heading = TARGET)]
+    connections: usize,
+    /// A mounted directory, by system calls
+    #[arg(long, value_name = "DIR", requires = "work", help_heading = TARGET)]
+    directory: Option<PathBuf>,
+    /// With --directory: calls (default) or io_uring
+    #[arg(long, value_name = "WAY", default_value = "calls", requires = "mounted", help_heading = TARGET)]
+    way: Way,
+    /// With --nfs or --directory: which operations, on which files (docs/workloads.md)
+    #[arg(long, value_name = "NAME", help_heading = TARGET)]
     preset: Option<String>,
+    /// The same of a file of knobs
+    #[arg(long, value_name = "FILE", help_heading = TARGET)]
     workload: Option<PathBuf>,
+    /// Another value of one knob; may be given several times
+    #[arg(long, value_name = "KNOB=VALUE", value_parser = assignment, requires = "source", help_heading = TARGET)]
     set: Vec<String>,
+    /// The file set is that of this rate (default: --rate, or --clients as a rate)
+    #[arg(long, value_name = "R", value_parser = rate, requires = "source", help_heading = TARGET)]
     sized_for: Option<f64>,
-    files_seed: Option<u64>,
-    roll: Option<PathBuf>,
-    multiple: Option<f64>,
-    only: Vec<PathBuf>,
-    own: bool,
-    way: Option<Way>,
-    connections: Option<usize>,
-    wait: Option<Wait>,
+    /// Of the file set (default 0), which stays: the next run puts it right and uses it again
+    #[arg(long, value_name = "N", value_parser = values::whole::<u64>(0..=u64::MAX), default_value = "0")]
+    #[arg(requires = "source", help_heading = TARGET)]
+    files_seed: u64,
+    /// Print the knobs, each with its source, and offer nothing
+    #[arg(long, requires = "source", conflicts_with = "populate", help_heading = TARGET)]
     show: bool,
+    /// Make the file set, and offer nothing
+    #[arg(long, requires = "place", help_heading = TARGET)]
     populate: bool,
+    /// With --directory: the recorded calls of a program (docs/replay.md), at --rate calls per second
+    #[arg(long, value_name = "FILE", requires = "mounted", help_heading = TARGET)]
+    #[arg(conflicts_with_all = ["clients", "way", "arrivals", "wait", "outstanding", "timeout", "sized_for", "populate"])]
+    roll: Option<PathBuf>,
+    /// With --roll, in place of --rate: M times as fast as it was recorded
+    #[arg(long, value_name = "M", value_parser = values::positive(1e6), requires = "recorded", help_heading = TARGET)]
+    multiple: Option<f64>,
+    /// With --roll: only calls on files below DIR of the roll, and what these need; may be given again; . is all but the
+    /// directories of every machine (usr, lib, etc ...)
+    #[arg(long, value_name = "DIR", requires = "recorded", help_heading = TARGET)]
+    only: Vec<PathBuf>,
+    /// With --roll: each pass has copies of its own of all files, also of those that it only reads
+    #[arg(long, requires = "recorded", help_heading = TARGET)]
+    own: bool,
+
+    /// For so long
+    #[arg(long, value_name = "S", value_parser = values::duration(MS..=MOST_NS), help_heading = HOW)]
     seconds: Option<u64>,
-    process: Option<Process>,
+    /// poisson (default) or constant
+    #[arg(long, value_name = "WAY", default_value = "poisson", conflicts_with = "clients", help_heading = HOW)]
+    arrivals: Process,
+    /// With --clients: for so long on average
+    #[arg(long, value_name = "S", value_parser = values::duration_or_0(MS..=MOST_NS), default_value = "0")]
+    #[arg(requires = "closed", help_heading = HOW)]
+    think: u64,
+    /// exponential (default) or constant
+    #[arg(long, value_name = "LAW", value_parser = ["exponential", "constant"], default_value = "exponential")]
+    #[arg(requires = "thinking", help_heading = HOW)]
+    think_law: String,
+    /// Of instants and operations
+    #[arg(long, value_name = "N", value_parser = values::whole::<u64>(0..=u64::MAX), default_value = "0")]
+    #[arg(help_heading = HOW)]
     seed: u64,
-    window_ns: Option<u64>,
-    warm_up_ns: u64,
+    /// For the instant of the next request: sleep (default), hybrid (asleep until shortly before) or spin
+    #[arg(long, value_name = "WAY", default_value = "sleep", help_heading = HOW)]
+    wait: Wait,
+    /// Length of a window, s
+    #[arg(long, value_name = "S", value_parser = values::duration(MS..=MOST_NS), default_value = "1")]
+    #[arg(help_heading = HOW)]
+    window: u64,
+    /// So long before the first window the same load is offered, and counts nowhere
+    #[arg(long, value_name = "S", value_parser = values::duration_or_0(MS..=MOST_NS), default_value = "0")]
+    #[arg(help_heading = HOW)]
+    warm_up: u64,
+    /// At most N requests under way; what is due beyond waits (default 1000; 64 by --way calls)
+    #[arg(long, value_name = "N", value_parser = values::whole::<usize>(1..=u64::MAX))]
+    #[arg(conflicts_with = "clients", help_heading = HOW)]
     outstanding: Option<usize>,
-    timeout_ns: Option<u64>,
-    drain_ns: Option<u64>,
+    /// A request without an answer so long after it was due has failed
+    #[arg(long, value_name = "S", value_parser = values::duration(MS..=MOST_NS), default_value = "30")]
+    #[arg(help_heading = HOW)]
+    timeout: u64,
+    /// Wait so long for outstanding answers at the end
+    #[arg(long, value_name = "S", value_parser = values::duration_or_0(MS..=MOST_NS), default_value = "5")]
+    #[arg(help_heading = HOW)]
+    drain: u64,
+    /// Print each window as a line of JSON, then a summary (default where standard output is no terminal)
+    #[arg(long, conflicts_with = "text", help_heading = HOW)]
     json: bool,
+    /// Print a summary for people (default on a terminal)
+    #[arg(long, help_heading = HOW)]
     text: bool,
 }
 
-/// # Errors
-/// One line that names the option and says what was expected.
-pub(crate) fn options(arguments: impl Iterator<Item = OsString>) -> Result<Asked, String> {
-    let mut words = Words::default();
-    let mut parser = Parser::from_args(arguments);
-    while let Some(argument) = parser.next().map_err(|error| error.to_string())? {
-        let name = match argument {
-            Short('h') | Long("help") => return Ok(Asked::Help),
-            Long(name) => name.to_owned(),
-            other => return Err(other.unexpected().to_string()),
-        };
-        if !(words.target(&name, &mut parser)? || words.load(&name, &mut parser)?) {
-            return Err(format!("--{name}: there is no such option"));
-        }
-    }
-    words.meaning()
-}
-
-fn a_rate(name: &str, parser: &mut Parser) -> Result<Option<f64>, String> {
-    let text = text(name, parser)?;
-    let rate = etude_quantity::rate(&text).map_err(|why| format!("--{name} {why}"))?;
-    let good = rate > 0.0 && rate <= 1e8;
-    if good {
-        Ok(Some(rate))
-    } else {
-        Err(format!("--{name} {text:?}: expected a rate above 0, at most 100M/s"))
-    }
-}
-
-impl Words {
-    /// Takes an option of what is asked; false: it is none.
-    fn target(&mut self, name: &str, parser: &mut Parser) -> Result<bool, String> {
-        const WAYS: [(&str, Way); 2] = [("calls", Way::Calls), ("io_uring", Way::IoUring)];
-        match name {
-            "url" => self.url = Some(read(name, parser, url::EXPECTED)?),
-            "directory" => self.directory = Some(path(name, parser)?),
-            "nfs" => self.nfs = Some(read(name, parser, "nfs://HOST[:PORT]/EXPORT[?mountport=N]")?),
-            "preset" => self.preset = Some(text(name, parser)?),
-            "workload" => self.workload = Some(path(name, parser)?),
-            "set" => self.set.push(assignment(name, parser)?),
-            "sized-for" => self.sized_for = a_rate(name, parser)?,
-            "files-seed" => self.files_seed = Some(read(name, parser, "a whole number")?),
-            "roll" => self.roll = Some(path(name, parser)?),
-            "multiple" => {
-                let good = |multiple| multiple > 0.0 && multiple <= 1e6;
-                self.multiple = Some(number(name, parser, "how many times as fast, above 0", good)?);
-            }
-            "only" => self.only.push(path(name, parser)?),
-            "own" => self.own = true,
-            "way" => self.way = Some(one_of(name, parser, &WAYS)?),
-            "connections" => self.connections = Some(whole(name, parser, 1, 1024)?),
-            "show" => self.show = true,
-            "populate" => self.populate = true,
-            _ => return Ok(false),
-        }
-        Ok(true)
-    }
-
-    /// Takes an option of how it is asked; false: it is none.
-    fn load(&mut self, name: &str, parser: &mut Parser) -> Result<bool, String> {
-        const WAITS: [(&str, Wait); 3] =
-            [("sleep", Wait::Sleep), ("hybrid", Wait::Hybrid), ("spin", Wait::Spin)];
-        match name {
-            "rate" => self.rate = a_rate(name, parser)?,
-            "clients" => self.clients = Some(whole(name, parser, 1, 1_000_000)?),
-            "think" => self.think_ns = Some(time(name, parser, true, "s")?),
-            "think-law" => {
-                self.exponential = Some(one_of(name, parser, &[("exponential", true), ("constant", false)])?);
-            }
-            "wait" => self.wait = Some(one_of(name, parser, &WAITS)?),
-            "seconds" => self.seconds = Some(time(name, parser, false, "s")?),
-            "arrivals" => {
-                let known = [("poisson", Process::Poisson), ("constant", Process::Constant)];
-                self.process = Some(one_of(name, parser, &known)?);
-            }
-            "seed" => self.seed = read(name, parser, "a whole number")?,
-            "window" => self.window_ns = Some(time(name, parser, false, "s")?),
-            "warm-up" => self.warm_up_ns = time(name, parser, true, "s")?,
-            "outstanding" => self.outstanding = Some(whole(name, parser, 1, usize::MAX)?),
-            "timeout" => self.timeout_ns = Some(time(name, parser, false, "s")?),
-            "drain" => self.drain_ns = Some(time(name, parser, true, "s")?),
-            "json" => self.json = true,
-            "text" => self.text = true,
-            _ => return Ok(false),
-        }
-        Ok(true)
-    }
-
-    fn meaning(mut self) -> Result<Asked, String> {
-        self.check()?;
+impl Options {
+    /// # Errors
+    /// One line on what is missing.
+    pub(crate) fn meaning(self) -> Result<Asked, String> {
         if self.show {
             return Ok(Asked::Show(self.workload()?));
         }
-        if self.populate {
-            let workload = self.workload()?;
-            return Ok(Asked::Populate(Populate { place: self.place()?, workload }));
-        }
-        if self.url.is_none() && self.directory.is_none() && self.nfs.is_none() {
+        let Some(aim) = self.aim()? else {
             return Err("no target: name one of --url, --directory and --nfs".to_owned());
-        }
-        let plan = self.plan()?;
-        let aim = if let Some(url) = self.url.take() {
-            Aim::Http(url)
-        } else if let Some(roll) = self.roll.take() {
-            let directory =
-                self.directory.take().ok_or("--roll: --directory is missing, in which it plays")?;
-            let pace = match (&plan.load, self.multiple) {
-                (Load::Open { rate, .. }, None) => Pace::Rate(*rate),
-                (_, multiple) => Pace::Multiple(multiple.unwrap_or(1.0)),
-            };
-            let only = self.only.iter().map(|path| path.as_os_str().as_bytes().to_vec()).collect();
-            Aim::Roll(RollAsked { roll, directory, pace, only, own: self.own })
-        } else {
-            let workload = self.workload()?;
-            match self.place()? {
-                Place::Nfs(asked) => Aim::Nfs(asked, workload),
-                Place::Files(asked) => Aim::Files(asked, workload),
-            }
         };
+        if self.populate {
+            return Ok(Asked::Populate(match aim {
+                Aim::Nfs(place, workload) => Populate { place: Place::Nfs(place), workload },
+                Aim::Files(place, workload) => Populate { place: Place::Files(place), workload },
+                Aim::Http(_) | Aim::Roll(_) => {
+                    return Err("--populate needs --preset or --workload".to_owned());
+                }
+            }));
+        }
         let format = if self.json { Some(Format::Json) } else { self.text.then_some(Format::Text) };
-        Ok(Asked::Offer(Offer { aim, plan, format }))
+        Ok(Asked::Offer(Offer { plan: self.plan()?, aim, format }))
     }
 
-    /// Options that contradict each other, or are about something that was not named.
-    fn check(&self) -> Result<(), String> {
-        let (http, files, nfs) = (self.url.is_some(), self.directory.is_some(), self.nfs.is_some());
-        let knobs = self.preset.is_some() || self.workload.is_some();
-        let (roll, clients, way) = (self.roll.is_some(), self.clients.is_some(), self.way.is_some());
-        let about_files = knobs || self.populate || self.sized_for.is_some();
-        for (both, first, second) in [
-            (http && files, "--url", "--directory"),
-            (http && nfs, "--url", "--nfs"),
-            (files && nfs, "--directory", "--nfs"),
-            (self.rate.is_some() && clients, "--rate", "--clients"),
-            (self.process.is_some() && clients, "--arrivals", "--clients"),
-            (self.outstanding.is_some() && clients, "--outstanding", "--clients"),
-            (self.preset.is_some() && self.workload.is_some(), "--preset", "--workload"),
-            (roll && clients, "--roll", "--clients"),
-            (self.rate.is_some() && self.multiple.is_some(), "--rate", "--multiple"),
-            (roll && way, "--roll", "--way"),
-            (roll && self.process.is_some(), "--roll", "--arrivals"),
-            (roll && self.wait.is_some(), "--roll", "--wait"),
-            (roll && self.outstanding.is_some(), "--roll", "--outstanding"),
-            (roll && self.timeout_ns.is_some(), "--roll", "--timeout"),
-            (roll && nfs, "--roll", "--nfs"),
-            (roll && http, "--roll", "--url"),
-            (roll && about_files, "--roll", "--preset, --workload, --sized-for and --populate"),
-            (http && about_files, "--url", "--preset, --workload, --sized-for and --populate"),
-            (self.show && self.populate, "--show", "--populate"),
-            (self.json && self.text, "--json", "--text"),
-        ] {
-            if both {
-                return Err(format!("{first} and {second} exclude each other: leave one out"));
+    fn aim(&self) -> Result<Option<Aim>, String> {
+        Ok(Some(match (&self.url, &self.nfs, &self.directory, &self.roll) {
+            (Some(url), ..) => Aim::Http(url.clone()),
+            (_, Some(url), ..) => {
+                Aim::Nfs(NfsAsked { url: url.clone(), connections: self.connections }, self.workload()?)
             }
-        }
-        for (lost, option, needed) in [
-            (self.think_ns.is_some() && !clients, "--think", "--clients"),
-            (self.exponential.is_some() && self.think_ns.is_none(), "--think-law", "--think"),
-            (way && !files, "--way", "--directory"),
-            (self.connections.is_some() && !nfs, "--connections", "--nfs"),
-            (!self.set.is_empty() && !knobs, "--set", "--preset or --workload"),
-            (self.sized_for.is_some() && !knobs, "--sized-for", "--preset or --workload"),
-            (self.files_seed.is_some() && !knobs, "--files-seed", "--preset or --workload"),
-            (self.show && !knobs, "--show", "--preset or --workload"),
-            (knobs && !self.show && !files && !nfs, "--preset or --workload", "--directory or --nfs"),
-            (self.populate && !files && !nfs, "--populate", "--directory or --nfs"),
-            (roll && !files, "--roll", "--directory"),
-            (self.multiple.is_some() && !roll, "--multiple", "--roll"),
-            (!self.only.is_empty() && !roll, "--only", "--roll"),
-            (self.own && !roll, "--own", "--roll"),
-            (nfs && !knobs, "--nfs", "--preset or --workload"),
-            (files && !knobs && !roll, "--directory", "--preset, --workload or --roll"),
-        ] {
-            if lost {
-                return Err(format!("{option} needs {needed}"));
+            (_, _, Some(directory), Some(roll)) => {
+                let pace = match (self.rate, self.multiple) {
+                    (Some(rate), _) => Pace::Rate(rate),
+                    (None, multiple) => Pace::Multiple(multiple.unwrap_or(1.0)),
+                };
+                let only = self.only.iter().map(|path| path.as_os_str().as_bytes().to_vec()).collect();
+                let (roll, directory) = (roll.clone(), directory.clone());
+                Aim::Roll(RollAsked { roll, directory, pace, only, own: self.own })
             }
-        }
-        Ok(())
+            (_, _, Some(directory), None) => {
+                let directory = directory.clone();
+                Aim::Files(FilesAsked { directory, way: self.way }, self.workload()?)
+            }
+            _ => return Ok(None),
+        }))
     }
 
     fn plan(&self) -> Result<Plan, String> {
-        let process = self.process.unwrap_or(Process::Poisson);
         // What rate a multiple is, only the roll knows.
         let load = match (self.rate.or(self.multiple), self.clients) {
-            (Some(rate), None) => Load::Open { rate, process },
+            (Some(rate), _) => Load::Open { rate, process: self.arrivals },
             (None, Some(clients)) => {
-                let exponential = self.exponential.unwrap_or(true);
-                Load::Closed { clients, think_ns: self.think_ns.unwrap_or(0), exponential }
+                let exponential = self.think_law == "exponential";
+                Load::Closed { clients, think_ns: self.think, exponential }
             }
-            _ => return Err("--rate is missing, or --clients".to_owned()),
+            (None, None) => return Err("--rate is missing, or --clients".to_owned()),
         };
         // Each is a thread where a call is waited for.
-        let by_calls = self.directory.is_some() && self.way != Some(Way::IoUring);
+        let by_calls = self.directory.is_some() && self.way != Way::IoUring;
         let most = if by_calls { 64 } else { 1000 };
         Ok(Plan {
             load,
-            wait: self.wait.unwrap_or(Wait::Sleep),
+            wait: self.wait,
             seed: self.seed,
-            warm_up_ns: self.warm_up_ns,
+            warm_up_ns: self.warm_up,
             duration_ns: self.seconds.ok_or("--seconds is missing")?,
-            window_ns: self.window_ns.unwrap_or(SECOND),
+            window_ns: self.window,
             outstanding: self.clients.or(self.outstanding).unwrap_or(most),
-            timeout_ns: self.timeout_ns.unwrap_or(30 * SECOND),
-            drain_ns: self.drain_ns.unwrap_or(5 * SECOND),
+            timeout_ns: self.timeout,
+            drain_ns: self.drain,
         })
     }
 
-    fn workload(&mut self) -> Result<WorkloadAsked, String> {
-        let source = match (self.preset.take(), self.workload.take()) {
-            (Some(name), _) => Source::Preset(name),
-            (None, Some(file)) => Source::File(file),
+    fn workload(&self) -> Result<WorkloadAsked, String> {
+        let source = match (&self.preset, &self.workload) {
+            (Some(name), _) => Source::Preset(name.clone()),
+            (None, Some(file)) => Source::File(file.clone()),
             (None, None) => return Err("--preset or --workload is missing".to_owned()),
         };
         let clients = self.clients.map(|clients| clients as f64);
@@ -375,29 +344,19 @@ impl Words {
                 return Err("--rate is missing, or --sized-for: the file set grows with the load".to_owned());
             }
         };
-        Ok(WorkloadAsked {
-            source,
-            set: std::mem::take(&mut self.set),
-            sized_for,
-            files_seed: self.files_seed.unwrap_or(0),
-        })
-    }
-
-    fn place(&mut self) -> Result<Place, String> {
-        match (self.nfs.take(), self.directory.take()) {
-            (Some(url), _) => Ok(Place::Nfs(NfsAsked { url, connections: self.connections.unwrap_or(1) })),
-            (None, Some(directory)) => {
-                Ok(Place::Files(FilesAsked { directory, way: self.way.unwrap_or(Way::Calls) }))
-            }
-            (None, None) => Err("--directory or --nfs is missing".to_owned()),
-        }
+        Ok(WorkloadAsked { source, set: self.set.clone(), sized_for, files_seed: self.files_seed })
     }
 }
 
-fn assignment(name: &str, parser: &mut Parser) -> Result<String, String> {
-    let text = text(name, parser)?;
+fn rate(text: &str) -> Result<f64, String> {
+    let rate = etude_quantity::rate(text)?;
+    let good = rate > 0.0 && rate <= 1e8;
+    if good { Ok(rate) } else { Err(format!("{text:?}: expected a rate above 0, at most 100M/s")) }
+}
+
+fn assignment(text: &str) -> Result<String, String> {
     let good = text.split_once('=').is_some_and(|(knob, _)| !knob.trim().is_empty());
-    if good { Ok(text) } else { Err(format!("--{name} {text:?}: expected KNOB=VALUE")) }
+    if good { Ok(text.to_owned()) } else { Err(format!("{text:?}: expected KNOB=VALUE")) }
 }
 
 #[cfg(test)]

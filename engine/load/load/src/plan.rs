@@ -12,7 +12,7 @@ pub(crate) enum Load {
 }
 
 /// How the generator waits for the instant of the next request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Wait {
     /// Asleep until then: least CPU, late by what a wake-up takes.
     Sleep,

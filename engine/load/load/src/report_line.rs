@@ -1,5 +1,6 @@
 //! The reports of a load generator, one line each: a window as it ends, and the summary at the end.
 
+use etude_clock::seconds;
 use serde::Serialize;
 
 use crate::summary::Summary;
@@ -31,6 +32,6 @@ pub(crate) struct Own {
 impl Own {
     /// `waited_s` of requests that were due at these instants.
     pub fn waited_s(due_ns: impl Iterator<Item = u64>, now_ns: u64) -> f64 {
-        due_ns.map(|due_ns| now_ns.saturating_sub(due_ns) as f64 / 1e9).sum()
+        due_ns.map(|due_ns| seconds(now_ns.saturating_sub(due_ns))).sum()
     }
 }

@@ -5,10 +5,11 @@ use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
+use etude_options::Failed;
 use etude_terminal::{Escaping, Screen};
 
 use crate::driver::Client;
-use crate::exit::{Wrong, machine};
+use crate::exit::machine;
 use crate::options::Format;
 use crate::plan::Plan;
 use crate::report_line::Line;
@@ -24,7 +25,7 @@ pub(crate) fn run_client(
     signals: OwnedFd,
     target: impl Target,
     format: Format,
-) -> Result<(), Wrong> {
+) -> Result<(), Failed> {
     let kinds = target.kinds().to_vec();
     run_with_report(kinds, plan, format, |lines| {
         Client::new(plan, about, lines, signals, target).run().map_err(machine)
@@ -37,8 +38,8 @@ pub(crate) fn run_with_report(
     kinds: Vec<&'static str>,
     plan: &Plan,
     format: Format,
-    generate: impl FnOnce(&Sender<Line>) -> Result<(), Wrong>,
-) -> Result<(), Wrong> {
+    generate: impl FnOnce(&Sender<Line>) -> Result<(), Failed>,
+) -> Result<(), Failed> {
     let (sender, receiver) = channel();
     let planned_ns = plan.duration_ns;
     let writer = thread::spawn(move || {

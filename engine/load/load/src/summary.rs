@@ -1,5 +1,6 @@
 //! The whole of a run: what was asked, what became of it, and whether the generator was its limit.
 
+use etude_clock::seconds;
 use serde::Serialize;
 
 use crate::distribution::Process;
@@ -112,7 +113,7 @@ impl Summary {
             Load::Open { rate, process: Process::Poisson } => (Some(rate), None, None, "poisson"),
             Load::Open { rate, process: Process::Constant } => (Some(rate), None, None, "constant"),
             Load::Closed { clients, think_ns, .. } => {
-                (None, Some(clients), Some(think_ns as f64 / 1e9), "closed")
+                (None, Some(clients), Some(seconds(think_ns)), "closed")
             }
         };
         let wait = match plan.wait {

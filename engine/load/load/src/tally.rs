@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use etude_clock::seconds;
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
@@ -107,7 +108,7 @@ impl Tally {
         let kind = &mut self.kinds[kind];
         kind.completed += 1;
         kind.latency.get_or_insert_with(|| empty(DIGITS)).saturating_record(ns);
-        kind.latency_s += ns as f64 / 1e9;
+        kind.latency_s += seconds(ns);
     }
 
     /// `kind`: None where nobody can say what the request would have been.
@@ -131,7 +132,7 @@ impl Tally {
     /// Counts that others have made: times with how many there were, and their exact sum; ns.
     pub fn answered_many(&mut self, kind: usize, times: impl Iterator<Item = (u64, u64)>, sum_ns: u64) {
         let kind = &mut self.kinds[kind];
-        kind.latency_s += sum_ns as f64 / 1e9;
+        kind.latency_s += seconds(sum_ns);
         for (ns, count) in times {
             self.completed += count;
             kind.completed += count;
@@ -164,22 +165,22 @@ impl Tally {
     }
 
     pub fn lateness_p99_s(&self) -> Option<f64> {
-        (!self.lateness.is_empty()).then(|| self.lateness.value_at_quantile(0.99) as f64 / 1e9)
+        (!self.lateness.is_empty()).then(|| seconds(self.lateness.value_at_quantile(0.99)))
     }
 
     /// A quantile of all response times; None where so few came that it would be the slowest of them.
     pub fn quantile_s(&self, quantile: f64) -> Option<f64> {
         let latency = self.all().latency?;
         let known = latency.len() as f64 * (1.0 - quantile) >= 0.999;
-        known.then(|| latency.value_at_quantile(quantile) as f64 / 1e9)
+        known.then(|| seconds(latency.value_at_quantile(quantile)))
     }
 
     pub fn slowest_s(&self) -> Option<f64> {
-        self.all().latency.map(|latency| latency.max() as f64 / 1e9)
+        self.all().latency.map(|latency| seconds(latency.max()))
     }
 
     pub fn median_s(&self) -> Option<f64> {
-        self.all().latency.map(|latency| latency.value_at_quantile(0.5) as f64 / 1e9)
+        self.all().latency.map(|latency| seconds(latency.value_at_quantile(0.5)))
     }
 }
 

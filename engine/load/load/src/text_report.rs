@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::sync::mpsc::Receiver;
 
+use etude_clock::seconds;
 use etude_replay::time_text as time;
 use etude_terminal::Screen;
 
@@ -31,7 +32,7 @@ pub(crate) fn write(
             Line::Window { duration_s, tally, .. } => {
                 whole.add(&tally);
                 ran_s += duration_s;
-                live.draw(&progress(&tally, &whole, duration_s, ran_s, planned_ns as f64 / 1e9));
+                live.draw(&progress(&tally, &whole, duration_s, ran_s, seconds(planned_ns)));
             }
             Line::Summary { mut summary, drained } => {
                 let lateness_p99_s = summary.judge(&mut whole, drained.as_ref().map(|(_, tally)| &**tally));

@@ -11,7 +11,7 @@ use std::str::FromStr;
 pub(crate) const EXPECTED: &str = "http://HOST[:PORT][/PATH] in characters of RFC 3986, others as %XX";
 
 /// Where requests go.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Url {
     pub text: String,
     /// As in the URL.

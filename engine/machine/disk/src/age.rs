@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use etude_clock::monotonic_ns;
+use etude_clock::{monotonic_ns, seconds};
 use serde_json::{Map, Value, json};
 
 use crate::content::Content;
@@ -13,7 +13,7 @@ use crate::grow::{Taken, allocate, allocate_most, is_full, is_unknown};
 use crate::history::{History, Plan, Step};
 use crate::manifest::{FORMAT, Manifest, is_ours};
 use crate::space::{Space, sync};
-use crate::{Wrong, extents, fragments, free, machine};
+use crate::{Failed, extents, fragments, free, machine};
 
 /// Where the files are, below the directory that is named.
 pub const PLACE: &str = "etude-aged";
@@ -56,7 +56,7 @@ pub type Tell<'a> = &'a mut dyn FnMut(u64, u64);
 ///
 /// # Errors
 /// It cannot be done here, or the machine fails; the manifest then says that it is not complete.
-pub fn age(directory: &Path, wish: &Wish, tell: Tell) -> Result<Map<String, Value>, Wrong> {
+pub fn age(directory: &Path, wish: &Wish, tell: Tell) -> Result<Map<String, Value>, Failed> {
     if wish.again && directory.join(PLACE).exists() {
         remove(directory)?;
     }
@@ -98,7 +98,7 @@ pub fn age(directory: &Path, wish: &Wish, tell: Tell) -> Result<Map<String, Valu
 ///
 /// # Errors
 /// There is none, or not all of it could be removed.
-pub fn remove(directory: &Path) -> Result<(), Wrong> {
+pub fn remove(directory: &Path) -> Result<(), Failed> {
     let place = directory.join(PLACE);
     if !place.exists() {
         return Err((format!("{}: there is nothing to remove", place.display()), 2));
@@ -109,7 +109,7 @@ pub fn remove(directory: &Path) -> Result<(), Wrong> {
     fs::remove_dir_all(&place).map_err(|error| machine(place.display(), &error))
 }
 
-fn plan(wish: &Wish, space: &Space) -> Result<Plan, Wrong> {
+fn plan(wish: &Wish, space: &Space) -> Result<Plan, Failed> {
     let part = |share: f64| ((share * space.capacity() as f64) as u64).saturating_sub(space.used);
     let high = part(wish.peak);
     let ballast = space.mine().saturating_sub(high);
@@ -170,7 +170,7 @@ struct Aging {
 }
 
 impl Aging {
-    fn run(mut self, mut manifest: Manifest, tell: Tell) -> Result<Map<String, Value>, Wrong> {
+    fn run(mut self, mut manifest: Manifest, tell: Tell) -> Result<Map<String, Value>, Failed> {
         let outcome = self.steps(tell);
         let how = outcome.as_ref().map_or_else(|(line, _)| line.clone(), Clone::clone);
         manifest.set("complete", json!(how == "complete" || how == "fragments"));
@@ -183,7 +183,7 @@ impl Aging {
     }
 
     /// How it ended: `complete`, `fragments`, `time`, `signal N`.
-    fn steps(&mut self, tell: Tell) -> Result<String, Wrong> {
+    fn steps(&mut self, tell: Tell) -> Result<String, Failed> {
         let (mut count, mut enough, mut ebbed) = (0u64, false, false);
         loop {
             let Some(step) = self.history.step() else {
@@ -213,7 +213,7 @@ impl Aging {
         Ok(if enough { "fragments" } else { "complete" }.to_owned())
     }
 
-    fn perform(&mut self, step: Step) -> Result<(), Wrong> {
+    fn perform(&mut self, step: Step) -> Result<(), Failed> {
         match step {
             Step::Append { file, offset, bytes } => {
                 let path = self.path(file);
@@ -257,7 +257,7 @@ impl Aging {
     }
 
     /// The file system is full: the piece is taken back, and the flood turns.
-    fn turn(&mut self, path: &Path, file: u64, offset: u64, bytes: u64) -> Result<(), Wrong> {
+    fn turn(&mut self, path: &Path, file: u64, offset: u64, bytes: u64) -> Result<(), Failed> {
         if let Ok(to) = OpenOptions::new().write(true).open(path) {
             to.set_len(offset).map_err(|error| machine(path.display(), &error))?;
         }
@@ -277,7 +277,7 @@ impl Aging {
     }
 
     /// Take what is still free.
-    fn brim(&mut self) -> Result<(), Wrong> {
+    fn brim(&mut self) -> Result<(), Failed> {
         let path = self.place.join(BALLAST);
         let wrong = |error: io::Error| machine(path.display(), &error);
         let to = File::create(&path).map_err(wrong)?;
@@ -291,7 +291,7 @@ impl Aging {
     }
 
     /// How much could be taken decides how much has to live: file systems keep space for themselves, Btrfs much.
-    fn settle(&mut self) -> Result<(), Wrong> {
+    fn settle(&mut self) -> Result<(), Failed> {
         let space = Space::settled(&self.place, &self.file)?;
         let too_much = space.used.saturating_sub((self.wish.to * self.capacity as f64) as u64);
         let low = self.history.lives().saturating_sub(too_much + self.capacity / BELOW);
@@ -303,7 +303,7 @@ impl Aging {
 
     /// What deleting has freed is not what was counted (metadata, space that is freed late): go further down, or take some
     /// space again. Whether it has to be looked at again.
-    fn mend(&mut self) -> Result<bool, Wrong> {
+    fn mend(&mut self) -> Result<bool, Failed> {
         self.mended += 1;
         let space = Space::settled(&self.place, &self.file)?;
         let step = (self.capacity / STEPS).max(1);
@@ -342,7 +342,7 @@ impl Aging {
         Ok(at)
     }
 
-    fn is_enough(&self) -> Result<bool, Wrong> {
+    fn is_enough(&self) -> Result<bool, Failed> {
         match self.wish.fragments {
             Some(wanted) => Ok(self.probe()?.is_some_and(|found| found >= wanted)),
             None => Ok(false),
@@ -350,7 +350,7 @@ impl Aging {
     }
 
     /// Mean fragments of files of 1 MiB that were made now; they are removed again. None where it cannot be told.
-    fn probe(&self) -> Result<Option<f64>, Wrong> {
+    fn probe(&self) -> Result<Option<f64>, Failed> {
         let path = self.place.join("probe");
         let wrong = |error: io::Error| machine(path.display(), &error);
         let count = (Space::of(&self.place)?.available / 8 / PROBE_BYTES).clamp(PROBES.0, PROBES.1);
@@ -370,7 +370,7 @@ impl Aging {
         Ok((made > 0).then(|| fragments as f64 / made as f64))
     }
 
-    fn describe(&self, manifest: &mut Manifest) -> Result<(), Wrong> {
+    fn describe(&self, manifest: &mut Manifest) -> Result<(), Failed> {
         sync(&self.file).map_err(|error| machine(self.place.display(), &error))?;
         let new_file_fragments = self.probe()?;
         let space = Space::settled(&self.place, &self.file)?; // the probe is gone again
@@ -397,7 +397,7 @@ impl Aging {
             "free": free::of(&self.file).ok(),
             "new_file_fragments_per_mib": new_file_fragments,
             "digest": format!("{:016x}", self.history.digest()),
-            "seconds": (monotonic_ns() - self.began_ns) as f64 / 1e9,
+            "seconds": seconds(monotonic_ns() - self.began_ns),
         });
         for (name, value) in found.as_object().cloned().unwrap_or_default() {
             manifest.set(&name, value);

@@ -1,101 +1,109 @@
 //! `etude-engine fill` and `etude-engine fragments`.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use clap::{ArgGroup, Args, Parser};
+use etude_options::{Failed, values};
 use etude_terminal::escaped;
-
 use serde_json::{Map, Value, json};
 
-use crate::Wrong;
-use crate::arguments::{answer, bytes, each, share, usage};
 use crate::ending::catch_signals;
 use crate::fill::{Goal, fill, remove};
 use crate::fragments::{below, free_below};
 
-const FILL: &str = "\
-Fill a file system to a level, by a file etude-fill in DIR.
+/// Options that all verbs of disks have: how the answer is printed.
+#[derive(Args, Clone, Copy)]
+pub struct Printed {
+    /// One line of JSON
+    #[arg(long, overrides_with = "block")]
+    json: bool,
+    /// A block for $APLOG
+    #[arg(long, overrides_with = "json")]
+    block: bool,
+}
 
-usage: etude-engine fill DIR --to SHARE | --leave BYTES [options]
-       etude-engine fill --remove DIR
+impl Printed {
+    /// `name`: of a block.
+    pub fn shape(self, name: &'static str) -> Shape {
+        match (self.json, self.block) {
+            (true, _) => Shape::Json,
+            (_, true) => Shape::Block(name),
+            _ => Shape::Words,
+        }
+    }
+}
 
-      --to SHARE       so much of what everybody can use, as df counts it: 80% or 0.8
-      --leave BYTES    instead: leave so much available
-      --written        write the bytes; else the space is only taken (fallocate), which is quick
-      --again          remove first what was made before
-      --remove         remove the file
-      --json, --block  one line of JSON; a block for $APLOG
-  -h, --help
+/// Fill a file system to a level, by a file etude-fill in DIR
+#[derive(Parser)]
+#[command(
+    group = ArgGroup::new("goal").args(["to", "leave", "remove"]).required(true),
+    override_usage = "DIR --to SHARE | --leave BYTES [options]\n--remove DIR",
+    after_help = "BYTES may have K, M, G or T (powers of 1024) behind it. More: docs/disk-state.md.\n\nexit status: 0; 1 the level \
+                  was not reached (it says how far); 2 usage; 5 the machine does not allow it; 128 + signal"
+)]
+struct FillOptions {
+    /// So much of what everybody can use, as df counts it: 80% or 0.8
+    #[arg(long, value_name = "SHARE", value_parser = values::share)]
+    to: Option<f64>,
+    /// Instead: leave so much available
+    #[arg(long, value_name = "BYTES", value_parser = values::size)]
+    leave: Option<u64>,
+    /// Write the bytes; else the space is only taken (fallocate), which is quick
+    #[arg(long)]
+    written: bool,
+    /// Remove first what was made before
+    #[arg(long)]
+    again: bool,
+    /// Remove the file
+    #[arg(long)]
+    remove: bool,
+    #[command(flatten)]
+    printed: Printed,
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+}
 
-BYTES may have K, M, G or T (powers of 1024) behind it. More: docs/disk-state.md.
-
-exit status: 0; 1 the level was not reached (it says how far); 2 usage; 5 the machine does not allow it; 128 + signal
-";
-
-const FRAGMENTS: &str = "\
-In how many pieces files lie on the disk, and free space where the file system tells.
-
-usage: etude-engine fragments PATH... [options]
-
-      --each           also a line for each file: FRAGMENTS PATH
-      --json, --block  one line of JSON; a block for $APLOG
-  -h, --help
-
-Directories are looked through without following links or leaving their file system. More: docs/disk-state.md.
-
-exit status: 0; 2 usage, or there is no such path; 5 the machine does not allow it
-";
+/// In how many pieces files lie on the disk, and free space where the file system tells
+#[derive(Parser)]
+#[command(
+    after_help = "Directories are looked through without following links or leaving their file system. More: \
+                  docs/disk-state.md.\n\nexit status: 0; 2 usage, or there is no such path; 5 the machine does not allow it"
+)]
+struct FragmentsOptions {
+    /// Also a line for each file: FRAGMENTS PATH
+    #[arg(long)]
+    each: bool,
+    #[command(flatten)]
+    printed: Printed,
+    #[arg(value_name = "PATH", required = true)]
+    paths: Vec<PathBuf>,
+}
 
 /// `etude-engine fill`; the exit status.
 pub fn fill_main(arguments: impl Iterator<Item = OsString>) -> u8 {
-    answer("fill", fill_command(arguments))
+    etude_options::run("etude-engine fill", arguments, fill_command)
 }
 
 /// `etude-engine fragments`; the exit status.
 pub fn fragments_main(arguments: impl Iterator<Item = OsString>) -> u8 {
-    answer("fragments", fragments_command(arguments))
+    etude_options::run("etude-engine fragments", arguments, fragments_command)
 }
 
-fn fill_command(arguments: impl Iterator<Item = OsString>) -> Result<u8, Wrong> {
-    let (mut to, mut leave, mut written, mut removing, mut again, mut help) =
-        (None, None, false, false, false, false);
-    let mut shape = Shape::Words;
-    let mut paths = Vec::new();
-    each("fill", arguments, |name, value| {
-        match name {
-            Some("to") => to = Some(share(value()?)?),
-            Some("leave") => leave = Some(bytes(value()?)?),
-            Some("written") => written = true,
-            Some("remove") => removing = true,
-            Some("again") => again = true,
-            Some("json") => shape = Shape::Json,
-            Some("block") => shape = Shape::Block("filling"),
-            Some("help") => help = true,
-            Some(_) => return Ok(false),
-            None => paths.push(PathBuf::from(value()?)),
-        }
-        Ok(true)
-    })?;
-    if help {
-        print!("{FILL}");
-        return Ok(0);
-    }
-    let directory = one("fill", &paths)?;
-    if removing {
-        return remove(directory).map(|()| 0);
-    }
-    let goal = match (to, leave) {
-        (Some(level), None) => Goal::Level(level),
+fn fill_command(options: FillOptions) -> Result<u8, Failed> {
+    let directory = &options.directory;
+    let goal = match (options.to, options.leave) {
+        (Some(level), _) => Goal::Level(level),
         (None, Some(bytes)) => Goal::Leave(bytes),
-        _ => return Err(usage("fill", "expected either --to or --leave")),
+        (None, None) => return remove(directory).map(|()| 0),
     };
-    if again && directory.join(crate::fill::NAME).exists() {
+    if options.again && directory.join(crate::fill::NAME).exists() {
         remove(directory)?;
     }
     catch_signals();
-    let done = fill(directory, goal, written)?;
+    let done = fill(directory, goal, options.written)?;
     let shown = |name: &str| done[name].as_f64().unwrap_or_default();
-    say(shape, &done, || {
+    say(options.printed.shape("filling"), &done, || {
         format!(
             "{:.2}% -> {:.2}% of {:.1} MiB by {} ({:.1} s): {}",
             shown("level_before") * 100.0,
@@ -109,36 +117,20 @@ fn fill_command(arguments: impl Iterator<Item = OsString>) -> Result<u8, Wrong> 
     Ok(status(&done))
 }
 
-fn fragments_command(arguments: impl Iterator<Item = OsString>) -> Result<u8, Wrong> {
-    let (mut listed, mut shape, mut help) = (false, Shape::Words, false);
-    let mut paths = Vec::new();
-    each("fragments", arguments, |name, value| {
-        match name {
-            Some("each") => listed = true,
-            Some("json") => shape = Shape::Json,
-            Some("block") => shape = Shape::Block("fragments"),
-            Some("help") => help = true,
-            Some(_) => return Ok(false),
-            None => paths.push(PathBuf::from(value()?)),
-        }
-        Ok(true)
-    })?;
-    if help {
-        print!("{FRAGMENTS}");
-        return Ok(0);
-    }
-    let first = paths.first().ok_or_else(|| usage("fragments", "no path is given"))?;
+fn fragments_command(options: FragmentsOptions) -> Result<u8, Failed> {
+    let FragmentsOptions { each: listed, paths, .. } = &options;
+    let shape = options.printed.shape("fragments");
     let mut lines = Vec::new();
-    let summary = below(&paths, &mut |path, fragments| {
-        if listed {
+    let summary = below(paths, &mut |path, fragments| {
+        if *listed {
             lines.push(json!([fragments, path.to_string_lossy()]));
         }
     })?;
-    let (free, why_free) = free_below(first);
+    let (free, why_free) = free_below(&paths[0]);
     let mut members = summary.members();
     members.insert("free".to_owned(), json!(free));
     members.insert("why_free".to_owned(), json!(why_free));
-    if listed && shape == Shape::Json {
+    if *listed && shape == Shape::Json {
         members.insert("each".to_owned(), json!(lines));
     } else {
         for line in &lines {
@@ -189,15 +181,6 @@ fn in_words(found: &Map<String, Value>) -> String {
             )
         },
     )
-}
-
-/// The one path of a command.
-pub fn one<'a>(verb: &str, paths: &'a [PathBuf]) -> Result<&'a Path, Wrong> {
-    match paths {
-        [path] => Ok(path),
-        [] => Err(usage(verb, "no path is given")),
-        [_, other, ..] => Err(usage(verb, format!("one path too many: {}", other.display()))),
-    }
 }
 
 /// How an answer is printed.

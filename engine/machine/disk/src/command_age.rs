@@ -4,68 +4,97 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 
+use clap::Parser;
 use etude_clock::{SECOND, monotonic_ns};
+use etude_options::{Failed, values};
 use serde_json::{Map, Value};
 
-use crate::Wrong;
+use crate::MOST_NS;
 use crate::age::{PLACE, Wish, age, remove};
-use crate::arguments::{answer, bytes, each, number, seconds, share, usage, whole};
-use crate::command::{Shape, mib, one, say, status};
+use crate::command::{Printed, mib, say, status};
 use crate::ending::catch_signals;
 
-const AGE: &str = "\
-Age the file system that DIR is on: files are made, grow in turn and are deleted, in a history that depends on the seed alone.
-
-usage: etude-engine age DIR [options]
-       etude-engine age --remove DIR
-
-      --to SHARE       how full it is at the end, as df counts it: 80% or 0.8 (default 80%)
-      --times N        write so often its capacity (default 2)
-      --fragments N    or until a new file would have so many fragments a MiB
-      --seed N         (default 1)
-      --peak SHARE     how full it becomes at times (default 95%)
-      --piece BYTES    what a file grows by at a time, on average (default 32K)
-      --streams N      files that grow in turn (default 8)
-      --allocated      only take the space, write nothing: quick, and a device below is not aged
-      --seconds S      end after this time, where it then is (default 3600)
-      --again          remove first what was made before
-      --remove         remove what was made
-      --json, --block  one line of JSON; a block for $APLOG
-  -h, --help
-
-All of it is in DIR/etude-aged, with a manifest.json that says what was done. A signal ends it where it is, and what it has
-made stays; the manifest then says that it is not complete. More: docs/disk-state.md.
-
-exit status: 0; 1 the time was over; 2 usage; 5 the machine does not allow it; 128 + signal
-";
-
-struct Asked {
-    wish: Wish,
-    paths: Vec<PathBuf>,
-    removing: bool,
-    shape: Shape,
-    help: bool,
+/// Age the file system that DIR is on: files are made, grow in turn and are deleted, in a history that depends on the seed
+/// alone
+#[derive(Parser)]
+#[command(
+    override_usage = "DIR [options]\n--remove DIR",
+    after_help = "All of it is in DIR/etude-aged, with a manifest.json that says what was done. A signal ends it where it is, and \
+                  what it has made stays; the manifest then says that it is not complete. More: docs/disk-state.md.\n\nexit \
+                  status: 0; 1 the time was over; 2 usage; 5 the machine does not allow it; 128 + signal"
+)]
+struct Options {
+    /// How full it is at the end, as df counts it: 80% or 0.8
+    #[arg(long, value_name = "SHARE", value_parser = values::share, default_value = "80%")]
+    to: f64,
+    /// Write so often its capacity
+    #[arg(long, value_name = "N", value_parser = values::positive(1e4), default_value = "2")]
+    times: f64,
+    /// Or until a new file would have so many fragments a MiB
+    #[arg(long, value_name = "N", value_parser = values::positive(256.0))]
+    fragments: Option<f64>,
+    /// Of the history
+    #[arg(long, value_name = "N", value_parser = values::whole::<u64>(0..=u64::MAX), default_value = "1")]
+    seed: u64,
+    /// How full it becomes at times
+    #[arg(long, value_name = "SHARE", value_parser = values::share, default_value = "95%")]
+    peak: f64,
+    /// What a file grows by at a time, on average
+    #[arg(long, value_name = "BYTES", value_parser = values::size, default_value = "32K")]
+    piece: u64,
+    /// Files that grow in turn
+    #[arg(long, value_name = "N", value_parser = values::whole::<u64>(1..=1024), default_value = "8")]
+    streams: u64,
+    /// Only take the space, write nothing: quick, and a device below is not aged
+    #[arg(long)]
+    allocated: bool,
+    /// End after this time, where it then is
+    #[arg(long, value_name = "S", value_parser = values::duration(1..=MOST_NS), default_value = "3600")]
+    seconds: u64,
+    /// Remove first what was made before
+    #[arg(long)]
+    again: bool,
+    /// Remove what was made
+    #[arg(long)]
+    remove: bool,
+    #[command(flatten)]
+    printed: Printed,
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
 }
+
+const PROGRAM: &str = "etude-engine age";
 
 /// `etude-engine age`; the exit status.
 pub fn age_main(arguments: impl Iterator<Item = OsString>) -> u8 {
-    answer("age", command(arguments))
+    etude_options::run(PROGRAM, arguments, command)
 }
 
-fn command(arguments: impl Iterator<Item = OsString>) -> Result<u8, Wrong> {
-    let asked = asked(arguments)?;
-    if asked.help {
-        print!("{AGE}");
-        return Ok(0);
+fn command(options: Options) -> Result<u8, Failed> {
+    if options.to >= options.peak {
+        let what = "--to: expected less than --peak, from which files are deleted";
+        return Err(etude_options::usage(PROGRAM, what));
     }
-    let directory = one("age", &asked.paths)?;
-    if asked.removing {
+    let directory = &options.directory;
+    if options.remove {
         return remove(directory).map(|()| 0);
     }
+    let wish = Wish {
+        seed: options.seed,
+        to: options.to,
+        peak: options.peak,
+        times: options.times,
+        piece: options.piece.min(1 << 40),
+        streams: options.streams,
+        allocated: options.allocated,
+        again: options.again,
+        time_ns: options.seconds,
+        fragments: options.fragments,
+    };
     catch_signals();
     let shows = io::stderr().is_terminal();
     let mut told_ns = monotonic_ns();
-    let done = age(directory, &asked.wish, &mut |written, total| {
+    let done = age(directory, &wish, &mut |written, total| {
         let now = monotonic_ns();
         if shows && now - told_ns > SECOND / 2 {
             told_ns = now;
@@ -77,50 +106,8 @@ fn command(arguments: impl Iterator<Item = OsString>) -> Result<u8, Wrong> {
         eprint!("\r\x1b[K");
     }
     let done = done?;
-    say(asked.shape, &done, || in_words(&done, directory));
+    say(options.printed.shape("aging"), &done, || in_words(&done, directory));
     Ok(status(&done))
-}
-
-fn asked(arguments: impl Iterator<Item = OsString>) -> Result<Asked, Wrong> {
-    let wish = Wish {
-        seed: 1,
-        to: 0.8,
-        peak: 0.95,
-        times: 2.0,
-        piece: 32 << 10,
-        streams: 8,
-        allocated: false,
-        again: false,
-        time_ns: 3600 * SECOND,
-        fragments: None,
-    };
-    let mut asked = Asked { wish, paths: Vec::new(), removing: false, shape: Shape::Words, help: false };
-    each("age", arguments, |name, value| {
-        let wish = &mut asked.wish;
-        match name {
-            Some("to") => wish.to = share(value()?)?,
-            Some("times") => wish.times = number(value()?, 1e4)?,
-            Some("fragments") => wish.fragments = Some(number(value()?, 256.0)?),
-            Some("seed") => wish.seed = whole(value()?, 0, u64::MAX)?,
-            Some("peak") => wish.peak = share(value()?)?,
-            Some("piece") => wish.piece = bytes(value()?)?.min(1 << 40),
-            Some("streams") => wish.streams = whole(value()?, 1, 1024)?,
-            Some("seconds") => wish.time_ns = seconds(value()?)?,
-            Some("allocated") => wish.allocated = true,
-            Some("again") => wish.again = true,
-            Some("remove") => asked.removing = true,
-            Some("json") => asked.shape = Shape::Json,
-            Some("block") => asked.shape = Shape::Block("aging"),
-            Some("help") => asked.help = true,
-            Some(_) => return Ok(false),
-            None => asked.paths.push(PathBuf::from(value()?)),
-        }
-        Ok(true)
-    })?;
-    if asked.wish.to >= asked.wish.peak {
-        return Err(usage("age", "--to: expected less than --peak, from which files are deleted"));
-    }
-    Ok(asked)
 }
 
 fn in_words(done: &Map<String, Value>, directory: &std::path::Path) -> String {

@@ -4,69 +4,96 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
-use etude_clock::SECOND;
+use clap::Parser;
+use etude_options::{Failed, values};
 use etude_terminal::complain;
 
-use crate::arguments::{answer, bytes, each, number, seconds, share, text, whole};
-use crate::command::{Shape, mib, one, say};
+use crate::command::{Printed, mib, say};
 use crate::device::open;
 use crate::ending::catch_signals;
 use crate::precondition::{Done, Wish, precondition};
 use crate::steady::Rule;
-use crate::{BLOCK, Wrong, machine};
+use crate::{BLOCK, MOST_NS, machine};
 
-const PRECONDITION: &str = "\
-Write over a device or a file until its throughput is steady. What is on it is lost.
-
-usage: etude-engine precondition DEVICE|FILE [options]
-
-      --size BYTES     write only the first so many bytes; make a file that large
-      --trim           discard all of it first
-      --passes N       write the whole so often in sequence before rounds count (default 2)
-      --pattern WORD   rounds: sequential or random (default random)
-      --write BYTES    of each write, a multiple of 4096 (default 128K)
-      --round S        seconds of a round (default 10)
-      --window N       rounds that must be steady (default 5)
-      --range SHARE    no further apart than this share of their mean (default 20%)
-      --slope SHARE    rising or falling by no more than this (default 10%)
-      --seconds S      end after this time (default 3600)
-      --bytes BYTES    end after so many bytes
-      --seed N         (default 1)
-      --force          also over a file system, or a file that is not empty; never over what is mounted
-      --json, --block  one line of JSON; a block for $APLOG. Both have the throughput of each round
-  -h, --help
-
-More: docs/disk-state.md.
-
-exit status: 0 it is steady; 1 it is not, and time or bytes were used up; 2 usage; 5 the machine does not allow it;
-128 + signal
-";
-
-struct Asked {
-    wish: Wish,
-    paths: Vec<PathBuf>,
+/// Write over a device or a file until its throughput is steady. What is on it is lost
+#[derive(Parser)]
+#[command(
+    after_help = "More: docs/disk-state.md.\n\nexit status: 0 it is steady; 1 it is not, and time or bytes were used up; 2 usage; 5 \
+                  the machine does not allow it; 128 + signal"
+)]
+struct Options {
+    /// Write only the first so many bytes; make a file that large
+    #[arg(long, value_name = "BYTES", value_parser = values::size)]
     size: Option<u64>,
+    /// Discard all of it first
+    #[arg(long)]
+    trim: bool,
+    /// Write the whole so often in sequence before rounds count
+    #[arg(long, value_name = "N", value_parser = values::number(0.0..=1000.0), default_value = "2")]
+    passes: f64,
+    /// Rounds: sequential or random (default random)
+    #[arg(long, value_name = "WORD", value_parser = ["sequential", "random"], default_value = "random")]
+    pattern: String,
+    /// Of each write, a multiple of 4096
+    #[arg(long, value_name = "BYTES", value_parser = block, default_value = "128K")]
+    write: u64,
+    /// Seconds of a round
+    #[arg(long, value_name = "S", value_parser = values::duration(1..=MOST_NS), default_value = "10")]
+    round: u64,
+    /// Rounds that must be steady (default 5)
+    #[arg(long, value_name = "N", value_parser = values::whole::<usize>(2..=1000))]
+    window: Option<usize>,
+    /// No further apart than this share of their mean (default 20%)
+    #[arg(long, value_name = "SHARE", value_parser = values::share)]
+    range: Option<f64>,
+    /// Rising or falling by no more than this (default 10%)
+    #[arg(long, value_name = "SHARE", value_parser = values::share)]
+    slope: Option<f64>,
+    /// End after this time
+    #[arg(long, value_name = "S", value_parser = values::duration(1..=MOST_NS), default_value = "3600")]
+    seconds: u64,
+    /// End after so many bytes
+    #[arg(long, value_parser = values::size)]
+    bytes: Option<u64>,
+    /// Of the random places
+    #[arg(long, value_name = "N", value_parser = values::whole::<u64>(0..=u64::MAX), default_value = "1")]
+    seed: u64,
+    /// Also over a file system, or a file that is not empty; never over what is mounted
+    #[arg(long)]
     force: bool,
-    shape: Shape,
-    help: bool,
+    #[command(flatten)]
+    printed: Printed,
+    #[arg(value_name = "DEVICE|FILE")]
+    path: PathBuf,
 }
 
 /// `etude-engine precondition`; the exit status.
 pub fn precondition_main(arguments: impl Iterator<Item = OsString>) -> u8 {
-    answer("precondition", command(arguments))
+    etude_options::run("etude-engine precondition", arguments, command)
 }
 
-fn command(arguments: impl Iterator<Item = OsString>) -> Result<u8, Wrong> {
-    let asked = asked(arguments)?;
-    if asked.help {
-        print!("{PRECONDITION}");
-        return Ok(0);
-    }
-    let path = one("precondition", &asked.paths)?;
-    let device = open(path, asked.size, asked.force)?;
+fn command(options: Options) -> Result<u8, Failed> {
+    let usual = Rule::default();
+    let wish = Wish {
+        trim: options.trim,
+        block: options.write,
+        random: options.pattern == "random",
+        seed: options.seed,
+        passes: options.passes,
+        round_ns: options.round,
+        rule: Rule {
+            window: options.window.unwrap_or(usual.window),
+            most_range: options.range.unwrap_or(usual.most_range),
+            most_slope: options.slope.unwrap_or(usual.most_slope),
+        },
+        most_bytes: options.bytes.unwrap_or(u64::MAX),
+        time_ns: options.seconds,
+    };
+    let path = &options.path;
+    let device = open(path, options.size.map(|bytes| bytes / BLOCK * BLOCK), options.force)?;
     catch_signals();
     let shows = io::stderr().is_terminal();
-    let done = precondition(&device, &asked.wish, &mut |what, rate| {
+    let done = precondition(&device, &wish, &mut |what, rate| {
         if shows {
             complain!("precondition: {what}: {:.1} MiB/s", mib(rate));
         }
@@ -74,65 +101,15 @@ fn command(arguments: impl Iterator<Item = OsString>) -> Result<u8, Wrong> {
     let done = done.map_err(|error| machine(path.display(), &error))?;
     let members =
         serde_json::to_value(&done).ok().and_then(|found| found.as_object().cloned()).unwrap_or_default();
-    say(asked.shape, &members, || in_words(&done));
+    say(options.printed.shape("preconditioning"), &members, || in_words(&done));
     let signal = done.ended.strip_prefix("signal ").and_then(|number| number.parse::<u8>().ok());
     Ok(signal.map_or(u8::from(!done.steady), |signal| 128 + signal))
 }
 
-fn asked(arguments: impl Iterator<Item = OsString>) -> Result<Asked, Wrong> {
-    let wish = Wish {
-        trim: false,
-        block: 128 << 10,
-        random: true,
-        seed: 1,
-        passes: 2.0,
-        round_ns: 10 * SECOND,
-        rule: Rule::default(),
-        most_bytes: u64::MAX,
-        time_ns: 3600 * SECOND,
-    };
-    let mut asked =
-        Asked { wish, paths: Vec::new(), size: None, force: false, shape: Shape::Words, help: false };
-    each("precondition", arguments, |name, value| {
-        let wish = &mut asked.wish;
-        match name {
-            Some("size") => asked.size = Some(bytes(value()?)? / BLOCK * BLOCK),
-            Some("trim") => wish.trim = true,
-            Some("passes") => wish.passes = passes(value()?)?,
-            Some("pattern") => wish.random = pattern(value()?)?,
-            Some("write") => wish.block = block(value()?)?,
-            Some("round") => wish.round_ns = seconds(value()?)?,
-            Some("window") => wish.rule.window = whole(value()?, 2, 1000)? as usize,
-            Some("range") => wish.rule.most_range = share(value()?)?,
-            Some("slope") => wish.rule.most_slope = share(value()?)?,
-            Some("seconds") => wish.time_ns = seconds(value()?)?,
-            Some("bytes") => wish.most_bytes = bytes(value()?)?,
-            Some("seed") => wish.seed = whole(value()?, 0, u64::MAX)?,
-            Some("force") => asked.force = true,
-            Some("json") => asked.shape = Shape::Json,
-            Some("block") => asked.shape = Shape::Block("preconditioning"),
-            Some("help") => asked.help = true,
-            Some(_) => return Ok(false),
-            None => asked.paths.push(PathBuf::from(value()?)),
-        }
-        Ok(true)
-    })?;
-    Ok(asked)
-}
-
-fn passes(value: OsString) -> Result<f64, String> {
-    if value == "0" { Ok(0.0) } else { number(value, 1000.0) }
-}
-
-fn pattern(value: OsString) -> Result<bool, String> {
-    let word = etude_micro::options::word(&text(value)?, &["sequential", "random"])?;
-    Ok(word == 1)
-}
-
-fn block(value: OsString) -> Result<u64, String> {
-    let found = bytes(value)?;
+fn block(text: &str) -> Result<u64, String> {
+    let found = values::size(text)?;
     let good = found.is_multiple_of(BLOCK) && found <= 64 << 20;
-    if good { Ok(found) } else { Err(format!("{found}: expected a multiple of 4096, at most 64M")) }
+    if good { Ok(found) } else { Err(format!("{text:?}: expected a multiple of 4096, at most 64M")) }
 }
 
 fn in_words(done: &Done) -> String {

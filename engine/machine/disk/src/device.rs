@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
-use crate::{Wrong, machine};
+use crate::{Failed, machine};
 
 const BLKGETSIZE64: libc::c_ulong = 0x8008_1272;
 const BLKDISCARD: libc::c_ulong = 0x1277;
@@ -39,7 +39,7 @@ const MARKS: [(u64, &[u8], &str); 14] = [
 ///
 /// # Errors
 /// It is in use, holds something without `force`, has no size, or cannot be opened.
-pub fn open(path: &Path, size: Option<u64>, force: bool) -> Result<Device, Wrong> {
+pub fn open(path: &Path, size: Option<u64>, force: bool) -> Result<Device, Failed> {
     let wrong = |error: io::Error| machine(path.display(), &error);
     let is_block = match path.metadata() {
         Ok(found) if found.file_type().is_block_device() => true,
@@ -55,7 +55,7 @@ pub fn open(path: &Path, size: Option<u64>, force: bool) -> Result<Device, Wrong
     }
 }
 
-fn block_device(path: &Path, size: Option<u64>, force: bool) -> Result<Device, Wrong> {
+fn block_device(path: &Path, size: Option<u64>, force: bool) -> Result<Device, Failed> {
     // The kernel refuses O_EXCL where the device, or a part of it, is mounted, swap space, or held by another driver.
     let flags = libc::O_EXCL | libc::O_DIRECT;
     let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open(path);
@@ -85,7 +85,7 @@ fn block_device(path: &Path, size: Option<u64>, force: bool) -> Result<Device, W
 }
 
 /// None: an error that says it all; the kernel's otherwise.
-fn regular(path: &Path, size: Option<u64>, force: bool) -> Result<Device, Result<Wrong, io::Error>> {
+fn regular(path: &Path, size: Option<u64>, force: bool) -> Result<Device, Result<Failed, io::Error>> {
     let there = path.metadata().map_or(0, |found| found.len());
     if there > 0 && !force {
         let line = format!("{}: holds {there} bytes; --force overwrites them", path.display());
@@ -106,7 +106,7 @@ fn regular(path: &Path, size: Option<u64>, force: bool) -> Result<Device, Result
     sized(path, Device { file, bytes, is_block: false }).map_err(Ok)
 }
 
-fn sized(path: &Path, device: Device) -> Result<Device, Wrong> {
+fn sized(path: &Path, device: Device) -> Result<Device, Failed> {
     if device.bytes >= 1 << 20 {
         return Ok(device);
     }

@@ -4,14 +4,14 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::Path;
 
-use etude_clock::monotonic_ns;
+use etude_clock::{monotonic_ns, seconds};
 use serde_json::{Map, Value, json};
 
 use crate::content::Content;
 use crate::ending::ended;
 use crate::grow::{allocate_most, is_full, is_unknown};
 use crate::space::{Space, sync};
-use crate::{Wrong, machine};
+use crate::{Failed, machine};
 
 /// The file, in the directory that is named.
 pub const NAME: &str = "etude-fill";
@@ -31,7 +31,7 @@ pub enum Goal {
 ///
 /// # Errors
 /// It is above its level already, it was filled before, or the machine fails.
-pub fn fill(directory: &Path, goal: Goal, written: bool) -> Result<Map<String, Value>, Wrong> {
+pub fn fill(directory: &Path, goal: Goal, written: bool) -> Result<Map<String, Value>, Failed> {
     let began_ns = monotonic_ns();
     let before = Space::of(directory)?;
     if missing(&before, goal) < -(before.block as i64) {
@@ -64,7 +64,7 @@ pub fn fill(directory: &Path, goal: Goal, written: bool) -> Result<Map<String, V
         "missed_bytes": missing(&after, goal),
         "complete": how == "complete",
         "ended": how,
-        "seconds": (monotonic_ns() - began_ns) as f64 / 1e9,
+        "seconds": seconds(monotonic_ns() - began_ns),
     });
     Ok(filled.as_object().cloned().unwrap_or_default())
 }
@@ -73,7 +73,7 @@ pub fn fill(directory: &Path, goal: Goal, written: bool) -> Result<Map<String, V
 ///
 /// # Errors
 /// There is none, or it cannot be removed.
-pub fn remove(directory: &Path) -> Result<(), Wrong> {
+pub fn remove(directory: &Path) -> Result<(), Failed> {
     let path = directory.join(NAME);
     fs::remove_file(&path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => (format!("{}: there is nothing to remove", path.display()), 2),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use crate::{BLOCK, Wrong, extents, free, machine};
+use crate::{BLOCK, Failed, extents, free, machine};
 
 /// Regular files that were looked at.
 #[derive(Debug, Default)]
@@ -29,7 +29,7 @@ impl Summary {
     ///
     /// # Errors
     /// It may not be read.
-    pub fn look(&mut self, path: &Path) -> Result<Option<u64>, Wrong> {
+    pub fn look(&mut self, path: &Path) -> Result<Option<u64>, Failed> {
         let file = match OpenOptions::new()
             .read(true)
             .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
@@ -97,7 +97,7 @@ impl Summary {
 ///
 /// # Errors
 /// A path is not there (2), or may not be read (5).
-pub fn below(paths: &[PathBuf], each: &mut dyn FnMut(&Path, Option<u64>)) -> Result<Summary, Wrong> {
+pub fn below(paths: &[PathBuf], each: &mut dyn FnMut(&Path, Option<u64>)) -> Result<Summary, Failed> {
     let mut summary = Summary::default();
     for path in paths {
         let found = fs::metadata(path)
@@ -122,7 +122,7 @@ pub fn below(paths: &[PathBuf], each: &mut dyn FnMut(&Path, Option<u64>)) -> Res
     Ok(summary)
 }
 
-fn entries(directory: &Path) -> Result<Vec<PathBuf>, Wrong> {
+fn entries(directory: &Path) -> Result<Vec<PathBuf>, Failed> {
     let wrong = |error: io::Error| machine(directory.display(), &error);
     let mut found = fs::read_dir(directory)
         .map_err(wrong)?

@@ -4,7 +4,6 @@
 //! Read `history.rs` for what ageing does, `steady.rs` for when a device is steady.
 
 mod age;
-mod arguments;
 mod command;
 mod command_age;
 mod command_precondition;
@@ -22,17 +21,19 @@ mod precondition;
 mod space;
 mod steady;
 
+use etude_options::Failed;
+
 pub use command::{fill_main, fragments_main};
 pub use command_age::age_main;
 pub use command_precondition::precondition_main;
 
-/// A line for the user, and the exit status.
-pub(crate) type Wrong = (String, u8);
-
 /// Bytes in which all sizes are counted: a page, and the block of nearly all file systems.
 pub(crate) const BLOCK: u64 = 4096;
 
+/// The longest duration of an option, ns.
+pub(crate) const MOST_NS: u64 = 10_000_000_000_000_000;
+
 /// The machine does not allow it.
-pub(crate) fn machine(what: impl std::fmt::Display, error: &std::io::Error) -> Wrong {
+pub(crate) fn machine(what: impl std::fmt::Display, error: &std::io::Error) -> Failed {
     (format!("{what}: {}", etude_micro::exit::said(error)), 5)
 }

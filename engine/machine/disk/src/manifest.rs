@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use crate::{Wrong, machine};
+use crate::{Failed, machine};
 
 pub const FORMAT: &str = "etude-aging";
 const NAME: &str = "manifest.json";
@@ -25,7 +25,7 @@ impl Manifest {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn begin(directory: &Path, members: Map<String, Value>) -> Result<Manifest, Wrong> {
+    pub fn begin(directory: &Path, members: Map<String, Value>) -> Result<Manifest, Failed> {
         let path = directory.join(NAME);
         let file = File::create_new(&path).map_err(|error| machine(path.display(), &error))?;
         let mut manifest = Manifest { file, path, members };
@@ -44,7 +44,7 @@ impl Manifest {
 
     /// # Errors
     /// It cannot be written; what stood there before may still stand there.
-    pub fn write(&self) -> Result<(), Wrong> {
+    pub fn write(&self) -> Result<(), Failed> {
         let mut text = serde_json::to_vec_pretty(&self.members).expect("plain data");
         text.resize(text.len().max(BYTES - 1), b' ');
         text.push(b'\n');

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
-use crate::{Wrong, machine};
+use crate::{Failed, machine};
 
 /// XFS frees what is deleted behind one's back, some 10 ms later.
 const AGAIN: Duration = Duration::from_millis(30);
@@ -31,7 +31,7 @@ pub struct Space {
 impl Space {
     /// # Errors
     /// There is no such path, or nothing is known of its space.
-    pub fn of(path: &Path) -> Result<Space, Wrong> {
+    pub fn of(path: &Path) -> Result<Space, Failed> {
         let name = CString::new(path.as_os_str().as_bytes())
             .map_err(|_| (format!("{}: no path: it holds a zero byte", path.display()), 2))?;
         let mut found = MaybeUninit::<libc::statvfs>::zeroed();
@@ -58,7 +58,7 @@ impl Space {
     ///
     /// # Errors
     /// As `of`, or what could not be written.
-    pub fn settled(path: &Path, file: &File) -> Result<Space, Wrong> {
+    pub fn settled(path: &Path, file: &File) -> Result<Space, Failed> {
         sync(file).map_err(|error| machine(path.display(), &error))?;
         let mut before = Space::of(path)?;
         for _ in 0..MOST_AGAIN {

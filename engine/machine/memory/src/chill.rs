@@ -3,9 +3,10 @@
 use std::fs;
 use std::io;
 
+use etude_clock::seconds;
 use serde::Serialize;
 
-use crate::Wrong;
+use crate::Failed;
 use crate::confinement;
 use crate::control_loop::{Bounds, Course, Step, Stopped};
 use crate::machine::{Machine, Real, events, memory};
@@ -52,7 +53,7 @@ impl From<Memory> for Caches {
 ///
 /// # Errors
 /// The machine does not allow it: a limit on memory or nodes, no `/proc`.
-pub fn chill(wish: &Wish) -> Result<Answer, Wrong> {
+pub fn chill(wish: &Wish) -> Result<Answer, Failed> {
     let refused = |why: String| (why, 5);
     let before = memory().map_err(refused)?;
     confinement::check(before.total).map_err(refused)?;
@@ -65,7 +66,7 @@ pub fn chill(wish: &Wish) -> Result<Answer, Wrong> {
     let killed_after = events().map_err(refused)?.oom_kills;
     Ok(Answer {
         allocated_bytes: done.allocated,
-        seconds: done.elapsed_ns as f64 / 1e9,
+        seconds: seconds(done.elapsed_ns),
         stopped: done.stopped,
         pressure_share: done.share,
         before: before.into(),

@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
-use crate::Wrong;
+use crate::Failed;
 use crate::look::{measured, refused};
 use crate::resident::resident;
 use crate::walk::{Seen, walk};
@@ -16,7 +16,7 @@ use crate::walk::{Seen, walk};
 ///
 /// # Errors
 /// There is no such path (2), or it may not be evicted (5).
-pub fn evict(path: &Path) -> Result<u64, Wrong> {
+pub fn evict(path: &Path) -> Result<u64, Failed> {
     let mut left = 0;
     walk(path, &mut Seen::default(), &mut |file| {
         left += one(file.path).map_err(|error| refused(file.path, &error))?;

@@ -19,5 +19,4 @@ mod watch;
 
 pub use command::{chill_main, residency_main};
 
-/// A line for the user, and the exit status.
-pub(crate) type Wrong = (String, u8);
+use etude_options::Failed;

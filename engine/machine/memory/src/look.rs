@@ -10,10 +10,10 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use etude_clock::monotonic_ns;
+use etude_clock::{monotonic_ns, seconds};
 use serde::Serialize;
 
-use crate::Wrong;
+use crate::Failed;
 use crate::listing::Listed;
 use crate::open_if_cached;
 use crate::resident::{How, bytes_of, has_pages, open_plainly, resident};
@@ -65,7 +65,7 @@ pub fn look(
     also: &[PathBuf],
     manner: Manner,
     watch: Option<&Watch>,
-) -> Result<Seen, Wrong> {
+) -> Result<Seen, Failed> {
     let began_ns = monotonic_ns();
     let undisturbed = !manner.plainly && open_if_cached::is_possible();
     let mut seen = Seen {
@@ -95,7 +95,7 @@ pub fn look(
         })?;
         seen.also.push(one);
     }
-    seen.seconds = (monotonic_ns() - began_ns) as f64 / 1e9;
+    seen.seconds = seconds(monotonic_ns() - began_ns);
     Ok(seen)
 }
 
@@ -158,6 +158,6 @@ pub fn measured(path: &Path) -> io::Result<(File, u64, std::fs::Metadata)> {
 }
 
 /// The line for a file that cannot be looked at.
-pub fn refused(path: &Path, error: &io::Error) -> Wrong {
+pub fn refused(path: &Path, error: &io::Error) -> Failed {
     (format!("{}: {error}; run it as root, or as who owns the files", path.display()), 5)
 }

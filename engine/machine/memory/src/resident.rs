@@ -10,7 +10,7 @@ use std::ptr;
 use serde::Serialize;
 
 /// By which call it was told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum How {
     /// Since Linux 6.5.

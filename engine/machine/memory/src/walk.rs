@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use crate::Wrong;
+use crate::Failed;
 use crate::listing::Listed;
 use crate::resident::device_bytes;
 
@@ -18,14 +18,14 @@ use crate::resident::device_bytes;
 pub struct Seen(HashSet<(u64, u64)>);
 
 /// What is done with each file; it may fail.
-pub type Sink<'a> = &'a mut dyn FnMut(&Listed) -> Result<(), Wrong>;
+pub type Sink<'a> = &'a mut dyn FnMut(&Listed) -> Result<(), Failed>;
 
 /// Each regular file below `path`, directories in the order of their names; `path` itself if it is one, or a block device.
 /// A link that is `path` itself is followed.
 ///
 /// # Errors
 /// There is no such path (2); it cannot be read (5); what the sink says.
-pub fn walk(path: &Path, seen: &mut Seen, sink: Sink) -> Result<(), Wrong> {
+pub fn walk(path: &Path, seen: &mut Seen, sink: Sink) -> Result<(), Failed> {
     let whole = fs::canonicalize(path).map_err(|error| missing(path, &error))?;
     let metadata = fs::metadata(&whole).map_err(|error| missing(path, &error))?;
     if metadata.file_type().is_block_device() {
@@ -52,7 +52,7 @@ pub fn walk(path: &Path, seen: &mut Seen, sink: Sink) -> Result<(), Wrong> {
 }
 
 /// Gives the directory's files to the sink; the directories in it. What vanishes meanwhile is passed over.
-fn each_file(directory: &Path, seen: &mut Seen, sink: Sink) -> Result<Vec<PathBuf>, Wrong> {
+fn each_file(directory: &Path, seen: &mut Seen, sink: Sink) -> Result<Vec<PathBuf>, Failed> {
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries.map_err(|error| unreadable(directory, &error))?,
@@ -73,21 +73,21 @@ fn each_file(directory: &Path, seen: &mut Seen, sink: Sink) -> Result<Vec<PathBu
     Ok(directories)
 }
 
-fn regular(path: &Path, metadata: &Metadata, seen: &mut Seen, sink: Sink) -> Result<(), Wrong> {
+fn regular(path: &Path, metadata: &Metadata, seen: &mut Seen, sink: Sink) -> Result<(), Failed> {
     if seen.0.insert((metadata.dev(), metadata.ino())) {
         sink(&Listed { bytes: metadata.len(), path })?;
     }
     Ok(())
 }
 
-fn missing(path: &Path, error: &io::Error) -> Wrong {
+fn missing(path: &Path, error: &io::Error) -> Failed {
     match error.kind() {
         io::ErrorKind::PermissionDenied => unreadable(path, error),
         _ => (format!("{}: {error}", path.display()), 2),
     }
 }
 
-fn unreadable(path: &Path, error: &io::Error) -> Wrong {
+fn unreadable(path: &Path, error: &io::Error) -> Failed {
     (format!("{}: {error}; run it as root, or as who owns the files", path.display()), 5)
 }
 

@@ -12,7 +12,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use crate::Wrong;
+use crate::Failed;
 use crate::listing::Listed;
 use crate::open_if_cached::open_cached;
 use crate::resident::FLAGS;
@@ -25,7 +25,7 @@ pub struct Watch {
 impl Watch {
     /// # Errors
     /// The machine does not allow it (5).
-    pub fn of(files: &[Listed]) -> Result<Watch, Wrong> {
+    pub fn of(files: &[Listed]) -> Result<Watch, Failed> {
         let flags = libc::FAN_CLASS_NOTIF | libc::FAN_CLOEXEC | libc::FAN_UNLIMITED_MARKS;
         // SAFETY: a call on numbers.
         let group = unsafe { libc::fanotify_init(flags, libc::O_RDONLY as libc::c_uint) };
@@ -59,7 +59,7 @@ impl Watch {
     ///
     /// # Errors
     /// The machine does not allow it (5).
-    pub fn each(&self, done: &mut dyn FnMut(File) -> io::Result<()>) -> Result<u64, Wrong> {
+    pub fn each(&self, done: &mut dyn FnMut(File) -> io::Result<()>) -> Result<u64, Failed> {
         let path = format!("/proc/self/fdinfo/{}", self.group.as_raw_fd());
         let text = fs::read_to_string(path).map_err(|error| refused(&error))?;
         let mounts = fs::read("/proc/self/mountinfo").map_err(|error| refused(&error))?;
@@ -84,7 +84,7 @@ impl Watch {
     }
 }
 
-fn refused(error: &io::Error) -> Wrong {
+fn refused(error: &io::Error) -> Failed {
     let need = "to watch needs root, Linux 5.19 and a file system whose files have handles; else use look";
     (format!("{error}: {need}"), 5)
 }

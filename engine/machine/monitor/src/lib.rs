@@ -38,5 +38,4 @@ mod tree;
 
 pub use command::monitor_main;
 
-/// A line for the user, and the exit status.
-pub(crate) type Wrong = (String, u8);
+use etude_options::Failed;

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use etude_clock::seconds;
 use serde_json::json;
 
 use crate::messages::Message;
@@ -22,7 +23,7 @@ pub fn head(out: &mut Vec<u8>, head: &Head) {
     // In this order, as a person reads it.
     let start = json!(head.start);
     let (boot, cpus) = (json!(head.boot_id), json!(head.cpus));
-    let (every_s, pid) = (head.every_ns as f64 / 1e9, std::process::id());
+    let (every_s, pid) = (seconds(head.every_ns), std::process::id());
     let _ = writeln!(
         out,
         "{{\"format\":\"etude-monitor\",\"version\":1,\"start\":{start},\"start_ns\":{},\"boot_id\":{boot},\
@@ -122,7 +123,7 @@ pub struct Cost {
 }
 
 pub fn end(out: &mut Vec<u8>, ns: u64, samples: u64, cost: &Cost) {
-    let cpu_s = cost.cpu_ns as f64 / 1e9;
+    let cpu_s = seconds(cost.cpu_ns);
     let share = (cost.elapsed_ns > 0).then(|| cost.cpu_ns as f64 / cost.elapsed_ns as f64);
     let _ = writeln!(
         out,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use etude_clock::{monotonic_ns, own_cpu_ns, realtime_ns};
 
-use crate::Wrong;
+use crate::Failed;
 use crate::cost::Walls;
 use crate::kept::Root;
 use crate::lines::{self, Cost, Head};
@@ -49,7 +49,7 @@ struct Monitor {
 ///
 /// # Errors
 /// The file cannot be written, or there is nothing to sample (5).
-pub fn monitor(wish: &Wish) -> Result<(), Wrong> {
+pub fn monitor(wish: &Wish) -> Result<(), Failed> {
     let wait = Wait::new().map_err(|error| (format!("signals: {error}"), 5))?;
     let root = Root::new(&wish.root);
     let unwritten = |error: io::Error| (unwritten(&wish.output, &error), 5);
@@ -93,7 +93,7 @@ fn unwritten(path: &Path, error: &io::Error) -> String {
 
 impl Monitor {
     /// Opens all that is read, and reads it for the first time.
-    fn begin(root: &Root, wish: &Wish) -> Result<Monitor, Wrong> {
+    fn begin(root: &Root, wish: &Wish) -> Result<Monitor, Failed> {
         let nothing = |error: io::Error| {
             let place = root.path("proc/stat");
             (

@@ -2,9 +2,6 @@
 
 use std::process::ExitCode;
 
-use clap::Command;
-
 fn main() -> ExitCode {
-    let options = etude_engine::measure_options(Command::new("aptime")).get_matches();
-    ExitCode::from(etude_engine::measure(&options))
+    ExitCode::from(etude_engine::measure("aptime", std::env::args_os().skip(1)))
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use etude_clock::seconds;
 use etude_launch::{Status, Usage, time_of_day};
 
 use crate::Request;
@@ -44,7 +45,7 @@ impl Measured {
         field("command", &quoted(&request.argv));
         field("user", &format!("{:.6}", self.usage.user_us as f64 / 1e6));
         field("sys", &format!("{:.6}", self.usage.system_us as f64 / 1e6));
-        field("elapsed", &format!("{:.6}", self.elapsed_ns as f64 / 1e9));
+        field("elapsed", &format!("{:.6}", seconds(self.elapsed_ns)));
         field("status", &self.exit_status());
         for (name, value) in self.counts() {
             field(name, &value);
@@ -62,7 +63,7 @@ impl Measured {
             "command": request.argv,
             "user": self.usage.user_us as f64 / 1e6,
             "sys": self.usage.system_us as f64 / 1e6,
-            "elapsed": self.elapsed_ns as f64 / 1e9,
+            "elapsed": seconds(self.elapsed_ns),
             "status": self.exit_status(),
         });
         for (name, value) in self.counts() {

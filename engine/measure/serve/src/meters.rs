@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 use etude_cgroup::{Cgroups, Tree};
+use etude_clock::seconds;
 use etude_counters::{Counters, Counts};
 use etude_launch::{Orphans, sys};
 use etude_protocol::{Counting, Launch, Row, Value};
@@ -129,7 +130,7 @@ impl Reading {
         metrics.add("storage_written", "B", storage.map(|storage| per(Value::Whole(storage.written))));
         if let Some(tree) = &self.tree {
             let bytes = |bytes: &Result<u64, String>| bytes.clone().map(|bytes| per(Value::Whole(bytes)));
-            metrics.add("tree_cpu", "s", tree.cpu_ns.clone().map(|ns| per(Value::Real(ns as f64 / 1e9))));
+            metrics.add("tree_cpu", "s", tree.cpu_ns.clone().map(|ns| per(Value::Real(seconds(ns)))));
             metrics.whole("tree_peak_memory", "B", tree.peak_memory_bytes.clone());
             metrics.add("tree_read", "B", bytes(&tree.read_bytes));
             metrics.add("tree_written", "B", bytes(&tree.written_bytes));

@@ -1,5 +1,6 @@
 //! From what a launch gave to the rows that are reported.
 
+use etude_clock::seconds;
 use etude_launch::{Outcome, Status, Usage, WorkerOutcome, clock, time_of_day};
 use etude_protocol::{Accept, Metrics, Row, Value};
 
@@ -64,7 +65,7 @@ fn metrics(worker: &WorkerOutcome, floor_bytes: Result<u64, String>) -> Metrics 
     let Usage { user_us, system_us, .. } = worker.usage;
     let usage = &worker.usage;
     let mut metrics = Metrics::default();
-    metrics.add("elapsed", "s", known(Value::Real(worker.elapsed_ns as f64 / 1e9)));
+    metrics.add("elapsed", "s", known(Value::Real(seconds(worker.elapsed_ns))));
     metrics.add("user", "s", known(Value::Real(user_us as f64 / 1e6)));
     metrics.add("system", "s", known(Value::Real(system_us as f64 / 1e6)));
     metrics.whole("peak_memory", "B", unscaled(usage.peak_memory_bytes));

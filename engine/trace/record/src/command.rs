@@ -5,9 +5,10 @@ use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use clap::{ArgGroup, Parser, ValueEnum};
+use etude_options::values;
 use etude_quantity::counted;
 use etude_terminal::complain;
-use lexopt::prelude::*;
 
 use crate::ebpf::{self, Subject};
 use crate::output::Output;
@@ -18,163 +19,116 @@ use crate::rewrite::remote::Pid;
 use crate::rewrite::rights;
 use crate::sink::{Completeness, Summary};
 
-const HELP: &str = "\
-Record a program's I/O: each call, when, with which result, per thread of every process that it starts.
+const PROGRAM: &str = "etude record";
 
-usage: etude record [-o FILE] [options] [--] COMMAND [ARGUMENT ...]
-       etude record [-o FILE] [options] -p PID
-
-  -o, --output FILE    the trace (default NAME-UTCTIME.trace in $XDG_STATE_HOME/etude/traces or ~/.local/state/etude/traces,
-                       so that a program that reads its directory does not meet it); it must not be there yet
-  -p, --pid PID        record a process that runs already, by ptrace, until it ends or the recorder is interrupted
-      --clock CLOCK    auto (default): the processor's time stamp counter where the kernel trusts it; tsc; vdso
-      --full WAY       when a thread is quicker than the recorder: wait (default), or drop and count
-      --technique HOW  rewrite (default on x86-64, only there): by jumps in the program's own code, some 20 to 50 ns a
-                       call; ptrace: each call stops its thread, some 20 µs a call, for code that cannot be rewritten;
-                       ebpf: bpftrace watches in the kernel, for root
-      --left WAY       places in the code that no jump can take: skip (default), they are named; or stop, each call
-                       there stops its thread twice, and is recorded
-      --no-snapshot    do not look at the files that the program named when it has ended: a script of this trace will
-                       know less of how long they were
-  -q, --quiet          say nothing but what is wrong
-  -h, --help
-
-The program runs as it would otherwise, with its own input, output and exit status; what there is to say of the trace
-goes to standard error when it has ended. More: docs/recording.md.
-
-exit status: the program's, 0 if it runs on; 128+n for signal n; 127 not found; 126 not executable; 2 usage; 5 it could
-not be recorded, and was not started; or its trace was removed while it ran
-";
-
+/// Record a program's I/O: each call, when, with which result, per thread of every process that it starts
+#[derive(Parser)]
+#[command(
+    group = ArgGroup::new("subject").args(["command", "pid"]).required(true),
+    override_usage = "[-o FILE] [options] [--] COMMAND [ARGUMENT ...]\n[-o FILE] [options] -p PID",
+    after_help = "The program runs as it would otherwise, with its own input, output and exit status; what there is to say \
+                  of the trace goes to standard error when it has ended. More: docs/recording.md.\n\nexit status: the \
+                  program's, 0 if it runs on; 128+n for signal n; 127 not found; 126 not executable; 2 usage; 5 it could \
+                  not be recorded, and was not started; or its trace was removed while it ran"
+)]
 struct Options {
+    /// The trace (default NAME-UTCTIME.trace in $XDG_STATE_HOME/etude/traces or ~/.local/state/etude/traces, so that a
+    /// program that reads its directory does not meet it); it must not be there yet
+    #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    clock: Option<Clock>,
-    drop_when_full: bool,
-    technique: Option<Technique>,
-    /// By eBPF; then `technique` is None.
-    ebpf: bool,
-    stop_left: bool,
+    /// Record a process that runs already, by ptrace, until it ends or the recorder is interrupted
+    #[arg(short, long, value_parser = values::whole::<Pid>(1..=Pid::MAX as u64))]
     pid: Option<Pid>,
-    snapshot: bool,
+    /// auto (default): the processor's time stamp counter where the kernel trusts it; tsc; vdso
+    #[arg(long, default_value = "auto")]
+    clock: ClockOption,
+    /// When a thread is quicker than the recorder: wait (default), or drop and count
+    #[arg(long, value_name = "WAY", value_parser = ["wait", "drop"], default_value = "wait")]
+    full: String,
+    /// rewrite (default on x86-64, only there): by jumps in the program's own code, some 20 to 50 ns a call; ptrace: each
+    /// call stops its thread, some 20 µs a call, for code that cannot be rewritten; ebpf: bpftrace watches in the
+    /// kernel, for root
+    #[arg(long, value_name = "HOW")]
+    technique: Option<TechniqueOption>,
+    /// Places in the code that no jump can take: skip (default), they are named; or stop, each call there stops its
+    /// thread twice, and is recorded
+    #[arg(long, value_name = "WAY", value_parser = ["skip", "stop"], default_value = "skip")]
+    left: String,
+    /// Do not look at the files that the program named when it has ended: a script of this trace will know less of how
+    /// long they were
+    #[arg(long)]
+    no_snapshot: bool,
+    /// Say nothing but what is wrong
+    #[arg(short, long)]
     quiet: bool,
+    #[arg(trailing_var_arg = true)]
     command: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ClockOption {
+    Auto,
+    Tsc,
+    Vdso,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum TechniqueOption {
+    Rewrite,
+    Ptrace,
+    Ebpf,
 }
 
 /// Runs the verb; its exit status.
 pub fn main(arguments: impl Iterator<Item = OsString>) -> u8 {
-    match options(arguments) {
-        Ok(Some(options)) => run(options),
-        Ok(None) => {
-            print!("{HELP}");
-            0
-        }
-        Err(error) => complain(&format!("{error}; see etude record --help"), 2),
-    }
+    etude_options::run(PROGRAM, arguments, |options: Options| {
+        options.check().map_err(|why| etude_options::usage(PROGRAM, why))?;
+        Ok(options.pid.map_or_else(|| started(&options), |pid| attached(&options, pid)))
+    })
 }
 
-fn options(arguments: impl Iterator<Item = OsString>) -> Result<Option<Options>, lexopt::Error> {
-    let mut found = Options {
-        output: None,
-        clock: None,
-        drop_when_full: false,
-        technique: None,
-        ebpf: false,
-        stop_left: false,
-        pid: None,
-        snapshot: true,
-        quiet: false,
-        command: Vec::new(),
-    };
-    let mut parser = lexopt::Parser::from_args(arguments);
-    while let Some(argument) = parser.next()? {
-        match argument {
-            Short('o') | Long("output") => found.output = Some(parser.value()?.into()),
-            Long("clock") => found.clock = clock(&parser.value()?.string()?)?,
-            Long("full") => {
-                found.drop_when_full = match parser.value()?.string()?.as_str() {
-                    "wait" => false,
-                    "drop" => true,
-                    other => return Err(format!("--full {other}: expected wait or drop").into()),
-                }
-            }
-            Long("technique") => {
-                found.technique = technique(&parser.value()?.string()?)?;
-                found.ebpf = found.technique.is_none();
-            }
-            Long("left") => {
-                found.stop_left = match parser.value()?.string()?.as_str() {
-                    "skip" => false,
-                    "stop" => true,
-                    other => return Err(format!("--left {other}: expected skip or stop").into()),
-                }
-            }
-            Short('p') | Long("pid") => found.pid = Some(process(&parser.value()?.string()?)?),
-            Long("no-snapshot") => found.snapshot = false,
-            Short('q') | Long("quiet") => found.quiet = true,
-            Short('h') | Long("help") => return Ok(None),
-            Value(program) => {
-                found.command.push(program);
-                found.command.extend(parser.raw_args()?);
-            }
-            _ => return Err(argument.unexpected()),
+impl Options {
+    /// What this processor or a process that runs already does not allow.
+    fn check(&self) -> Result<(), String> {
+        let here = crate::PROCESSOR.name();
+        let rewrites = self.technique == Some(TechniqueOption::Rewrite);
+        if rewrites && !cfg!(target_arch = "x86_64") {
+            return Err(format!(
+                "--technique rewrite: not available on {here}; leave it out, ptrace is taken"
+            ));
         }
-    }
-    match (found.command.is_empty(), found.pid) {
-        (true, None) => return Err("nothing to record: give a command, or a process (-p)".into()),
-        (false, Some(_)) => return Err("a command and -p: only one of them can be recorded".into()),
-        (true, Some(_)) if found.technique.is_some_and(|technique| technique != Technique::Ptrace) => {
+        if self.clock == ClockOption::Tsc && !cfg!(target_arch = "x86_64") {
+            return Err(
+                "--clock tsc: no time stamp counter on this processor; leave it out, vdso is taken".into()
+            );
+        }
+        if rewrites && self.pid.is_some() {
             return Err(
                 "-p: a process that runs already is recorded by ptrace or ebpf; leave out --technique".into(),
             );
         }
-        _ => {}
+        Ok(())
     }
-    Ok(Some(found))
-}
 
-fn process(text: &str) -> Result<Pid, lexopt::Error> {
-    let pid = text.parse().ok().filter(|pid: &Pid| *pid > 0);
-    pid.ok_or_else(|| format!("-p {text}: expected the number of a process").into())
-}
-
-/// None for eBPF.
-fn technique(text: &str) -> Result<Option<Technique>, lexopt::Error> {
-    match text {
-        "ebpf" => Ok(None),
-        "ptrace" => Ok(Some(Technique::Ptrace)),
-        #[cfg(target_arch = "x86_64")]
-        "rewrite" => Ok(Some(Technique::Rewrite)),
-        #[cfg(not(target_arch = "x86_64"))]
-        "rewrite" => {
-            let here = crate::PROCESSOR.name();
-            Err(format!("--technique rewrite: not available on {here}; leave it out, ptrace is taken").into())
+    fn technique(&self) -> Technique {
+        match self.technique {
+            Some(TechniqueOption::Ptrace) => Technique::Ptrace,
+            _ => Technique::DEFAULT,
         }
-        other => Err(format!("--technique {other}: expected rewrite, ptrace or ebpf").into()),
     }
-}
 
-fn clock(text: &str) -> Result<Option<Clock>, lexopt::Error> {
-    match text {
-        "auto" => Ok(None),
-        "tsc" if !cfg!(target_arch = "x86_64") => {
-            Err("--clock tsc: no time stamp counter on this processor; leave it out, vdso is taken".into())
+    fn clock(&self) -> Clock {
+        match self.clock {
+            ClockOption::Tsc => Clock::Tsc,
+            ClockOption::Auto if counter_is_sound().is_ok() => Clock::Tsc,
+            _ => Clock::Vdso,
         }
-        "tsc" => Ok(Some(Clock::Tsc)),
-        "vdso" => Ok(Some(Clock::Vdso)),
-        other => Err(format!("--clock {other}: expected auto, tsc or vdso").into()),
-    }
-}
-
-fn run(options: Options) -> u8 {
-    match options.pid {
-        Some(pid) => attached(&options, pid),
-        None => started(&options),
     }
 }
 
 fn attached(options: &Options, pid: Pid) -> u8 {
     let path = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_else(|_| pid.to_string().into());
-    if options.ebpf {
+    if options.technique == Some(TechniqueOption::Ebpf) {
         return watch(options, &Subject::Process(pid), &format!("process {pid}"), &path);
     }
     finish(options, &path, Technique::Ptrace, Target::Process(pid), |error| format!("process {pid}: {error}"))
@@ -194,14 +148,13 @@ fn started(options: &Options) -> u8 {
     let Ok(argv) = words.collect::<Result<Vec<_>, _>>() else {
         return complain("an argument has a zero byte in it", 2);
     };
-    if options.ebpf {
+    if options.technique == Some(TechniqueOption::Ebpf) {
         return watch(options, &Subject::Command(argv), &name, &path);
     }
     if let Some(why) = privileged(&path) {
         return complain(&format!("{name}: {why}: traced, it would run without them; record it as root"), 5);
     }
-    let technique = options.technique.unwrap_or(Technique::DEFAULT);
-    finish(options, &path, technique, Target::Command(argv), |error| {
+    finish(options, &path, options.technique(), Target::Command(argv), |error| {
         let advice = match error.kind() {
             ErrorKind::PermissionDenied => "; is ptrace allowed (containers may forbid it)?",
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
@@ -243,15 +196,14 @@ fn finish(
         Ok(made) => made,
         Err(line) => return complain(&line, 5),
     };
-    let clock = options.clock.unwrap_or(if counter_is_sound().is_ok() { Clock::Tsc } else { Clock::Vdso });
     match record(
         &Recording {
             target,
-            clock,
-            drop_when_full: options.drop_when_full,
+            clock: options.clock(),
+            drop_when_full: options.full == "drop",
             technique,
-            stop_left: options.stop_left,
-            snapshot: options.snapshot,
+            stop_left: options.left == "stop",
+            snapshot: !options.no_snapshot,
         },
         file,
     ) {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
 use etude_calls::{Futex, Kind, Moves, Range, Role};
+use etude_clock::seconds;
 use etude_quantity::counted;
 use etude_script::{Action, Called, Script, Step, What};
 use etude_trace::Event;
@@ -339,7 +340,7 @@ fn original(script: &Script) -> Original {
                 let ns = called.duration_ns.unwrap_or(0);
                 sums.timed &= called.duration_ns.is_some();
                 ends.insert(step.thread, now.saturating_add(ns));
-                let (seconds, bytes) = (ns as f64 * 1e-9, called.result.max(0) as u64);
+                let (seconds, bytes) = (seconds(ns), called.result.max(0) as u64);
                 if Futex::of(called.call, &called.arguments).is_some() {
                     continue; // a replay waits for its own threads
                 }
@@ -361,6 +362,6 @@ fn original(script: &Script) -> Original {
             }
         }
     }
-    sums.run_s = ends.values().max().copied().unwrap_or(0) as f64 * 1e-9;
+    sums.run_s = seconds(ends.values().max().copied().unwrap_or(0));
     sums
 }

@@ -25,9 +25,10 @@ mod sizes;
 mod tests;
 mod waits;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use etude_calls::Interface;
+use etude_fsmodel::{Reuse, Table};
 use etude_script::{Action, Called, Script};
 
 use self::blocked::{Blocked, Clocks};
@@ -70,11 +71,11 @@ struct Content {
     pipe: Option<End>,
 }
 
-#[derive(Debug, Clone)]
+/// What stands behind a descriptor.
+#[derive(Debug, Clone, Copy)]
 struct Slot {
     description: usize,
     thing: usize,
-    closes_at_exec: bool,
 }
 
 /// Finds all waits of a script.
@@ -88,7 +89,7 @@ pub struct Order {
     places: Vec<u64>,
     names: HashMap<Vec<u8>, usize>,
     /// By name: the file that stands there.
-    files: HashMap<Vec<u8>, usize>,
+    files: BTreeMap<Vec<u8>, usize>,
     contents: Vec<Content>,
     pipes: Vec<Pipe>,
     /// By name of a connection of which one half is made: the end of the other.
@@ -97,8 +98,10 @@ pub struct Order {
     asked: HashMap<(u32, Interface, u64, u64), Asked>,
     /// By process, where only that uses it, and number of a word: who woke somebody last.
     woken: HashMap<(Option<u32>, u64), Point>,
-    /// By process and number.
-    slots: HashMap<(u32, i64), Slot>,
+    /// By process.
+    tables: HashMap<u32, Table<Slot>>,
+    /// By process and number of a descriptor that was closed: whoever gets the number next waits for that.
+    closed: HashMap<(u32, i32), usize>,
     directories: HashMap<usize, Vec<u8>>,
     process: HashMap<u32, u32>,
     cwd: HashMap<u32, Vec<u8>>,
@@ -179,13 +182,14 @@ impl Order {
             opened: Vec::new(),
             places: Vec::new(),
             names: HashMap::new(),
-            files: HashMap::new(),
+            files: BTreeMap::new(),
             contents: Vec::new(),
             pipes: Vec::new(),
             half_made: HashMap::new(),
             asked: HashMap::new(),
             woken: HashMap::new(),
-            slots: HashMap::new(),
+            tables: HashMap::new(),
+            closed: HashMap::new(),
             directories: HashMap::new(),
             process: HashMap::from([(0, 0)]),
             cwd: HashMap::new(),
@@ -203,14 +207,13 @@ impl Order {
         let parent = self.process_of(here.thread);
         self.process.insert(other, other);
         self.known.insert((other, here.thread), here.step);
-        let mut copies: Vec<_> = self.slots_of(parent).map(|(fd, slot)| (fd, slot.clone())).collect();
-        copies.sort_unstable_by_key(|(fd, _)| *fd);
-        for (fd, slot) in copies {
-            self.uses(here, slot.thing, Edge::Descriptors);
-            let thing = self.thing(Some(here));
-            self.opened[slot.description].copies += 1;
-            self.slots.insert((other, fd), Slot { thing, ..slot });
+        let mut copies = self.tables.get(&parent).cloned().unwrap_or_else(|| Table::new(Reuse::Replaces));
+        for (_, slot) in copies.iter_mut() {
+            self.uses(here, slot.behind.thing, Edge::Descriptors);
+            slot.behind.thing = self.thing(Some(here));
+            self.opened[slot.behind.description].copies += 1;
         }
+        self.tables.insert(other, copies);
         let place = self.place(parent);
         self.uses(here, place, Edge::Names);
         if let Some(cwd) = self.cwd.get(&parent).cloned() {
@@ -280,8 +283,6 @@ impl Order {
         self.requests(here, process, called);
         self.futexes(here, process, called);
         self.sizes(here, process, called);
-        if called.result >= 0 {
-            self.results(here, process, called);
-        }
+        self.results(here, process, called);
     }
 }

@@ -16,7 +16,7 @@ use crate::schedule::is_request;
 use crate::shared::{ERRORS, GONE, LINGERS, Lane, Owed, Shared, sleep_on, wake};
 
 /// When calls are made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Timing {
     /// So long after the end of the one before as in the original: a slower device makes the replay longer.
     Gap,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use etude_calls::{Call, Moves, Role};
+use etude_clock::seconds;
 use etude_trace::Scheduling;
 use serde::ser::Error;
 use serde::{Serialize, Serializer};
@@ -152,7 +153,7 @@ pub fn report(roll: &Roll, shared: &Shared, manner: Manner) -> Report {
         unplayed: unplayed(head, skipped, transfers),
         changed_before: false,
         waits: sum(|lane| lane.waits.load(Ordering::Relaxed)),
-        waited_s: sum(|lane| lane.waited_ns.load(Ordering::Relaxed)) as f64 * 1e-9,
+        waited_s: seconds(sum(|lane| lane.waited_ns.load(Ordering::Relaxed))),
         lateness_s: lateness(shared),
         realtime: all.realtime.load(Ordering::Relaxed) != 0,
         scheduling: manner.class,
@@ -205,7 +206,6 @@ fn lateness(shared: &Shared) -> Option<Lateness> {
     let mut sums = Sums::default();
     shared.lanes().for_each(|lane| lane.lateness.add_to(&mut sums));
     let most = shared.lanes().map(|lane| lane.most_late_ns.load(Ordering::Relaxed)).max()?;
-    let seconds = |ns: u64| ns as f64 * 1e-9;
     Some(Lateness {
         median: seconds(sums.quantile(0.5)?.min(most)),
         p99: seconds(sums.quantile(0.99)?.min(most)),
@@ -227,11 +227,11 @@ fn of_call(shared: &Shared, call: Call) -> Option<OfCall> {
         found.errors += calls.errors.load(Ordering::Relaxed);
         found.mismatches += calls.mismatches.load(Ordering::Relaxed);
         found.bytes += calls.bytes.load(Ordering::Relaxed);
-        found.time_s += calls.ns.load(Ordering::Relaxed) as f64 * 1e-9;
+        found.time_s += seconds(calls.ns.load(Ordering::Relaxed));
         calls.times.add_to(&mut times);
     }
-    found.median_s = times.quantile(0.5)? as f64 * 1e-9;
-    found.p99_s = times.quantile(0.99)? as f64 * 1e-9;
+    found.median_s = seconds(times.quantile(0.5)?);
+    found.p99_s = seconds(times.quantile(0.99)?);
     Some(found)
 }
 

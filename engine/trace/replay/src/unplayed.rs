@@ -1,5 +1,6 @@
 //! I/O of the program that a replay leaves out: calls missing from its script, and calls that could not be played.
 
+use etude_clock::seconds;
 use etude_script::Dropped;
 use serde::Serialize;
 
@@ -53,8 +54,8 @@ pub fn unplayed(head: &Head, skipped: (u64, u64), transfers: u64) -> Unplayed {
     let (bytes, ns, requests) = (sum(|each| each.bytes), sum(|each| each.ns), sum(|each| each.requests));
     let original = &head.original;
     let all_bytes = original.read_bytes as f64 + original.written_bytes as f64 + bytes as f64;
-    let all_s = original.read_s + original.write_s + original.requests_s + ns as f64 * 1e-9;
-    let (bytes, time_s) = (bytes.saturating_add(skipped.0), ns.saturating_add(skipped.1) as f64 * 1e-9);
+    let all_s = original.read_s + original.write_s + original.requests_s + seconds(ns);
+    let (bytes, time_s) = (bytes.saturating_add(skipped.0), seconds(ns.saturating_add(skipped.1)));
     let share = |part: f64, all: f64| if all > 0.0 { (part / all).min(1.0) } else { 0.0 };
     Unplayed {
         bytes,
@@ -70,7 +71,7 @@ pub fn unplayed(head: &Head, skipped: (u64, u64), transfers: u64) -> Unplayed {
 fn kind(dropped: &Dropped) -> Kind {
     let (call, why, moves) = (dropped.call.clone(), dropped.why.clone(), dropped.moves());
     let Dropped { calls, bytes, requests, .. } = *dropped;
-    Kind { call, why, calls, bytes, requests, time_s: dropped.ns as f64 * 1e-9, moves }
+    Kind { call, why, calls, bytes, requests, time_s: seconds(dropped.ns), moves }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use crate::model::{Action, Script};
 use crate::times::{times, turns};
-use crate::world::{NodeId, World, failed};
+use crate::world::{NodeId, World};
 
 /// The longest name that fio reads.
 const MOST_NAME: usize = 255;
@@ -49,8 +49,8 @@ pub fn iolog(script: &Script, out: &mut (impl Write + ?Sized)) -> io::Result<Exp
             entry(moved.node, if moved.writes { "write" } else { "read" }, moved.offset, moved.bytes);
         }
         match (called.call.name(), effect.nodes.first()) {
-            ("fsync", Some(node)) if !failed(called) => entry(*node, "sync", 0, 0),
-            ("fdatasync", Some(node)) if !failed(called) => entry(*node, "datasync", 0, 0),
+            ("fsync", Some(node)) if !called.failed() => entry(*node, "sync", 0, 0),
+            ("fdatasync", Some(node)) if !called.failed() => entry(*node, "datasync", 0, 0),
             _ => {}
         }
         done.left_out += u64::from(entries.len() == before);

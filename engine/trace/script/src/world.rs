@@ -1,91 +1,45 @@
-//! What a script's steps do to names, files and descriptors: the state that the next step finds.
-//!
-//! `names.rs` is the tree of files, `descriptors.rs` what processes have open, `requests.rs` what is under way; `effect.rs`
-//! and `data.rs` what a call does to them.
+//! What a script's steps do to names, files and descriptors: the model (`fsmodel`) with the threads of a script.
 
-mod data;
-mod descriptors;
-mod effect;
-mod names;
-mod paths;
-mod requests;
 #[cfg(test)]
 mod tests;
 
 use std::collections::HashMap;
+use std::ops::{Deref, DerefMut};
 
-use smallvec::SmallVec;
+pub use etude_fsmodel::{
+    Description, Effect, End, Names, NodeId, NodeKind, Process, ROOT, from_positions, is_link_target, key,
+};
+use etude_fsmodel::{Done, Model, unknown_file};
 
-pub use data::from_positions;
-pub use descriptors::{Description, End, Opened, Process};
-pub use effect::failed;
-pub use names::{Kept, Names, NodeId, ROOT, key};
-pub use paths::is_target;
-pub use requests::Requests;
-
-use crate::model::{Action, Script, Step};
+use crate::model::{Action, Called, Needed, Script, Step, What};
 
 /// All that steps change.
 pub struct World {
-    pub names: Names,
-    pub opened: Vec<Opened>,
-    /// Streams of pipes and pairs of sockets so far.
-    pub streams: u32,
-    /// Of connections that are half made, by their names: the end that is missing, and the one that is there.
-    pub half_made: HashMap<Vec<u8>, (End, Description)>,
-    /// By their first threads.
-    pub processes: HashMap<u32, Process>,
-    /// The process of each thread.
+    model: Model,
+    /// The process of each thread; a process is called by its first one.
     pub threads: HashMap<u32, u32>,
-    pub requests: Requests,
 }
 
-/// Bytes that a call moved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Moved {
-    pub node: NodeId,
-    pub offset: u64,
-    pub bytes: u64,
-    pub writes: bool,
+impl Deref for World {
+    type Target = Model;
+
+    fn deref(&self) -> &Model {
+        &self.model
+    }
 }
 
-/// What a step met.
-#[derive(Clone, Debug, Default)]
-pub struct Effect {
-    /// What stands behind the descriptors that it used, made or closed.
-    pub descriptions: SmallVec<[Description; 2]>,
-    /// Bytes that it moved from or to files.
-    pub moved: SmallVec<[Moved; 2]>,
-    /// Files that it met, by name or by descriptor.
-    pub nodes: SmallVec<[NodeId; 2]>,
-    /// Directories above them, where somebody asked for these.
-    pub above: SmallVec<[NodeId; 2]>,
-    /// Paths that it named, from the root.
-    pub paths: SmallVec<[Vec<u8>; 1]>,
-    /// Whether it makes, copies or closes descriptors.
-    pub of_descriptors: bool,
-    /// Whether it adds or takes away names.
-    pub of_names: bool,
-    /// Whether it moves where the process stands.
-    pub of_place: bool,
-    /// Requests that it makes, hands over, or finds done: numbers of their own.
-    pub requests: SmallVec<[u32; 1]>,
-    /// A descriptor that was not open.
-    pub closed: Option<i32>,
+impl DerefMut for World {
+    fn deref_mut(&mut self) -> &mut Model {
+        &mut self.model
+    }
 }
 
 impl World {
     /// As the first step finds it.
     pub fn new(script: &Script) -> World {
-        World {
-            names: Names::new(&script.needed),
-            opened: Vec::new(),
-            streams: 0,
-            half_made: HashMap::new(),
-            processes: HashMap::from([(0, Process::default())]),
-            threads: HashMap::from([(0, 0)]),
-            requests: Requests::default(),
-        }
+        let processes = HashMap::from([(0, Process::default())]);
+        let model = Model { names: names_of(&script.needed), processes, ..Model::default() };
+        World { model, threads: HashMap::from([(0, 0)]) }
     }
 
     /// Takes a step.
@@ -96,23 +50,79 @@ impl World {
                 self.threads.insert(*thread, process);
             }
             Action::Fork(thread) => {
-                let copy = self.process(process).clone();
-                self.processes.insert(*thread, copy);
+                self.model.fork(process, *thread);
                 self.threads.insert(*thread, *thread);
             }
-            Action::Exec => self.process(process).exec(),
-            Action::Call(called) => return self.call(process, called),
+            Action::Exec => self.model.exec(process),
+            Action::Call(called) => return self.model.call(process, &called.done()),
             Action::Compute(_) | Action::Wait(_) => {}
         }
         Effect::default()
     }
+}
 
-    pub fn process(&mut self, number: u32) -> &mut Process {
-        self.processes.entry(number).or_default()
+impl Called {
+    /// The call as the model reads it.
+    pub fn done(&self) -> Done<'_> {
+        let texts = self.texts.iter().map(|text| (text.argument, &text.bytes[..]));
+        Done::new(self.call, &self.arguments, self.result, texts)
     }
 
-    /// Where the process stands, from the root; None where that has no name any more.
-    pub fn place(&self, process: u32) -> Option<&[u8]> {
-        self.names.name(self.processes.get(&process).map_or(ROOT, |process| process.place))
+    /// Whether its result is an error.
+    pub fn failed(&self) -> bool {
+        (-4095..0).contains(&self.result)
     }
+}
+
+/// What is there before the first step.
+pub fn names_of(needed: &[Needed]) -> Names {
+    let mut names = Names::default();
+    for each in needed {
+        let kind = match &each.what {
+            What::File { bytes, allocated, seen } => NodeKind::File {
+                bytes: *bytes,
+                allocated: allocated.unwrap_or(*bytes).min(*bytes),
+                seen: *seen,
+            },
+            What::Directory => NodeKind::Directory,
+            What::Link(to) => NodeKind::Link(to.clone()),
+            What::HardLink(_) => continue,
+        };
+        let node = names.add(key(&each.path), kind, false);
+        names.node_mut(node).asked = true;
+    }
+    for each in needed {
+        if let What::HardLink(of) = &each.what {
+            let node = names.find(&key(of)).unwrap_or_else(|| names.add(key(of), unknown_file(), false));
+            names.name_too(node, key(&each.path));
+        }
+    }
+    names
+}
+
+/// What has to be there for a script that begins with these names. A directory that has names in it is made with them.
+pub fn needed_of(names: &Names) -> Vec<Needed> {
+    let mut needed = Vec::new();
+    let mut later = Vec::new();
+    for (path, id) in names.all().filter(|(path, _)| !path.is_empty()) {
+        let node = names.node(id);
+        // Steps that cannot have happened may have given the root other names, or its name to others.
+        let first = node.names.iter().find(|name| !name.is_empty()).map_or(path, |name| name);
+        let what = match &node.kind {
+            _ if first != path => {
+                later.push(Needed { path: path.into(), what: What::HardLink(first.into()) });
+                continue;
+            }
+            NodeKind::File { bytes, allocated, seen } => {
+                let allocated = (allocated < bytes).then_some(*allocated);
+                What::File { bytes: *bytes, allocated, seen: *seen }
+            }
+            NodeKind::Link(to) => What::Link(to.clone()),
+            NodeKind::Directory if node.asked || names.below(path).next().is_none() => What::Directory,
+            NodeKind::Directory => continue,
+        };
+        needed.push(Needed { path: path.into(), what });
+    }
+    needed.extend(later);
+    needed
 }

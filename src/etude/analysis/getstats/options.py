@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from etude.analysis.pipeline.transforms import TRANSFORMS, Transform, checked, usage_lines, with_variable
 from etude.errors import UsageError
-from etude.osutil.named import open_named
+from etude.osutil.user_files import open_user_file
 from etude.stats.columns import metric_name
 
 JUDGED = ("elapsed", "user", "system")
@@ -205,7 +205,7 @@ def _words_of(path: str) -> list[str]:
         UsageError: it cannot be read or split.
     """
     try:
-        with open(open_named(path), encoding="utf-8") as file:
+        with open(open_user_file(path), encoding="utf-8") as file:
             return shlex.split(file.read(), comments=True)
     except OSError as error:
         raise UsageError(f"--load {path}: cannot be read: {error.strerror}") from None

@@ -91,8 +91,8 @@ def answer(
         return 0
     from etude.analysis.gate import answers
     from etude.analysis.warnings import Thresholds
-    from etude.present.extension import deciding_command
     from etude.present.sentences.bounds import answer_reason
+    from etude.present.sentences.extension import deciding_command
     from etude.present.sentences.result_notes import uncompared_text
     from etude.present.terminal import Terminal
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from etude.errors import UsageError
 from etude.present.bundle import Contents, gather
 from etude.present.terminal import Terminal
-from etude.results.bundle import unwritten_members, verify, write_bundle
+from etude.results.bundle import no_writer, verify, write_bundle
 from etude.results.bundle_name import SUFFIXES, suffix_of
 
 MOST_LISTED = 10
@@ -46,7 +46,7 @@ def _pack(options: argparse.Namespace, screen: Terminal) -> None:
     directories = [Path(directory) for directory in options.directories]
     with ExitStack() as stack:
         for directory in dict.fromkeys(directories):
-            stack.enter_context(unwritten_members(directory))
+            stack.enter_context(no_writer(directory))
         contents = gather(
             directories, logs=not options.no_logs, anonymous=options.anonymous, masks=options.mask
         )

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from etude.analysis.differences import Difference, Differences, compare, compare_states, state_of
+from etude.analysis.differences import Differences, compare, compare_states, state_of
 from etude.errors import InputError, UsageError
 from etude.machine import snapshot
-from etude.present.terminal import Terminal
+from etude.present.sections.machine import differences_blocks, differences_document
+from etude.present.to_json import print_json
+from etude.present.to_terminal import show
 from etude.results.bundle import open_bundle
 from etude.results.bundle_name import is_bundle
 from etude.results.reader import read_experiment
 from etude.version import __version__
 
 NOW = "now"
-FORMAT, VERSION = "etude-diff", 1
 
 
 def run(options: argparse.Namespace) -> int:
@@ -30,9 +30,9 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("now is compared with a result: etude diff DIR now")
     labels, found = _compared(options)
     if options.json:
-        _json(labels, found)
+        print_json(differences_document(labels, found))
     else:
-        _show(labels, found, options.all)
+        show(differences_blocks(labels, found, everything=options.all))
     return int(any(fnmatchcase(d.what, name) for d in found.differs for name in options.fail_if))
 
 
@@ -86,50 +86,3 @@ def state_now(known: Mapping[str, Any]) -> dict[str, Any]:
     commands = [snapshot.Command((name,), directory=place) for name in names]
     versions = {"etude": __version__, "python": sys.version.split()[0]}
     return snapshot.take(directory=where, commands=commands) | {"version": versions}
-
-
-def _show(labels: tuple[str, str], found: Differences, everything: bool) -> None:
-    screen = Terminal()
-    first, second = labels
-    if found.differs:
-        screen.say(f"What differs, {first} → {second}:", "bold")
-        _lines(screen, found.differs)
-    else:
-        screen.say(
-            f"Nothing differs between {first} and {second} that is recorded of both and does not always move."
-        )
-    if found.unknown:
-        screen.say(f"What cannot be told, because one of both did not record it: {_count(found.unknown)}")
-        _lines(screen, found.unknown)
-    if found.moved and everything:
-        screen.say("What always moves:")
-        _lines(screen, found.moved)
-    elif found.moved:
-        screen.say(
-            f"What always moves (load, free space, times), not shown: {len(found.moved)} (--all)", "dim"
-        )
-
-
-def _count(found: Sequence[Difference]) -> str:
-    return str(len(found))
-
-
-def _lines(screen: Any, found: Sequence[Difference]) -> None:
-    for difference in found:
-        screen.say(f"  {difference}")
-
-
-def _json(labels: tuple[str, str], found: Differences) -> None:
-    def plain(differences: Sequence[Difference]) -> list[dict[str, str | None]]:
-        return [{"what": d.what, "first": d.then, "second": d.now} for d in differences]
-
-    document = {
-        "format": FORMAT,
-        "version": VERSION,
-        "first": labels[0],
-        "second": labels[1],
-        "differs": plain(found.differs),
-        "moved": plain(found.moved),
-        "unknown": plain(found.unknown),
-    }
-    print(json.dumps(document, ensure_ascii=False, indent=1))

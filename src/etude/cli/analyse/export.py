@@ -15,7 +15,7 @@ from etude.escaping import write_document
 from etude.export.document import Document, Run, lost_lines
 from etude.export.formats import export_to
 from etude.export.gather import document_of, gather
-from etude.osutil.named import write_named
+from etude.osutil.user_files import write_user_file
 from etude.present import export
 from etude.present.terminal import Terminal
 from etude.store.database import open_store
@@ -89,7 +89,7 @@ def _compares(other: str, base: str, options: argparse.Namespace) -> bool:
 def write_text(path: Path, text: str) -> None:
     """Write a file. Raises MachineRefuses where that cannot be."""
     try:
-        write_named(path, text.encode("utf-8", "replace"))
+        write_user_file(path, text.encode("utf-8", "replace"))
     except OSError as error:
         raise cannot_write(path, error) from error
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
 from etude.analysis.load_subject import is_ours, read_ours
 from etude.analysis.planning import PlanTargets, plan_from
 from etude.analysis.subject import Subject, subject_of_table
 from etude.errors import InputError
-from etude.present.plan_text import show_plan, to_document
+from etude.present.sections.plan import plan_blocks, to_document
+from etude.present.to_json import print_json
+from etude.present.to_terminal import show
 from etude.results.readers import read_table
 
 
@@ -27,10 +28,10 @@ def run(options: argparse.Namespace) -> int:
     )
     plans = plan_from(subject, wanted)
     if options.json:
-        print(json.dumps(to_document(subject.label, plans), ensure_ascii=False, indent=1))
+        print_json(to_document(subject.label, plans))
         return 0
     for plan in plans:
-        show_plan(plan, subject.experiment)
+        show(plan_blocks(plan, subject.experiment))
     return 0
 
 

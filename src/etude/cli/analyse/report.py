@@ -5,20 +5,19 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from etude.analysis.verdict_options import VerdictOptions
 from etude.cli.analyse.options import REPORT_FORMATS
 from etude.escaping import write_document
-from etude.peak.search_store import SearchStore, stored_answer
 from etude.present.page import content_of, gather
-from etude.present.page.section import Section
-from etude.present.page.write import rendered, write
-from etude.present.peak_section import peak_part, peaks_part, searches_of
-from etude.present.search_status import of_map, of_search
-from etude.present.status_line import as_line
-from etude.present.surface_section import surface_part
+from etude.present.page.content import rendered, write
+from etude.present.section import Section
+from etude.present.sections.peak import peak_section, stored_search
+from etude.present.sections.peaks import peaks_section, searches_of
+from etude.present.sections.surface import surface_section
+from etude.present.sentences.peak import of_map
+from etude.present.sentences.verdict import as_line
 from etude.results.reader import read_experiment
 from etude.surface.map_store import MapStore, mapped_of
 
@@ -47,21 +46,13 @@ def _kind(path: Path) -> str | None:
 
 
 def _peak(path: str, number: int, several: bool) -> Section:
-    kept = SearchStore(path)
-    kept.check_whole("trials")
-    answer = stored_answer(kept)
     heading = f"Peak rate of {path}" if several else "Peak rate"
-    part = peak_part(kept.task, kept.trials(), answer, f"peak-{number}", heading)
-    where = f"{path}:" if several else ""
-    first = " ".join(filter(None, (where, as_line(of_search(kept, answer)), part.answer[0])))
-    return replace(part, answer=(first, *part.answer[1:]))
+    return peak_section(stored_search(path), f"peak-{number}", heading, several=several)
 
 
 def _peaks(paths: Sequence[str]) -> tuple[Section, ...]:
-    """The section that compares several searches."""
-    if len(paths) < 2:
-        return ()
-    return (peaks_part(searches_of(paths)),)
+    """Of several searches: what they found beside each other."""
+    return (peaks_section(searches_of(paths)),) if len(paths) > 1 else ()
 
 
 def _surface(path: str, number: int, several: bool) -> Section:
@@ -69,9 +60,7 @@ def _surface(path: str, number: int, several: bool) -> Section:
     kept.check_whole("cells")
     mapped = mapped_of(kept)
     heading = f"Surface of {path}" if several else "Surface"
-    part = surface_part(mapped, f"surface-{number}", heading)
-    status = as_line(of_map(kept, mapped))
-    return replace(part, answer=(*filter(None, [status]), *part.answer))
+    return surface_section(mapped, f"surface-{number}", heading, status=as_line(of_map(kept, mapped)))
 
 
 MAKERS: Mapping[str, Callable[[str, int, bool], Section]] = {"peak": _peak, "surface": _surface}

@@ -17,10 +17,13 @@ from etude.analysis.verdict_options import VerdictOptions, usual_metrics
 from etude.analysis.warnings import KINDS, Thresholds
 from etude.cli.analyse.bounds import answer, read_bounds
 from etude.errors import UsageError
-from etude.present.not_compared_text import unanswered_lines
+from etude.present.section import Sentence
+from etude.present.sections.stats import Statistics, summaries_blocks
 from etude.present.sentences.machines import machines_lines
-from etude.present.stats_display import StatsDisplay, show_summaries
+from etude.present.sentences.verdict import unanswered_lines
 from etude.present.terminal import Terminal
+from etude.present.to_json import print_json, verdict_documents
+from etude.present.to_terminal import show, show_aside
 from etude.results.bundle import open_bundle
 from etude.results.bundle_name import is_bundle
 from etude.stats.predicate import Predicate
@@ -34,14 +37,14 @@ def run(options: argparse.Namespace) -> int:
     subjects = [source for source in sources if source is not None]
     verdicts = [verdict(subject, _metrics(subject, options), verdict_options) for subject in subjects]
     across, without = _across(verdicts, options, verdict_options)
-    display = StatsDisplay(options, verdict_options)
     notes = unanswered_lines(verdicts, across, same_within=options.same_within, tests=options.test)
     if options.json:
-        display.json(verdicts, across, _machines(subjects))
-        for line in notes:
-            Terminal(sys.stderr).say(f"Note: {line}")
+        print_json(verdict_documents(verdicts, across, _machines(subjects)))
+        show_aside(*(Sentence(f"Note: {line}") for line in notes))
     else:
-        display.show(verdicts, across, without, [*_machines(subjects), *notes])
+        screen = Terminal()
+        found = Statistics(options, verdict_options, screen.width)
+        show(found.blocks(verdicts, across, without, [*_machines(subjects), *notes]), screen)
     code = answer(
         bounds,
         verdicts,
@@ -95,7 +98,7 @@ def _read(path: str, options: argparse.Namespace) -> Subject | None:
     """The file's tests; None for one that holds summaries only, which are shown at once."""
     found = read_subject(path, options.transforms, options.variables, confidence=options.confidence)
     if isinstance(found, Summaries):
-        show_summaries(found, options)
+        show(summaries_blocks(found, options.confidence, wide=options.wide))
         return None
     return found
 
@@ -147,6 +150,6 @@ def _judge(subjects: Sequence[Subject], predicate: Predicate | None, options: ar
     judgements = judge_subjects(subjects, predicate, options.metric)
     for test, judgement in judgements:
         if not judgement.holds:
-            screen = Terminal(sys.stderr if options.json else None)
-            screen.say(f"--predicate does not hold: {test}: {judgement.why}")
+            line = Sentence(f"--predicate does not hold: {test}: {judgement.why}")
+            show([line], sys.stderr if options.json else None)
     return 0 if judgements and all(judgement.holds for _, judgement in judgements) else 1

@@ -28,9 +28,9 @@ def run(options: argparse.Namespace) -> int:
     if short:
         save_harness(options, short)
     if options.harness and all((Path(word) / "experiment.json").exists() for word in options.harness):
-        from etude.present.peak_display import show_stored
+        from etude.cli.capacity.show_results import show_stored_searches
 
-        return show_stored(options)
+        return show_stored_searches(options)
     if options.simulate is None and not short and len(options.harness) != 1:
         raise UsageError(
             "expected one HARNESS.toml, --url URL or --run COMMAND (or --simulate CURVE, or results directories to "
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
     if spec is not None and (options.rehearse or options.calibrate):
         raise UsageError("--pool is for a search: leave it out with --rehearse and --calibrate")
     source = _source(options, short)
-    from etude.present.peak_display import check_figures
+    from etude.cli.capacity.show_results import check_figures
 
     check_figures(options)
     if spec is not None and source.load_hosts:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 from dataclasses import replace
-from json import dumps
 from pathlib import Path
 from typing import Any
 
 from etude.cli.capacity.peak_run import directory_of, open_bench
+from etude.cli.capacity.show_results import saved_figures
 from etude.errors import InputError, UsageError
 from etude.osutil.end_signals import ending_by_signals
 from etude.peak import calibrate as calibrating
@@ -20,15 +20,18 @@ from etude.peak.rehearse import Place, place_like
 from etude.peak.search_store import SearchSpec, SearchStore, open_store
 from etude.peak.sources import Source, simulated_curves
 from etude.peak.task import Answer
-from etude.present.peak_display import FORMAT, VERSION, save_figures
-from etude.present.rehearsal_display import (
+from etude.present.section import FilePath
+from etude.present.sections.peak import FORMAT, VERSION
+from etude.present.sections.rehearsal import (
+    calibration_blocks,
     calibration_document,
     calibration_figures,
+    rehearsal_blocks,
     rehearsal_document,
-    show_calibration,
-    show_rehearsal,
 )
 from etude.present.terminal import Terminal
+from etude.present.to_json import print_json
+from etude.present.to_terminal import show
 from etude.units.formatting import duration
 
 SEARCHES = 20
@@ -60,7 +63,7 @@ def rehearse(options: argparse.Namespace, source: Source) -> int:
     if options.json:
         _print_json({"rehearsal": rehearsal_document(found, options.policy, place)})
     else:
-        show_rehearsal(found, place)
+        show(rehearsal_blocks(found, place))
     return 0
 
 
@@ -113,16 +116,16 @@ def calibrate(options: argparse.Namespace, source: Source) -> int:
                 kept.keep(request, bench.run(request, lambda windows: False))
         found = calibrating.calibrate(task, peak, kept.trials())
         kept.answered(Answer(None, 0.0, float("inf"), task.confidence, False, "a calibration"))
-    figures = calibration_figures(task, found)
-    paths = {name: Path(options.figures or kept.directory) / f"{name}.{options.format}" for name in figures}
+    files = saved_figures(calibration_figures(task, found), options, kept.directory)
     if options.json:
         _print_json({"calibration": calibration_document(found), "results": str(kept.directory)})
+        list(files)
     else:
-        show_calibration(task, found)
-        Terminal().say_path("Results", str(kept.directory), "dim")
-    save_figures(figures, paths, None if options.json else Terminal())
+        show(calibration_blocks(task, found))
+        show([FilePath("Results", str(kept.directory), "aside")])
+        show(files)
     return 0
 
 
 def _print_json(document: dict[str, Any]) -> None:
-    print(dumps({"format": FORMAT, "version": VERSION} | document, indent=1, ensure_ascii=False))
+    print_json({"format": FORMAT, "version": VERSION} | document)

@@ -18,11 +18,11 @@ def run(options: argparse.Namespace) -> int:
     if options.simulate is None and options.spec is None:
         raise UsageError("expected SPEC.toml, a results directory to show again, or --simulate NAME")
     if options.spec is not None and (Path(options.spec) / "experiment.json").exists():
-        from etude.cli.capacity.surface_run import show_stored
+        from etude.cli.capacity.show_results import show_stored_map
 
-        return show_stored(options)
+        return show_stored_map(options)
     one_thread()
-    from etude.present.peak_display import check_figures
+    from etude.cli.capacity.show_results import check_figures
 
     check_figures(options)
     if options.rehearse:

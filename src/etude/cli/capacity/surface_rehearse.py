@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
 from etude.cli.capacity.peak_rehearse import place_of
 from etude.cli.capacity.surface_run import rules_of
 from etude.errors import UsageError
-from etude.present.rehearsal_display import map_rehearsal_document, show_map_rehearsal
+from etude.present.sections.rehearsal import map_rehearsal_blocks, map_rehearsal_document
 from etude.present.terminal import Terminal
+from etude.present.to_json import print_json
+from etude.present.to_terminal import show
 from etude.surface import rehearsal
 from etude.surface.response_sources import source_of
 from etude.surface.spec import MetricOf, read_spec
@@ -56,7 +57,7 @@ def rehearse(options: argparse.Namespace) -> int:
     if options.json:
         document = {"format": FORMAT, "version": VERSION}
         document["rehearsal"] = map_rehearsal_document(found, spec.space.size, source.task, place)
-        print(json.dumps(document, indent=1))
+        print_json(document)
     else:
-        show_map_rehearsal(found, spec.space.size, source.task, place)
+        show(map_rehearsal_blocks(found, spec.space.size, source.task, place))
     return 0

@@ -1,127 +1,40 @@
-"""A map from its spec to what is shown of it: measured, kept, and gone on with."""
+"""A map from its spec to its results: measured, kept, and resumed."""
 
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime
-from json import dumps
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
-from etude.cli.capacity.peak_run import say_lost
+from etude.cli.capacity.peak_run import resumed_by_same_command, say_lost
+from etude.cli.capacity.show_results import show_map
 from etude.cli.shared_options import pool_of
-from etude.cluster.pool.job import JobEnd
 from etude.cluster.pool.journal import FILE, Journal, JournaledPool
 from etude.cluster.pool.pool_config import PoolSpec
 from etude.cluster.pool.spec import open_pool
 from etude.cluster.pool.timeline import timeline
-from etude.errors import EtudeError, InputError, Interrupted, UsageError
+from etude.errors import InputError, UsageError
 from etude.experiment.session import new_directory
-from etude.figures.surface_figures import figures_of
-from etude.osutil.end_signals import EndedBySignal, ending_by_signals
-from etude.present.peak_display import save_figures
-from etude.present.search_status import of_map
-from etude.present.sentences.status import UNFINISHED
-from etude.present.status_line import as_line
-from etude.present.surface_display import document, show
+from etude.osutil.end_signals import ending_by_signals, naming_results
+from etude.present.progress.surface import SurfaceDisplay
+from etude.present.section import Sentence
 from etude.present.terminal import Terminal
+from etude.present.to_terminal import show_aside
 from etude.surface.configuration_jobs import CellJobs
-from etude.surface.factors import Cell
-from etude.surface.map_store import Charted, MapStore, keeping_surface, mapped_of, resume_map
+from etude.surface.map_store import Charted, MapStore, keeping_surface, resume_map
 from etude.surface.metric import Metric
-from etude.surface.next_configuration import Rules, Visit, contradiction
+from etude.surface.next_configuration import Rules, contradiction
 from etude.surface.peaks import PeakRate
 from etude.surface.response import Response
 from etude.surface.response_sources import response_of, simulated_response
 from etude.surface.run_map import Display, Means, run_map
-from etude.surface.samples import Sample
 from etude.surface.spec import read_spec
 from etude.surface.spread import SpreadDisplay, run_map_over_pool
-from etude.surface.surface_result import Estimate
-from etude.surface.surface_text import estimate_text
-from etude.units.formatting import counted, duration, percent
-
-
-class SurfaceDisplay:
-    """A line a cell; while one is measured, or several are, the line below says how it stands."""
-
-    def __init__(self, stream: TextIO, kept: MapStore) -> None:
-        self._screen = Terminal(stream)
-        self._kept = kept
-        self._visit: Visit | None = None
-        before = kept.samples()
-        if before:
-            spent = duration(sum(sample.cost_s for sample in before))
-            self._screen.say(
-                f"Resumes after {counted(len(before), 'cell')}, {spent} of benchmarking time.", "dim"
-            )
-
-    def begins(self, visit: Visit) -> None:
-        """A cell begins."""
-        self._visit = visit
-        self.tell("begins")
-
-    def tell(self, text: str) -> None:
-        """Show the progress."""
-        if self._screen.obeys and self._visit is not None:
-            self._screen.draw(
-                f"{self._number():>5}  {self._kept.charted.space.name(self._visit.cell)}: {text}"
-            )
-
-    def looks(self, cells: Sequence[Cell], running: int) -> None:
-        """Several cells are under way, of which so many run."""
-        if self._screen.obeys:
-            names = [self._kept.charted.space.name(cell) for cell in cells]
-            waiting = f", {len(cells) - running} wait" if running < len(cells) else ""
-            self._screen.draw(f"{self._number():>5}  {running} run{waiting}: {'; '.join(names)}")
-
-    def lost(self, visit: Visit, ended: JobEnd) -> None:
-        """A cell lost its node."""
-        if self._screen.obeys:
-            self._screen.draw()
-        where = f" on {ended.nodes[0]}" if ended.nodes else ""
-        self._screen.say(
-            f"{'–':>5}  {self._kept.charted.space.name(visit.cell)}{where}: {ended.how}: {ended.why}",
-            "yellow",
-        )
-
-    def made(self, visit: Visit, sample: Sample, host: str = "") -> None:
-        """A cell is measured, and on disk; `host`: on which node of a pool."""
-        if self._screen.obeys:
-            self._screen.draw()
-        expected = ""
-        if visit.expected is not None and visit.spread is not None and sample.value:
-            off = sample.value / visit.expected - 1
-            expected = f", {percent(abs(off))} {'above' if off > 0 else 'below'} what was expected"
-        what = self._kept.charted
-        took = f"{duration(sample.cost_s)}, {counted(sample.trials, 'trial')}"
-        text = estimate_text(
-            Estimate(sample.cell, sample.state, sample.value, sample.low, sample.high), what.unit
-        )
-        self._screen.say(
-            f"{self._number() - 1:>5}  {what.space.name(visit.cell)}{f' on {host}' if host else ''}: {text}{expected} "
-            f"({took})" + (f": {sample.why}" if sample.why else "")
-        )
-
-    def close(self) -> None:
-        """Leave the screen as it was."""
-        if self._screen.obeys:
-            self._screen.draw()
-
-    def _number(self) -> int:
-        return len(self._kept.samples()) + 1
-
-
-def show_stored(options: argparse.Namespace) -> int:
-    """A stored map once more; returns the exit code."""
-    kept = MapStore(options.spec)
-    kept.check_whole("cells")
-    return show_map(kept, options)
+from etude.units.formatting import counted
 
 
 def map_surface(options: argparse.Namespace) -> int:
@@ -189,7 +102,7 @@ def mapped(options: argparse.Namespace, what: Charted, response: Response, means
         say_lost(kept, "cells")
         if options.retry:
             kept.forget_failed()
-        with on_disk(kept):
+        with _on_disk(kept):
             if options.quiet:
                 run_map(kept, response, means, Display())
                 return kept
@@ -216,75 +129,11 @@ def _none_under_way(path: Path) -> None:
     )
 
 
-@contextmanager
-def on_disk(kept: MapStore) -> Iterator[None]:
-    """However a map is ended, it says where it is.
-
-    Raises:
-        EtudeError: with how to go on.
-    """
-
-    def where() -> str:
-        count = len(kept.samples())
-        cells = f"{counted(count, 'cell')} on disk"
-        return f"{cells}; the same command with -o {kept.directory} goes on"
-
-    try:
-        yield
-    except KeyboardInterrupt as ended:
-        number = ended.number if isinstance(ended, EndedBySignal) else signal.SIGINT
-        raise Interrupted(number, f"ended by {signal.Signals(number).name}; {where()}") from None
-    except EtudeError as error:
-        error.args = (f"{error}; {where()}",)
-        raise
-
-
-def show_map(kept: MapStore, options: argparse.Namespace) -> int:
-    """Print and draw it."""
-    mapped = mapped_of(kept)
-    end = kept.document.get("surface")
-    known = bool(mapped.filled.known.any())
-    figures = dict(figures_of(mapped)) if options.figures is not None and known else {}
-    paths = {name: Path(options.figures) / f"{name}.{options.format}" for name in figures}
-    if options.json:
-        head = {
-            "format": "etude-surface",
-            "version": 1,
-            "name": kept.charted.name,
-            "results": str(kept.directory),
-        }
-        told = {
-            "ended": end and end["why"],
-            "simulated": kept.charted.simulated,
-            "status": list(of_map(kept, mapped)),
-        } | document(mapped, target=options.target)
-        print(dumps(head | told, indent=1, ensure_ascii=False))
-    else:
-        screen = Terminal()
-        if status := _status(kept, of_map(kept, mapped)):
-            screen.say(status, "yellow")
-        if end is not None:
-            screen.say(f"Ended: {end['why']}.", "dim")
-        show(mapped, screen, target=options.target)
-        save_figures(figures, paths, screen)
-        screen.say_path("Results", str(kept.directory), "dim")
-    if options.json:
-        save_figures(figures, paths)
-    good = all(sample.kept and sample.state == "measured" for sample in mapped.last.values())
-    return 0 if good and mapped.last and end is not None else 1
-
-
-def _status(kept: MapStore, words: Sequence[str]) -> str:
-    """The first words of a map, which limit all that follows: `Simulated; unfinished. Interrupted after …`; empty where
-    nothing does."""
-    parts = list(filter(None, [as_line(words)]))
-    if UNFINISHED in words:
-        measured = len({sample.cell for sample in kept.samples()})
-        parts.append(
-            f"Interrupted after {measured} of {counted(kept.charted.space.size, 'cell')}: "
-            f"the same command with -o {kept.directory} resumes it."
-        )
-    return " ".join(parts)
+def _on_disk(kept: MapStore) -> AbstractContextManager[None]:
+    """However a map is ended, it says where it is, and how to resume it."""
+    return naming_results(
+        lambda _: resumed_by_same_command(counted(len(kept.samples()), "cell"), kept.directory)
+    )
 
 
 def mapped_over(
@@ -302,7 +151,7 @@ def mapped_over(
     with ending_by_signals(), keeping_surface(path, what, options.command_line, elsewhere=True) as kept:
         if options.retry:
             kept.forget_failed()
-        with on_disk(kept), open_pool(pool, path, say=screen.say) as nodes:
+        with _on_disk(kept), open_pool(pool, path, say=screen.say) as nodes:
             _spread(kept, cells, JournaledPool(nodes, Journal(path)), means, quiet=options.quiet)
     return kept
 
@@ -342,6 +191,4 @@ def _spread(kept: MapStore, cells: CellJobs, pool: JournaledPool, means: Means, 
         )
     finally:
         display.close()
-        screen = Terminal(sys.stderr)
-        for row in timeline(pool.journal.jobs):
-            screen.say(row, "dim")
+        show_aside(*(Sentence(row, "aside") for row in timeline(pool.journal.jobs)))

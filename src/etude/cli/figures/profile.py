@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from json import dumps
 from pathlib import Path
-from typing import Any
 
 from etude.cli.figures.options import PROFILE_USUAL_TOP
 from etude.errors import UsageError
@@ -19,8 +17,10 @@ from etude.iotrace.document import document
 from etude.iotrace.profile import Profile, profile_of
 from etude.iotrace.reader import read_trace
 from etude.iotrace.replay_window import replay_window
-from etude.present.profile_comparison_display import show_beside
-from etude.present.profile_display import show
+from etude.present.sections.profile import profile_blocks
+from etude.present.sections.profile_comparison import comparison_blocks
+from etude.present.to_json import print_json
+from etude.present.to_terminal import show
 
 
 def run(options: argparse.Namespace) -> int:
@@ -40,8 +40,10 @@ def _one(options: argparse.Namespace) -> int:
     if options.figure is not None:
         said = _save(figure_of(profile), options.figure)
     if options.json:
-        return _print(document(profile, options.top))
-    show(profile, options.top or PROFILE_USUAL_TOP, figure=options.figure, said=said)
+        print_json(document(profile, options.top))
+    else:
+        top = options.top or PROFILE_USUAL_TOP
+        show(profile_blocks(profile, top, figure=options.figure, said=said))
     return 0
 
 
@@ -57,8 +59,10 @@ def _two(options: argparse.Namespace) -> int:
         title = " ".join(words[0]) if alike else " and ".join(Path(each[0]).name for each in words)
         said = _save(figure_beside(*both, names, title), options.figure)
     if options.json:
-        return _print(beside_document(found, options.top))
-    show_beside(found, options.top or PROFILE_USUAL_TOP, figure=options.figure, said=said)
+        print_json(beside_document(found, options.top))
+    else:
+        top = options.top or PROFILE_USUAL_TOP
+        show(comparison_blocks(found, top, figure=options.figure, said=said))
     return 0
 
 
@@ -69,8 +73,3 @@ def _profile(path: str, options: argparse.Namespace, *, beside: bool = False) ->
 
 def _save(figure: Figure, path: str) -> list[str]:
     return save(figure, path, Style())
-
-
-def _print(document: dict[str, Any]) -> int:
-    print(dumps(document, indent=1))
-    return 0

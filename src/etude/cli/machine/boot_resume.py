@@ -9,7 +9,7 @@ from dataclasses import asdict
 
 from etude.errors import UsageError
 from etude.machine.boot import record, unit
-from etude.machine.boot.resume import become, resume
+from etude.machine.boot.resume import replace_process, resume
 from etude.machine.boot.status import boot_status
 from etude.machine.boot.unit import Status
 from etude.present.terminal import Terminal
@@ -23,7 +23,7 @@ def run(options: argparse.Namespace) -> int:
         return _resume()
     if options.what == "install":
         _tell(unit.install())
-        for doubt in unit.doubts():
+        for doubt in unit.untrusted_programs():
             Terminal().say(f"Note: what runs as root at boot can be changed by others: {doubt}")
         return 0
     if options.what == "remove":
@@ -37,7 +37,7 @@ def _resume() -> int:
     if not record.path().exists():
         print("Nothing waits for a boot.")
         return 0
-    become(resume(lambda line: Terminal(sys.stderr).say(f"etude: {line}")))
+    replace_process(resume(lambda line: Terminal(sys.stderr).say(f"etude: {line}")))
     return 0
 
 

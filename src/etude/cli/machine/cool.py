@@ -7,9 +7,9 @@ import json
 
 from etude.cli.machine.options import COOL_STATUS
 from etude.errors import UsageError
-from etude.machine.cool.dataset import DataSet, Residency, look, not_as_declared
+from etude.machine.cool.dataset import DataSet, Residency, difference_from_declared, measure_residency
 from etude.machine.cool.methods import Cooled, cool, read_all
-from etude.machine.cool.remounts import finish
+from etude.machine.cool.remounts import restore_mounts
 from etude.osutil.files import scratch_directory
 from etude.units.formatting import quantity
 
@@ -38,7 +38,7 @@ def _status(options: argparse.Namespace) -> int:
     """
     if options.data:
         raise UsageError("cool status: takes no data set; to look at one: etude cool none PATH")
-    found = finish()
+    found = restore_mounts()
     if options.json:
         print(json.dumps({"mounted_again": found}))
     else:
@@ -50,9 +50,9 @@ def _cooled(way: str, data: DataSet | None) -> Cooled:
     if data is None or way not in ("warm", "none"):
         return cool(way, data)
     data.list()
-    before = look(data)
+    before = measure_residency(data)
     after = read_all(data) if way == "warm" else before
-    return Cooled(way, way, before=before, after=after, wrong=not_as_declared(way, after))
+    return Cooled(way, way, before=before, after=after, wrong=difference_from_declared(way, after))
 
 
 def _words(done: Cooled) -> list[str]:

@@ -22,14 +22,17 @@ from etude.experiment.monitoring import from_document as monitor_of
 from etude.experiment.plan import plan_to_resume
 from etude.experiment.run import run as run_plan
 from etude.osutil.trust import check_directory_for_root, check_for_root
-from etude.present.again_display import show_repetition
-from etude.present.live_display import Display
-from etude.present.script_display import ScriptDisplay
-from etude.present.terminal import Terminal
+from etude.present.progress.bench import Display
+from etude.present.progress.script import ScriptDisplay
+from etude.present.section import Sentence
+from etude.present.sections.bench import verdict_blocks
+from etude.present.sections.repetition import again_blocks, to_document
+from etude.present.to_json import print_json
+from etude.present.to_terminal import show, show_aside
 from etude.results.bundle import open_bundle
 from etude.results.bundle_name import is_bundle
 from etude.results.reader import load_results
-from etude.results.results import of_machine
+from etude.results.results import machine_member
 from etude.script.run import run_script
 from etude.script.stored_script import changed_files, stored_script
 from etude.stats.cross_session import given_between
@@ -60,13 +63,15 @@ def _again(given: Path, first: Path, options: argparse.Namespace) -> int:
     _check_record(first, document, then)
     seed = random.SystemRandom().randrange(2**32) if options.seed is None else options.seed
     notes = _notes(document, seed, options.seed is None)
-    aside = Terminal(sys.stderr)
-    for note in notes:
-        aside.say(note)
+    show_aside(*map(Sentence, notes))
     path = _repeat(first, document, seed, options)
     now = verdict(load_results(path))
     found = repetition(then, now, known=known, stored=_stored(then, path), notes=notes)
-    show_repetition(found, given, path, now, options.json)
+    if options.json:
+        print_json(to_document(found, str(given), str(path)))
+    else:
+        show(verdict_blocks(now))
+        show(again_blocks(found, str(given)))
     return 1 if found.outcome == "not reproduced" else 0
 
 
@@ -103,7 +108,7 @@ def _notes(document: Mapping[str, Any], seed: int, new: bool) -> list[str]:
     ended = [sitting.get("how_ended") for sitting in document["sittings"]]
     if not ended or ended[-1] != "complete":
         notes.append(f"The first experiment was not complete: {ended[-1] if ended else 'no session'}.")
-    place = of_machine(document, "directory", "path")
+    place = machine_member(document, "directory", "path")
     if place not in (None, os.getcwd()):
         notes.append(f"The first one ran in {place}, this one in {os.getcwd()}: relative paths differ.")
     return notes

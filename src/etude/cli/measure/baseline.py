@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from etude.analysis.cross_session import check_comparable
@@ -12,10 +11,10 @@ from etude.analysis.load_subject import read_ours
 from etude.analysis.subject import Subject
 from etude.cli.analyse.diff import NOW, state_now
 from etude.experiment.plan import Plan
+from etude.present.section import note
 from etude.present.sentences.machines import machine_line
-from etude.present.terminal import Terminal
-from etude.present.verdict_display import say_note
-from etude.results.units import unit_kept
+from etude.present.to_terminal import show_aside
+from etude.results.units import stored_unit
 
 
 def check_baseline(baseline: Subject, plan: Plan, options: argparse.Namespace, *, over_pool: bool) -> None:
@@ -29,7 +28,7 @@ def check_baseline(baseline: Subject, plan: Plan, options: argparse.Namespace, *
         baseline,
         {test.name: test.command for test in plan.tests},
         plan.primary,
-        next((unit_kept(m.unit).base for m in options.metric if m.name == plan.primary), None),
+        next((stored_unit(m.unit).base for m in options.metric if m.name == plan.primary), None),
         between=options.between_sessions,
         several=over_pool,
     )
@@ -42,7 +41,7 @@ def _note_other_machine(baseline: Subject) -> None:
     known = state_of(baseline.experiment or {})
     line = machine_line(baseline.label, NOW, compare_states(known, state_now(known)))
     if line is not None:
-        say_note(Terminal(sys.stderr), line)
+        show_aside(note(line))
 
 
 def read_baseline(directory: str) -> Subject:

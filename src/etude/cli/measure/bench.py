@@ -24,7 +24,7 @@ from etude.experiment.plan_defaults import BUDGET_S, make_plan
 from etude.experiment.progress import Progress
 from etude.experiment.run import resume
 from etude.experiment.run import run as run_plan
-from etude.present.live_display import Display
+from etude.present.progress.bench import Display
 from etude.results.reader import load_results, read_experiment
 from etude.results.results import Results
 

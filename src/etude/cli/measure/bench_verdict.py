@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 
 from etude.analysis.cross_session import CrossSession, compare_with_first
@@ -15,9 +14,11 @@ from etude.cli.analyse.bounds import answer
 from etude.cli.analyse.export import write_exports
 from etude.cli.analyse.exports import Export
 from etude.errors import NotComparable
+from etude.present.section import Sentence
+from etude.present.sections.bench import BESIDE, verdict_blocks
 from etude.present.sentences.machines import machines_lines
-from etude.present.terminal import Terminal
-from etude.present.verdict_display import BESIDE, show
+from etude.present.to_json import print_json, verdict_document
+from etude.present.to_terminal import show, show_aside
 from etude.results.results import Results
 from etude.stats.cross_session import NotSupported
 
@@ -36,15 +37,12 @@ def show_verdict(
     found = verdict(results, metrics, VerdictOptions(every_outlier=options.json))
     across, without = _across(baseline, found, options.between_sessions)
     left_out = write_exports(found, exports)
-    show(
-        found,
-        json=options.json,
-        across=across,
-        without=without,
-        machines=_machines(baseline, found),
-    )
-    for line in left_out:
-        Terminal(sys.stderr).say(f"Left out: {line}")
+    machines = _machines(baseline, found)
+    if options.json:
+        print_json(verdict_document(found, across, machines))
+    else:
+        show(verdict_blocks(found, across, without, machines))
+    show_aside(*(Sentence(f"Left out: {line}") for line in left_out))
     code = answer(
         bounds,
         [found],

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from etude.cli.measure.io_sweep import show_sweeps
 from etude.errors import UsageError
 from etude.iolab.lab import csv_text, study, write_text
-from etude.present.io_display import show
 from etude.results.reader import load_results
 
 
@@ -18,5 +18,5 @@ def run(options: argparse.Namespace) -> int:
     found = [study(load_results(path), options.figures, options.format) for path in options.results]
     if options.csv:
         write_text(Path(options.csv), csv_text([each.swept for each in found]))
-    show(found, json=options.json)
+    show_sweeps(found, as_json=options.json)
     return 0

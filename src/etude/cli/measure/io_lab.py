@@ -11,15 +11,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from etude.cli.measure.io_sweep import show_sweeps
 from etude.cli.shared_options import check_alone
 from etude.experiment.session import new_directory
-from etude.iolab.exercise import NAME, graded, lab_of, questions, template
+from etude.iolab.exercise import NAME, Grade, graded, lab_of, questions, template
 from etude.iolab.lab import SWEEPS, Lab, Studied, begin, read_lab, read_only, run_lab, write_text
 from etude.iolab.run_sweep import resume_sweep, sweep
 from etude.iolab.sweeps import TOTALS, make_plan, make_sweep
-from etude.present.io_display import show
-from etude.present.sweep_display import SweepDisplay
-from etude.present.terminal import Terminal
+from etude.present.progress.script import SweepDisplay
+from etude.present.section import Block, FilePath, Sentence
+from etude.present.sections.io_sweep import figure_places
+from etude.present.to_terminal import show
 from etude.results.reader import load_results
 from etude.results.results import Results
 
@@ -54,37 +56,33 @@ def run(options: argparse.Namespace) -> int:
     if options.exercise:
         _ask(studied, directory)
     else:
-        show(studied)
+        show_sweeps(studied)
     return 0
 
 
 def _ask(studied: Sequence[Studied], directory: Path) -> None:
     """Figures and questions, and no explanation."""
-    screen, path = Terminal(), directory / NAME
-    for each in studied:
-        for name, figure in each.figures.items():
-            screen.say_path(f"Figure {name}", str(figure), "dim")
-    asked = questions(studied)
-    for question in asked:
-        screen.say(f"{question.key}: {question.text}")
+    asked, path = questions(studied), directory / NAME
+    show(block for each in studied for block in figure_places(each))
+    show(Sentence(f"{question.key}: {question.text}") for question in asked)
     if not path.exists():
         write_text(path, template(asked))
-    screen.say_path("Answers", str(path))
-    screen.say_path("Then", f"etude io lab --check {shlex.quote(str(path))}")
+    command = f"etude io lab --check {shlex.quote(str(path))}"
+    show([FilePath("Answers", str(path)), FilePath("Then", command)])
 
 
 def _check(path: str) -> int:
     """Print how each answer was, and the interval of those that are wrong; 1 unless all are right."""
     answers, directory = lab_of(path)
     grades = graded(answers, questions([read_only(load_results(directory / name)) for name in SWEEPS]))
-    screen = Terminal()
-    for grade in grades:
-        if grade.right is None:
-            screen.say(f"{grade.question.key}: no answer")
-        elif grade.right:
-            screen.say(f"{grade.question.key}: right ({grade.answer})")
-        else:
-            screen.say(f"{grade.question.key}: wrong ({grade.answer}); expected {grade.question.expected}")
     right = sum(grade.right is True for grade in grades)
-    screen.say(f"{right} of {len(grades)} are right.")
+    show([*map(_graded, grades), Sentence(f"{right} of {len(grades)} are right.")])
     return int(right < len(grades))
+
+
+def _graded(grade: Grade) -> Block:
+    if grade.right is None:
+        return Sentence(f"{grade.question.key}: no answer")
+    if grade.right:
+        return Sentence(f"{grade.question.key}: right ({grade.answer})")
+    return Sentence(f"{grade.question.key}: wrong ({grade.answer}); expected {grade.question.expected}")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 
 from etude.cli.shared_options import check_alone
-from etude.iolab.lab import study
+from etude.iolab.lab import Studied, study
 from etude.iolab.run_sweep import resume_sweep, sweep
-from etude.present.io_display import show
-from etude.present.sweep_display import SweepDisplay
+from etude.present.progress.script import SweepDisplay
+from etude.present.sections.io_sweep import sweep_blocks, sweeps_document
+from etude.present.to_json import print_json
+from etude.present.to_terminal import show
 
 
 def run(options: argparse.Namespace) -> int:
@@ -41,5 +44,20 @@ def run(options: argparse.Namespace) -> int:
         studied = study(results, suffix=options.format)
     finally:
         display.close()
-    show([studied], json=options.json)
+    show_sweeps([studied], as_json=options.json)
     return 0
+
+
+def show_sweeps(studied: Sequence[Studied], *, as_json: bool = False) -> None:
+    """Print each sweep, as tables and sentences or as one JSON document.
+
+    Raises:
+        MachineRefuses: figures could not be drawn; all that is known has been printed.
+    """
+    if as_json:
+        print_json(sweeps_document(studied))
+    else:
+        show(block for each in studied for block in sweep_blocks(each))
+    for each in studied:
+        if each.undrawn is not None:
+            raise each.undrawn

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,13 +16,13 @@ from etude.cluster.pool.journal import FILE
 from etude.cluster.pool.pool_config import PoolSpec
 from etude.cluster.pool.spec import open_pool
 from etude.cluster.pool.timeline import timeline
-from etude.errors import EtudeError, InputError, Interrupted, MachineRefuses, UsageError
+from etude.errors import EtudeError, InputError, MachineRefuses, UsageError
 from etude.experiment import monitoring
 from etude.experiment.plan import Plan, check_resumes, digest, from_document, to_document
 from etude.experiment.session import existing_results, holds_results, new_directory
 from etude.machine.cool.methods import REBOOTS
 from etude.masking import mask_of
-from etude.osutil.end_signals import EndedBySignal, ending_by_signals
+from etude.osutil.end_signals import ending_by_signals, naming_results
 from etude.peak import record
 from etude.peak.distributed import sought_on
 from etude.peak.search_store import SearchSpec, SearchStore
@@ -50,7 +49,7 @@ def bench(plan: Plan, spec: PoolSpec, options: argparse.Namespace, monitor: Any)
 
 def script(asked: ScriptOptions, spec: PoolSpec, options: argparse.Namespace, monitor: Any) -> Path:
     """`etude run --pool`."""
-    groups_of(asked.outline(), asked.program.path)  # what cannot be is found before anything is made
+    groups_of(asked.dry_run(), asked.program.path)  # what cannot be is found before anything is made
     name = Path(asked.program.path).stem
     document = document_of(
         "run", name, plan_of(asked), asked.program.digest, spec, options.command_line, monitor
@@ -137,7 +136,7 @@ def _blocks(path: Path, document: dict[str, Any], spec: PoolSpec) -> Results:
 def _tests(
     path: Path, document: dict[str, Any], spec: PoolSpec, asked: ScriptOptions, include: list[str]
 ) -> None:
-    groups = groups_of(asked.outline(), asked.program.path)
+    groups = groups_of(asked.dry_run(), asked.program.path)
     with open_jobs(path, spec, f"etude run --resume {path}") as (jobs, _):
         Tests(asked, groups, jobs, document, monitoring.from_document(document), include).run()
 
@@ -150,21 +149,20 @@ def open_jobs(directory: Path, spec: PoolSpec, go_on_by: str) -> Iterator[tuple[
         EtudeError: with where the results are; Interrupted: with how to go on, too.
     """
     screen = Terminal(sys.stderr)
-    with sole_writer(directory), ending_by_signals():
-        try:
-            with open_pool(spec, directory.resolve(), screen.say) as pool:
-                jobs = Jobs(directory, pool, python=spec.python, say=screen.say)
-                yield jobs, screen.say
-                for line in timeline(jobs.journal.jobs):
-                    screen.say(line)
-        except KeyboardInterrupt as ended:
-            number = ended.number if isinstance(ended, EndedBySignal) else signal.SIGINT
-            name = signal.Signals(number).name
-            raise Interrupted(
-                number, f"ended by {name}; what was measured is in {directory}; go on with: {go_on_by}"
-            ) from None
-        except EtudeError as error:
-            if (directory / FILE).exists():  # else no job was handed in, and the line itself says what to do
-                by = f"; go on with: {go_on_by}" if isinstance(error, MachineRefuses) else ""
-                error.args = (f"{error}; what was measured is in {directory}{by}",)
-            raise
+
+    def on_disk(error: EtudeError | None) -> str:
+        if error and not (directory / FILE).exists():
+            return ""  # no job was handed in, and the line itself says what to do
+        by = f"; go on with: {go_on_by}" if error is None or isinstance(error, MachineRefuses) else ""
+        return f"what was measured is in {directory}{by}"
+
+    with (
+        sole_writer(directory),
+        ending_by_signals(),
+        naming_results(on_disk),
+        open_pool(spec, directory.resolve(), screen.say) as pool,
+    ):
+        jobs = Jobs(directory, pool, python=spec.python, say=screen.say)
+        yield jobs, screen.say
+        for line in timeline(jobs.journal.jobs):
+            screen.say(line)

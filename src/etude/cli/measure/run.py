@@ -14,7 +14,7 @@ from etude.cli import verb_parsers
 from etude.cli.shared_options import pool_of
 from etude.errors import CommandFailed, UsageError
 from etude.escaping import escaped
-from etude.present.script_display import ScriptDisplay
+from etude.present.progress.script import ScriptDisplay
 from etude.results.reader import load_results
 from etude.script.check import Outline, PlannedTest
 from etude.script.checkpoint import is_state
@@ -62,7 +62,7 @@ def _begin(options: argparse.Namespace) -> int:
         masks=tuple(options.mask),
     )
     if options.list or options.check:
-        found = asked.outline()
+        found = asked.dry_run()
         lines = [test.name for test in found.tests] if options.list else _told(found, options.script)
         print("\n".join(escaped(line, lines=False) for line in lines))
         return 0
@@ -127,7 +127,9 @@ def _table_before_error(options: argparse.Namespace) -> Iterator[None]:
 def _show(path: Path, options: argparse.Namespace) -> int:
     from etude.analysis.stop_rule_info import asked_of
     from etude.analysis.verdict import judged_metrics, verdict
-    from etude.present.verdict_display import BESIDE, show
+    from etude.present.sections.bench import BESIDE, verdict_blocks
+    from etude.present.to_json import print_json, verdict_document
+    from etude.present.to_terminal import show
 
     results = load_results(path)
     if not results.names():
@@ -135,7 +137,8 @@ def _show(path: Path, options: argparse.Namespace) -> int:
         return 0
     asked = asked_of(results.experiment, results.directory)
     metrics = None if options.json else (*judged_metrics(asked, asked.primary), *BESIDE)
-    show(verdict(results, metrics), json=options.json)
+    found = verdict(results, metrics)
+    print_json(verdict_document(found)) if options.json else show(verdict_blocks(found))
     return 0
 
 

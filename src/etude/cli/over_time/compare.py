@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import shlex
 from pathlib import Path
 
@@ -11,7 +10,9 @@ from etude.errors import InputError
 from etude.experiment.session import holds_results
 from etude.history.comparison import compare_sides
 from etude.history.selection import select_results
-from etude.present.comparison_display import comparison_document, show_comparisons
+from etude.present.sections.compare import comparison_blocks, comparison_document
+from etude.present.to_json import print_json
+from etude.present.to_terminal import show
 from etude.store.database import open_store
 from etude.store.entry import Selector
 
@@ -41,7 +42,7 @@ def _compare(options: argparse.Namespace) -> int:
             f"{options.base} and {options.other} have no test in common with values that have a ratio"
         )
     if options.json:
-        print(json.dumps([comparison_document(each) for each in found], ensure_ascii=False, indent=1))
+        print_json([comparison_document(each) for each in found])
     else:
-        show_comparisons(options.base, options.other, found)
+        show(comparison_blocks(options.base, options.other, found))
     return 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,14 +12,13 @@ from etude.figures.history import history
 from etude.figures.save import check_format, save
 from etude.figures.style import Style
 from etude.history.metric_history import Course, courses
-from etude.present.history_text import heading, lines, to_document
-from etude.present.page.history import history_page
-from etude.present.page.write import write
-from etude.present.sparkline import sparkline
+from etude.present.page.content import write
+from etude.present.sections.history import history_blocks, history_page
+from etude.present.sentences.history import to_document
 from etude.present.terminal import Terminal
+from etude.present.to_json import print_json
+from etude.present.to_terminal import show
 from etude.store.database import open_store
-
-STEP = "▲"
 
 
 def run(options: argparse.Namespace) -> int:
@@ -33,39 +31,12 @@ def run(options: argparse.Namespace) -> int:
         if options.rules is not None:
             return alerts(found, store, options)
     if options.json:
-        print(json.dumps([to_document(course) for course in found], ensure_ascii=False, indent=1))
+        print_json([to_document(course) for course in found])
     else:
-        show(found)
+        screen = Terminal()
+        show(history_blocks(found, screen.width), screen)
     draw(found, options)
     return 0
-
-
-def show(found: Sequence[Course]) -> None:
-    """Each course: its heading, a sparkline with its steps marked, and its lines."""
-    screen = Terminal()
-    for course in found:
-        screen.say(heading(course))
-        if len(course.entries) > 1:
-            for line in spark(course, min((screen.width or 101) - 1, 100)):
-                screen.say(line)
-        for line in lines(course):
-            screen.say(line)
-        screen.say()
-    if len(found) > 1:
-        screen.say(
-            f"{len(found)} machines: each has its own history, since levels of different machines do not mix."
-        )
-
-
-def spark(course: Course, width: int) -> list[str]:
-    """Its levels as bars, and below them where steps begin."""
-    values = [course.value(float(level)) for level in course.levels]
-    bars, _, each = sparkline(values, frozenset(), width)
-    marks = [" "] * len(bars)
-    for change in course.changes:
-        marks[change.step.at // each] = STEP
-    below = "".join(marks).rstrip()
-    return [bars, below] if below else [bars]
 
 
 def draw(found: Sequence[Course], options: argparse.Namespace) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from etude.errors import UsageError
-from etude.present.store_display import say_line, show_results, show_tests
+from etude.escaping import escaped
+from etude.present.sections.compare import results_table
+from etude.present.to_json import print_json
+from etude.present.to_terminal import show
 from etude.store.database import Store, open_store
 
 
@@ -16,14 +19,38 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(f"etude store {options.what} takes no RESULT")
     with open_store(options.store) as store:
         if options.what == "list":
-            show_results(store.where, store.results(), options.json)
+            _list(store, options.json)
         elif options.what == "tests":
-            show_tests({test: store.metrics(test) for test in store.tests()}, options.json)
+            _tests({test: store.metrics(test) for test in store.tests()}, options.json)
         elif options.what == "forget":
             _forget(store, options.results)
         else:
             return _check(store)
     return 0
+
+
+def _list(store: Store, as_json: bool) -> None:
+    results = store.results()
+    if as_json:
+        print_json({"format": "etude-store-list", "version": 1, "results": results})
+    elif results:
+        show([results_table(results)])
+    else:
+        _print(f"{store.where}: no results")
+
+
+def _tests(metrics: Mapping[str, Sequence[str]], as_json: bool) -> None:
+    """Print each test with its metrics."""
+    if as_json:
+        print_json({"format": "etude-store-tests", "version": 1, "tests": metrics})
+        return
+    for test, names in metrics.items():
+        _print(f"{test}: {', '.join(names)}")
+
+
+def _print(text: str) -> None:
+    """On one line, whatever it names: paths can be copied, and programs read lines."""
+    print(escaped(text, lines=False))
 
 
 def _forget(store: Store, numbers: Sequence[str]) -> None:
@@ -35,14 +62,14 @@ def _forget(store: Store, numbers: Sequence[str]) -> None:
         )
     for number in numbers:
         store.forget(int(number))
-        say_line(f"result {number}: taken out of {store.where}")
+        _print(f"result {number}: taken out of {store.where}")
 
 
 def _check(store: Store) -> int:
     wrong = store.check()
     for line in wrong:
-        say_line(line)
+        _print(line)
     if not wrong:
         count = len(store.results())
-        say_line(f"{store.where}: {count} {'result' if count == 1 else 'results'}, nothing is wrong")
+        _print(f"{store.where}: {count} {'result' if count == 1 else 'results'}, nothing is wrong")
     return 1 if wrong else 0

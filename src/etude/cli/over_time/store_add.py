@@ -8,7 +8,7 @@ from etude.errors import UsageError
 from etude.escaping import escaped
 from etude.store.content import read_content
 from etude.store.database import open_store
-from etude.store.entry import Added
+from etude.store.entry import AddOutcome
 from etude.store.insert import Origin
 from etude.store.repository import commit_of
 
@@ -40,7 +40,7 @@ def _origin(options: argparse.Namespace):  # type: ignore[no-untyped-def]  # its
     return Origin(found.commit, found.committed, options.branch or found.branch, tags)
 
 
-def _became(added: Added) -> str:
+def _became(added: AddOutcome) -> str:
     return {
         "added": f"added as result {added.result}",
         "already": f"was there already, as result {added.result}",

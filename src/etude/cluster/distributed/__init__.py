@@ -1,1 +1,1 @@
-"""Experiments over a pool: their parts are jobs, and what the jobs leave becomes one results directory."""
+"""Experiments over a pool: each part is a job, and the results of the parts are merged into one results directory."""

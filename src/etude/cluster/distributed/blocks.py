@@ -1,7 +1,7 @@
-"""An experiment of `etude bench` over a pool: some blocks are a job, and the stop rule is asked on all that came back.
+"""An experiment of `etude bench` over a pool: a job measures some blocks; the stop rule judges all results together.
 
-A block stays on one machine, so ratios are formed within machines. What a lost job had measured whole is kept, and
-only what it lacks is measured elsewhere.
+A block stays on one machine, so ratios are formed within machines. Complete blocks of a lost job are included; only
+the missing ones are measured again on another node.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from etude.cluster.distributed.jobs import Jobs, Say, begin_again
+from etude.cluster.distributed.jobs import Jobs, Say, should_retry
 from etude.cluster.distributed.part import Part
 from etude.cluster.pool.job import JobEnd
 from etude.errors import EtudeError
 from etude.experiment import monitoring
-from etude.experiment.loop import GIVE_UP, judged_metrics, shell_test
+from etude.experiment.loop import GIVE_UP_FACTOR, decide_on_samples, shell_test
 from etude.experiment.monitoring import Monitoring
 from etude.experiment.plan import Plan, RuleSpec, from_document, groups, to_document
 from etude.experiment.progress import Progress
@@ -29,7 +29,7 @@ from etude.experiment.test import Test
 from etude.results.merge import merge_results
 from etude.results.reader import load_results
 from etude.results.results import Results
-from etude.results.session_groups import stretches
+from etude.results.session_groups import session_groups
 from etude.stats.means import Kind
 from etude.stats.stopping import Decision, SamplesSoFar
 
@@ -40,48 +40,48 @@ Floats = NDArray[np.float64]
 
 
 def decide(plan: Plan, results: Results, tests: Sequence[str]) -> Decision:
-    """The stop rule's word on tests that share blocks.
+    """The stop rule's decision on tests that share blocks.
 
     Raises:
         UsageError: it cannot judge the primary metric.
     """
-    return judged_metrics(plan, lambda: blocks_seen(plan, results, tests))
+    return decide_on_samples(plan, lambda: collect_samples(plan, results, tests))
 
 
-def kept_blocks(results: Results, tests: Sequence[str]) -> int:
-    """Kept trials of the test that has the fewest."""
+def included_blocks(results: Results, tests: Sequence[str]) -> int:
+    """Number of included trials of the test that has the fewest."""
     counts = [len({m.trial for m in results.measurements.get(test, ()) if m.kept}) for test in tests]
     return min(counts, default=0)
 
 
-def blocks_seen(plan: Plan, results: Results, tests: Sequence[str]) -> SamplesSoFar:
-    """All kept trials so far, a machine after the other.
+def collect_samples(plan: Plan, results: Results, tests: Sequence[str]) -> SamplesSoFar:
+    """Samples of all included trials so far, machine by machine.
 
     Raises:
         ValueError: a value is missing.
     """
     machines = _by_machine(results, tests)
-    measured_s = sum(ledger.spent_s(tests) for ledger in machines.values())
+    measured_s = sum(progress.spent_s(tests) for progress in machines.values())
     values: list[list[Floats]] = [[np.empty(0)] for _ in tests]
     names: list[list[str]] = [[] for _ in tests]
-    for machine, ledger in machines.items():
-        for at, own in enumerate(_less_shell(plan, ledger, _samples(plan, ledger, tests))):
+    for machine, progress in machines.items():
+        for at, own in enumerate(_less_shell(plan, progress, _samples(plan, progress, tests))):
             values[at].append(own)
             names[at] += [machine] * own.size
-    kind = next((ledger.kind(plan.primary) for ledger in machines.values()), "cost")
+    kind = next((progress.kind(plan.primary) for progress in machines.values()), "cost")
     return SamplesSoFar(
         tuple(map(np.concatenate, values)), measured_s, tuple(map(tuple, names)), kind=cast(Kind, kind)
     )
 
 
-def _samples(plan: Plan, ledger: Progress, tests: Sequence[str]) -> Sequence[Sequence[float]]:
+def _samples(plan: Plan, progress: Progress, tests: Sequence[str]) -> Sequence[Sequence[float]]:
     if plan.rule.kind == "ratio-precision":
-        return ledger.paired(tests, plan.primary)
-    return [ledger.sample(test, plan.primary) for test in tests]
+        return progress.paired(tests, plan.primary)
+    return [progress.sample(test, plan.primary) for test in tests]
 
 
 def _by_machine(results: Results, tests: Sequence[str]) -> dict[str, Progress]:
-    """What was measured on each, in the order in which they came."""
+    """Measurements by machine, in the order in which the machines first reported."""
     sittings = results.experiment["sittings"]
     host = {sitting["sitting"]: str(sitting.get("host")) for sitting in sittings}
     shell = [name for name in results.names("shell") if name not in tests]
@@ -91,24 +91,24 @@ def _by_machine(results: Results, tests: Sequence[str]) -> dict[str, Progress]:
                 name: [m for m in results.measurements.get(name, ()) if host.get(m.sitting) == machine]
                 for name in (*tests, *shell)
             },
-            stretches(sittings),
+            session_groups(sittings),
         )
         for machine in dict.fromkeys(host.values())
     }
 
 
-def _less_shell(plan: Plan, ledger: Progress, samples: Sequence[Sequence[float]]) -> list[Floats]:
-    """Without the mean start of that machine's shell, where one is used and the metric is a time."""
+def _less_shell(plan: Plan, progress: Progress, samples: Sequence[Sequence[float]]) -> list[Floats]:
+    """Samples less the mean start time of that machine's shell, if a shell is used and the metric is a time."""
     starts: Sequence[float] = ()
     if plan.shell and plan.primary == "elapsed":
-        starts = ledger.sample(shell_test(plan.shell).name, "elapsed")
+        starts = progress.sample(shell_test(plan.shell).name, "elapsed")
     cost = sum(starts) / len(starts) if starts else 0.0
     return [np.asarray(sample, dtype=np.float64) - cost for sample in samples]
 
 
 KIND = "blocks"
-LEAST = 2
-"""Blocks of a job, where there are so many: of one alone the spread within its machine is not known."""
+MIN_BLOCKS = 2
+"""Minimum blocks per job where enough are left: a single block does not show the spread within its machine."""
 
 
 class Blocks:
@@ -122,20 +122,20 @@ class Blocks:
         monitor: Monitoring | None = None,
         say: Say = lambda line: None,
     ) -> None:
-        """`document`: what was asked for, as experiment.json is to have it; its `pool` says of which pool."""
+        """`document`: the experiment's experiment.json; its `pool` holds the settings of the pool."""
         self._plan, self._jobs, self._document = plan, jobs, document
         self._monitor, self._say = monitor, say
         self._groups = groups(plan.schedule, plan.tests)
-        self._step = max(LEAST, math.ceil(plan.rule.minimum / jobs.pool.width()))
+        self._step = max(MIN_BLOCKS, math.ceil(plan.rule.minimum / jobs.pool.width()))
         self._lost: dict[tuple[str, ...], int] = {}
-        """Of tests whose last job was lost: how many were in a row."""
+        """Consecutive lost jobs, by the tests of the job."""
         self._why = ""
 
     def run(self) -> tuple[Decision, ...]:
-        """Until the stop rule has enough of each group of tests; returns its last words.
+        """Submit jobs until the stop rule is met for each group of tests; returns its final decisions.
 
         Raises:
-            EtudeError: a job told of it, or the pool cannot do it; what was measured is merged, and no job is left.
+            EtudeError: a job reported it, or the pool failed; what was measured is merged, and no job is left running.
         """
         try:
             self._merge()
@@ -156,27 +156,27 @@ class Blocks:
         return decisions
 
     def _next(self) -> list[tuple[tuple[Test, ...], int]]:
-        """What is to be begun now: tests, and a number of blocks. Tests that lack as much share a job."""
-        results, begun = self._results(), self._jobs.over + list(self._jobs.parts)
+        """Jobs to submit now: tests and a number of blocks each. Tests that lack equally many blocks share a job."""
+        results, begun = self._results(), self._jobs.ended_parts + list(self._jobs.parts)
         alike: dict[tuple[int, ...], list[Test]] = {}
         enough = True
         for group in self._groups:
-            shares = self._lacking(group, results, begun)
-            enough = enough and shares is None
-            if shares:
-                alike.setdefault(shares, []).extend(group)
+            split_blocks = self._lacking(group, results, begun)
+            enough = enough and split_blocks is None
+            if split_blocks:
+                alike.setdefault(split_blocks, []).extend(group)
         if enough:
-            self._jobs.cancel(waiting_only=True)  # those that run are waited for: what is measured counts
-        return [(tuple(tests), blocks) for shares, tests in alike.items() for blocks in shares]
+            self._jobs.cancel(waiting_only=True)  # running jobs are awaited: their results count
+        return [(tuple(tests), blocks) for split_blocks, tests in alike.items() for blocks in split_blocks]
 
     def _lacking(
         self, group: Sequence[Test], results: Results, begun: Sequence[Part]
     ) -> tuple[int, ...] | None:
-        """The blocks of each job that is to be begun for tests that share blocks; None: there are enough."""
+        """Blocks of each job to submit for tests that share blocks; None if enough have been measured."""
         names, rule = names_of(group), self._plan.rule
-        have = kept_blocks(results, names)
+        have = included_blocks(results, names)
         coming = sum(_blocks_of(part, names) for part in self._jobs.parts)
-        given_up = sum(_blocks_of(part, names) for part in begun) >= (GIVE_UP + 1) * rule.maximum
+        given_up = sum(_blocks_of(part, names) for part in begun) >= (GIVE_UP_FACTOR + 1) * rule.maximum
         if have >= rule.minimum:
             decision = decide(self._plan, results, names)
             if decision.why != self._why:
@@ -188,16 +188,16 @@ class Blocks:
             return None
         free = self._jobs.free()
         if have + coming < rule.minimum:
-            return shares(rule.minimum - have - coming, max(free, 1))
+            return split_blocks(rule.minimum - have - coming, max(free, 1))
         if have < rule.minimum:
             return ()
         room = min(free * self._step, max(rule.maximum - have - coming, 0))
-        return shares(int(room), free) if room > 0 else ()
+        return split_blocks(int(room), free) if room > 0 else ()
 
     def _begin(self, tests: Sequence[Test], blocks: int) -> None:
-        """Hand in a job of its own."""
+        """Submit a job for these tests."""
         plan = self._plan
-        number = random.Random(f"{plan.seed}:{len(self._jobs.over) + len(self._jobs.parts)}")
+        number = random.Random(f"{plan.seed}:{len(self._jobs.ended_parts) + len(self._jobs.parts)}")
         part = replace(
             plan,
             tests=tuple(tests),
@@ -221,13 +221,13 @@ class Blocks:
     def _heed(self, over: Sequence[tuple[Part, JobEnd]]) -> None:
         for part, ended in over:
             names = tuple(part.task["tests"])
-            if begin_again(part, ended):
+            if should_retry(part, ended):
                 self._lost[names] = part.attempt
             else:
                 self._lost.pop(names, None)
 
     def _merge(self, members: Mapping[str, Any] | None = None) -> None:
-        parts = {part.name: part.results for part in self._jobs.over if part.measured}
+        parts = {part.name: part.results for part in self._jobs.ended_parts if part.measured}
         pool = {**self._document["pool"], **(members or {})}
         merge_results(parts, self._jobs.directory, {**self._document, "pool": pool})
 
@@ -236,13 +236,13 @@ class Blocks:
 
 
 def names_of(tests: Sequence[Test]) -> tuple[str, ...]:
-    """Their names."""
+    """Names of the tests."""
     return tuple(test.name for test in tests)
 
 
-def shares(blocks: int, jobs: int) -> tuple[int, ...]:
-    """Blocks dealt to at most so many jobs, as evenly as can be, at least `LEAST` each where there are so many."""
-    count = max(min(jobs, blocks // LEAST), 1)
+def split_blocks(blocks: int, jobs: int) -> tuple[int, ...]:
+    """Blocks divided among at most `jobs` jobs, as evenly as possible, at least `MIN_BLOCKS` each if enough."""
+    count = max(min(jobs, blocks // MIN_BLOCKS), 1)
     return tuple(blocks // count + (place < blocks % count) for place in range(count))
 
 
@@ -251,10 +251,10 @@ def _blocks_of(part: Part, names: tuple[str, ...]) -> int:
 
 
 def measure(part: Part) -> None:
-    """On the node: measure the blocks of a part; gone on with where its controller died (etude=copied).
+    """Measure the blocks of a part, on its node; resumes a part whose controller died (etude=copied).
 
     Raises:
-        EtudeError: as `etude.experiment.run.run`.
+        EtudeError: same as `etude.experiment.run.run`.
     """
     task = part.task
     if part.measured:

@@ -1,7 +1,7 @@
-"""A part of an experiment: what one job is to do, in a directory of its own, and what it left there.
+"""A part of an experiment: the work of one job, in a directory of its own, with the results of that job.
 
-Parts lie in `.pool` of the results directory, whose name no test's directory can have. A part that was measured stays
-as it is: what the experiment's own directory holds is merged from the parts.
+Parts lie in `.pool` of the results directory; no test's directory can have that name. A measured part is never
+changed: the experiment's own directory holds what was merged from the parts.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from etude.errors import EDITED, CommandFailed, EtudeError, InputError, MachineR
 from etude.results.writer import mode_of, replace_json, write_error
 
 PARTS, TASK, RESULTS, ERROR = ".pool", "part.json", "results", "error.json"
-TOLD = {each.__name__: each for each in (UsageError, InputError, CommandFailed, MachineRefuses)}
-"""Errors that a job tells of by their class; any other is the machine's."""
+ERROR_CLASSES = {each.__name__: each for each in (UsageError, InputError, CommandFailed, MachineRefuses)}
+"""Error classes that a job reports by name; any other name becomes MachineRefuses."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """One part. `task` has its `kind`, by which the node knows what to do (cluster/worker.py), and what that needs."""
+    """One part. `task` has its `kind`, the key of its program on the node (cluster/worker.py), and its parameters."""
 
     place: Path
     task: Mapping[str, Any]
 
     @property
     def name(self) -> str:
-        """As its directory, such as `part-0003`."""
+        """Name of its directory, such as `part-0003`."""
         return self.place.name
 
     @property
@@ -42,29 +42,29 @@ class Part:
 
     @property
     def attempt(self) -> int:
-        """From 1; a later one is in place of another, which lost its node."""
+        """Number of the attempt, from 1; later ones replace a job whose node was lost."""
         return int(self.task.get("attempt", 1))
 
     @property
     def measured(self) -> bool:
-        """Whether it has left results, to whatever end it came."""
+        """True if it has left results, however it ended."""
         return (self.results / "experiment.json").exists()
 
     def error(self) -> EtudeError | None:
-        """What went wrong in it, as it told; None where it told of nothing."""
+        """The error that its job reported; None if it reported none."""
         try:
             told = json.loads((self.place / ERROR).read_bytes())
-            return TOLD.get(str(told["kind"]), MachineRefuses)(str(told["text"]))
+            return ERROR_CLASSES.get(str(told["kind"]), MachineRefuses)(str(told["text"]))
         except (OSError, *EDITED):
             return None
 
-    def tell(self, error: EtudeError) -> None:
-        """Leave the error for the controller."""
+    def report_error(self, error: EtudeError) -> None:
+        """Write the error for the controller."""
         replace_json(self.place / ERROR, {"kind": type(error).__name__, "text": str(error)})
 
 
 def new_part(directory: Path, task: Mapping[str, Any]) -> Part:
-    """The next part of the experiment in that directory, on disk.
+    """Create the next part of the experiment in that directory.
 
     Raises:
         MachineRefuses: it cannot be written.
@@ -82,7 +82,7 @@ def new_part(directory: Path, task: Mapping[str, Any]) -> Part:
 
 
 def read_part(place: Path) -> Part:
-    """One that is on disk.
+    """Read a part from disk.
 
     Raises:
         InputError: there is none.
@@ -94,7 +94,7 @@ def read_part(place: Path) -> Part:
 
 
 def parts_of(directory: Path) -> list[Part]:
-    """All parts, in the order in which they were made."""
+    """All parts, in the order of creation."""
     places = sorted(
         (directory.resolve() / PARTS).glob("part-*"), key=lambda place: (len(place.name), place.name)
     )
@@ -109,6 +109,6 @@ def job_of(
     avoid: frozenset[str] = frozenset(),
     python: str = sys.executable,
 ) -> Job:
-    """The job that does it, in the working directory of here."""
+    """The job that measures it, in the current working directory."""
     command = worker_command(part.place, python)
     return Job(name, command, part.place, Path.cwd(), nodes, avoid)

@@ -1,4 +1,4 @@
-"""What an experiment over a pool was asked for: what its experiment.json says before anything was measured."""
+"""The request of an experiment over a pool: the contents of its experiment.json before anything was measured."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def document_of(
 
 
 def stored_request(directory: Path) -> tuple[dict[str, Any], PoolSpec] | None:
-    """The same of an experiment that was begun, and its pool; None where it was begun without one.
+    """The stored request of an existing experiment, and its pool; None if it was started without a pool.
 
     Raises:
         InputError: it cannot be read.
@@ -58,5 +58,5 @@ def stored_request(directory: Path) -> tuple[dict[str, Any], PoolSpec] | None:
 
 
 def is_complete(document: Mapping[str, Any]) -> bool:
-    """Whether there is nothing left to do."""
+    """True if every part has ended."""
     return str(document["pool"]["ended"]) == "complete"

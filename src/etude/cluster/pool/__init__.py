@@ -1,1 +1,1 @@
-"""Where measurements are made when one machine does not do: jobs, and the pools that run them on nodes of their own."""
+"""Pools run jobs on nodes, so that an experiment can use more than one machine."""

@@ -1,4 +1,4 @@
-"""Nodes that this process was given: what Slurm says of its job, and command lines that run on another of its nodes."""
+"""The nodes of this process's Slurm allocation, and command lines that run on another of its nodes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pathlib import Path
 
 from etude.machine.remote.slurm import slurm, srun
 
-MARK = "ETUDE_SYSTEM_PLACE"
-"""In the environment of all that a line of `Node.line` starts: the directory that it belongs to."""
+PLACE_VARIABLE = "ETUDE_SYSTEM_PLACE"
+"""Environment variable of all processes that `Node.line` starts: their directory."""
 
 _HOLD = '/bin/sh -c "$1"; status=$?; [ "$status" -eq 0 ] && exec sleep infinity; exit "$status"'
-"""A step that has ended is ended with all that it has started: one that has left something running stays."""
+"""Slurm ends a step together with all of its processes: a step that leaves a server running must not end."""
 _SWEEP = r"""
 left() { grep -lzxF -e "$1" /proc/[0-9]*/environ 2>/dev/null | cut -d / -f 3; }
 found=$(left "$1"); [ -n "$found" ] || exit 0
@@ -25,8 +25,8 @@ found=$(left "$1"); [ -z "$found" ] || kill -KILL $found 2>/dev/null
 exit 0
 """
 
-Ask = Callable[[Sequence[str]], str]
-"""What a command of Slurm prints."""
+RunCommand = Callable[[Sequence[str]], str]
+"""Runs a command of Slurm; returns its standard output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,25 +36,25 @@ class Node:
     job: str
     name: str
     address: str
-    """As others reach it: NodeAddr of Slurm."""
+    """Address that other nodes reach it by: NodeAddr of Slurm."""
 
     def line(self, command: str, place: Path, *, hold: bool = False) -> str:
-        """A command line that runs a command line there, in the directory `place`, and ends as it ends.
+        """A command line that runs `command` on the node, in the directory `place`, with the same exit status.
 
-        hold: what it leaves running when it ends with 0 stays, and so does this line, until it is ended.
+        hold: keep processes that it leaves running if it ends with 0; the line then runs until it is ended itself.
         """
-        marked = ["env", "-u", "ETUDE_PEAK_PLACE", f"{MARK}={place}", "/bin/sh", "-c"]
+        marked = ["env", "-u", "ETUDE_PEAK_PLACE", f"{PLACE_VARIABLE}={place}", "/bin/sh", "-c"]
         words = [*marked, _HOLD, "sh", command] if hold else [*marked, command]
         return "exec " + shlex.join([*srun(self.job, self.name), f"--chdir={place}", *words])
 
     def sweep(self, place: Path, grace_s: float) -> str:
-        """A command line that ends all that lines for `place` have started there and that still runs."""
-        words = ["/bin/sh", "-c", _SWEEP, "sh", f"{MARK}={place}", str(round(grace_s * 10))]
+        """A command line that ends all remaining processes that lines for `place` have started on the node."""
+        words = ["/bin/sh", "-c", _SWEEP, "sh", f"{PLACE_VARIABLE}={place}", str(round(grace_s * 10))]
         return "exec " + shlex.join([*srun(self.job, self.name), "--chdir=/", *words])
 
 
-def other_node(environment: Mapping[str, str] | None = None, ask: Ask | None = None) -> Node | None:
-    """The second node of the allocation that this process runs in; None where there is none.
+def other_node(environment: Mapping[str, str] | None = None, ask: RunCommand | None = None) -> Node | None:
+    """The second node of the allocation that this process runs in; None if there is no second one.
 
     Raises:
         MachineRefuses: Slurm does not answer.
@@ -73,6 +73,6 @@ def other_node(environment: Mapping[str, str] | None = None, ask: Ask | None = N
 
 
 def address_of(said: str, node: str) -> str:
-    """NodeAddr in what `scontrol -o show node` says; the node's name where it has none."""
+    """NodeAddr in the output of `scontrol -o show node`; the node's name if it has none."""
     fields = dict(word.split("=", 1) for word in said.split() if "=" in word)
     return fields.get("NodeAddr") or node

@@ -1,8 +1,8 @@
-"""A pool whose nodes have no Étude: its jobs hold nodes, and what measures there is an engine that is copied to them.
+"""A pool whose nodes have no Étude: its jobs hold nodes, and measure with an engine that is copied to them.
 
-A job's command runs here, one process a job. All that it measures goes to the engine on its node
-(`etude.experiment.remote_engine`), and its results are written here. So a controller that dies leaves results as it
-made them, and a node that holds nothing.
+A job's command runs here, in one process per job. It measures through the engine on its node
+(`etude.experiment.remote_engine`), and writes results here. A controller that dies leaves these results and a node
+without our processes.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from etude.machine.remote.slurm import slurm, srun
 from etude.program import engine_path
 
 LOOK_S = 1.0
-"""Between looks at the commands that run here."""
+"""Interval between checks of the commands that run here, s."""
 LOST_S = 120.0
-"""By when the pool below says what has become of a node that does not answer."""
+"""Time within which the inner pool reports the state of a node that does not answer, s."""
 GRACE_S = 30.0
-"""For a command that is told to end, until it is killed."""
+"""Time between SIGTERM and SIGKILL for a command, s."""
 _HOLD = f"""\
 minutes=0
 while [ "$minutes" -lt 10 ]; do
@@ -37,9 +37,9 @@ while [ "$minutes" -lt 10 ]; do
     for used in /tmp/{PREFIX}*; do [ -d "$used" ] && [ -O "$used" ] && minutes=0; done
 done
 """
-"""Holds its node while an engine is there, and for ten minutes more: for a controller that comes back."""
+"""Keeps its node while an engine runs there and for ten minutes more, so that a new controller can adopt the job."""
 
-Ask = Callable[[Sequence[str]], str]
+RunCommand = Callable[[Sequence[str]], str]
 
 
 @dataclass
@@ -52,38 +52,38 @@ class _Held:
     process: subprocess.Popen[bytes] | None = None
     started_s: float = 0.0
     lost_s: float | None = None
-    """Since when its node has not answered, on the clock that never goes back."""
+    """Start of the node's silence, on the monotonic clock; None while it answers."""
 
 
 class EngineOnlyPool:
-    """A pool (job.py) on top of another, which gives the nodes."""
+    """A pool (job.py) on top of an inner pool, which provides the nodes."""
 
-    def __init__(self, nodes: Pool, ask: Ask = slurm) -> None:
+    def __init__(self, nodes: Pool, ask: RunCommand = slurm) -> None:
         self._nodes, self._ask = nodes, ask
         self._held: dict[str, _Held] = {}
 
     @property
     def name(self) -> str:
-        """As the pool below."""
+        """Same as the inner pool."""
         return self._nodes.name
 
     def width(self, nodes: int = 1) -> int:
-        """As the pool below."""
+        """Same as the inner pool."""
         return self._nodes.width(nodes)
 
     def submit(self, job: Job) -> str:
-        """Ask for its node. Raises MachineRefuses: the pool refuses, or the job wants two nodes."""
+        """Request a node for it. Raises MachineRefuses: the pool refuses, or the job needs two nodes."""
         id = self._nodes.submit(_holder(job))
         self._held[id] = _Held(job, self.clock_s())
         return id
 
     def adopt(self, id: str, job: Job) -> None:
-        """Its command ended with the controller that had started it, and is started again, on the same node."""
+        """Start its command again, on the same node: it ended with the controller that had started it."""
         self._nodes.adopt(id, _holder(job))
         self._held[id] = _Held(job, self.clock_s())
 
     def ended(self, timeout_s: float | None = None) -> Sequence[JobEnd]:
-        """As Pool.ended."""
+        """Same as `Pool.ended`."""
         until = time.monotonic() + (float("inf") if timeout_s is None else timeout_s)
         while self._held:
             found = [
@@ -97,7 +97,7 @@ class EngineOnlyPool:
         return ()
 
     def running(self) -> frozenset[str]:
-        """Ids of those whose command runs."""
+        """Ids of jobs whose command runs."""
         return frozenset(id for id, held in self._held.items() if held.process is not None)
 
     def cancel(self, id: str) -> None:
@@ -107,17 +107,17 @@ class EngineOnlyPool:
         self._nodes.cancel(id)
 
     def clock_s(self) -> float:
-        """As the pool below."""
+        """Same as the inner pool."""
         return self._nodes.clock_s()
 
     def close(self) -> None:
-        """End the commands; nodes are held for some minutes more, for whoever adopts the jobs."""
+        """End the commands; nodes are held for ten minutes more, for a controller that adopts the jobs."""
         for held in self._held.values():
             _end(held.process)
         self._nodes.close()
 
     def _looked(self, id: str) -> JobEnd | None:
-        """At a job whose node is there: its command is started, or has ended."""
+        """Check a job that has its node: start its command, or return its end."""
         held = self._held[id]
         if held.process is None:
             return self._begin(id, held)
@@ -129,12 +129,12 @@ class EngineOnlyPool:
         why = f"exit status {code}: {last_line(held.job.place) or 'it said nothing'}"
         if held.lost_s is None and self._answers(id, held.node):
             return self._ended(id, "failed", code, why)
-        # The engine's loss is seen at once; why its node is gone is the scheduler's to say, some time later.
+        # The engine's loss is seen at once; the scheduler reports why its node is gone some time later.
         held.lost_s = held.lost_s or time.monotonic()
         return self._ended(id, "node-lost", None, why) if time.monotonic() - held.lost_s > LOST_S else None
 
     def _begin(self, id: str, held: _Held) -> JobEnd | None:
-        """Start the command, if the node can bear the engine."""
+        """Start the command if the node can run the engine."""
         held.started_s = self.clock_s()
         try:
             held.node = self._ask(["squeue", "-h", "-j", id, "-o", "%N"]).strip()
@@ -145,7 +145,7 @@ class EngineOnlyPool:
         if refused is not None:
             return self._ended(id, *refused)
         given = {**os.environ, **held.job.environment, VARIABLE: f"{id}:{held.node}"}
-        # However this process ends, its commands are told to: nobody would read what they measure.
+        # If this process ends, its commands are ended too: nobody would read what they measure.
         words = [*(["setpriv", "--pdeathsig", "TERM"] if shutil.which("setpriv") else []), *held.job.command]
         held.job.place.mkdir(parents=True, exist_ok=True)
         with open(held.job.place / OUTPUT, "ab") as file:
@@ -171,7 +171,7 @@ class EngineOnlyPool:
         return True
 
     def _lost(self, end: JobEnd) -> JobEnd:
-        """A job that holds a node never ends by itself while its command runs."""
+        """The end of a job that lost its node: one that holds a node never ends by itself while its command runs."""
         held = self._held.pop(end.id)
         _end(held.process)
         if end.how in ("done", "failed"):
@@ -187,7 +187,7 @@ class EngineOnlyPool:
 
 
 def unsuitable_reason(said: str, node: str) -> tuple[How, None, str] | None:
-    """Why a node cannot bear the engine, of what `uname -m` and the last line of `df -Pk` say; None where it can."""
+    """Reason why a node cannot run the engine, from `uname -m` and the last line of `df -Pk`; None if it can."""
     lines = said.splitlines()
     machine, here = lines[0].strip() if lines else "", os.uname().machine
     if machine != here:
@@ -218,7 +218,7 @@ def _holder(job: Job) -> Job:
 
 
 def _end(process: subprocess.Popen[bytes] | None) -> None:
-    """SIGTERM, on which a command gives up its engine; SIGKILL after the grace."""
+    """Send SIGTERM, on which a command releases its engine; SIGKILL after the grace period."""
     if process is None or process.poll() is not None:
         return
     process.terminate()

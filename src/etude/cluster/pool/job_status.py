@@ -1,4 +1,4 @@
-"""What a job writes about itself, in its place: `begun.json`, `end.json`. So its end hangs on nobody's memory.
+"""A job's own status files in its directory: `begun.json`, `end.json`. They survive a controller crash.
 
 The scheduler forgets ended jobs within minutes, and a controller may be away for days.
 """
@@ -15,8 +15,8 @@ from etude.errors import InputError
 
 BEGUN, END, OUTPUT, SCRIPT, RECORD = "begun.json", "end.json", "output", "job.sh", "job.json"
 
-STOPPED = 143
-"""Exit status of a job whose shell got SIGTERM: it leaves it to the scheduler to say why."""
+SIGTERM_STATUS = 143
+"""Exit status of a job whose shell got SIGTERM; the scheduler knows the reason."""
 
 REFUSALS: dict[int | None, tuple[How, str]] = {
     121: ("no-etude", "its node has no Étude as this one: install it there, or give etude=copied"),
@@ -27,39 +27,41 @@ REFUSALS: dict[int | None, tuple[How, str]] = {
         "the results directory is not there on its node: is it shared with it? (results=copied)",
     ),
 }
-"""Exit statuses of a job that its node could not run, which also tell where not even a line could be written."""
+"""Exit statuses of a job that its node could not run: known even if it could write no file."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobStatus:
-    """One of the two files."""
+    """Contents of one of the two files."""
 
     nodes: str
-    """As the scheduler lists them."""
+    """List of nodes, in the scheduler's notation."""
     began_s: codec.Finite
-    """Since the epoch, by the node's clock."""
+    """Seconds since the epoch, by the node's clock."""
     ended_s: codec.Finite | None = None
     how: How | None = None
     code: int | None = None
     why: str = ""
     pid: int | None = None
     id: str = ""
-    """The scheduler's; empty where there is none."""
+    """The scheduler's id; empty without one."""
 
 
-def read_begun(place: Path) -> JobStatus | None:
-    """What it wrote when it began; None where it has not."""
+def read_start(place: Path) -> JobStatus | None:
+    """Status that the job wrote at its start; None if it has not started."""
     return _read(place / BEGUN)
 
 
-def end(place: Path) -> JobStatus | None:
-    """What it wrote at its end; None where it has not ended by itself."""
+def read_end(place: Path) -> JobStatus | None:
+    """Status that the job wrote at its end; None if it has not ended by itself."""
     found = _read(place / END)
     return found if found is not None and found.how is not None and found.ended_s is not None else None
 
 
-def by_itself(id: str, job: Job, written: JobStatus, nodes: tuple[str, ...], submitted_s: float) -> JobEnd:
-    """The end of a job as it wrote it."""
+def end_from_status(
+    id: str, job: Job, written: JobStatus, nodes: tuple[str, ...], submitted_s: float
+) -> JobEnd:
+    """The end of a job by its own status file."""
     how, why = written.how or "failed", written.why
     if how == "failed":
         said = last_line(job.place)
@@ -69,7 +71,7 @@ def by_itself(id: str, job: Job, written: JobStatus, nodes: tuple[str, ...], sub
 
 
 def last_line(place: Path) -> str:
-    """The last that the job said that is no empty line, at most 200 characters."""
+    """Last non-empty line of the job's output, at most 200 characters."""
     try:
         with open(place / OUTPUT, "rb") as file:
             file.seek(max(file.seek(0, 2) - 4096, 0))
@@ -82,13 +84,13 @@ def last_line(place: Path) -> str:
 
 def _read(path: Path) -> JobStatus | None:
     try:
-        return read_end(path.read_text(encoding="utf-8", errors="replace"))
+        return parse_status(path.read_text(encoding="utf-8", errors="replace"))
     except OSError:
         return None
 
 
-def read_end(text: str) -> JobStatus | None:
-    """Of the text of such a file; None where it is none (a disk that was full)."""
+def parse_status(text: str) -> JobStatus | None:
+    """Status read from the text of such a file; None if it cannot be read (a disk that was full)."""
     try:
         return decoded(JobStatus, parsed(text, END), END)
     except InputError:

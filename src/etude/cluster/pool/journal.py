@@ -1,6 +1,6 @@
-"""`pool.jsonl` in a results directory: what was submitted and how it ended, a line each, in the order in which it was.
+"""`pool.jsonl` in a results directory: a line for each submission and each end, in order.
 
-It is what the timeline is drawn from, and what the next controller knows of the jobs of one that died.
+The timeline is drawn from it, and a new controller finds the jobs of one that died in it.
 """
 
 from __future__ import annotations
@@ -28,47 +28,47 @@ class Submitted:
 
     job: Job
     what: str
-    """What it measures, in the words of who submitted it: the key of a cell, a test, a number of blocks."""
+    """Label of its work, chosen by the submitter: the key of a configuration, a test, a number of blocks."""
     at_s: float
-    """Of the pool's clock."""
+    """Time of submission, by the pool's clock, s."""
     id: str | None = None
-    """None: it is not known whether the pool ever had it. `Pool.submit` of the same job finds out."""
+    """Id in the pool. None: unknown if the pool ever had it; `Pool.submit` of the same job finds out."""
     ended: JobEnd | None = None
 
 
 class Journal:
-    """One directory's. Only its sole writer has one (results.writer.sole_writer)."""
+    """The journal of one directory. Only its sole writer has one (results.writer.sole_writer)."""
 
     def __init__(self, directory: Path) -> None:
-        """Reads what is there, and changes nothing. Raises InputError: a line but the last is none of a journal."""
+        """Read the file without changing it. Raises InputError: a line other than the last is invalid."""
         self._directory = directory
         self._path = directory / FILE
         self._jobs: dict[str, Submitted] = {}
         self.torn = False
-        """Whether the last line was cut short; it is dropped."""
+        """True if the last line was torn; it is dropped."""
         self._size = self._read()
-        """Of what is whole, bytes: where the next line is to stand."""
+        """Length of the complete lines, bytes: the offset of the next line."""
 
     @property
     def jobs(self) -> tuple[Submitted, ...]:
-        """All, in the order in which they were submitted."""
+        """All jobs, in the order of submission."""
         return tuple(self._jobs.values())
 
     def unfinished(self) -> tuple[Submitted, ...]:
-        """Those whose end is not in the journal."""
+        """Jobs whose end is not in the journal."""
         return tuple(each for each in self._jobs.values() if each.ended is None)
 
     def submitting(self, job: Job, what: str, at_s: float) -> None:
-        """To be called before `Pool.submit`. Raises MachineRefuses where it cannot be written, as all of these."""
+        """Record an intent, before `Pool.submit`. Raises MachineRefuses if it cannot be written, like all of these."""
         line = {"event": "submitting", "what": what, "at_s": at_s, "job": self._members(job)}
         self._append(line)
 
     def submitted(self, job: Job, id: str) -> None:
-        """To be called once the pool has taken it."""
+        """Record the id, after `Pool.submit`."""
         self._append({"event": "submitted", "place": self._shown(job.place), "id": id})
 
     def ended(self, job: Job, ended: JobEnd) -> None:
-        """To be called once all that it brought is kept: until then the next controller is told of it again."""
+        """Record the end, after all results are stored: until then, a new controller gets the job's end again."""
         self._append({"event": "ended", "place": self._shown(job.place), **asdict(ended)})
 
     def _append(self, line: Mapping[str, Any]) -> None:
@@ -76,7 +76,7 @@ class Journal:
         try:
             file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
             try:
-                os.ftruncate(file, self._size)  # what was not written to its end goes
+                os.ftruncate(file, self._size)  # a torn last line is dropped
                 if os.pwrite(file, text, self._size) != len(text):
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
                 os.fsync(file)
@@ -88,7 +88,7 @@ class Journal:
         self._take(line)
 
     def _read(self) -> int:
-        """All whole lines; returns how many bytes they are."""
+        """Read all complete lines; returns their length in bytes."""
         try:
             found = self._path.read_bytes()
         except FileNotFoundError:
@@ -122,7 +122,7 @@ class Journal:
             raise ValueError(line["event"])
 
     def _shown(self, place: Path) -> str:
-        """Within the directory where it is within, so that the directory can be moved."""
+        """The path relative to the directory, if it is within, so that the directory can be moved."""
         return str(place.relative_to(self._directory) if place.is_relative_to(self._directory) else place)
 
     def _members(self, job: Job) -> dict[str, Any]:
@@ -131,14 +131,14 @@ class Journal:
 
 
 class JournaledPool:
-    """Jobs under way by id, with what each measures. A job is submitted, ended, and then concluded."""
+    """Jobs under way by id, each with its label. A job is submitted, ended, and then concluded."""
 
     def __init__(self, pool: Pool, journal: Journal) -> None:
         self.pool, self.journal = pool, journal
         self.under_way: dict[str, Submitted] = {}
 
-    def take_up(self) -> tuple[Submitted, ...]:
-        """Follow all that an earlier controller left under way. Raises MachineRefuses."""
+    def recover(self) -> tuple[Submitted, ...]:
+        """Follow all jobs that an earlier controller left under way. Raises MachineRefuses."""
         for each in self.journal.unfinished():
             if each.id is not None:
                 self.pool.adopt(each.id, each.job)
@@ -149,24 +149,24 @@ class JournaledPool:
         return tuple(self.under_way.values())
 
     def submit(self, job: Job, what: str) -> str:
-        """`what` is for the journal: what it measures. Raises MachineRefuses; then the next controller tries again."""
+        """`what` is the label for the journal. Raises MachineRefuses; then the next controller tries again."""
         at_s = self.pool.clock_s()
         self.journal.submitting(job, what, at_s)
         return self._submit(Submitted(job, what, at_s))
 
     def ended(self, timeout_s: float | None = None) -> Sequence[tuple[Submitted, JobEnd]]:
-        """As `Pool.ended`, with what was submitted."""
+        """Same as `Pool.ended`, each with its journal entry."""
         return [(self.under_way[ended.id], ended) for ended in self.pool.ended(timeout_s)]
 
     def conclude(self, submitted: Submitted, ended: JobEnd) -> None:
-        """All that it brought is kept; without this, the next controller is told of it again."""
+        """Record that all results are stored; without this, a new controller gets the job's end again."""
         self.journal.ended(submitted.job, ended)
         where = ", ".join(ended.nodes) or "no node"
         trail.note("pool", f"job {ended.id} {ended.how} on {where}: {ended.why or submitted.what}")
         self.under_way.pop(ended.id, None)
 
     def cancel(self, id: str, why: str) -> None:
-        """End it; in the journal it stands as cancelled."""
+        """Cancel the job, and record it as cancelled."""
         each = self.under_way.pop(id)
         trail.note("pool", f"job {id} is cancelled: {why}")
         self.pool.cancel(id)

@@ -1,7 +1,7 @@
-"""This machine as a pool: one job at a time, and never two controllers' jobs at once.
+"""This machine as a pool: one job at a time, also with several controllers.
 
-Jobs are the same scripts as on a cluster, in processes of their own that outlive a controller which is killed: the
-next one adopts what still runs, and reads the end of what has ended.
+Jobs are the same scripts as on a cluster, in processes of their own that outlive a killed controller: the next one
+adopts what still runs, and reads the status files of what has ended.
 """
 
 from __future__ import annotations
@@ -17,24 +17,31 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from etude.cluster.pool.job import How, Job, JobEnd
-from etude.cluster.pool.job_status import REFUSALS, SCRIPT, STOPPED, by_itself, end, read_begun
+from etude.cluster.pool.job_status import (
+    REFUSALS,
+    SCRIPT,
+    SIGTERM_STATUS,
+    end_from_status,
+    read_end,
+    read_start,
+)
 from etude.cluster.pool.shell import Checks
 from etude.cluster.pool.staging import StagedJob, stage_job, staged_job
 from etude.errors import MachineRefuses
 from etude.osutil.files import lock_holder, named_process, try_lock
 
 LOOK_S, GRACE_S = 0.05, 10.0
-MARK = "ETUDE_JOB"
-"""In the environment of a job's processes: its id."""
+JOB_VARIABLE = "ETUDE_JOB"
+"""Environment variable of a job's processes: its id."""
 
 
 USERS_LOCK, ROOTS_LOCK = Path("/tmp/etude-machine.lock"), Path("/run/etude-machine.lock")
 PATIENCE_S = 24 * 3600.0
-"""For another Étude that measures on this machine."""
+"""Time to wait for another Étude that measures on this machine, s."""
 
 
 def lock_path() -> Path:
-    """The lock that all users of the machine share, whatever their TMPDIR; root's is where no one else can hold it."""
+    """The lock that all users of the machine share, whatever their TMPDIR; only root can hold root's lock."""
     return ROOTS_LOCK if os.geteuid() == 0 else USERS_LOCK
 
 
@@ -45,11 +52,11 @@ class _Started:
     submitted_s: float
     pid: int
     process: subprocess.Popen[bytes] | None
-    """None of a job that another controller started."""
+    """None if another controller started the job."""
 
 
 class LocalPool:
-    """See `Pool`. Jobs that ask for several nodes have this machine for all of them."""
+    """See `Pool`. A job of several nodes has this machine for all of them."""
 
     name = "local"
 
@@ -59,7 +66,7 @@ class LocalPool:
         say: Callable[[str], None] = lambda line: None,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        """`say` is told once each time that it has to wait for another controller."""
+        """`say` receives a line each time it starts to wait for another controller."""
         self._lock, self._say, self._pause = lock or lock_path(), say, pause
         self._others = () if lock else tuple({USERS_LOCK, ROOTS_LOCK} - {self._lock})
         self._until_s: float | None = None
@@ -67,11 +74,11 @@ class LocalPool:
         self._started: _Started | None = None
 
     def width(self, nodes: int = 1) -> int:
-        """One."""
+        """1: one job at a time."""
         return 1
 
     def submit(self, job: Job) -> str:
-        """It is started once those before it have ended. A place is one job, as in a pool by Slurm."""
+        """Queue the job; it starts after those before it. One directory is one job, as in a pool by Slurm."""
         before = staged_job(job.place)
         if before is not None:
             self.adopt(before.token, job)
@@ -83,7 +90,7 @@ class LocalPool:
         return record.token
 
     def adopt(self, id: str, job: Job) -> None:
-        """One that never began is run; one that runs is waited for."""
+        """Follow a job: run it if it never began, wait for it if it runs."""
         before = staged_job(job.place)
         if before is None:
             raise MachineRefuses(f"{job.place}: no job was submitted from here")
@@ -106,7 +113,7 @@ class LocalPool:
         return ()
 
     def running(self) -> frozenset[str]:
-        """One, or none."""
+        """The id of the running job, or none."""
         return frozenset((self._started.id,)) if self._started else frozenset()
 
     def cancel(self, id: str) -> None:
@@ -117,22 +124,22 @@ class LocalPool:
             self._started = None
 
     def clock_s(self) -> float:
-        """Since the epoch."""
+        """Seconds since the epoch."""
         return time.time()
 
     def close(self) -> None:
-        """What runs is ended."""
+        """End the running job."""
         self._waiting.clear()
         if self._started is not None:
             self.cancel(self._started.id)
 
     def _start_next(self) -> None:
-        """The first that waits, if the machine is free; one that has begun before is waited for instead."""
+        """Start the first waiting job if the machine is free; a job that has already begun is waited for instead."""
         if self._started is not None or not self._waiting:
             return
         for id, (job, submitted_s) in self._waiting.items():
-            written = read_begun(job.place)
-            if end(job.place) is not None or written is not None:
+            written = read_start(job.place)
+            if read_end(job.place) is not None or written is not None:
                 pid = written.pid if written is not None and written.pid is not None else 0
                 self._started = _Started(id, job, submitted_s, pid, None)
                 del self._waiting[id]
@@ -142,7 +149,7 @@ class LocalPool:
         if lock is None:
             return
         if (
-            read_begun(job.place) is not None
+            read_start(job.place) is not None
         ):  # an earlier controller's, which began while the lock was waited for
             os.close(lock)
             return
@@ -151,7 +158,7 @@ class LocalPool:
         try:
             process = subprocess.Popen(
                 ["/bin/sh", str(job.place / SCRIPT)],
-                env={**os.environ, MARK: id},
+                env={**os.environ, JOB_VARIABLE: id},
                 stdin=subprocess.DEVNULL,
                 start_new_session=True,
                 pass_fds=(lock,),
@@ -161,10 +168,10 @@ class LocalPool:
         self._started = _Started(id, job, submitted_s, process.pid, process)
 
     def _locked(self) -> int | None:
-        """The machine's lock; None while another has it.
+        """The machine's lock; None while another process holds it.
 
         Raises:
-            MachineRefuses: another had it for too long, or it cannot be opened.
+            MachineRefuses: another process held it for too long, or it cannot be opened.
         """
         try:
             lock = _opened(self._lock)
@@ -173,7 +180,7 @@ class LocalPool:
         busy: Path | None = self._lock
         if try_lock(lock):
             busy = next((other for other in self._others if lock_holder(other) is not None), None)
-        # A user could hold the users' lock for ever: root does not wait for it.
+        # A user could hold the users' lock forever: root does not wait for it.
         if busy is not None and not (self._lock == ROOTS_LOCK and busy == USERS_LOCK):
             os.close(lock)
             self._wait_for(busy)
@@ -195,7 +202,7 @@ class LocalPool:
             )
 
     def _wait(self, started: _Started | None, seconds: float) -> None:
-        """Until it has ended, at most so long; of another controller's child that cannot be told."""
+        """Wait for the job to end, at most `seconds`; the end of another controller's child cannot be waited for."""
         if started is None or started.process is None:
             self._pause(seconds)
             return
@@ -207,12 +214,12 @@ class LocalPool:
         if started is None or _lives(started):
             return None
         self._started = None
-        written = end(started.job.place)
-        began = written or read_begun(started.job.place)
-        # An earlier controller may have run it on another machine, which shares this directory.
+        written = read_end(started.job.place)
+        began = written or read_start(started.job.place)
+        # An earlier controller may have run it on another machine that shares this directory.
         where = (began.nodes,) if began is not None and began.nodes else (os.uname().nodename,)
         if written is not None:
-            return by_itself(started.id, started.job, written, where, started.submitted_s)
+            return end_from_status(started.id, started.job, written, where, started.submitted_s)
         how, why = _without_end(started.process.returncode if started.process is not None else None)
         began_s = began.began_s if began else None
         return JobEnd(started.id, how, None, where, why, started.submitted_s, began_s, time.time())
@@ -239,19 +246,19 @@ def _opened(lock: Path) -> int:
 
 
 def _named(lock: Path) -> str:
-    """Who holds it, for a message."""
+    """The holder of the lock, for a message."""
     pid = lock_holder(lock)
     found = named_process(pid) if pid else None
     return f"another Étude ({found})" if found else "another Étude"
 
 
 def _without_end(code: int | None) -> tuple[How, str]:
-    """What a job that has not written its end ended by; `code` as Popen has it, None of another controller's child."""
+    """The end of a job that wrote none; `code` is `Popen.returncode`, None for another controller's child."""
     if code is None:
         return "node-lost", "it was ended with the machine, or by something on it, before it could say how"
     if code in REFUSALS:
         return REFUSALS[code]
-    if code == STOPPED:
+    if code == SIGTERM_STATUS:
         return "cancelled", "a signal ended it"
     return "failed", f"signal {-code} ended it" if code < 0 else "its end could not be written"
 
@@ -263,4 +270,4 @@ def _lives(started: _Started) -> bool:
         environment = Path(f"/proc/{started.pid}/environ").read_bytes()
     except OSError:
         return False
-    return f"{MARK}={started.id}".encode() in environment.split(b"\0")
+    return f"{JOB_VARIABLE}={started.id}".encode() in environment.split(b"\0")

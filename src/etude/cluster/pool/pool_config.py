@@ -7,36 +7,36 @@ from dataclasses import dataclass
 from typing import Literal
 
 Kind = Literal["local", "slurm"]
-Way = Literal["shared", "copied"]
+FileAccess = Literal["shared", "copied"]
 
 PATIENCE_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)
 class PoolSpec:
-    """As `--pool` names it. All but `kind` is Slurm's."""
+    """Settings of `--pool`. All but `kind` are for Slurm."""
 
     kind: Kind = "local"
     partition: str = ""
-    """Empty: the cluster's default one."""
+    """Empty: the cluster's default partition."""
     account: str = ""
     qos: str = ""
     constraint: str = ""
-    """Features that a node has to have, in Slurm's own words."""
+    """Features that a node must have, in Slurm's own syntax."""
     reservation: str = ""
     time_s: float | None = None
-    """The longest that a job may take; Slurm counts it in whole minutes."""
+    """Time limit of a job, s; Slurm counts whole minutes."""
     nodes_at_once: int | None = None
-    """Use no more nodes than these at any time."""
+    """Maximum nodes in use at any time."""
     nodelist: str = ""
-    """Use no other nodes than these, as `n[1-4]`."""
+    """The only nodes to use, such as `n[1-4]`."""
     exclude: str = ""
-    """Never use these."""
+    """Nodes not to use."""
     patience_s: float = PATIENCE_S
-    """How long all jobs may wait for something other than their turn, until they count as held."""
-    etude: Way = "shared"
-    """Whether this Étude is on the nodes, at its path, or its engine alone is copied there."""
-    results: Way = "shared"
-    """Whether the results directory is on the nodes, at its path, or results are brought from there."""
+    """Time that all jobs may wait for something other than their turn before they count as held, s."""
+    etude: FileAccess = "shared"
+    """*shared*: this Étude is on the nodes, at its path. *copied*: only its engine is copied there."""
+    results: FileAccess = "shared"
+    """*shared*: the results directory is on the nodes, at its path. *copied*: results are copied from the nodes."""
     python: str = sys.executable
-    """A Python on the nodes that has this Étude."""
+    """Path of a Python on the nodes that has this Étude."""

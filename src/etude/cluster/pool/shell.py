@@ -1,6 +1,6 @@
-"""The script of a job: it looks whether its node can run it, runs it, and writes its own end, with no Python of ours.
+"""The script of a job: checks that its node can run it, runs it, and writes its status, in plain sh.
 
-What is around the measured command on a node is one shell that waits for it.
+The only process of ours around the measured command on a node is one shell that waits for it.
 """
 
 from __future__ import annotations
@@ -11,31 +11,31 @@ import shlex
 from dataclasses import dataclass
 
 from etude.cluster.pool.job import Job
-from etude.cluster.pool.job_status import BEGUN, END, OUTPUT, STOPPED
+from etude.cluster.pool.job_status import BEGUN, END, OUTPUT, SIGTERM_STATUS
 from etude.errors import UsageError
 from etude.version import __version__
 
-LEAST_SPACE_KIB = 65536
-"""A node with less room for results than 64 MiB runs no job."""
+MIN_SPACE_KIB = 65536
+"""Minimum free space for results on a node, KiB."""
 
 _NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True)
 class Checks:
-    """What a node has to be."""
+    """Requirements on a node."""
 
     python: str | None
-    """A Python with this very version of Étude; None: none is needed."""
+    """Path of a Python with this very version of Étude; None: not needed."""
     version: str = f"etude {__version__}"
     machine: str = platform.machine()
-    space_kib: int = LEAST_SPACE_KIB
+    space_kib: int = MIN_SPACE_KIB
     is_shared: bool = True
-    """Whether the job's place is there; else it is made, on the node's own disk."""
+    """True if the job's directory is on the node; else it is created there, on a local disk."""
 
 
 def script(job: Job, token: str, checks: Checks) -> str:
-    """Its text, for sh. `token` marks its processes. Raises UsageError where a variable's name is none."""
+    """Text of the script. `token` marks its processes. Raises UsageError: the name of a variable is invalid."""
     for name in job.environment:
         if not _NAME.fullmatch(name):
             raise UsageError(f"{name!r}: no name of an environment variable")
@@ -52,7 +52,7 @@ def script(job: Job, token: str, checks: Checks) -> str:
         begun=BEGUN,
         end=END,
         output=OUTPUT,
-        stopped=STOPPED,
+        stopped=SIGTERM_STATUS,
         token=token,
     )
 

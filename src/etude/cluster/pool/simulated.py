@@ -1,7 +1,7 @@
-"""A pool in virtual time: what a controller does with many nodes, in the time that its own work takes.
+"""A pool in virtual time, to test a controller of many nodes without waiting.
 
-Jobs are begun in the order in which they came, each as soon as there are nodes for it; one that must wait for its
-nodes lets those behind it pass. A node dies and comes back at times given beforehand, and takes its job with it.
+Jobs start in the order of submission, each as soon as nodes are free; a waiting job lets later ones pass. A node dies
+and returns at given times, and takes its job with it.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from etude.cluster.pool.job import How, Job, JobEnd
 from etude.errors import MachineRefuses
 
 Duration = Callable[[Job, str], float]
-"""Of a job on its first node, s; asked when it begins."""
+"""Duration of a job on its first node, s; called when it starts."""
 Finish = Callable[[Job, str], None]
-"""What a job leaves behind, called when it ends as it should; it may raise nothing."""
+"""Writes the results of a job, called when it ends successfully; must not raise."""
 
 DEAD, ALIVE, END = 0, 1, 2
-"""What happens at one instant happens in this order: a job that ends as its node dies is lost with it."""
+"""Order of events at one instant: a job that ends as its node dies is lost with it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Death:
-    """A node that is not there for a while."""
+    """A node that is down for a while."""
 
     node: str
     at_s: float
@@ -61,7 +61,7 @@ class SimulatedPool:
         self._dead: set[str] = set()
         self._waiting: dict[str, _Submitted] = {}
         self._running: dict[str, _Submitted] = {}
-        self._told: list[JobEnd] = []
+        self._ended_jobs: list[JobEnd] = []
         self._numbers = itertools.count(1)
         self._turns = itertools.count()
         self._events: list[tuple[float, int, int, str]] = []
@@ -73,25 +73,29 @@ class SimulatedPool:
                 self._at(death.back_s, ALIVE, death.node)
 
     def width(self, nodes: int = 1) -> int:
-        """As Pool."""
+        """See `Pool.width`."""
         return max((len(self.nodes) - len(self._dead)) // nodes, 1)
 
     def submit(self, job: Job) -> str:
-        """As Pool; it begins at once where there are nodes for it."""
+        """See `Pool.submit`; the job starts at once if nodes are free."""
         each = _Submitted(str(next(self._numbers)), job, self._now_s)
         self._waiting[each.id] = each
         self._begin()
         return each.id
 
     def adopt(self, id: str, job: Job) -> None:
-        """As Pool, of a job that this pool was given. Raises MachineRefuses for another."""
-        if id not in self._waiting and id not in self._running and all(each.id != id for each in self._told):
+        """See `Pool.adopt`; the job must be of this pool. Raises MachineRefuses for another."""
+        if (
+            id not in self._waiting
+            and id not in self._running
+            and all(each.id != id for each in self._ended_jobs)
+        ):
             raise MachineRefuses(f"job {id} ({job.name}): this pool has no such job: submit it again")
 
     def ended(self, timeout_s: float | None = None) -> Sequence[JobEnd]:
-        """As Pool; what would be waited for is passed over."""
+        """See `Pool.ended`; virtual time jumps to the next event."""
         last_s = math.inf if timeout_s is None else self._now_s + timeout_s
-        while not self._told and (self._waiting or self._running):
+        while not self._ended_jobs and (self._waiting or self._running):
             if not self._events:
                 self._hold()
             elif self._events[0][0] > last_s:
@@ -99,33 +103,33 @@ class SimulatedPool:
                 break
             else:
                 self._happens()
-        told, self._told = self._told, []
-        return told
+        ended, self._ended_jobs = self._ended_jobs, []
+        return ended
 
     def running(self) -> frozenset[str]:
-        """As Pool."""
+        """See `Pool.running`."""
         return frozenset(self._running)
 
     def cancel(self, id: str) -> None:
-        """As Pool."""
+        """See `Pool.cancel`."""
         self._waiting.pop(id, None)
         if id in self._running:
             self._release(self._running.pop(id))
-        self._told = [each for each in self._told if each.id != id]
+        self._ended_jobs = [each for each in self._ended_jobs if each.id != id]
         self._begin()
 
     def clock_s(self) -> float:
-        """As Pool: since it began."""
+        """Virtual seconds since the pool's start."""
         return self._now_s
 
     def close(self) -> None:
-        """As Pool."""
+        """See `Pool.close`."""
 
     def _at(self, at_s: float, what: int, of: str) -> None:
         heapq.heappush(self._events, (at_s, what, next(self._turns), of))
 
     def _happens(self) -> None:
-        """All that happens at the next instant, and what begins thereupon."""
+        """Process all events of the next instant, then start jobs."""
         self._now_s = self._events[0][0]
         while self._events and self._events[0][0] == self._now_s:
             _, what, _, of = heapq.heappop(self._events)
@@ -144,7 +148,7 @@ class SimulatedPool:
         for each in [each for each in self._running.values() if node in each.nodes]:
             del self._running[each.id]
             self._release(each)
-            self._tell(each, "node-lost", None, f"{node} died")
+            self._report(each, "node-lost", None, f"{node} died")
 
     def _end(self, id: str) -> None:
         each = self._running.pop(id, None)
@@ -152,17 +156,17 @@ class SimulatedPool:
             return  # its node died before, or it was cancelled
         self._release(each)
         self._finish(each.job, each.nodes[0])
-        self._tell(each, "done", 0, "")
+        self._report(each, "done", 0, "")
 
     def _hold(self) -> None:
-        """Nothing will happen any more, and jobs wait: for nodes that are not there."""
+        """End all waiting jobs as held: no event will free their nodes."""
         for each in self._waiting.values():
-            self._tell(each, "held", None, "no node is left that it could run on")
+            self._report(each, "held", None, "no node is left that it could run on")
         self._waiting.clear()
 
-    def _tell(self, each: _Submitted, how: How, code: int | None, why: str) -> None:
+    def _report(self, each: _Submitted, how: How, code: int | None, why: str) -> None:
         times = (each.submitted_s, each.started_s, self._now_s)
-        self._told.append(JobEnd(each.id, how, code, each.nodes, why, *times))
+        self._ended_jobs.append(JobEnd(each.id, how, code, each.nodes, why, *times))
 
     def _release(self, each: _Submitted) -> None:
         for node in each.nodes:
@@ -188,7 +192,7 @@ class SimulatedPool:
 
 
 def _nodes_for(job: Job, free: Mapping[str, None]) -> tuple[str, ...]:
-    """The first that will do, fewer than it needs where there are not enough."""
+    """Free nodes for the job, fewer than it needs if not enough are free."""
     may = (node for node in free if node not in job.avoid)
     if job.only is None:
         return tuple(itertools.islice(may, job.nodes))

@@ -1,4 +1,4 @@
-"""`--pool`: what it says (`local`, `slurm,partition=bench,time=30m`, a file), and the pool that it stands for."""
+"""`--pool`: parses its text (`local`, `slurm,partition=bench,time=30m`, a file), and opens that pool."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import NoReturn, get_args
 from etude.cluster.pool.engine_only_pool import EngineOnlyPool
 from etude.cluster.pool.job import Pool
 from etude.cluster.pool.local import LocalPool
-from etude.cluster.pool.pool_config import Kind, PoolSpec, Way
+from etude.cluster.pool.pool_config import FileAccess, Kind, PoolSpec
 from etude.cluster.pool.slurm.hostlist import expand
 from etude.cluster.pool.slurm.pool import SlurmPool
 from etude.cluster.pool.staged_pool import StagedPool
@@ -31,10 +31,10 @@ Fail = Callable[[str | None, str], NoReturn]
 
 
 def read_pool(text: str) -> PoolSpec:
-    """The pool that `--pool` names: a word with its keys, or a file that has them in the table [pool].
+    """The settings of `--pool`: a word with its keys, or a file that has them in the table [pool].
 
     Raises:
-        UsageError: a word or key that is not known, a value that cannot be meant; InputError: the same in a file.
+        UsageError: an unknown word or key, an invalid value; InputError: the same in a file.
     """
     if text.endswith(".toml"):
         whole = document(Path(text))
@@ -57,11 +57,11 @@ def read_pool(text: str) -> PoolSpec:
 
 @contextmanager
 def open_pool(spec: PoolSpec, base: Path, say: Callable[[str], None] = lambda line: None) -> Iterator[Pool]:
-    """The pool, until the block ends. Results are below the directory `base`; `say` is told in one line what it waits
-    for. Raises MachineRefuses where it cannot be had."""
+    """The pool, until the block ends. Results are below the directory `base`; `say` receives a line while it waits.
+    Raises MachineRefuses if it cannot be opened."""
     pool: Pool = LocalPool(say=say) if spec.kind == "local" else SlurmPool(spec)
     if spec.etude == "copied":
-        pool = EngineOnlyPool(pool)  # whose results are written here
+        pool = EngineOnlyPool(pool)  # results are written here
     elif spec.results == "copied":
         pool = StagedPool(pool)
     try:
@@ -100,8 +100,8 @@ def _value(key: str, value: object, fail: Fail) -> tuple[str, object]:
         fail(key, f"{key} is {value!r}: expected {such}")
     if key in TIMES:
         return TIMES[key], _seconds(key, value, fail)
-    if key in WAYS and value not in get_args(Way):
-        fail(key, f"{key} is {value!r}: expected {' or '.join(get_args(Way))}")
+    if key in WAYS and value not in get_args(FileAccess):
+        fail(key, f"{key} is {value!r}: expected {' or '.join(get_args(FileAccess))}")
     if key in NODES and expand(value) is None:
         fail(key, f"{key} is {value!r}: expected names of nodes, as n1,n[3-5]")
     return key, value

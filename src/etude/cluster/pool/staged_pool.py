@@ -1,8 +1,8 @@
-"""A pool whose nodes do not see the results directory: what a job needs is brought to its node, and its results back.
+"""A pool whose nodes do not share the results directory: files are copied to a job's node, and its results back.
 
-A job's place is a directory of that name on the node's own disk. Its files here go there before the command begins.
-Once it has ended, the job says so to Slurm (a comment, so that nobody has to look) and keeps node and results until
-they have been fetched, by this controller or the next.
+A job's directory exists under the same name on the node's own disk. Its files are copied there before the command
+starts. After the end, the job reports it to Slurm (in its comment) and keeps node and results until they have been
+fetched, by this controller or the next.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from etude.osutil.trust import tool_words
 from etude.results.writer import write_error
 
 LOOK_S = 2.0
-"""Between questions to Slurm which commands have ended: one for all jobs."""
+"""Interval between polls of Slurm for ended commands, s: one for all jobs."""
 WITHIN_S = 600.0
-"""For a job's files, there or back."""
-ENDED = "etude-ended-"
-"""Of the comment of a job whose command has ended: its exit status behind it."""
-OURS = (BEGUN, END, RECORD, SCRIPT)
-"""Of the pool below, which has its own on either side."""
+"""Timeout for copying a job's files, either way, s."""
+ENDED_PREFIX = "etude-ended-"
+"""Prefix of the comment of a job whose command has ended; its exit status follows."""
+POOL_FILES = (BEGUN, END, RECORD, SCRIPT)
+"""Files of the inner pool, which has its own on either side; never copied."""
 _END = bytes(1024)
-"""Of every archive."""
-TRIES = 5
-GIVEN, CODE = ":given", ":code"
-"""Files of ours in a job's place. No directory of a test has a colon in its name."""
+"""End of every archive."""
+MAX_COPY_ATTEMPTS = 5
+COPIED_MARK, STATUS_FILE = ":given", ":code"
+"""Files of ours in a job's directory. No directory of a test has a colon in its name."""
 SHARED = "shared"
 _JOB = """\
 cd {place} || exit
@@ -49,13 +49,13 @@ while [ -e {place}/{code} ]; do sleep 2; done
 exit $code
 """
 
-Ask = Callable[[Sequence[str]], str]
-Carry = Callable[[Sequence[str], bytes], bytes]
-"""Runs a command with that standard input; what it prints."""
+RunCommand = Callable[[Sequence[str]], str]
+RunWithInput = Callable[[Sequence[str], bytes], bytes]
+"""Runs a command with that standard input; returns its output."""
 
 
 class _Shared(MachineRefuses):
-    """A node sees the results directory."""
+    """A node shares the results directory."""
 
 
 @dataclass
@@ -65,36 +65,37 @@ class _Away:
     node: str = ""
     began_s: float | None = None
     tries: int = 0
-    """Of bringing its files, in vain."""
+    """Failed attempts to copy its files."""
 
 
 class StagedPool:
-    """A pool (job.py) on top of another."""
+    """A pool (job.py) on top of an inner pool."""
 
-    def __init__(self, nodes: Pool, ask: Ask = slurm, carry: Carry | None = None) -> None:
-        self._nodes, self._ask, self._carry = nodes, ask, carry or carried_files
+    def __init__(self, nodes: Pool, ask: RunCommand = slurm, carry: RunWithInput | None = None) -> None:
+        self._nodes, self._ask, self._carry = nodes, ask, carry or run_with_input
         self._away: dict[str, _Away] = {}
         self.name = nodes.name
 
     def width(self, nodes: int = 1) -> int:
-        """As the pool below."""
+        """Same as the inner pool."""
         return self._nodes.width(nodes)
 
     def submit(self, job: Job) -> str:
-        """Raises MachineRefuses: as the pool below; a job of two nodes, of which one would not have the files."""
+        """Raises MachineRefuses: same as the inner pool; or a job of two nodes, of which one would not have the
+        files."""
         id = self._nodes.submit(_there(job))
         self._away[id] = _Away(job, self.clock_s())
         return id
 
     def adopt(self, id: str, job: Job) -> None:
-        """Its results are where it has written them, if it has ended."""
+        """Follow a job; if it has ended, its results are still on its node."""
         self._nodes.adopt(id, _there(job))
         self._away[id] = _Away(job, self.clock_s())
 
     def ended(self, timeout_s: float | None = None) -> Sequence[JobEnd]:
-        """As Pool.ended; a job that is told as done or failed has its results here.
+        """Same as `Pool.ended`; the results of a job returned as done or failed are here.
 
-        Raises MachineRefuses: they cannot be brought, or the pool below is silent; they stay where they are.
+        Raises MachineRefuses: they cannot be copied, or the inner pool is silent; they stay on the node.
         """
         until = time.monotonic() + (float("inf") if timeout_s is None else timeout_s)
         while self._away:
@@ -106,11 +107,11 @@ class StagedPool:
         return ()
 
     def running(self) -> frozenset[str]:
-        """As the pool below."""
+        """Same as the inner pool."""
         return self._nodes.running()
 
     def cancel(self, id: str) -> None:
-        """End a job and forget it; what it has written is removed."""
+        """End a job and forget it; its files on the node are removed."""
         away = self._away.pop(id)
         if away.node:
             with suppress(MachineRefuses):
@@ -118,15 +119,15 @@ class StagedPool:
         self._nodes.cancel(id)
 
     def clock_s(self) -> float:
-        """As the pool below."""
+        """Same as the inner pool."""
         return self._nodes.clock_s()
 
     def close(self) -> None:
-        """Jobs go on, and keep what they have measured."""
+        """Does nothing: jobs continue, and keep their results."""
         self._nodes.close()
 
     def _looked(self) -> list[JobEnd]:
-        """At all that run: files are given to those that have begun, and fetched of those that have ended."""
+        """Poll all running jobs: copy files to those that have started, fetch the results of those that have ended."""
         running = sorted(self._nodes.running() & self._away.keys())
         if not running:
             return []
@@ -140,23 +141,23 @@ class StagedPool:
             try:
                 if not away.node:
                     self._give(id, away, node)
-                if comment.startswith(ENDED):
-                    found.append(self._fetch(id, away, comment.removeprefix(ENDED)))
+                if comment.startswith(ENDED_PREFIX):
+                    found.append(self._fetch(id, away, comment.removeprefix(ENDED_PREFIX)))
             except _Shared:
                 raise
-            except MachineRefuses:  # of a lost node the pool below tells
+            except MachineRefuses:  # the inner pool reports lost nodes
                 away.tries += 1
-                if away.tries >= TRIES:
+                if away.tries >= MAX_COPY_ATTEMPTS:
                     raise
         return found
 
     def _give(self, id: str, away: _Away, node: str) -> None:
-        """Bring a job's files to its node, unless a controller before this one has."""
+        """Copy a job's files to its node, unless an earlier controller has."""
         place = shlex.quote(str(away.job.place))
         away.node = node
         try:
-            given = f"[ -e {GIVEN} ] || {{ tar -x && touch {GIVEN}; }}"
-            # Where a file is there that only this side writes, it is this very directory: nothing is to be removed.
+            given = f"[ -e {COPIED_MARK} ] || {{ tar -x && touch {COPIED_MARK}; }}"
+            # A file that only this side writes is visible on the node: it is this very directory, so remove nothing.
             line = f"cd {place} && if [ -e {RECORD} ]; then cat >/dev/null; echo {SHARED}; else {given}; fi"
             shared = self._on(id, away, line, pack_files(away.job)).strip() == SHARED.encode()
         except MachineRefuses:
@@ -171,7 +172,7 @@ class StagedPool:
         away.began_s = self.clock_s()
 
     def _fetch(self, id: str, away: _Away, code: str) -> JobEnd:
-        """Bring its results here, then remove them there. Repeated, it does the same."""
+        """Fetch a job's results, then remove them on the node. Idempotent."""
         place = shlex.quote(str(away.job.place))
         unpack(self._on(id, away, f"tar -C {place} -c ."), away.job)
         del self._away[id]
@@ -185,7 +186,7 @@ class StagedPool:
         return JobEnd(id, how, status, (away.node,), why, away.submitted_s, away.began_s, ended_s)
 
     def _lost(self, end: JobEnd) -> JobEnd:
-        """It has ended before its results were fetched."""
+        """The end of a job that ended before its results were fetched."""
         away = self._away.pop(end.id)
         if end.how in ("done", "failed"):
             return replace(end, how="node-lost", code=None, why=f"its results were not fetched: {end.why}")
@@ -197,23 +198,23 @@ class StagedPool:
 
 
 def pack_files(job: Job) -> bytes:
-    """What stands in a job's place here, as an archive."""
+    """A tar archive of the job's directory here."""
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w") as files:
         for path in sorted(job.place.iterdir()) if job.place.is_dir() else ():
-            if path.name not in OURS:
+            if path.name not in POOL_FILES:
                 files.add(path, path.name)
     return archive.getvalue()
 
 
 def unpack(data: bytes, job: Job) -> None:
-    """What came back, into the place. Raises MachineRefuses: it is no whole archive, or cannot be written."""
+    """Extract an archive of results into the job's directory. Raises MachineRefuses: incomplete, or not writable."""
     if not data.endswith(_END):
         raise MachineRefuses(f"{job.name}: its results did not come whole: {len(data)} bytes, and no end")
     try:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
             for member in archive:
-                if member.name.removeprefix("./") not in (*OURS, GIVEN, CODE):
+                if member.name.removeprefix("./") not in (*POOL_FILES, COPIED_MARK, STATUS_FILE):
                     archive.extract(member, job.place, filter="data")
     except tarfile.TarError as error:
         raise MachineRefuses(f"{job.name}: its results did not come whole: {error}") from None
@@ -221,8 +222,8 @@ def unpack(data: bytes, job: Job) -> None:
         raise write_error(job.place, error) from error
 
 
-def carried_files(words: Sequence[str], data: bytes) -> bytes:
-    """Of a command of Slurm. Raises MachineRefuses: it fails, or takes too long."""
+def run_with_input(words: Sequence[str], data: bytes) -> bytes:
+    """Output of a command of Slurm that reads `data`. Raises MachineRefuses: it fails, or times out."""
     try:
         done = run_to_end(tool_words(words), given=data, patience_s=WITHIN_S)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -242,8 +243,8 @@ def _there(job: Job) -> Job:
         place=shlex.quote(str(job.place)),
         directory=shlex.quote(str(job.directory)),
         command=shlex.join(job.command),
-        given=GIVEN,
-        code=CODE,
-        ended=ENDED,
+        given=COPIED_MARK,
+        code=STATUS_FILE,
+        ended=ENDED_PREFIX,
     )
     return replace(job, command=("/bin/sh", "-c", text))

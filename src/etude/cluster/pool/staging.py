@@ -1,7 +1,6 @@
-"""A job laid out in its place, before it is handed over: its script, and the name by which it is found again.
+"""A job's files, written before it is submitted: its script, and the name by which it is found again.
 
-The name is on disk first. So a controller that dies between asking and being answered leaves no job behind of which
-the next one does not know.
+The name is on disk first, so a controller that dies before Slurm's answer leaves no job that the next one cannot find.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from pathlib import Path
 
 from etude import codec
 from etude.cluster.pool.job import Job
-from etude.cluster.pool.job_status import BEGUN, END, RECORD, SCRIPT, read_begun
+from etude.cluster.pool.job_status import BEGUN, END, RECORD, SCRIPT, read_start
 from etude.cluster.pool.shell import Checks, script
 from etude.codec import read
 from etude.errors import InputError
@@ -20,28 +19,28 @@ from etude.results.writer import replace_json, write_error
 
 @dataclass(frozen=True, slots=True)
 class StagedJob:
-    """What `job.json` says."""
+    """Contents of `job.json`."""
 
     token: str
-    """No other job has it."""
+    """Unique name of the job."""
     submitted_s: codec.Finite
-    """Since the epoch."""
+    """Seconds since the epoch."""
     id: str | None = None
-    """The scheduler's; None until it has answered."""
+    """The scheduler's id; None until it has answered."""
 
 
 def staged_job(place: Path) -> StagedJob | None:
-    """Of a place from which a job was submitted, or was about to be; None of any other."""
+    """Record of a directory from which a job was submitted, or was about to be; None for any other directory."""
     try:
         found = read(place / RECORD, StagedJob)
     except InputError:
         return None
-    written = read_begun(place) if found.id is None else None
+    written = read_start(place) if found.id is None else None
     return replace(found, id=(written.id if written else found.id) or None)
 
 
 def stage_job(job: Job, record: StagedJob, checks: Checks) -> None:
-    """Write the script, then the record; what an earlier job left there is removed. Raises MachineRefuses."""
+    """Write the script, then the record; removes the files of an earlier job. Raises MachineRefuses."""
     try:
         job.place.mkdir(parents=True, exist_ok=True)
         for name in (BEGUN, END):
@@ -55,5 +54,5 @@ def stage_job(job: Job, record: StagedJob, checks: Checks) -> None:
 
 
 def note(place: Path, record: StagedJob) -> None:
-    """Write the record, again once the scheduler has given the job its id. Raises MachineRefuses."""
+    """Write the record, again once the scheduler has assigned an id. Raises MachineRefuses."""
     replace_json(place / RECORD, asdict(record))

@@ -1,4 +1,4 @@
-"""Who ran where, when, and how it ended: the jobs of a journal as rows of text."""
+"""The timeline of a pool: the jobs of a journal as rows of text, with nodes, times and ends."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ HEADER = ("waited", "from", "to", "on", "job", "ended")
 
 
 def timeline(jobs: Sequence[Submitted]) -> tuple[str, ...]:
-    """A row a job, in the order in which they began; times are minutes and seconds since the first was submitted."""
+    """One row per job, in the order of their starts; times are minutes and seconds since the first submission."""
     if not jobs:
         return ()
     origin_s = min(job.at_s for job in jobs)
@@ -49,6 +49,6 @@ def _row(submitted: Submitted, origin_s: float) -> tuple[str, ...]:
 
 
 def _clock(seconds: float) -> str:
-    """Clocks of nodes may be a little ahead or behind: never below 0."""
+    """Time as minutes and seconds; clocks of nodes may differ a little, so never below 0."""
     minutes, rest = divmod(max(round(seconds), 0), 60)
     return f"{minutes}:{rest:02}"

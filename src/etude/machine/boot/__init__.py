@@ -1,1 +1,1 @@
-"""Going on behind a restart of the machine: what is kept, what is believed at boot, what boots, and when to stop."""
+"""Resuming after a restart of the machine: the resume record, its checks at boot, boot entries, and limits."""

@@ -1,4 +1,4 @@
-"""What the boot loader can boot: the entries of GRUB or systemd-boot, and whether one of them is what runs."""
+"""Entries of the boot loader, GRUB or systemd-boot, and a check which of them is running."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from etude.osutil.commands import tool
 
 GRUB_CONFIGURATIONS = ("boot/grub/grub.cfg", "boot/grub2/grub.cfg")
 LOADER_INFO = "sys/firmware/efi/efivars/LoaderInfo-4a67b082-0a4c-41cf-b6c7-440b29bb8c4f"
-LARGEST_MENU_BYTES = 16 << 20
+MAX_MENU_BYTES = 16 << 20
 KERNEL_NAME = re.compile(r"(?:vmlinuz|vmlinux|linux|kernel|bzImage|Image)-(.+?)(?:\.efi)?$")
 NOT_COMPARED = ("BOOT_IMAGE=", "initrd=")
-"""What loaders add to a command line by themselves."""
+"""Options that boot loaders add to a command line by themselves."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """Something that can be booted. `key` is what the loader knows it by, `names` are what a user may call it."""
+    """A bootable entry. `key`: the loader's own id; `names`: names that a user may give."""
 
     loader: str
     key: str
@@ -33,7 +33,7 @@ class Entry:
     options: str | None = None
     initrd: tuple[str, ...] = ()
     release: str | None = None
-    """The kernel's release, where its name tells it."""
+    """Release of the kernel, if its file name contains it."""
 
     @property
     def title(self) -> str:
@@ -41,7 +41,7 @@ class Entry:
 
 
 def loader(root: Path = Path("/")) -> str | None:
-    """`systemd-boot` or `grub`, whichever started the machine; None where it is neither."""
+    """`systemd-boot` or `grub`, whichever started the machine; None for any other."""
     told = (tree.read_text(root, LOADER_INFO) or "").replace("\0", "")
     if "systemd-boot" in told:
         return "systemd-boot"
@@ -49,12 +49,12 @@ def loader(root: Path = Path("/")) -> str | None:
 
 
 def grub_configuration(root: Path = Path("/")) -> Path | None:
-    """GRUB's menu."""
+    """Path of GRUB's menu."""
     return next((root / name for name in GRUB_CONFIGURATIONS if (root / name).is_file()), None)
 
 
 def entries(root: Path = Path("/"), ask: Callable[..., str] = tool) -> list[Entry]:
-    """All that the loader offers; none where there is no loader that is known.
+    """All entries of the boot loader; empty for an unknown loader.
 
     Raises:
         MachineRefuses: it cannot be read.
@@ -65,7 +65,7 @@ def entries(root: Path = Path("/"), ask: Callable[..., str] = tool) -> list[Entr
     where = grub_configuration(root)
     if kind is None or where is None:
         return []
-    text = tree.read_text(root, str(where.relative_to(root)), LARGEST_MENU_BYTES)
+    text = tree.read_text(root, str(where.relative_to(root)), MAX_MENU_BYTES)
     if text is None:
         raise MachineRefuses(f"{where}: cannot be read; become root")
     return of_grub(text)
@@ -88,7 +88,7 @@ def of_grub(text: str) -> list[Entry]:
 
 
 def of_bootctl(said: str) -> list[Entry]:
-    """The entries in what `bootctl list --json=short` says.
+    """The entries in the output of `bootctl list --json=short`.
 
     Raises:
         MachineRefuses: it is not of that form.
@@ -123,10 +123,10 @@ def release_of(kernel: str | None) -> str | None:
 
 
 def find(name: str, offered: list[Entry]) -> Entry:
-    """The entry that has this title or id, or path of titles or of ids with `>` between them.
+    """The entry of this title or id, or path of titles or of ids separated by `>`.
 
     Raises:
-        MachineRefuses: none has, or several.
+        MachineRefuses: no entry matches, or several do.
     """
     found = [entry for entry in offered if name in entry.names]
     if len(found) == 1:
@@ -146,7 +146,7 @@ def find(name: str, offered: list[Entry]) -> Entry:
 def booted_as(
     entry: str, root: Path = Path("/"), offered: list[Entry] | None = None
 ) -> tuple[bool | None, str]:
-    """Whether what runs is what the entry boots, and why; None: that cannot be told."""
+    """True if the running system is that of the entry, and the reason; None: unknown."""
     try:
         found = find(entry, entries(root) if offered is None else offered)
     except MachineRefuses as refusal:

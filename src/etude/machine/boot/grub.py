@@ -1,20 +1,20 @@
-"""The menu in a grub.cfg: its entries, also within submenus, with what each would boot."""
+"""Parser of the menu in a grub.cfg: its entries, also within submenus, with kernel and options."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-# Words behind which a command may begin, as in `if …; then menuentry …`.
+# Words after which a command may begin, such as `if …; then menuentry …`.
 BEFORE_COMMANDS = ("then", "else", "do", "elif", "if", "while", "until")
 WITH_VALUE = ("--class", "--users", "--hotkey", "--id", "--source", "--function")
 ID_OPTION = "$menuentry_id_option"
-"""How grub-mkconfig writes `--id`, so that old versions of GRUB see nothing there."""
+"""Variable that grub-mkconfig writes instead of `--id`, so that old versions of GRUB ignore it."""
 
 
 @dataclass(frozen=True)
 class Item:
-    """A menu entry: the ids and the titles that lead to it from the top, and its lines `linux` and `initrd`."""
+    """A menu entry: the ids and titles on its path from the top, and its lines `linux` and `initrd`."""
 
     ids: tuple[str, ...]
     titles: tuple[str, ...]
@@ -25,7 +25,8 @@ class Item:
 
 @dataclass(frozen=True)
 class Word:
-    """A word, a brace that stands for a block, or the end of a command (`\\n`); `plain`: nothing of it was quoted."""
+    """A word, a brace of a block, or the end of a command (`\
+    `); `plain`: no part of it was quoted."""
 
     text: str
     plain: bool = True
@@ -38,7 +39,7 @@ END = Word("\n")
 
 
 def menu(text: str) -> list[Item]:
-    """The entries of a grub.cfg, in its order. What makes no sense is left out; nothing is evaluated."""
+    """The entries of a grub.cfg, in its order. Invalid parts are skipped; nothing is evaluated."""
     reader = _Reader(list(split_words(text)))
     found: list[Item] = []
     while reader.at < len(reader.words):
@@ -47,7 +48,7 @@ def menu(text: str) -> list[Item]:
 
 
 def split_words(text: str) -> Iterator[Word]:
-    """A script of GRUB in its words."""
+    """The words of a GRUB script."""
     at, size = 0, len(text)
     while at < size:
         character = text[at]
@@ -96,7 +97,7 @@ def _word(text: str, at: int) -> tuple[Word, int]:
 
 
 def _double(text: str, at: int) -> tuple[str, int]:
-    """What stands between double quotes, in which a backslash quotes only `$`, `"`, itself and a line's end."""
+    """Text within double quotes, where a backslash quotes only `$`, `"`, itself and a line's end."""
     found, size = [], len(text)
     while at < size and text[at] != '"':
         if text[at] == "\\" and text[at + 1 : at + 2] in ("$", '"', "\\", "\n"):
@@ -109,7 +110,7 @@ def _double(text: str, at: int) -> tuple[str, int]:
 
 
 def _argument(word: str) -> str:
-    """A word as GRUB hands it to the kernel."""
+    """A word in the form that GRUB passes to the kernel."""
     escaped = "".join(f"\\{c}" if c in "\\'\"" else c for c in word)
     return f'"{escaped}"' if " " in word else escaped
 
@@ -131,7 +132,7 @@ class _Reader:
                 yield from self.entry(word.text, ids, titles)
                 begins = True
                 continue
-            if word.is_("{"):  # of a function
+            if word.is_("{"):  # a function's block
                 yield from self.block(ids, titles)
             begins = word is END or word.is_("{") or (begins and word.is_(*BEFORE_COMMANDS))
 
@@ -153,7 +154,7 @@ class _Reader:
         yield Item(ids, titles, kernel, options, initrd)
 
     def heading(self) -> tuple[str | None, str | None]:
-        """Title and id of an entry, whose block begins behind it; no title where there is no block."""
+        """Title and id of an entry, up to the start of its block; no title without a block."""
         title = name = None
         option = ""
         while self.at < len(self.words):

@@ -1,4 +1,4 @@
-"""The resume record: what to go on with at boot. One a machine, root's alone, on disk before the machine restarts."""
+"""The resume record: the command to resume at boot. One per machine, written by root, on disk before the restart."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from etude.results.writer import replace_json
 FORMAT, VERSION = "etude-resume", 1
 DIRECTORY_VARIABLE = "ETUDE_BOOT_DIRECTORY"
 DEFAULT_DIRECTORY = "/var/lib/etude"
-NAME, STOPPED = "resume.json", "resume.json.stopped"
-MOST_BOOTS = 3
-"""Boots in a row that may bring nothing new."""
-MOST_SEEN = 1000
+NAME, GIVEN_UP_NAME = "resume.json", "resume.json.stopped"
+MAX_BOOTS = 3
+"""Maximum consecutive boots without progress."""
+MAX_SEEN = 1000
 
-# The session that these speak of ends with the machine. All others are kept: what is measured may depend on them, and
-# be it on their mere size.
+# Variables of a session that ends with the machine. All others are kept: the measured command may depend on them,
+# if only on their size.
 OF_A_SESSION = re.compile(
     "DBUS_SESSION_BUS_ADDRESS|DISPLAY|ETUDE_ENTRY|ETUDE_RUN|ETUDE_SETTLED|INVOCATION_ID|JOURNAL_STREAM|LISTEN_[A-Z]+|"
     "MANAGERPID|NOTIFY_SOCKET|SSH_[A-Z_]+|STY|SYSTEMD_EXEC_PID|TMUX|TMUX_PANE|WATCHDOG_[A-Z]+|WAYLAND_DISPLAY|"
@@ -38,7 +38,7 @@ OF_A_SESSION = re.compile(
 
 @dataclass(frozen=True)
 class Record:
-    """What to run at boot, and how often that brought nothing new. Members as in docs/reboot.md."""
+    """The command to run at boot, and the number of boots without progress. Members as in docs/reboot.md."""
 
     words: list[codec.Word]
     state: codec.Word
@@ -51,11 +51,11 @@ class Record:
     boots: codec.Count = 0
     progress: codec.Word = ""
     seen: list[codec.Word] = field(default_factory=list)
-    most_boots: codec.Whole = MOST_BOOTS
+    most_boots: codec.Whole = MAX_BOOTS
 
 
 def directory() -> Path:
-    """Where the record is: `ETUDE_BOOT_DIRECTORY`, else /var/lib/etude."""
+    """Directory of the record: `ETUDE_BOOT_DIRECTORY`, else /var/lib/etude."""
     return Path(os.path.abspath(os.environ.get(DIRECTORY_VARIABLE) or DEFAULT_DIRECTORY))
 
 
@@ -64,9 +64,9 @@ def path() -> Path:
     return directory() / NAME
 
 
-def stopped_path() -> Path:
-    """Where a record is put that is given up."""
-    return directory() / STOPPED
+def given_up_path() -> Path:
+    """File of a record that was given up."""
+    return directory() / GIVEN_UP_NAME
 
 
 def register(
@@ -75,15 +75,15 @@ def register(
     results: str | os.PathLike[str],
     *,
     entry: str | None = None,
-    most_boots: int = MOST_BOOTS,
+    most_boots: int = MAX_BOOTS,
 ) -> None:
-    """See to it that `etude WORDS` runs after the next boot, if `state` may be believed then.
+    """Register `etude WORDS` to run after the next boot, if `state` is still trusted then.
 
-    What was counted for the same results goes on being counted.
+    Counters of an earlier record for the same results are kept.
 
     Raises:
         MachineRefuses: it cannot be written, or other results wait for a boot.
-        UsageError: the environment asks for a wait that is none.
+        UsageError: an invalid maximum wait in the environment.
     """
     new = Record(
         words=list(words),
@@ -96,7 +96,7 @@ def register(
             "-P",
             "-m",
             "etude.cli.main",
-        ],  # -P: nothing is imported from where it is run
+        ],  # -P: nothing is imported from the working directory
         entry=entry,
         boot_id=boot_id(),
         most_boots=most_boots,
@@ -114,7 +114,7 @@ def register(
 
 
 def write(record: Record) -> None:
-    """Put a record in its place: it is on disk when this returns.
+    """Write a record; it is on disk when this returns.
 
     Raises:
         MachineRefuses: it cannot be written.
@@ -140,7 +140,7 @@ def write(record: Record) -> None:
 
 
 def load() -> Record:
-    """The record, once it is known that nobody but root wrote it.
+    """The record, if only root could have written it.
 
     Raises:
         InputError: it is missing, another could have written it, or it is damaged or of a newer version.
@@ -156,36 +156,36 @@ def load() -> Record:
     return codec.decoded(Record, known, str(where), every=True)
 
 
-def waits_for(results: str | os.PathLike[str]) -> bool:
-    """Whether it is these results that are gone on with at boot."""
+def is_registered(results: str | os.PathLike[str]) -> bool:
+    """True if these results are resumed at the next boot."""
     old = _waiting()
     return old is not None and old.results == os.path.abspath(results)
 
 
 def forget(results: str | os.PathLike[str] | None = None) -> None:
-    """Nothing is to be gone on with any more, neither is what was given up; of `results` alone, if they are named."""
-    if results is not None and not waits_for(results):
+    """Remove the record, and a given-up one; if `results` are given, only theirs."""
+    if results is not None and not is_registered(results):
         return
-    for name in (path(), stopped_path()):
+    for name in (path(), given_up_path()):
         name.unlink(missing_ok=True)
     if directory().is_dir():
         sync_directory(directory())
 
 
 def give_up() -> Path:
-    """Put the record aside for good; returns its new place."""
-    os.replace(path(), stopped_path())
+    """Move the record aside for good; returns its new path."""
+    os.replace(path(), given_up_path())
     sync_directory(directory())
-    return stopped_path()
+    return given_up_path()
 
 
 def boot_id(root: Path = Path("/")) -> str:
-    """The kernel's name for this boot; empty where it has none."""
+    """Boot id of the kernel; empty if it has none."""
     return tree.read_text(root, "proc/sys/kernel/random/boot_id") or ""
 
 
 def read_object(where: Path) -> dict[str, Any]:
-    """A file that holds a JSON object; a link is not followed.
+    """The JSON object in a file; symbolic links are not followed.
 
     Raises:
         InputError: it holds none.
@@ -208,7 +208,7 @@ def _waiting() -> Record | None:
 
 
 def _environment() -> dict[str, str]:
-    """The one that Étude was started in, rather than what became of it since; values that are no UTF-8 are left out."""
+    """The environment that Étude was started in, without later changes and without values that are not UTF-8."""
     try:
         pairs = [entry.partition(b"=") for entry in Path("/proc/self/environ").read_bytes().split(b"\0")]
     except OSError:

@@ -1,4 +1,4 @@
-"""Restarting the machine into an entry of its boot loader, for once: by a reboot, by kexec, or by a hook."""
+"""Restarts the machine once into an entry of its boot loader: by a reboot, by kexec, or by a hook."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ ENTRY_VARIABLE = "ETUDE_ENTRY"
 REBOOT, KEXEC = "reboot", "kexec"
 GRUB_REBOOT = ("grub-reboot", "grub2-reboot")
 KERNEL_PLACES = ("", "boot", "efi", "boot/efi")
-"""A loader names files from the root of their own file system, which is mounted at one of these."""
+"""Mount points of the file system whose root the loader's file names are relative to."""
 
 
-def way() -> str:
+def restart_method() -> str:
     """`reboot`, `kexec`, or a hook's line for /bin/sh."""
     return os.environ.get(VARIABLE) or REBOOT
 
 
 def check(entry: str | None, root: Path = Path("/")) -> None:
-    """Find out before anything runs whether the machine can be restarted, and whether somebody goes on at boot.
+    """Check before the start that the machine can be restarted, and that the resume unit is installed.
 
     Raises:
-        MachineRefuses: it cannot; says what to do.
+        MachineRefuses: it cannot, with advice.
     """
-    if way() not in (REBOOT, KEXEC):
-        return  # what a hook needs, it knows itself
+    if restart_method() not in (REBOOT, KEXEC):
+        return  # a hook checks its own requirements
     if os.geteuid() != 0:
         raise MachineRefuses(
             f"the machine is to be restarted: become root, or set {VARIABLE} to a command that may"
@@ -43,7 +43,7 @@ def check(entry: str | None, root: Path = Path("/")) -> None:
         raise MachineRefuses(
             "the machine is to be restarted, but nothing would go on at boot: etude boot-resume install"
         )
-    if way() == KEXEC:
+    if restart_method() == KEXEC:
         _image(entry, root)
         if shutil.which("kexec") is None:
             raise MachineRefuses(
@@ -59,25 +59,25 @@ def check(entry: str | None, root: Path = Path("/")) -> None:
             f"no way to restart the machine: no systemctl, reboot or shutdown; set {VARIABLE} to a command"
         )
     if entry is not None:
-        once(find(entry, loaders.entries(root)), root)
+        next_boot_words(find(entry, loaders.entries(root)), root)
 
 
 def restart(entry: str | None, root: Path = Path("/"), run: Callable[..., object] = tool) -> None:
-    """Command a restart, into `entry` for this once; what is written is synced first. Returns before the end comes.
+    """Restart the machine, this once into `entry`; file systems are synced first. Returns before the shutdown.
 
     Raises:
         MachineRefuses: the machine refuses.
     """
     os.sync()
-    if way() not in (REBOOT, KEXEC):
-        _hook(way(), entry)
+    if restart_method() not in (REBOOT, KEXEC):
+        _hook(restart_method(), entry)
         return
-    if way() == KEXEC:
+    if restart_method() == KEXEC:
         for words in kexec_words(entry, root):
             run(*words)
         return
     if entry is not None:
-        run(*once(find(entry, loaders.entries(root)), root))
+        run(*next_boot_words(find(entry, loaders.entries(root)), root))
     commanded = restart_words(root)
     if commanded is None:
         raise MachineRefuses(f"no way to restart the machine; set {VARIABLE} to a command")
@@ -91,8 +91,8 @@ def restart_words(root: Path = Path("/")) -> list[str] | None:
     return next((words for words in ways if shutil.which(words[0])), None)
 
 
-def once(entry: Entry, root: Path = Path("/")) -> list[str]:
-    """The command that makes the next boot, and only that, one of this entry.
+def next_boot_words(entry: Entry, root: Path = Path("/")) -> list[str]:
+    """The command that selects this entry for the next boot only.
 
     Raises:
         MachineRefuses: the loader cannot.
@@ -114,7 +114,7 @@ def kexec_words(entry: str | None, root: Path = Path("/")) -> list[list[str]]:
     """The commands that load a kernel and start it.
 
     Raises:
-        MachineRefuses: the entry is unknown, or does not say what it boots.
+        MachineRefuses: the entry is unknown, or its kernel is.
     """
     kernel, initrd, line = _image(entry, root)
     load = ["kexec", "-a", "-l", str(kernel), f"--command-line={line}"]
@@ -123,7 +123,7 @@ def kexec_words(entry: str | None, root: Path = Path("/")) -> list[list[str]]:
 
 
 def _image(entry: str | None, root: Path) -> tuple[Path, Path | None, str]:
-    """Kernel, initrd and command line: of the entry, or else of what runs."""
+    """Kernel, initrd and command line of the entry, or of the running system."""
     if entry is None:
         release = tree.read_text(root, "proc/sys/kernel/osrelease") or ""
         names = [f"boot/initrd.img-{release}", f"boot/initramfs-{release}.img"]
@@ -156,7 +156,7 @@ def _without_image(line: str) -> str:
 
 def _hook(line: str, entry: str | None) -> None:
     environment = os.environ | {ENTRY_VARIABLE: entry or ""}
-    # It may end this process, and then goes on.
+    # It may end this process, and then continues.
     done = run_to_end(["/bin/sh", "-c", line], environment=environment, apart=True)
     if done.status:
         raise MachineRefuses(f"{VARIABLE}: the hook failed: {done.why}")

@@ -1,4 +1,4 @@
-"""What happens at boot: what is to be gone on with is looked at, counted, and then run in place of this process."""
+"""Resumes an experiment at boot: checks the record, counts the boot, and replaces this process."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from pathlib import Path
 
 from etude.errors import CommandFailed, InputError
 from etude.machine.boot import record as records
-from etude.machine.boot.record import MOST_SEEN, Record, read_object
+from etude.machine.boot.record import MAX_SEEN, Record, read_object
 from etude.machine.boot.wait_for_boot import BootState, most_seconds, wait
 from etude.osutil.trust import is_trusted
 from etude.results.writer import sole_writer
 
 
 def progress(state: Path, results: Path) -> str:
-    """How far an experiment has come, as a text: the position that its state tells, and the bytes of whole lines in
-    all its results.jsonl.
+    """Progress of an experiment as text: the position in its state file, and the total bytes of complete lines in all
+    its results.jsonl.
 
     Raises:
-        InputError: the state file is none.
+        InputError: the state file is invalid.
     """
     document = read_object(state)
     if "format" not in document:
@@ -32,15 +32,15 @@ def progress(state: Path, results: Path) -> str:
 
 
 def count_boot(record: Record, found: str) -> Record:
-    """The record with this boot counted: as the first, where it finds what no boot has found before."""
-    # A script that goes to and fro between two states, neither of which was new, makes no progress either.
+    """The record with this boot counted, from 1 again if it shows progress that no earlier boot had."""
+    # A script that alternates between two old states makes no progress either.
     fresh = found not in record.seen
-    seen = [*record.seen, found][-MOST_SEEN:] if fresh else record.seen
+    seen = [*record.seen, found][-MAX_SEEN:] if fresh else record.seen
     return replace(record, boots=1 if fresh else record.boots + 1, progress=found, seen=seen)
 
 
-def too_many(record: Record) -> bool:
-    """Whether this boot is one more than may find nothing new."""
+def has_too_many_boots(record: Record) -> bool:
+    """True if there were more boots without progress than allowed."""
     return record.boots > record.most_boots
 
 
@@ -55,26 +55,26 @@ SETTLED_VARIABLE = "ETUDE_SETTLED"
 
 
 @dataclass(frozen=True)
-class GoOn:
-    """A program to become: its words, its environment, and where it is run."""
+class ResumeCommand:
+    """A program to execute: its words, environment and working directory."""
 
     words: Sequence[str]
     environment: Mapping[str, str]
     directory: str
 
 
-def resume(say: Callable[[str], object], settle: Callable[[float], BootState] = wait) -> GoOn:
-    """Look at what is to be gone on with, count the boot, and wait for the machine to settle.
+def resume(say: Callable[[str], object], settle: Callable[[float], BootState] = wait) -> ResumeCommand:
+    """Check the record, count the boot, and wait for the machine to settle.
 
     Raises:
-        InputError: record or state cannot be believed; the record stays.
-        CommandFailed: too many boots have brought nothing new; the record is put aside.
-        MachineRefuses: it is being gone on with already, or the boot cannot be counted.
+        InputError: record or state is not trusted; the record stays.
+        CommandFailed: too many boots without progress; the record is moved aside.
+        MachineRefuses: the experiment is already being resumed, or the boot cannot be counted.
     """
     record = check(records.load())
     with _alone(record):
         record = count_boot(record, progress(Path(record.state), Path(record.results)))
-    if too_many(record):
+    if has_too_many_boots(record):
         raise CommandFailed(
             f"{record.results}: {record.most_boots} boots in a row brought nothing new: given up, "
             f"the record is now {records.give_up()}; go on by hand with: etude run {record.state}"
@@ -86,7 +86,7 @@ def resume(say: Callable[[str], object], settle: Callable[[float], BootState] = 
     settled = settle(most_seconds(record.environment))
     still = "" if settled.settled else f" and still has {settled.why}: going on all the same"
     say(f"the machine took {settled.waited_s:g} s to settle{still}")
-    return GoOn(
+    return ResumeCommand(
         words=[*record.program, *record.words],
         environment=record.environment | {SETTLED_VARIABLE: json.dumps(asdict(settled))},
         directory=record.directory,
@@ -94,10 +94,10 @@ def resume(say: Callable[[str], object], settle: Callable[[float], BootState] = 
 
 
 def check(record: Record) -> Record:
-    """The record itself, if what it leads to may be believed.
+    """The record itself, if its state file is trusted.
 
     Raises:
-        InputError: the state file cannot be trusted, or the results are not there.
+        InputError: the state file cannot be trusted, or the results are missing.
     """
     is_trusted(record.state)
     if not os.path.isdir(record.results):
@@ -105,8 +105,8 @@ def check(record: Record) -> Record:
     return record
 
 
-def become(what: GoOn) -> None:
-    """Run it in place of this process.
+def replace_process(what: ResumeCommand) -> None:
+    """Replace this process by the program.
 
     Raises:
         InputError: it cannot be run.
@@ -119,5 +119,5 @@ def become(what: GoOn) -> None:
 
 
 def _alone(record: Record):  # type: ignore[no-untyped-def]  # a context manager
-    """A boot is not counted while somebody works on these results."""
+    """Locks the results, so that a boot is not counted while another process works on them."""
     return sole_writer(Path(record.results))

@@ -1,4 +1,4 @@
-"""How things stand: what goes on at boot, what waits for it, and what can be booted."""
+"""Status of resuming at boot: the unit, the waiting record, and the boot entries."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from etude.machine.boot.unit import Status
 
 @dataclass(frozen=True)
 class Bootable:
-    """An entry of the boot loader; `running`: whether it is what runs, None where that cannot be told."""
+    """An entry of the boot loader; `running`: True if it is the running one, None if unknown."""
 
     title: str
     key: str
@@ -27,7 +27,7 @@ class Bootable:
 
 @dataclass(frozen=True)
 class BootStatus:
-    """All of it. `refused` is why what waits would not be gone on with."""
+    """The complete status. `refused`: the reason why the waiting record would not be resumed."""
 
     unit: Status
     record: str
@@ -39,7 +39,7 @@ class BootStatus:
     no_entries: str | None = None
 
     def lines(self) -> list[str]:
-        """In words, without what the unit does."""
+        """The status in sentences, without the unit's."""
         found = []
         if self.waits is not None:
             boots = f"{self.waits.boots} of {self.waits.most_boots} boots brought nothing new"
@@ -57,7 +57,7 @@ class BootStatus:
 
 
 def boot_status(root: Path = Path("/")) -> BootStatus:
-    """Look; nothing is changed."""
+    """Read the status; changes nothing."""
     waits = refused = no_entries = None
     offered: list[Bootable] = []
     if records.path().exists():
@@ -74,14 +74,14 @@ def boot_status(root: Path = Path("/")) -> BootStatus:
         no_entries = None if known else "no boot loader is known here"
     except EtudeError as error:
         no_entries = str(error)
-    stopped = records.stopped_path()
+    stopped = records.given_up_path()
     return BootStatus(
         unit=unit.status(root),
         record=str(records.path()),
         waits=waits,
         refused=refused,
         given_up=str(stopped) if stopped.exists() else None,
-        restart=restart.way(),
+        restart=restart.restart_method(),
         entries=offered,
         no_entries=no_entries,
     )

@@ -1,4 +1,4 @@
-"""Who goes on at boot: a unit of systemd, or a marked line in /etc/rc.local without it."""
+"""The unit that resumes at boot: systemd's, or without systemd a marked line in /etc/rc.local."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ PROGRAM = ("-P", "-m", "etude.cli.main", "boot-resume", "resume")
 
 @dataclass(frozen=True)
 class Status:
-    """By what it is done (`systemd` or `rc.local`), in which file, and whether that is so."""
+    """Kind of unit (`systemd` or `rc.local`), its file, and True if it is installed."""
 
     by: str
     file: str
     installed: bool
     why: str = ""
-    """What is wrong with what is there."""
+    """Reason why an existing unit is invalid."""
 
 
 def has_systemd(root: Path = Path("/")) -> bool:
-    """Whether systemd runs, or is what would be started as the first process."""
+    """True if systemd runs, or would be started as the first process."""
     if (root / "run/systemd/system").is_dir():
         return True
     init = root / "sbin/init"
@@ -45,11 +45,11 @@ def has_systemd(root: Path = Path("/")) -> bool:
 
 
 def install(root: Path = Path("/"), run: Callable[..., object] = tool) -> Status:
-    """See to it that `etude boot-resume resume` runs at each boot at which there is a record.
+    """Install the unit, so that `etude boot-resume resume` runs at each boot with a record.
 
     Raises:
         MachineRefuses: it cannot be written.
-        InputError: others could change what root would run.
+        InputError: others could change the program that root would run.
     """
     _check_settings()
     try:
@@ -64,7 +64,7 @@ def install(root: Path = Path("/"), run: Callable[..., object] = tool) -> Status
 
 
 def remove(root: Path = Path("/"), run: Callable[..., object] = tool) -> Status:
-    """Undo `install`, whichever way it was done.
+    """Undo `install`, of either kind.
 
     Raises:
         MachineRefuses: it cannot be written.
@@ -87,7 +87,7 @@ def remove(root: Path = Path("/"), run: Callable[..., object] = tool) -> Status:
 
 
 def status(root: Path = Path("/")) -> Status:
-    """Whether, and by what, a script would be gone on with at boot."""
+    """Status of the unit."""
     if has_systemd(root):
         text, file = _read(root / UNIT), f"/{UNIT}"
         if text is None:
@@ -108,8 +108,8 @@ def status(root: Path = Path("/")) -> Status:
 _OTHER = f"is for another Étude, or another {record.DIRECTORY_VARIABLE}: etude boot-resume install"
 
 
-def doubts() -> list[str]:
-    """What runs as root at boot, but can be changed by others, a line each."""
+def untrusted_programs() -> list[str]:
+    """Programs that run as root at boot but can be changed by others, one line each."""
     found = []
     for file in (os.path.realpath(sys.executable), str(Path(__file__).parents[2] / "__init__.py")):
         try:
@@ -120,7 +120,7 @@ def doubts() -> list[str]:
 
 
 def unit_text() -> str:
-    """The unit. It is no service that is kept alive: it is run once at boot, and only if there is a record."""
+    """Text of the unit: no service that is kept alive; it runs once at boot, and only if there is a record."""
     words = " ".join([_quoted(sys.executable), *PROGRAM])
     settings = "".join(f"Environment={_quoted(f'{name}={value}')}\n" for name, value in _settings().items())
     where = str(record.path()).replace("%", "%%")
@@ -146,7 +146,7 @@ WantedBy=multi-user.target
 
 
 def rc_line() -> str:
-    """The line of /etc/rc.local, which does not wait for it."""
+    """The line of /etc/rc.local, which runs it in the background."""
     settings = [f"{name}={shlex.quote(value)}" for name, value in _settings().items()]
     words = " ".join([*settings, shlex.join([sys.executable, *PROGRAM])])
     where = shlex.quote(str(record.path()))
@@ -154,7 +154,7 @@ def rc_line() -> str:
 
 
 def with_line(text: str | None, line: str) -> str:
-    """An rc.local with our line in it: before the `exit` that ends it, if one does."""
+    """An rc.local with our line: before its last `exit`, if it has one."""
     lines = without_line(text if text is not None else OWN_RC_LOCAL).splitlines()
     last = max((i for i, each in enumerate(lines) if each.strip()), default=-1)
     ends = last >= 0 and (lines[last] == "exit" or lines[last].startswith("exit "))
@@ -163,12 +163,12 @@ def with_line(text: str | None, line: str) -> str:
 
 
 def without_line(text: str) -> str:
-    """An rc.local without it."""
+    """An rc.local without our line."""
     return "".join(line for line in text.splitlines(keepends=True) if not line.rstrip("\n").endswith(MARK))
 
 
 def _settings() -> dict[str, str]:
-    """Where this Étude is, and where its record, as far as that is said by the environment."""
+    """Locations of this Étude and its record, as far as the environment sets them."""
     return {
         name: os.environ[name] for name in (record.DIRECTORY_VARIABLE, "PYTHONPATH") if os.environ.get(name)
     }
@@ -194,7 +194,7 @@ def _install_unit(root: Path, run: Callable[..., object]) -> None:
     wanted = root / WANTED
     wanted.parent.mkdir(parents=True, exist_ok=True)
     wanted.unlink(missing_ok=True)
-    wanted.symlink_to(f"/{UNIT}")  # as systemctl enable does; also where no systemd runs to be asked
+    wanted.symlink_to(f"/{UNIT}")  # same as systemctl enable, also if systemd is not running
     _reload(root, run)
 
 
@@ -204,7 +204,7 @@ def _reload(root: Path, run: Callable[..., object]) -> None:
 
 
 def _quoted(word: str) -> str:
-    """A word as systemd reads it."""
+    """A word in systemd's quoting."""
     escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
     return f'"{escaped}"' if escaped != word or not word or any(c in " \t'" for c in word) else word
 
@@ -217,7 +217,7 @@ def _read(path: Path) -> str | None:
 
 
 def _replace(path: Path, text: str, *, executable: bool) -> None:
-    """Write a file whole; one that was there keeps its mode."""
+    """Replace a file atomically; an existing file keeps its mode."""
     path.parent.mkdir(parents=True, exist_ok=True)
     mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o644
     replace_file(path, text.encode("utf-8", "surrogateescape"), mode=mode | 0o111 if executable else mode)

@@ -1,4 +1,4 @@
-"""Waiting until a machine that has just started is done with starting."""
+"""Waits until a freshly booted machine has settled."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from etude.machine import tree
 from etude.osutil.commands import run_to_end
 from etude.osutil.trust import tool_environment
 
-MOST_S = 180.0
+MAX_WAIT_S = 180.0
 VARIABLE = "ETUDE_SETTLE_S"
-"""How long to wait at most; that of the environment in which the script was started."""
+"""Variable with the maximum wait, s, of the environment in which the script was started."""
 BETWEEN_S = 5.0
-"""Between two looks: each starts systemctl, and is itself something that the machine does."""
-MOST_LOAD_A_CPU = 0.5
-MOST_PRESSURE = 0.05
+"""Interval between two polls, s: each starts systemctl, which itself loads the machine."""
+MAX_LOAD_PER_CPU = 0.5
+MAX_PRESSURE = 0.05
 RESOURCES = ("cpu", "io", "memory")
 
 
 @dataclass(frozen=True)
 class Busy:
-    """What a machine is busy with: its load of the last minute, the shares of the last 10 s in which something waited
-    for a resource, and the start-up jobs that are not done. What is not known is None, or left out."""
+    """Activity of a machine: load of the last minute, shares of the last 10 s with PSI stalls by resource, and
+    unfinished start-up jobs. Unknown values are None, or left out."""
 
     load: float | None = None
     pressure: dict[str, float] = field(default_factory=dict)
@@ -36,19 +36,19 @@ class Busy:
     cpus: int = 1
 
     def reasons(self) -> list[str]:
-        """What has not settled yet, in words."""
+        """Reasons why it has not settled, in words."""
         found = []
         if self.jobs:
             found.append(f"{self.jobs} start-up jobs")
-        if self.load is not None and self.load > MOST_LOAD_A_CPU * self.cpus:
+        if self.load is not None and self.load > MAX_LOAD_PER_CPU * self.cpus:
             found.append(f"load {self.load:g} on {self.cpus} CPUs")
-        high = {name: share for name, share in self.pressure.items() if share > MOST_PRESSURE}
+        high = {name: share for name, share in self.pressure.items() if share > MAX_PRESSURE}
         return [*found, *(f"{name} pressure {share:.0%}" for name, share in high.items())]
 
 
 @dataclass(frozen=True)
 class BootState:
-    """How long was waited, whether the machine came to rest, and as what it was found last."""
+    """Seconds waited, True if the machine settled, and its last activity."""
 
     waited_s: float
     settled: bool
@@ -56,11 +56,11 @@ class BootState:
     pressure: dict[str, float]
     jobs: int | None
     why: str = ""
-    """What was still going on, where it did not come to rest."""
+    """Remaining activity, if it did not settle."""
 
 
 def wait(
-    most_s: float = MOST_S,
+    most_s: float = MAX_WAIT_S,
     *,
     read: Callable[[], Busy] | None = None,
     clock: Callable[[], float] = time.monotonic,
@@ -79,20 +79,20 @@ def wait(
 
 
 def most_seconds(environment: Mapping[str, str]) -> float:
-    """How long to wait at most, as the environment says it.
+    """Maximum wait by the environment, s.
 
     Raises:
         UsageError: it is no number of seconds.
     """
-    text = environment.get(VARIABLE) or str(MOST_S)
+    text = environment.get(VARIABLE) or str(MAX_WAIT_S)
     seconds = tree.to_float(text)
     if seconds is None or not 0 <= seconds < math.inf:
-        raise UsageError(f"{VARIABLE}={text}: expected a number of seconds, such as {MOST_S:g}")
+        raise UsageError(f"{VARIABLE}={text}: expected a number of seconds, such as {MAX_WAIT_S:g}")
     return seconds
 
 
 def read_busy(root: Path = Path("/"), jobs: Callable[[], int | None] | None = None) -> Busy:
-    """What the machine below `root` is busy with now."""
+    """Present activity of the machine below `root`."""
     load = (tree.read_text(root, "proc/loadavg") or "").split()
     shares = {name: _some_avg10(root, name) for name in RESOURCES}
     return Busy(
@@ -104,7 +104,7 @@ def read_busy(root: Path = Path("/"), jobs: Callable[[], int | None] | None = No
 
 
 def systemd_jobs() -> int | None:
-    """Jobs in systemd's queue; at least one as long as it calls the system starting; None without systemd."""
+    """Jobs in systemd's queue; at least one while systemd reports that the system is starting; None without systemd."""
     if not os.path.isdir("/run/systemd/system"):
         return None
     words = ["systemctl", "show", "--property=NJobs,SystemState"]
@@ -116,7 +116,7 @@ def systemd_jobs() -> int | None:
 
 
 def jobs_of(said: str) -> int | None:
-    """The number of jobs in what `systemctl show` says of itself."""
+    """The number of jobs in the output of `systemctl show`."""
     members = dict(line.split("=", 1) for line in said.splitlines() if "=" in line)
     jobs = tree.to_int(members.get("NJobs"))
     starting = members.get("SystemState") in ("initializing", "starting")

@@ -1,1 +1,1 @@
-"""The state of the caches before a trial: brought about, and looked at (docs/caches.md)."""
+"""Cache states before a trial: preparing them, and checking them (docs/caches.md)."""

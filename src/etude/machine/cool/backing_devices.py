@@ -1,4 +1,4 @@
-"""Where a data set lies: its mount, the device below it, and the files that loop devices keep it in."""
+"""Storage below a data set: its mount, block devices, and the backing files of loop devices."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from etude.osutil.mounts import Mount, mounts
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop device: `backing` is its file, which the kernel may cache a second time unless `direct`."""
+    """A loop device; the kernel may cache its file `backing` a second time unless `direct`."""
 
     device: str
     backing: str
     direct: bool
     cleared: bool
-    """It is given back at the last close, that of the unmount for one."""
+    """It is detached at the last close, such as that of an unmount."""
 
 
 def mount_of(path: str, table: Sequence[Mount] | None = None) -> Mount:
-    """The mount that a path lies on: of those at the longest directory, the last made.
+    """The mount that a path lies on: the one with the longest directory; of several there, the last.
 
     Raises:
         MachineRefuses: nothing is mounted there.
@@ -50,7 +50,7 @@ def loops(mount: Mount, sys: Path = Path("/sys")) -> list[Loop]:
 
 
 def _names(mount: Mount, sys: Path) -> list[str]:
-    """Of the devices that a file system lies on: btrfs may have several."""
+    """Names of the devices of a file system: btrfs may have several."""
     name = os.path.basename(os.path.realpath(mount.source))
     if mount.kind == "btrfs":
         for devices in sys.glob("fs/btrfs/*/devices"):
@@ -61,7 +61,7 @@ def _names(mount: Mount, sys: Path) -> list[str]:
 
 
 def _blocks(link: Path) -> Iterator[Path]:
-    """The directory of a block device, that of the disk it is a part of, and those of the devices below it."""
+    """Directories of a block device, of its disk, and of the devices below it."""
     if not link.exists():
         return
     block = link.resolve()

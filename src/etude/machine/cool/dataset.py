@@ -1,4 +1,4 @@
-"""A data set, and how much of it is in memory: told without bringing any of it there (docs/residency.md)."""
+"""A data set, and its residency in memory, measured without changing it (docs/residency.md)."""
 
 from __future__ import annotations
 
@@ -13,39 +13,39 @@ from etude.machine.cool import engine
 from etude.machine.cool.backing_devices import Loop, loops, mount_of
 
 COLD_SHARE, WARM_SHARE = 0.01, 0.90
-"""At most this share of a cold data set is in memory, and at least this of a warm one."""
-OWN_BYTES = 1 << 20
-"""A loop device's file also holds journal and tables, which are written at any time: so much is let pass."""
+"""Maximum share in memory of a cold data set, and minimum share of a warm one."""
+LOOP_FILE_SLACK_BYTES = 1 << 20
+"""Tolerated resident bytes of a loop device's file: journal and tables, which are written at any time."""
 
 
 @dataclass(frozen=True)
 class DataSet:
-    """Files, and all files below directories; `listing` is where their names are kept between two looks."""
+    """Files, and all files below directories; `listing` is the file that stores their names between two looks."""
 
     paths: tuple[str, ...]
     listing: Path
 
     def list(self) -> None:
-        """Note what there is now. This looks all names up: do it before caches are cooled.
+        """Store the list of files. This looks up all names: do it before caches are cooled.
 
         Raises:
-            MachineRefuses: a path is not there.
+            MachineRefuses: a path does not exist.
         """
         engine.listing([os.path.abspath(path) for path in self.paths], self.listing)
 
     @property
     def listed(self) -> bool:
-        """Whether it is known what it holds."""
+        """True if the list of files is stored."""
         return self.listing.exists()
 
 
 @dataclass(frozen=True)
 class Residency:
-    """What of a data set was in memory; bytes. None: not known.
+    """Resident parts of a data set, bytes. None: unknown.
 
-    `names_cached` of `files` were in the directory cache, and `inodes_cached` had their inodes in memory, by name or
-    not. Of the latter only a watch knows: else files without a name count as not in memory, which holds after all ways
-    but chill. `backing_resident_bytes` are of loop devices' own files.
+    `names_cached` of `files` were in the directory cache, and `inodes_cached` had their inodes in memory, with or
+    without a name. Only a watch knows the latter: otherwise files without a cached name count as not in memory, which
+    is true after all ways but chill. `backing_resident_bytes` are of loop devices' own files.
     """
 
     files: int
@@ -57,12 +57,12 @@ class Residency:
 
     @property
     def share(self) -> float:
-        """The share that is in memory, either way; 0 of nothing."""
-        seen = self.resident_bytes + max(self.backing_resident_bytes - OWN_BYTES, 0)
+        """The share that is in memory, either way; 0 for an empty data set."""
+        seen = self.resident_bytes + max(self.backing_resident_bytes - LOOP_FILE_SLACK_BYTES, 0)
         return seen / self.bytes if self.bytes else 0.0
 
     def members(self) -> dict[str, int | None]:
-        """As a row's `cache` holds them."""
+        """Members of a row's `cache`."""
         return {
             "files": self.files,
             "bytes": self.bytes,
@@ -73,21 +73,22 @@ class Residency:
         }
 
 
-def look(data: DataSet) -> Residency:
-    """How much of it is in memory now.
+def measure_residency(data: DataSet) -> Residency:
+    """The data set's present residency.
 
     Raises:
-        MachineRefuses: it cannot be told.
+        MachineRefuses: it cannot be measured.
     """
-    return _of_answer(engine.answer("residency", "look", *_words(data)))
+    return _of_answer(engine.engine_answer("residency", "look", *_words(data)))
 
 
 @contextmanager
-def watching(data: DataSet) -> Iterator[Callable[[], Residency]]:
-    """Watch it while it is cooled, and then look; where this kernel or user may not watch, only look."""
+def watched_residency(data: DataSet) -> Iterator[Callable[[], Residency]]:
+    """Watches the data set while it is cooled; where this kernel or user may not watch, it is only looked at
+    afterwards."""
     watch = engine.Watch(*_words(data))
     try:
-        yield (lambda: _of_answer(watch.look())) if watch.works else (lambda: look(data))
+        yield (lambda: _of_answer(watch.look())) if watch.works else (lambda: measure_residency(data))
     finally:
         watch.close()
 
@@ -115,8 +116,8 @@ def _loops(path: str) -> Sequence[Loop]:
     return loops(mount_of(path)) if os.path.exists(path) else ()
 
 
-def not_as_declared(way: str, seen: Residency) -> str | None:
-    """What is wrong with the caches that a way has left, in words; None where they are as it says."""
+def difference_from_declared(way: str, seen: Residency) -> str | None:
+    """Difference of the caches from the declared state, in words; None if they are as declared."""
     share = f"{seen.share:.1%} of the data set"
     if way == "warm":
         known = seen.resident_bytes / seen.bytes if seen.bytes else 1.0

@@ -1,4 +1,4 @@
-"""What the engine does about caches: `etude-engine chill` and `etude-engine residency`, and their answers."""
+"""Cache functions of the engine: `etude-engine chill` and `etude-engine residency`, and their answers."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from etude.osutil.commands import run_to_end
 from etude.program import engine_path
 
 
-def answer(*words: str) -> dict[str, Any]:
+def engine_answer(*words: str) -> dict[str, Any]:
     """The JSON object that it answers with.
 
     Raises:
-        MachineRefuses: it says why it cannot.
+        MachineRefuses: it fails, with its reason.
     """
     found: dict[str, Any] = json.loads(_run(words))
     return found
 
 
 def listing(paths: list[str], place: Path) -> None:
-    """Write the list of the files below `paths`, as `residency look` reads it.
+    """Write the list of the files below `paths`, in the format of `residency look`.
 
     Raises:
-        MachineRefuses: one is not there, or the list cannot be written.
+        MachineRefuses: a path is missing, or the list cannot be written.
     """
     try:
         with open(place, "wb") as out:
@@ -36,7 +36,7 @@ def listing(paths: list[str], place: Path) -> None:
 
 
 class Watch:
-    """`etude-engine residency watch`: begun before caches are cooled, it also sees files whose names are forgotten."""
+    """`etude-engine residency watch`: started before caches are cooled, it also sees files whose names were evicted."""
 
     def __init__(self, *words: str) -> None:
         self._process = subprocess.Popen(
@@ -49,7 +49,7 @@ class Watch:
         self.works = bool(self._line())
 
     def look(self) -> dict[str, Any]:
-        """What is resident now; once.
+        """Present residency; can be called once.
 
         Raises:
             MachineRefuses: it has ended.
@@ -74,7 +74,7 @@ class Watch:
 
 
 def _run(words: tuple[str, ...], into: int | None = None) -> bytes:
-    """In a session of its own: Ctrl-C ends Étude, which ends what it does itself."""
+    """Run the engine in a session of its own: Ctrl-C ends Étude, which ends its processes itself."""
     done = run_to_end((engine_path(), *words), into=into, apart=True)
     if done.status:
         raise MachineRefuses(done.why if done.errors else f"etude-engine {words[0]}: {done.why}")

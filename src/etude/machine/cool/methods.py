@@ -1,4 +1,4 @@
-"""The ways of bringing caches into a state (Auto-pilot paper, section 3.5), each performed and then looked at."""
+"""Methods of preparing caches (Auto-pilot paper, section 3.5), each followed by a check."""
 
 from __future__ import annotations
 
@@ -12,14 +12,20 @@ from typing import Any
 from etude.errors import MachineRefuses
 from etude.machine import tree
 from etude.machine.cool import steps
-from etude.machine.cool.dataset import DataSet, Residency, look, not_as_declared, watching
+from etude.machine.cool.dataset import (
+    DataSet,
+    Residency,
+    difference_from_declared,
+    measure_residency,
+    watched_residency,
+)
 from etude.osutil.mounts import Mount, mounts
 
 
 def memory_bytes(root: Path = Path("/"), table: list[Mount] | None = None) -> int | None:
-    """Bytes: the machine's memory, or the smallest limit of the control groups that this process is in (v1 and v2).
+    """Bytes of memory: the machine's, or the smallest limit of the control groups of this process (v1 and v2).
 
-    None where the kernel does not tell.
+    None if the kernel does not report it.
     """
     total = tree.read_sizes(root, "proc/meminfo").get("MemTotal")
     limits = _limits(root, mounts() if table is None else table)
@@ -40,7 +46,7 @@ def _limits(root: Path, table: list[Mount]) -> list[int]:
 
 
 def _of_group(root: Path, mount: Mount, group: str, names: tuple[str, ...]) -> list[int]:
-    """The limits of a group and of those above it. In a container the group may lie outside of what is mounted."""
+    """The limits of a group and of those above it. In a container the group may lie outside of the mount."""
     below = Path(group.removeprefix(mount.within.rstrip("/")).lstrip("/"))
     texts = [
         tree.read_text(root, f"{mount.target.lstrip('/')}/{place}/{name}")
@@ -57,10 +63,10 @@ CHILLS = frozenset({"chill", "remount+chill", "reboot+chill"})
 
 @dataclass(frozen=True)
 class Cooled:
-    """What was done about caches, and what of the data set was in memory before and after.
+    """A preparation of the caches, with the data set's residency before and after.
 
-    `performed` is None where nothing was done, and `why` says why; `wrong` says where the caches are not as the
-    way says. `seconds` is what it took, without looking.
+    `performed` is None if nothing was done, and `why` is the reason; `wrong` describes a difference from the declared
+    state. `seconds` is the duration, without the checks.
     """
 
     declared: str
@@ -73,7 +79,7 @@ class Cooled:
     wrong: str | None = None
     chill: Mapping[str, Any] = field(default_factory=dict)
     memory_bytes: int | None = None
-    """That the data set may be cached in."""
+    """Memory that the data set may be cached in."""
 
     def members(self) -> dict[str, Any]:
         """The `cache` of a row (docs/formats.md)."""
@@ -95,13 +101,13 @@ class Cooled:
 
 
 def cool(way: str, data: DataSet | None, *, booted: bool = False) -> Cooled:
-    """Bring the caches into the state that a way names, then look at the data set if one is known.
+    """Prepare the caches by the method `way`, then check the data set if one is known.
 
-    Of a way with a reboot only what follows it is done here: `booted` says that there was one. `warm` reads
-    nothing: the run that is excluded does.
+    A method with a reboot does only its later steps here: `booted` is True after the reboot. `warm` reads nothing: the
+    warm-up run does.
 
     Raises:
-        MachineRefuses: it cannot be done; says what to do.
+        MachineRefuses: it cannot be done, with advice.
     """
     if way in REBOOTS and not booted:
         raise MachineRefuses(
@@ -122,29 +128,29 @@ def cool(way: str, data: DataSet | None, *, booted: bool = False) -> Cooled:
             chilled |= answer
         seconds = time.monotonic() - began
         after = None if see is None else see()
-    wrong = None if after is None else not_as_declared(way, after)
+    wrong = None if after is None else difference_from_declared(way, after)
     memory = None if after is None else memory_bytes()
     return Cooled(way, way, None, seconds, tuple(said), before, after, wrong, chilled, memory)
 
 
 def _eyes(way: str, data: DataSet, watches: ExitStack) -> Callable[[], Residency]:
-    """What looks afterwards: where memory is only used up, pages of files may stay whose names are forgotten. To
-    watch looks all names up: not behind a restart, where none is in memory."""
+    """Function for the check afterwards: with `chill`, pages may stay after their names were evicted, so a watch is
+    needed. A watch looks up all names, so there is none after a restart, when no name is in memory."""
     if way == "chill":
-        return watches.enter_context(watching(data))
-    return lambda: look(data)
+        return watches.enter_context(watched_residency(data))
+    return lambda: measure_residency(data)
 
 
 def _before(way: str, data: DataSet | None) -> Residency | None:
-    """Note what there is and look at it; not after a boot, where that would fill the caches again."""
+    """List and check the data set; not after a boot, since that would fill the caches again."""
     if data is None or way in REBOOTS or way == "none":
         return None
     data.list()
-    return look(data)
+    return measure_residency(data)
 
 
 def read_all(data: DataSet) -> Residency:
-    """Bring a data set into memory by reading it.
+    """Read a data set into memory.
 
     Raises:
         MachineRefuses: it cannot be listed.
@@ -154,4 +160,4 @@ def read_all(data: DataSet) -> Residency:
         with open(record.split(b" ", 1)[1], "rb", buffering=0) as file:
             while file.read(1 << 20):
                 pass
-    return look(data)
+    return measure_residency(data)

@@ -1,4 +1,4 @@
-"""File systems that are unmounted for a moment: noted on disk first, so that any later start mounts them again."""
+"""Temporarily unmounted file systems: recorded on disk first, so that any later start mounts them again."""
 
 from __future__ import annotations
 
@@ -8,27 +8,28 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from etude.machine.resources.ledger import Ledger, held_entries
+from etude.machine.resources.ledger import Ledger, held_ledger
 from etude.osutil.commands import tool
 from etude.osutil.mounts import Mount, mounts
 
 DIRECTORY = Path("/run/etude")
-"""Mounts do not outlive a boot, nor does this."""
+"""Directory of the record; like mounts, it does not survive a boot."""
 NAME = "remounts"
 PATIENCE_S = 600.0
-"""Time that the unmount and mount of another run may take: it may have much to write back."""
+"""Maximum wait for the unmount and mount of another run, s: it may have much to write back."""
 
 
 @contextmanager
 def noted_remounts(mount: Mount, options: str, backing: str) -> Iterator[Ledger]:
-    """While this mount is away. `backing`: the file of a loop device that goes with its last close.
+    """Records this mount as unmounted within the block. `backing`: the file of a loop device that its last close
+    detaches.
 
-    What killed runs have left unmounted is mounted first.
+    Mounts that killed runs have left unmounted are mounted first.
 
     Raises:
-        MachineRefuses: it cannot be noted, or is still not mounted at the end.
+        MachineRefuses: it cannot be recorded, or is still not mounted at the end.
     """
-    with held_entries(DIRECTORY, PATIENCE_S, name=NAME, undoing=UNDO) as ledger:
+    with held_ledger(DIRECTORY, PATIENCE_S, name=NAME, undoing=UNDO) as ledger:
         ledger.undo()
         step = ledger.before(
             "mount_again",
@@ -44,15 +45,15 @@ def noted_remounts(mount: Mount, options: str, backing: str) -> Iterator[Ledger]
             ledger.undo([step])
 
 
-def finish() -> list[str]:
-    """Mount what killed runs have left unmounted; the directories at which it is mounted.
+def restore_mounts() -> list[str]:
+    """Mount what killed runs have left unmounted; returns the mount points.
 
     Raises:
-        MachineRefuses: it cannot be mounted; what is not is kept for the next time.
+        MachineRefuses: one cannot be mounted; it is kept for the next time.
     """
     if os.geteuid() or not (DIRECTORY / f"{NAME}.json").exists():
         return []
-    with held_entries(DIRECTORY, PATIENCE_S, name=NAME, undoing=UNDO) as ledger:
+    with held_ledger(DIRECTORY, PATIENCE_S, name=NAME, undoing=UNDO) as ledger:
         away = [str(step["target"]) for step in ledger.steps if not _is_mounted(**step)]
         ledger.undo()
     return away
@@ -72,7 +73,7 @@ def _is_mounted(target: Any, **_: Any) -> bool:
 
 
 def _is_over(device: str, backing: str) -> bool:
-    """Whether a loop device still has that file."""
+    """True if the loop device still has that backing file."""
     try:
         file = Path("/sys/block", os.path.basename(device), "loop/backing_file")
         return file.read_text(errors="surrogateescape").rstrip("\n") == backing

@@ -1,4 +1,4 @@
-"""The steps of cooling: writing back, dropping, mounting anew, using up memory."""
+"""Steps of preparing a cold cache: write back, drop, remount, chill."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from etude.osutil.mounts import Mount, mounts
 from etude.osutil.trust import check_directory_for_root
 
 DROP_CACHES = Path("/proc/sys/vm/drop_caches")
-ANEW = ("nfs", "nfs4", "cifs")
-"""Kinds without a device that can be mounted anew all the same: others hold what is in them only while mounted."""
+REMOUNTABLE = ("nfs", "nfs4", "cifs")
+"""File systems without a device that can be remounted; others lose their contents when unmounted."""
 SHOWN_ONLY = frozenset({"seclabel"})
-"""Options that the kernel shows and does not take."""
+"""Options that the kernel shows but does not accept."""
 
 
 def write_back() -> None:
-    """Write what is dirty: twice, for what a loop device has been given is dirty in its own file."""
+    """Write back dirty pages: twice, since writes to a loop device become dirty pages of its own file."""
     os.sync()
     os.sync()
 
 
 def drop() -> str:
-    """Have the kernel drop all clean pages, dentries and inodes: of the whole machine.
+    """Make the kernel drop all clean pages, dentries and inodes of the whole machine.
 
     Returns:
-        What was done, in words.
+        Description of what was done.
 
     Raises:
-        MachineRefuses: not as this user, or not here.
+        MachineRefuses: no permission, or not possible here.
     """
     write_back()
     try:
@@ -49,54 +49,53 @@ def drop() -> str:
 
 
 def chill() -> tuple[str, Mapping[str, Any]]:
-    """Use up memory until the kernel has given up its caches (docs/chill.md).
+    """Evict caches by memory pressure (docs/chill.md).
 
     Returns:
-        What was done, in words, and the answer of `etude-engine chill`.
+        Description of what was done, and the answer of `etude-engine chill`.
 
     Raises:
-        MachineRefuses: it cannot be done here, as in a control group of limited memory.
+        MachineRefuses: not possible here, such as in a control group of limited memory.
     """
     write_back()
-    done = engine.answer("chill", "--json")
+    done = engine.engine_answer("chill", "--json")
     return f"chill {done['allocated_bytes']} bytes in {done['seconds']:.1f} s: {done['stopped']}", done
 
 
 def remount(paths: Sequence[str]) -> list[str]:
-    """Unmount the file systems that paths lie on, and mount them again as they were.
+    """Unmount the file systems that paths lie on, and mount them again with the same options.
 
-    What loop devices below them have of their own files in memory goes, too: without that, what is read after the
-    mount would not come from the disk.
+    Cached pages of loop devices' own files are evicted too: otherwise reads after the mount would not reach the disk.
 
     Returns:
-        What was done, in words.
+        Descriptions of what was done.
 
     Raises:
-        MachineRefuses: no data set is named, its file system cannot be unmounted, or not mounted anew.
+        MachineRefuses: no data set is given, or its file system cannot be unmounted or mounted.
     """
     if not paths:
         raise MachineRefuses("cache remount: which file system? Name the data set")
-    remounts.finish()  # else the paths lie on what is below
+    remounts.restore_mounts()  # else the paths lie on the file system below
     write_back()
     said = []
     for mount in {mount_of(path).target: mount_of(path) for path in paths}.values():
-        check_anew(mount)
+        check_remountable(mount)
         said.append(_mount_anew(mount))
     return said
 
 
-def check_anew(mount: Mount) -> None:
-    """Refuse what cannot be mounted anew, or would not come back as it was.
+def check_remountable(mount: Mount) -> None:
+    """Refuse file systems that cannot be remounted, or would change by it.
 
     Raises:
-        MachineRefuses: says why.
+        MachineRefuses: the reason.
     """
     where = f"cache remount: {mount.target}"
     if mount.target == "/":
         raise MachineRefuses(
             f"{where} is the root file system; put the data set on one of its own, or reboot"
         )
-    if not mount.source.startswith("/") and mount.kind not in ANEW:
+    if not mount.source.startswith("/") and mount.kind not in REMOUNTABLE:
         raise MachineRefuses(
             f"{where} is a {mount.kind}: what is in it would be lost; use another file system"
         )
@@ -113,7 +112,7 @@ def check_anew(mount: Mount) -> None:
 def _mount_anew(mount: Mount) -> str:
     """Unmount and mount a file system by one shell in a session of its own.
 
-    Should this process be killed, the shell mounts it again; should the shell be killed as well, the next start does.
+    If this process is killed, the shell still mounts it; if the shell is killed as well, the next start does.
     """
     options = ",".join(sorted({*mount.options} - SHOWN_ONLY))
     source, target = shlex.quote(mount.source), shlex.quote(mount.target)
@@ -132,7 +131,7 @@ def _mount_anew(mount: Mount) -> str:
 
 @contextmanager
 def _kept(below: Sequence[Loop]) -> Iterator[tuple[int, ...]]:
-    """Loop devices that are given back at their last close stay while these are open, here or in a child."""
+    """Keeps loop devices open, here and in children: otherwise their last close would detach them."""
     held = tuple(os.open(loop.device, os.O_RDONLY | os.O_CLOEXEC) for loop in below if loop.cleared)
     try:
         yield held
@@ -144,11 +143,11 @@ def _kept(below: Sequence[Loop]) -> Iterator[tuple[int, ...]]:
 def _evict(paths: Sequence[str]) -> None:
     for path in paths:
         if os.path.exists(path):
-            engine.answer("residency", "evict", path)
+            engine.engine_answer("residency", "evict", path)
 
 
 def _users(mount: Mount) -> str:
-    """Who keeps it busy, as far as /proc tells."""
+    """Processes that keep it busy, as far as /proc shows."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         links = [process / "cwd", process / "root", *_links(process / "fd")]

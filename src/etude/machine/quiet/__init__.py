@@ -1,1 +1,1 @@
-"""A machine made quiet, and put back exactly as it was."""
+"""Makes a machine quiet, and restores it exactly."""

@@ -1,8 +1,7 @@
-"""Quiet and back: what undoes each operation is on disk before it begins, and stays there until it is undone.
+"""Applies and restores quiet settings: the undo of each operation is on disk before it begins, until it is undone.
 
-Nothing here lives while the machine is quiet, so a killed process loses nothing: the next `restore` or `apply`
-finds in the ledger what was. After a restart of the machine its settings are what the boot has made them; only what
-outlives one is undone then.
+No process runs while the machine is quiet, so a killed process loses nothing: the next `restore` or `apply` finds
+the former values in the ledger. A restart of the machine resets its settings; then only lasting changes are undone.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from etude.machine.boot.record import boot_id
 from etude.machine.quiet.machine import Machine
 from etude.machine.quiet.operation import Change, Operation, Request, Unavailable
 from etude.machine.quiet.table import BY_NAME
-from etude.machine.resources.ledger import Ledger, Step, held_entries, read
+from etude.machine.resources.ledger import Ledger, Step, held_ledger, read
 from etude.osutil.files import try_lock
 from etude.osutil.trust import is_trusted
 
@@ -29,14 +28,14 @@ NAME, ALIVE = "quiet", "quiet.experiment"
 UNDO = "put_back"
 HAND, EXPERIMENT = "hand", "experiment"
 PATIENCE_S = 20.0
-"""For another `apply` or `restore` under way."""
+"""Maximum wait for another `apply` or `restore`, s."""
 MEMBERS = {"undo", "operation", "items", "boot_id", "by"}
 
 
 @dataclass
 class Outcome:
-    """What came of one `apply`: changes by operation; operations that were quiet already; those that could not be done,
-    with the reason; and the items that the kernel refused to change, without harm."""
+    """Outcome of one `apply`: changes by operation; operations that were already quiet; unavailable operations with the
+    reason; and items that the kernel refused to change, without harm."""
 
     done: dict[str, list[Change]] = field(default_factory=dict)
     already: list[str] = field(default_factory=list)
@@ -46,7 +45,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class ActiveOperation:
-    """An operation in force, or what is left of one. `stale`: of a former boot."""
+    """An operation in force, or its remainder. `stale`: made in an earlier boot."""
 
     operation: Operation
     changes: tuple[Change, ...]
@@ -55,21 +54,21 @@ class ActiveOperation:
 
 
 def directory() -> Path:
-    """Where the ledger is: `ETUDE_QUIET_DIRECTORY`, else /var/lib/etude."""
+    """Directory of the ledger: `ETUDE_QUIET_DIRECTORY`, else /var/lib/etude."""
     return Path(os.path.abspath(os.environ.get(DIRECTORY_VARIABLE) or DEFAULT_DIRECTORY))
 
 
 def file() -> Path:
-    """The ledger's file; it is there while something is to be put back."""
+    """The ledger's file; it exists while changes are in force."""
     return directory() / f"{NAME}.json"
 
 
 def apply(asked: Request, machine: Machine | None = None) -> Outcome:
-    """Make the machine quiet until `restore`. All that is asked for is done, or nothing.
+    """Make the machine quiet until `restore`. All requested operations are done, or none.
 
     Raises:
-        MachineRefuses: no permission, an operation that failed (all was put back), or an experiment that does it.
-        InputError: the ledger cannot be believed.
+        MachineRefuses: no permission, an operation that failed (all was restored), or an experiment that does it.
+        InputError: the ledger cannot be trusted.
     """
     machine = machine or Machine()
     with _ledger(machine) as (ledger, machine):
@@ -79,12 +78,12 @@ def apply(asked: Request, machine: Machine | None = None) -> Outcome:
 
 
 def restore(machine: Machine | None = None) -> list[str]:
-    """Put everything back, newest first; returns the operations that were in force. Harmless where none was.
+    """Restore everything, newest first; returns the operations that were in force. Harmless if there are none.
 
     Raises:
-        MachineRefuses: no permission, something that does not go back (the rest did; it is kept in the ledger), or an
+        MachineRefuses: no permission, an item that cannot be restored (the others were; it stays in the ledger), or an
             experiment that keeps the machine quiet.
-        InputError: the ledger cannot be believed.
+        InputError: the ledger cannot be trusted.
     """
     machine = machine or Machine()
     _must_be_root(machine)
@@ -97,10 +96,10 @@ def restore(machine: Machine | None = None) -> list[str]:
 
 
 def in_force(machine: Machine | None = None) -> list[ActiveOperation]:
-    """What is in the ledger, oldest first.
+    """Operations in the ledger, oldest first.
 
     Raises:
-        InputError: it cannot be believed.
+        InputError: it cannot be trusted.
     """
     machine = machine or Machine()
     return [
@@ -115,8 +114,8 @@ def in_force(machine: Machine | None = None) -> list[ActiveOperation]:
 
 
 def recorded_changes(machine: Machine | None = None) -> dict[str, dict[str, list[str]]] | None:
-    """For the results: by operation the items that have their quiet values, each with the former and the quiet one.
-    None where the machine is not quiet."""
+    """Items that have their quiet values, by operation, each with the former and the quiet value: for the results.
+    None if the machine is not quiet."""
     machine = machine or Machine()
     found: dict[str, dict[str, list[str]]] = {}
     try:
@@ -129,17 +128,17 @@ def recorded_changes(machine: Machine | None = None) -> dict[str, dict[str, list
 
 
 class Experiment:
-    """What a script has asked for: put back when it ends, also by the next one if it was killed."""
+    """Changes requested by a script: restored when it ends, or by the next one if it was killed."""
 
     def __init__(self, machine: Machine | None = None) -> None:
         self._machine = machine or Machine()
         self._lock: int | None = None
 
     def on(self, asked: Request) -> Outcome:
-        """Add to what is quiet until `restore`.
+        """Add operations until `restore`.
 
         Raises:
-            MachineRefuses: as `apply`; another experiment keeps the machine quiet. InputError: as `apply`.
+            MachineRefuses: same as `apply`; another experiment keeps the machine quiet. InputError: same as `apply`.
         """
         with _ledger(self._machine, mine=self._lock is not None) as (ledger, machine):
             if self._lock is None:
@@ -151,10 +150,10 @@ class Experiment:
             return _on(asked, machine, ledger, EXPERIMENT)
 
     def off(self) -> list[str]:
-        """Put back what this experiment has changed; what was quiet before it stays. Returns the operations.
+        """Restore the changes of this experiment only; returns the operations.
 
         Raises:
-            MachineRefuses: something does not go back; it is kept in the ledger. InputError: as `restore`.
+            MachineRefuses: an item cannot be restored; it stays in the ledger. InputError: same as `restore`.
         """
         if self._lock is None:
             return []
@@ -176,11 +175,11 @@ def _must_be_root(machine: Machine) -> None:
 
 @contextmanager
 def _ledger(machine: Machine, *, mine: bool = False) -> Iterator[tuple[Ledger, Machine]]:
-    """The ledger, once it is in order: without what a restart has undone, and what a killed experiment has left."""
+    """The ledger in a consistent state: without changes that a restart has undone or a killed experiment has left."""
     _must_be_root(machine)
     _trusted()
     undoing = {UNDO: lambda **members: _put_back(machine, **members)}
-    with held_entries(directory(), PATIENCE_S, name=NAME, undoing=undoing) as ledger:
+    with held_ledger(directory(), PATIENCE_S, name=NAME, undoing=undoing) as ledger:
         machine = replace(machine, holding=(ledger.lock,))
         for step in _believed(ledger.steps):
             if step["boot_id"] != boot_id(machine.root):
@@ -225,11 +224,11 @@ def _one(
             if number == 0:
                 outcome.already.append(name)
             return
-        # Those that are quiet already as well: setting one may change another, as of cpufreq's switches for boost.
+        # Also those that are already quiet: setting one may change another, such as cpufreq's switches for boost.
         items = [[each.item, each.was, each.put] for each in found]
         step = ledger.before(UNDO, operation=name, items=items, boot_id=boot_id(machine.root), by=by)
         left = [each for each in changes if not _set(operation, machine, each)]
-        # once more: what one item started again, such as the socket of a service, is down only now
+        # once more: some items, such as the socket of a service, stop only now
         refused = [each for each in left if not _set(operation, machine, each)]
         for each in refused:
             if not each.optional:
@@ -244,7 +243,7 @@ def _one(
 
 
 def _set(operation: Operation, machine: Machine, change: Change) -> bool:
-    """Whether it has the value now.
+    """True if the item has the value now.
 
     Raises:
         OSError, MachineRefuses: it cannot be set, and is not optional.
@@ -269,7 +268,7 @@ def _put_back(machine: Machine, operation: str, items: list[list[str]], boot_id:
     """Undo one operation, its newest item first; all items are tried.
 
     Raises:
-        MachineRefuses: with the first that failed.
+        MachineRefuses: the first failure.
     """
     found, changes = BY_NAME[operation], _changes(items)
     booted = boot_id != _boot(machine)
@@ -299,7 +298,7 @@ def _no_undoing(**_: Any) -> None:
     raise AssertionError("a ledger that is only looked at")
 
 
-# --- what is believed -----------------------------------------------------------------------------
+# --- trust in the ledger --------------------------------------------------------------------------
 
 
 def _trusted() -> Path:
@@ -314,7 +313,7 @@ def _trusted() -> Path:
 
 
 def _believed(steps: Sequence[Step]) -> list[Step]:
-    """The steps, once each is known to be an operation's on items of its own.
+    """The steps, if each is an operation's on items of its own.
 
     Raises:
         InputError: one is not.
@@ -343,11 +342,12 @@ def _is_item(operation: Operation, item: object) -> bool:
     return operation.owns(item[0]) and ".." not in item[0] and not any("\0" in text for text in item)
 
 
-# --- who is alive ---------------------------------------------------------------------------------
+# --- the lock of an experiment --------------------------------------------------------------------
 
 
 def _locked() -> int | None:
-    """Be the experiment that keeps the machine quiet; None while another is. The kernel lets go when it ends."""
+    """Take the lock of the experiment that keeps the machine quiet; None while another has it. The kernel releases
+    it."""
     number = os.open(directory() / ALIVE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     if try_lock(number):
         return number
@@ -356,7 +356,7 @@ def _locked() -> int | None:
 
 
 def _alive() -> bool:
-    """Whether an experiment keeps the machine quiet."""
+    """True if an experiment keeps the machine quiet."""
     number = _locked()
     if number is None:
         return True

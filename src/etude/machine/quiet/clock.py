@@ -1,4 +1,4 @@
-"""The CPU's clock rate: who sets it, and whether it may go above the nominal one."""
+"""The CPU's clock rate: governor, and rates above the nominal one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CPUS = "sys/devices/system/cpu"
 POLICIES = f"{CPUS}/cpufreq"
 PREFERENCE, SPEED, GOVERNOR = "energy_performance_preference", "scaling_setspeed", "scaling_governor"
 REMEMBERED = ""
-"""The quiet value of what goes away with the former governor: it is put back with it."""
+"""Quiet value of settings that vanish with the former governor: they are restored after it."""
 
 
 def policies(machine: Machine) -> list[str]:
@@ -19,7 +19,7 @@ def policies(machine: Machine) -> list[str]:
 
 
 class Governor(Operation):
-    """A governor's own settings are lost with it, and so are kept: its speed, its tunables, its preference."""
+    """A governor's own settings are lost with it, and so are recorded: its speed, tunables and preference."""
 
     name = "governor"
     meaning = (
@@ -42,7 +42,7 @@ class Governor(Operation):
                 found += self._lost(machine, policy, now)
             preference = machine.read(f"{policy}/{PREFERENCE}")
             if preference is not None and wanted == "performance":
-                # drivers set it with the governor, and not all set it back: while the former governor still runs
+                # drivers set it with the governor, and not all restore it: while the former governor still runs
                 put = preference if now == wanted else "performance"
                 found.append(Change(f"{policy}/{PREFERENCE}", preference, put, optional=True))
             found.append(Change(f"{policy}/{GOVERNOR}", now, wanted))
@@ -71,7 +71,7 @@ class Governor(Operation):
 
 
 class Turbo(Operation):
-    """One switch for all CPUs; where each policy has one of its own, the switch for all changes them too."""
+    """One switch for all CPUs; if each policy has its own, the switch for all changes them too."""
 
     name = "turbo"
     meaning = "Rates above the nominal one depend on temperature and on how many cores are busy."

@@ -1,4 +1,4 @@
-"""CPUs that are kept free: of interrupts, and of all threads but those of who asked."""
+"""Keeps CPUs free of interrupts, and of all threads but those of the user."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from etude.machine.quiet.operation import Change, Operation, Request, Unavailabl
 ONLINE = "sys/devices/system/cpu/online"
 DEFAULT, WORKQUEUES = "proc/irq/default_smp_affinity", "sys/devices/virtual/workqueue/cpumask"
 NO_SETAFFINITY = 0x04000000
-"""PF_NO_SETAFFINITY among a thread's flags: kernel threads that belong to their CPU."""
+"""PF_NO_SETAFFINITY among a thread's flags: kernel threads bound to their CPU."""
 SINCE, SHIELDED = "since", "shielded"
-MOST_ANCESTORS = 100
+MAX_ANCESTORS = 100
 
 
 def other_cpus(machine: Machine, asked: Request) -> set[int]:
-    """The CPUs that are left for all else.
+    """The CPUs that remain for everything else.
 
     Raises:
-        Unavailable: none is named, one is not there, or none is left.
+        Unavailable: none is named, one does not exist, or none is left.
     """
     online = set(tree.read_cpus(machine.root, ONLINE) or ())
     if not asked.cpus:
@@ -37,7 +37,7 @@ def other_cpus(machine: Machine, asked: Request) -> set[int]:
 
 
 def ranges(cpus: Iterable[int]) -> str:
-    """As the kernel writes a list: `0-2,5`."""
+    """A list in the kernel's format: `0-2,5`."""
     found: list[list[int]] = []
     for cpu in sorted(cpus):
         if found and found[-1][1] == cpu - 1:
@@ -48,14 +48,14 @@ def ranges(cpus: Iterable[int]) -> str:
 
 
 def mask(cpus: Iterable[int], like: str) -> str:
-    """As the kernel writes a mask: hexadecimal, in groups of 32 CPUs, as long as the one it has written."""
+    """A mask in the kernel's format: hexadecimal, in groups of 32 CPUs, of the same length as `like`."""
     digits = f"{sum(1 << cpu for cpu in cpus):0{len(like.replace(',', ''))}x}"
     groups = [digits[max(end - 8, 0) : end] for end in range(len(digits), 0, -8)]
     return ",".join(reversed(groups))
 
 
 def of_mask(text: str) -> set[int]:
-    """The CPUs of a mask; none if it is no mask."""
+    """The CPUs of a mask; empty if it is invalid."""
     with suppress(ValueError):
         bits = int(text.replace(",", ""), 16)
         return {cpu for cpu in range(bits.bit_length()) if bits >> cpu & 1}
@@ -63,7 +63,7 @@ def of_mask(text: str) -> set[int]:
 
 
 class Interrupts(Operation):
-    """Some interrupts belong to a CPU, and their kernel driver refuses: these stay, and nothing is said."""
+    """Moves interrupts. Some belong to a CPU, and their kernel driver refuses: these stay, without a message."""
 
     name = "irqs"
     meaning = "Devices interrupt the other CPUs; irqbalance, which would move them back, stops."
@@ -119,9 +119,9 @@ def must_move(changes: list[Change], machine: Machine) -> list[Change]:
 
 
 class Shield(Operation):
-    """By the affinity of each thread, not by cpusets: a command can still be pinned to the free CPUs by taskset.
+    """Sets the affinity of each thread, without cpusets: commands can still be pinned to the free CPUs by taskset.
 
-    Threads that are born meanwhile have their parent's affinity; when all is put back they get what that had before.
+    Threads created meanwhile inherit their parent's affinity; on restoring they get the parent's former one.
     """
 
     name = "shield"
@@ -171,7 +171,7 @@ class Shield(Operation):
             super().restore(machine, change)
 
     def last(self, machine: Machine, changes: Sequence[Change]) -> None:
-        """When all that were moved are back: those that were born meanwhile, of a parent that had been moved."""
+        """Restore threads created meanwhile, whose parent had been moved."""
         since = min((int(each.was) for each in changes if each.item == SINCE), default=0)
         moved = {each.item.split(":")[2]: each for each in changes if each.item.startswith("thread:")}
         usual = {each.put: each.was for each in moved.values()}
@@ -187,7 +187,7 @@ class Shield(Operation):
                     machine.set_affinity(thread, set(tree.to_cpus(was)))
 
     def in_force(self, machine: Machine, changes: Sequence[Change]) -> dict[str, list[str]]:
-        """Threads by their number: there are hundreds."""
+        """Threads by their number only: there are hundreds."""
         found = super().in_force(machine, [each for each in changes if each.item == WORKQUEUES])
         for each in changes:
             if each.item.startswith("thread:") and self.read(machine, each.item) == each.put:
@@ -197,7 +197,7 @@ class Shield(Operation):
         return found
 
     def _threads(self, machine: Machine, spared: set[int]) -> Iterable[tuple[int, int]]:
-        """All that may be moved, each with its process."""
+        """All threads that may be moved, each with its process."""
         for process in processes(machine):
             if process in spared:
                 continue
@@ -207,11 +207,11 @@ class Shield(Operation):
                     yield process, int(name)
 
     def _mine(self, machine: Machine) -> set[int]:
-        """Those that started this process, and those that it has started: among them is what is measured."""
+        """Ancestors and descendants of this process: the measured command is among them."""
         found, own = machine.own(), os.getpid()
         for process in processes(machine):
             above, seen = process, 0
-            while above > 1 and above != own and seen < MOST_ANCESTORS:
+            while above > 1 and above != own and seen < MAX_ANCESTORS:
                 above, seen = parent(machine, above), seen + 1
             if above == own:
                 found.add(process)

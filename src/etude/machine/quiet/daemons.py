@@ -1,7 +1,7 @@
-"""Services that are stopped: units of systemd by systemctl; where systemd does not run, processes are frozen.
+"""Stops services: units by systemctl; without systemd, processes are frozen.
 
-A frozen process (SIGSTOP) does nothing, and goes on where it was. So the undoing is exact whatever has started it:
-an init script, a supervisor, a hand.
+A frozen process (SIGSTOP) does nothing, and continues unchanged. So it can be undone whatever has started it: an init
+script, a supervisor, a person.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def owns(item: str) -> bool:
 
 
 def units(machine: Machine) -> set[str]:
-    """Names of the units that are up, of the kinds that are stopped."""
+    """Names of the active units, of the kinds that are stopped."""
     said = machine.tool(
         *(
             "systemctl",
@@ -40,7 +40,8 @@ def units(machine: Machine) -> set[str]:
 
 
 def stop_units(machine: Machine, chosen: Collection[str], up: Collection[str]) -> list[Change]:
-    """These, and what would start them again: behind them, since a socket cannot be opened while its service is up."""
+    """Changes for these units and the units that would start them again: after them, since a socket cannot be opened
+    while its service is up."""
     services = sorted(set(chosen) & set(up))
     if not services:
         return []
@@ -54,7 +55,7 @@ def stop_units(machine: Machine, chosen: Collection[str], up: Collection[str]) -
 
 
 def freeze(machine: Machine, names: Collection[str]) -> list[Change]:
-    """The processes of these names, but for those that this one was started by, and those that are frozen already."""
+    """Changes for the processes of these names, except ancestors of this one and those that are already frozen."""
     found, spared = [], machine.own()
     for process in processes(machine):
         name, seen = comm(machine, process), stat(machine, process)

@@ -1,4 +1,4 @@
-"""What operations touch: files below a root, the system's tools, threads and processes. Tests have others."""
+"""Access to files below a root, system tools, threads and processes for operations. Tests replace it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from etude.osutil.processes import Stat, read_stat
 
 GONE = (errno.ENOENT, errno.ENODEV, errno.ENXIO, errno.ESRCH, errno.ENOTDIR)
 TOOL_S = 90.0
-"""A tool that takes longer than systemd's own patience for a service is not waited for."""
+"""Timeout of a tool, s: longer than systemd's own timeout for a service."""
 
 
 @dataclass(frozen=True)
@@ -24,14 +24,14 @@ class Machine:
 
     root: Path = Path("/")
     holding: tuple[int, ...] = ()
-    """Files that tools keep open, so that a ledger stays locked until they are done."""
+    """Files that tools keep open, so that a ledger stays locked until they end."""
 
     def read(self, path: str) -> str | None:
-        """A file's text without blanks at its ends, or the choice in force as in `always [madvise] never`; None if
-        there is no such file.
+        """A file's stripped text, or the selected choice of a text such as `always [madvise] never`; None if there is
+        no such file.
 
         Raises:
-            OSError: it is there, and cannot be read.
+            OSError: it exists, and cannot be read.
         """
         try:
             text = (self.root / path).read_text(encoding="utf-8", errors="replace").strip()
@@ -43,7 +43,7 @@ class Machine:
         return chosen[0] if len(chosen) == 1 else text
 
     def write(self, path: str, text: str) -> None:
-        """Into a file that is there.
+        """Write into an existing file.
 
         Raises:
             OSError: the kernel refuses.
@@ -55,18 +55,18 @@ class Machine:
             os.close(file)
 
     def writable(self, path: str) -> bool:
-        """Whether a write could be allowed; the kernel may refuse it all the same."""
+        """True if permissions allow a write; the kernel may still refuse it."""
         return os.access(self.root / path, os.W_OK)
 
     def names(self, path: str) -> list[str]:
-        """Names in a directory, in order; none if there is no such directory."""
+        """Names in a directory, sorted; empty if there is no such directory."""
         return tree.names(self.root, path)
 
     def exists(self, path: str) -> bool:
         return (self.root / path).exists()
 
     def tool(self, *words: str, patience_s: float | None = None) -> str:
-        """What a tool of the system printed.
+        """Output of a system tool.
 
         Raises:
             MachineRefuses: it is missing, fails, or takes longer than `patience_s` (else `TOOL_S`).
@@ -75,7 +75,7 @@ class Machine:
 
     @property
     def systemd(self) -> bool:
-        """Whether systemd runs this machine."""
+        """True if systemd runs this machine."""
         return (self.root / "run/systemd/system").is_dir()
 
     def affinity(self, thread: int) -> set[int]:
@@ -89,7 +89,7 @@ class Machine:
             os.kill(process, number)
 
     def own(self) -> set[int]:
-        """This process and what it was started by, but for the first of all."""
+        """This process and its ancestors, except init."""
         found, pid = set(), os.getpid()
         while pid > 1 and pid not in found:
             found.add(pid)
@@ -103,7 +103,7 @@ def stat(machine: Machine, process: int, thread: int | None = None) -> Stat | No
 
 
 def start(machine: Machine, process: int, thread: int | None = None) -> str:
-    """When it was started, in ticks since boot: tells a reused number apart. Empty if it is gone."""
+    """Start time in ticks since boot, which identifies a process whose id may be reused. Empty if it is gone."""
     seen = stat(machine, process, thread)
     return "" if seen is None else str(seen.began)
 

@@ -1,4 +1,4 @@
-"""What all operations are: a name, what it would change, and how one item of it is read, set and put back."""
+"""Base of all operations: a name, the changes it would make, and how one item is read, set and restored."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from etude.machine.quiet.machine import Machine
 
 
 class Unavailable(Exception):
-    """Why an operation cannot be done on this machine."""
+    """Reason why an operation is not available on this machine."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """One item, its value, and the quiet one. An `optional` one may be refused without harm to the rest."""
+    """One item, its value, and the quiet value. An `optional` one may be refused without harm to the rest."""
 
     item: str
     was: str
@@ -26,9 +26,9 @@ class Change:
 
 @dataclass(frozen=True)
 class Request:
-    """The operations that are asked for, in the table's order.
+    """The requested operations, in the table's order.
 
-    `named`: those by name, rather than as of the usual ones; `values`: the choice for some; `cpus`: to be kept free.
+    `named`: requested by name, in contrast to the default ones; `values`: chosen values; `cpus`: CPUs to keep free.
     """
 
     names: tuple[str, ...]
@@ -37,57 +37,57 @@ class Request:
     cpus: frozenset[int] = frozenset()
 
     def value(self, operation: Operation) -> str:
-        """The choice for an operation; empty for its own."""
+        """The chosen value for an operation; empty for its default."""
         return self.values.get(operation.name, "")
 
 
 class Operation:
-    """Subclasses say what to change; items that are files below the root need nothing else."""
+    """Subclasses define the changes; items that are files below the root need nothing else."""
 
     name: ClassVar[str] = ""
     meaning: ClassVar[str] = ""
-    """Why it makes a machine quieter, in one line."""
+    """Reason why it makes a machine quieter, in one line."""
     choices: ClassVar[tuple[str, ...]] = ()
-    """Values that may be asked for by NAME=VALUE."""
+    """Values that are valid in NAME=VALUE."""
     usual: ClassVar[bool] = True
-    """Whether it is done where no operation is named."""
+    """True if it is done when no operation is named."""
     needs_cpus: ClassVar[bool] = False
     passes: ClassVar[int] = 1
-    """How often to look for what is to be changed: things may come while others are being changed."""
+    """Number of scans for changes: new items may appear while others are being changed."""
 
     def changes(self, machine: Machine, asked: Request) -> list[Change]:
         """Every item with its value and the quiet one, in the order in which they are set.
 
         Raises:
-            Unavailable: there is nothing like it here, or it cannot be changed.
+            Unavailable: there is none here, or it cannot be changed.
         """
         raise NotImplementedError
 
     def owns(self, item: str) -> bool:
-        """Whether an item can be of this operation: what a state file says is not believed blindly."""
+        """True if an item can belong to this operation: a state file is not trusted blindly."""
         raise NotImplementedError
 
     def read(self, machine: Machine, item: str) -> str | None:
-        """An item's value; None if there is no such item any more."""
+        """An item's value; None if the item no longer exists."""
         return machine.read(item)
 
     def put(self, machine: Machine, item: str, value: str) -> None:
-        """Raises: OSError, MachineRefuses."""
+        """Set an item. Raises: OSError, MachineRefuses."""
         machine.write(item, value)
 
     def same(self, one: str | None, other: str) -> bool:
-        """Whether two values of an item mean the same."""
+        """True if two values of an item are equivalent."""
         return one == other
 
     def lasting(self, item: str) -> bool:
-        """Whether an item outlives a restart of the machine."""
+        """True if a change of the item survives a restart of the machine."""
         return False
 
     def restore(self, machine: Machine, change: Change) -> None:
-        """Put an item back. Harmless where it was never changed, and where it is gone.
+        """Restore an item. Harmless if it was never changed, or is gone.
 
         Raises:
-            OSError, MachineRefuses: it does not go back.
+            OSError, MachineRefuses: it cannot be restored.
         """
         now = self.read(machine, change.item)
         if now is None or self.same(now, change.was):
@@ -98,14 +98,14 @@ class Operation:
             raise MachineRefuses(f"{change.item} stays at {now!r}, and was {change.was!r}")
 
     def last(self, machine: Machine, changes: Sequence[Change]) -> None:
-        """What is left to do when all items are back.
+        """Final step after all items are restored.
 
         Raises:
             OSError, MachineRefuses: it cannot be done.
         """
 
     def in_force(self, machine: Machine, changes: Sequence[Change]) -> dict[str, list[str]]:
-        """The items that have their quiet values, each with the former and the quiet one: for the results."""
+        """The items that have their quiet values, each with the former and the quiet value: for the results."""
         return {
             each.item: [each.was, each.put]
             for each in changes

@@ -1,4 +1,4 @@
-"""Services that work at their own times, logins, and ssh."""
+"""Services that run at their own times, logins, and ssh."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from etude.machine.quiet.operation import Change, Operation, Request, Unavailabl
 SCHEDULERS = ("cron", "crond", "cronie", "fcron", "anacron", "atd")
 MAIL = ("exim4", "postfix", "sendmail", "opensmtpd", "master", "smtpd", "dovecot")
 PRINTING = ("cups", "cupsd", "cups-browsed", "lpd", "lprng")
-OTHERS = (
+OTHER_SERVICES = (
     *("inetd", "xinetd", "openbsd-inetd", "avahi-daemon", "bluetooth", "bluetoothd", "ModemManager"),
     *("fwupd", "snapd", "smartd", "smartmontools", "sysstat", "boinc-client", "boinc", "udisks2"),
 )
-KNOWN = frozenset((*SCHEDULERS, *MAIL, *PRINTING, *OTHERS))
+KNOWN = frozenset((*SCHEDULERS, *MAIL, *PRINTING, *OTHER_SERVICES))
 """Units of systemd, or names of processes."""
 
 
 class Daemons(Operation):
-    """Items are units and processes."""
+    """Base of operations whose items are units and processes."""
 
     def owns(self, item: str) -> bool:
         return daemons.owns(item)
@@ -64,7 +64,8 @@ class Ssh(Daemons):
         return daemons.stop_units(machine, names, daemons.units(machine))
 
     def _session(self, machine: Machine) -> int:
-        """Of OpenSSH: `sshd-session` since 9.8, before that a child of the sshd that listens."""
+        """A process of an OpenSSH session: `sshd-session` since 9.8, before that a child of the listening sshd; else
+        0."""
         for process in processes(machine):
             name = comm(machine, process)
             if name in ("sshd-session", "sshd-auth"):
@@ -80,7 +81,7 @@ PLACES = ("run/nologin", "etc/nologin")
 
 
 class Logins(Operation):
-    """The file is in /run where that is gone after a restart: nobody is locked out for longer."""
+    """The file is in /run where that is cleared by a restart: nobody is locked out for longer."""
 
     name = "logins"
     meaning = "Nobody but root logs in: pam_nologin refuses, and shows why."
@@ -108,7 +109,7 @@ class Logins(Operation):
         return ABSENT if text is None else text
 
     def put(self, machine: Machine, item: str, value: str) -> None:
-        """Whole or not at all, and never in the place of another's."""
+        """Write the file atomically, and never replace another's."""
         file, new = machine.root / item, machine.root / f"{item}.etude"
         if value == ABSENT:
             file.unlink(missing_ok=True)
@@ -123,5 +124,5 @@ class Logins(Operation):
     def restore(self, machine: Machine, change: Change) -> None:
         with suppress(FileNotFoundError):
             (machine.root / f"{change.item}.etude").unlink()
-        if self.read(machine, change.item) == change.put:  # another's refusal is its own
+        if self.read(machine, change.item) == change.put:  # another's refusal stays
             self.put(machine, change.item, ABSENT)

@@ -1,4 +1,4 @@
-"""Settings of the kernel that are one file each: what they are while it is quiet."""
+"""Kernel settings of one file each, and their quiet values."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from etude.machine.quiet.operation import Change, Operation, Request, Unavailabl
 KERNEL, MEMORY = "proc/sys/kernel", "proc/sys/vm"
 HUGE = "sys/kernel/mm/transparent_hugepage"
 NOT_QUIET = ""
-"""In a rule, for all values that are not named."""
+"""Key in a rule for all values that are not named."""
 
 
 @dataclass(frozen=True)
 class Rules:
-    """The quiet value of each file by its present one; one that has no rule stays."""
+    """The quiet value of each file by its present one; a value without a rule stays."""
 
     files: Mapping[str, Mapping[str, str]]
 
@@ -31,18 +31,18 @@ class Rules:
 
 
 class Settings(Operation):
-    """Files and rules."""
+    """Base of operations on files with rules."""
 
     rules: ClassVar[Rules]
     absent: ClassVar[str]
-    """Why there may be none of the files."""
+    """Reason why none of the files may exist."""
 
     def changes(self, machine: Machine, asked: Request) -> list[Change]:
         found = self.rules.changes(machine)
         if not found:
             raise Unavailable(self.absent)
         value = asked.value(self)
-        if value:  # it is of the first file
+        if value:  # it belongs to the first file
             found[0] = Change(found[0].item, found[0].was, value)
         return must_be_writable(machine, found)
 
@@ -106,12 +106,12 @@ class Background(Settings):
 
 
 LIMITS = {f"{MEMORY}/dirty_background": "50", f"{MEMORY}/dirty": "80"}
-"""Per cent of memory that may be dirty before the kernel begins to write, and before writers wait."""
+"""Percent of memory that may be dirty before the kernel starts to write, and before writers wait."""
 PERIOD = f"{MEMORY}/dirty_writeback_centisecs"
 
 
 class Writeback(Operation):
-    """A limit is in bytes or in per cent, and setting one makes the other 0: the two are one item here."""
+    """A limit is in bytes or in percent, and setting one resets the other to 0: both are one item here."""
 
     name = "writeback"
     meaning = "Dirty pages stay in memory until they are many, or synced: no writing at odd times."
@@ -145,6 +145,6 @@ class Writeback(Operation):
             machine.write(item, value)
             return
         kind, _, number = value.partition(" ")
-        if value == "ratio 0":  # bytes are forgotten only where the ratio changes
+        if value == "ratio 0":  # bytes are reset only if the ratio changes
             machine.write(f"{item}_ratio", "1")
         machine.write(f"{item}_{kind}", number)

@@ -1,4 +1,4 @@
-"""How things stand: each operation with its value, the quiet one, and whether it could be done. Changes nothing."""
+"""Status of each operation: its value, the quiet value, and its availability. Changes nothing."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from etude.machine.quiet.machine import Machine
 from etude.machine.quiet.operation import Change, Operation, Request, Unavailable
 from etude.machine.quiet.table import BY_NAME
 
-MOST_SHOWN = 26
+MAX_SHOWN = 26
 
 
 @dataclass(frozen=True)
 class Row:
-    """An operation: its items as they are, those that are held, and why it cannot be done."""
+    """An operation: its items, those in force, and the reason if it is unavailable."""
 
     name: str
     meaning: str
@@ -35,7 +35,7 @@ class Row:
         return "available" if any(each.was != each.put for each in self.changes) else "quiet"
 
     @property
-    def told(self) -> str:
+    def state_text(self) -> str:
         """The state in words."""
         words = {"held": f"held ({len(self.held)} changed)", "unavailable": f"not here: {self.why_not}"}
         words |= {"quiet": "quiet already", "available": "can be made quiet"}
@@ -51,10 +51,10 @@ class Row:
 
 
 def quiet_status(asked: Request, machine: Machine | None = None) -> list[Row]:
-    """One row for each operation that is asked for.
+    """One row for each requested operation.
 
     Raises:
-        InputError: the ledger cannot be believed.
+        InputError: the ledger cannot be trusted.
     """
     machine = machine or Machine()
     held: dict[str, list[Change]] = {}
@@ -79,9 +79,9 @@ def _row(operation: Operation, asked: Request, machine: Machine, held: Sequence[
 
 
 def _distinct(values: Sequence[str]) -> str:
-    """`2 inactive, 1 active`; a single value alone."""
+    """Values with counts, such as `2 inactive, 1 active`; a single value alone."""
     counts = {value: values.count(value) for value in dict.fromkeys(values)}
     if len(values) == 1:
-        return values[0][:MOST_SHOWN]
+        return values[0][:MAX_SHOWN]
     shown = ", ".join(f"{count} {value or '-'}" for value, count in counts.items())
-    return shown if len(shown) <= MOST_SHOWN else f"{len(values)} values"
+    return shown if len(shown) <= MAX_SHOWN else f"{len(values)} values"

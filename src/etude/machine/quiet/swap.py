@@ -1,4 +1,4 @@
-"""Swap off, and on again with the same priorities."""
+"""Turns swap off, and on again with the same priorities."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from etude.machine.quiet.operation import Change, Operation, Request, Unavailabl
 from etude.osutil.mounts import unescaped
 
 SPARE_SHARE = 0.05
-"""Of all memory that has to be left when what is swapped out is back."""
+"""Minimum share of memory left free after swapped pages are read back."""
 OFF_S = 600.0
 
 
@@ -23,7 +23,7 @@ class Area:
 
 
 def areas(machine: Machine) -> list[Area]:
-    """Those in use, as /proc/swaps tells."""
+    """Swap areas in use, from /proc/swaps."""
     found = []
     for line in (machine.read("proc/swaps") or "").splitlines()[1:]:
         fields = line.split()
@@ -45,7 +45,7 @@ class Swap(Operation):
         free = sizes.get("MemAvailable", 0) - SPARE_SHARE * sizes.get("MemTotal", 0)
         if used and used > free:
             raise Unavailable(f"{used >> 20} MiB are swapped out, and memory has no room for them: free some")
-        # The kernel numbers those without a priority downwards as they come: the last goes first.
+        # The kernel numbers areas without a priority downwards in order of activation: the last goes first.
         last_first = sorted(found, key=lambda area: area.priority)
         return [Change(area.path, f"on {area.priority}", "off") for area in last_first]
 
@@ -56,7 +56,7 @@ class Swap(Operation):
         return next((f"on {area.priority}" for area in areas(machine) if area.path == item), "off")
 
     def same(self, one: str | None, other: str) -> bool:
-        """Priorities below 0 are the kernel's own numbers: they say that none was given."""
+        """Equal also for two priorities below 0, which the kernel assigns to areas without one."""
         return one == other or ((one or "").startswith("on -") and other.startswith("on -"))
 
     def put(self, machine: Machine, item: str, value: str) -> None:
@@ -68,7 +68,7 @@ class Swap(Operation):
         machine.tool("swapon", *given, *self._discard(machine, item), item)
 
     def last(self, machine: Machine, changes: Sequence[Change]) -> None:
-        """Where one came back late, those that the kernel numbers are out of order: off and on again."""
+        """Turn areas without a priority off and on again if one came back late and they are out of order."""
         numbered = [each for each in reversed(changes) if each.was.startswith("on -")]
         now = {area.path: area.priority for area in areas(machine)}
         here = [each.item for each in numbered if each.item in now]
@@ -80,7 +80,7 @@ class Swap(Operation):
             self.put(machine, each.item, each.was)
 
     def _discard(self, machine: Machine, item: str) -> list[str]:
-        """The kernel does not tell whether freed pages are discarded; /etc/fstab may."""
+        """Discard options of /etc/fstab: the kernel does not report them."""
         for line in tree.read_lines(machine.root, "etc/fstab"):
             fields = line.split()
             if len(fields) > 3 and unescaped(fields[0]) == item:

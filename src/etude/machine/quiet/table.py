@@ -1,4 +1,4 @@
-"""The operations, in the order in which they are done; and the words by which they are asked for."""
+"""The operations, in the order in which they are done; and the parser of their names."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ OPERATIONS: tuple[Operation, ...] = (
 )
 BY_NAME = {operation.name: operation for operation in OPERATIONS}
 USUAL = "usual"
-MOST_CPUS = 65536
+MAX_CPUS = 65536
 _CPUS = re.compile(r"\d{1,5}(-\d{1,5})?(,\d{1,5}(-\d{1,5})?)*", re.ASCII)
 _UNITS = re.compile(r"[\w@.:\\-]+(,[\w@.:\\-]+)*", re.ASCII)
 
 
 def parse(words: Sequence[str], without: Sequence[str] = ()) -> Request:
-    """What `usual`, NAME, NAME=VALUE and cpus=LIST ask for; no words ask for nothing. `without`: names left out.
+    """The request of `usual`, NAME, NAME=VALUE and cpus=LIST; no words request nothing. `without`: excluded names.
 
     Raises:
-        UsageError: a word is none of these.
+        UsageError: an invalid word.
     """
     named: set[str] = set()
     values: dict[str, str] = {}
@@ -76,7 +76,7 @@ def parse(words: Sequence[str], without: Sequence[str] = ()) -> Request:
 
 
 def all_of(cpus: frozenset[int] = frozenset()) -> Request:
-    """Every operation: for looking at them."""
+    """A request of every operation, for the status."""
     return Request(tuple(BY_NAME), cpus=cpus)
 
 
@@ -105,6 +105,6 @@ def _cpus(text: str) -> set[int]:
             break
         found |= set(range(int(first), int(last or first) + 1))
     else:
-        if found and max(found) < MOST_CPUS:
+        if found and max(found) < MAX_CPUS:
             return found
     raise UsageError(f"cpus={text[:40]}: expected a list of CPUs, such as 1,4-7")

@@ -1,1 +1,1 @@
-"""Other machines: their hosts file, the way to them, and what one trial on several of them is."""
+"""Other machines: the hosts file, connections, and trials on several of them."""

@@ -1,4 +1,4 @@
-"""One host as it is worked with: connected, with engines running there, its clock and its processes read."""
+"""One remote host: its connection, engines, clock and processes."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from etude import trail
 from etude.engine import Engine, EngineLost, Interrupts
 from etude.errors import MachineRefuses
 from etude.machine.remote.hosts import Entry
-from etude.machine.remote.link import SLACK_S, TRANSFER_BYTES_PER_S, Link, reach
+from etude.machine.remote.link import SLACK_S, TRANSFER_BYTES_PER_S, Link, connect_with_retries
 from etude.machine.remote.remote_directory import Facts
 from etude.machine.remote.synchronized_start import Offset, measure_offset
 from etude.machine.remote.usage import Process, processes_of
 from etude.program import engine_path
 
-LEAST_KERNEL = (5, 4)
-"""The engine waits for processes by descriptors that can be polled (Linux 5.3)."""
+MIN_KERNEL = (5, 4)
+"""Minimum kernel: the engine waits for processes by pollable descriptors (Linux 5.3)."""
 PROGRAM = "etude-engine"
 
 
 @dataclass(frozen=True)
 class HostInfo:
-    """What is known of a host once it is connected."""
+    """Facts about a connected host."""
 
     facts: Facts
     cpus: int
@@ -35,12 +35,12 @@ class HostInfo:
 
 
 class Host:
-    """A host. It is connected when it is first needed, and again where it was lost."""
+    """A host. It is connected on first use, and again after a loss."""
 
     def __init__(
         self, entry: Entry, interrupts: Interrupts | None = None, way: Callable[[Entry], Link] = Link
     ) -> None:
-        """`way`: how it is reached; by ssh unless said otherwise."""
+        """`way`: opens the connection; ssh by default."""
         self.entry = entry
         self._way = way
         self.boot_id = ""
@@ -51,17 +51,17 @@ class Host:
 
     @property
     def name(self) -> str:
-        """As in the hosts file."""
+        """Name in the hosts file."""
         return self.entry.name
 
     @property
     def is_connected(self) -> bool:
-        """Whether it was connected, and has not been found lost."""
+        """True if it was connected, and has not been found lost."""
         return self._link is not None
 
     @property
     def facts(self) -> Facts:
-        """What its keeper has said."""
+        """Facts reported by its keeper."""
         return self._connected().facts
 
     @property
@@ -72,10 +72,11 @@ class Host:
         return self._engine
 
     def connect(self) -> None:
-        """Connect, copy the engine and start it, unless all that stands.
+        """Connect, copy the engine and start it, unless that is done.
 
         Raises:
-            MachineRefuses: why that cannot be; EngineLost: it can, but what was there is gone: said once.
+            MachineRefuses: not possible, with the reason; EngineLost: reconnected, but earlier processes are lost:
+            raised once.
         """
         if (
             self._link is not None
@@ -86,7 +87,7 @@ class Host:
             return
         again = self._link is not None
         self.close()
-        link = reach(self._way, self.entry)
+        link = connect_with_retries(self._way, self.entry)
         try:
             _check(link.facts, self.entry)
             _copy_engine(link)
@@ -103,20 +104,20 @@ class Host:
             raise EngineLost(f"{self.entry.shown}: {how}: what was set up there is gone")
 
     def keeper(self, test: str) -> Engine:
-        """The engine that runs a test's set-up there and keeps alive what it starts."""
+        """The engine that runs a test's set-up there and keeps its processes alive."""
         link = self._connected()
         if test not in self._keepers or self._keepers[test].fileno() < 0:
             self._keepers[test] = self._start(link)
         return self._keepers[test]
 
     def release(self, test: str) -> None:
-        """End what a test's set-up has started there."""
+        """End the processes of a test's set-up there."""
         keeper = self._keepers.pop(test, None)
         if keeper is not None:
             keeper.close()
 
     def offset(self) -> Offset:
-        """How its clock stands to ours.
+        """Offset of its clock from ours.
 
         Raises:
             EngineLost: it does not answer.
@@ -125,7 +126,7 @@ class Host:
         return measure_offset(lambda: int(engine.ask("clock", within_s=within_s)["clock_ns"]))
 
     def processes(self) -> list[Process]:
-        """Those there that are to be measured, with the CPU time that they have had.
+        """The host's processes to measure, with their CPU time.
 
         Raises:
             EngineLost: it does not answer.
@@ -134,10 +135,10 @@ class Host:
         return processes_of(answer["processes"])
 
     def copy_there(self, source: str, target: str) -> None:
-        """Copy a file or directory of ours; a relative target is in our directory there.
+        """Copy a local file or directory to the host; a relative target is in our directory there.
 
         Raises:
-            MachineRefuses: it cannot be.
+            MachineRefuses: it cannot be copied.
         """
         link = self._connected()
         link.copy(
@@ -147,10 +148,10 @@ class Host:
         )
 
     def copy_back(self, source: str, target: Path) -> None:
-        """Copy a file or directory of the host; a relative source is in our directory there.
+        """Copy a file or directory of the host here; a relative source is in our directory there.
 
         Raises:
-            MachineRefuses: it cannot be.
+            MachineRefuses: it cannot be copied.
         """
         link = self._connected()
         there = shlex.quote(os.path.join(link.facts.directory, source))
@@ -159,7 +160,7 @@ class Host:
         link.copy([link.there(source)], os.path.abspath(target), within_s=_transfer_s(kib * 1024, self.entry))
 
     def take(self, names: list[str]) -> list[bytes | None]:
-        """What stands in files of our directory there, which are then removed; None for those that are not there.
+        """Contents of files of our directory there, which are then removed; None for missing ones.
 
         Raises:
             MachineRefuses: they cannot be read.
@@ -171,7 +172,7 @@ class Host:
         return _parts(link.run(line, within_s=600.0), len(names))
 
     def run(self, line: str, *, within_s: float) -> bytes:
-        """What a line for the shell there prints.
+        """Output of a shell line on the host.
 
         Raises:
             MachineRefuses: it fails, or takes longer than `within_s`, s.
@@ -179,18 +180,18 @@ class Host:
         return self._connected().run(line, within_s=within_s)
 
     def follow(self, pipe: str) -> subprocess.Popen[bytes]:
-        """A process here that prints what is written into a named pipe in our directory there (Link.follow)."""
+        """A local process that prints what is written into a named pipe in our directory there (Link.follow)."""
         return self._connected().follow(pipe)
 
     def variables(self) -> dict[str, str]:
-        """Of the environment of what is started there."""
+        """Environment variables of processes that are started there."""
         own = dict(self.entry.environment or {})
         directory = self.facts.directory
         own["PATH"] = f"{directory}:{own.get('PATH', self.facts.path)}"
         return {**own, "APHOST": self.name, "APTIMER": f"{directory}/aptime"}
 
     def found(self) -> HostInfo:
-        """What is known of it.
+        """Facts about the host.
 
         Raises:
             EngineLost: it does not answer.
@@ -198,11 +199,11 @@ class Host:
         return HostInfo(self.facts, len(self.engine.hello.get("cpus", ())), self.offset())
 
     def why(self) -> str:
-        """What ssh has said of its loss."""
+        """Last message of ssh about the loss of the connection."""
         return self._link.why() if self._link is not None else "it is not connected"
 
     def close(self) -> None:
-        """End all that was started there, and have all removed that was made."""
+        """End all processes that were started there, and remove our files."""
         for engine in (*self._keepers.values(), *([self._engine] if self._engine else [])):
             engine.close(wait=False)
         self._keepers.clear()
@@ -225,22 +226,22 @@ def _check(facts: Facts, entry: Entry) -> None:
     """Refuse a machine on which the engine cannot run.
 
     Raises:
-        MachineRefuses: why.
+        MachineRefuses: the reason.
     """
     here = os.uname().machine
     if facts.machine != here:
         raise MachineRefuses(f"{entry.shown}: is {facts.machine or 'unknown'}, the engine here is for {here}")
     numbers = tuple(int(word) for word in facts.release.split("-")[0].split(".")[:2] if word.isdecimal())
-    if numbers < LEAST_KERNEL:
-        least = ".".join(map(str, LEAST_KERNEL))
+    if numbers < MIN_KERNEL:
+        least = ".".join(map(str, MIN_KERNEL))
         raise MachineRefuses(f"{entry.shown}: runs Linux {facts.release}; the engine needs {least} or newer")
 
 
 def _copy_engine(link: Link) -> None:
-    """Copy the engine, and see that it has come whole.
+    """Copy the engine, and check that it is complete.
 
     Raises:
-        MachineRefuses: no space there, or something else.
+        MachineRefuses: no space there, or another reason.
     """
     program = Path(engine_path())
     data = program.read_bytes()
@@ -268,7 +269,7 @@ def _size(path: Path) -> int:
 
 
 def _parts(data: bytes, count: int) -> list[bytes | None]:
-    """Files one behind the other: each a line with its length, or `-`, and so many bytes."""
+    """Concatenated files: each a line with its length, or `-`, followed by its bytes."""
     parts: list[bytes | None] = []
     for _ in range(count):
         head, _, rest = data.partition(b"\n")

@@ -1,4 +1,4 @@
-"""The hosts file: which machines there are, and how they are reached (docs/remote.md).
+"""The hosts file: names of machines, and how to connect to them (docs/remote.md).
 
 Every error in it is one line: FILE:LINE: what, and what was expected.
 """
@@ -14,9 +14,9 @@ from pathlib import Path
 from etude.toml_config import Section, document
 
 LOCAL = "local"
-"""The machine that Étude runs on, among the names of hosts."""
+"""Name of the machine that Étude runs on, among the names of hosts."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
-"""As `etude.script.arguments` reads it behind an @."""
+"""Names that `etude.script.arguments` accepts after an @."""
 CONNECT_S, PATIENCE_S, SILENCE_S = 10.0, 10.0, 15.0
 _KEYS = (
     *(
@@ -37,7 +37,7 @@ _PROCESS = re.compile(r"[^/\x00-\x1f]+")
 
 @dataclass(frozen=True)
 class Entry:
-    """One host. What is None is left to ssh."""
+    """One host. Options that are None are left to ssh."""
 
     name: str
     address: str
@@ -46,21 +46,21 @@ class Entry:
     identity: Path | None = None
     known_hosts: Path | None = None
     options: tuple[str, ...] = ()
-    """Of ssh, as in its configuration: NAME=VALUE."""
+    """Options of ssh, as in its configuration: NAME=VALUE."""
     connect_timeout_s: float = CONNECT_S
     patience_s: float = PATIENCE_S
-    """While it may only be starting, to connect is tried again for so long."""
+    """Time for which connecting is retried, since the host may be starting, s."""
     silence_s: float = SILENCE_S
-    """One that is silent for so long counts as gone."""
+    """Silence after which a host counts as lost, s."""
     directory: str = "/tmp"
-    """There: what Étude makes is below it, and removed in the end."""
+    """Directory there below which Étude works; its files are removed in the end."""
     measure: tuple[str, ...] = ()
     """Names of processes and kernel threads whose CPU time is read around each EXEC."""
     environment: Mapping[str, str] | None = None
 
     @property
     def shown(self) -> str:
-        """As it stands in messages."""
+        """Name of the host in messages."""
         user = f"{self.user}@" if self.user else ""
         port = f":{self.port}" if self.port else ""
         return f"host {self.name} ({user}{self.address}{port})"
@@ -70,7 +70,7 @@ def read_hosts(path: Path) -> dict[str, Entry]:
     """The hosts of a file, by name, in its order.
 
     Raises:
-        InputError: it cannot be read, or something in it is wrong.
+        InputError: it cannot be read, or is invalid.
     """
     whole = document(path)
     whole.only(("hosts",))
@@ -123,12 +123,12 @@ def _port(table: Section) -> int | None:
 
 
 def _path(table: Section, key: str) -> Path | None:
-    """A file of this machine, relative to the hosts file."""
+    """A local file, relative to the hosts file."""
     text = table.text_at(key)
     if not text:
         return None
     path = (table.path.parent / Path(text).expanduser()).absolute()
-    if not os.path.isfile(path):  # False of a name that is too long
+    if not os.path.isfile(path):  # also False if the name is too long
         table.fail(key, f"{table.named(key)}: {path} is no file")
     return path
 

@@ -1,4 +1,4 @@
-"""The way to one host: one ssh connection, which all else shares, and a keeper at its other end."""
+"""The connection to one host: one ssh connection, shared by all commands, with a keeper at its other end."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from typing import TypeVar
 from etude.engine import Transport, start
 from etude.errors import MachineRefuses
 from etude.machine.remote.hosts import Entry
-from etude.machine.remote.remote_directory import Facts, command, understood
+from etude.machine.remote.remote_directory import Facts, command, parse_facts
 from etude.osutil.commands import run_to_end
 from etude.osutil.files import scratch_directory
 from etude.osutil.trust import tool_words
 
 PAUSE_S = 1.0
-"""Between two attempts."""
+"""Pause between two attempts, s."""
 _KINDS = (
     ("address", True, r"Temporary failure in name|No route to host|is unreachable|timed out"),
     ("address", False, r"Could not resolve|Name or service not known"),
@@ -31,17 +31,17 @@ _KINDS = (
     ("key", False, r"Permission denied|[Hh]ost key|Load key|Unable to negotiate|Too many authentication"),
     ("port", True, r"refused|kex_exchange|banner exchange|Connection (?:closed|reset)"),
 )
-"""Last words of ssh: the part of the hosts file that they are about, whether the fault may pass by itself, as while a
-host starts, and the words."""
+"""Messages of ssh: the part of the hosts file concerned, True if the fault may be transient (a host that starts), and
+the pattern."""
 
-Reached = TypeVar("Reached")
+Connection = TypeVar("Connection")
 
 
-class Unreached(MachineRefuses):
-    """A host cannot be reached. `part`: the address, the port, the key or the program, "" where ssh does not say."""
+class HostUnreachable(MachineRefuses):
+    """A host cannot be reached. `part`: the address, port, key or program; "" if ssh does not say."""
 
     def __init__(self, entry: Entry, why: str, part: str | None = None) -> None:
-        """`part`: where it is known; else it is read from ssh's words."""
+        """`part`: if it is known; else it is derived from ssh's message."""
         found = next(((p, passes) for p, passes, words in _KINDS if re.search(words, why)), ("", False))
         self.part, self.passes = found if part is None else (part, False)
         about = f" ({self.part})" if self.part else ""
@@ -49,22 +49,22 @@ class Unreached(MachineRefuses):
         super().__init__(f"{entry.shown}: cannot be {what}{about}: {why}")
 
 
-def reach(
-    way: Callable[[Entry], Reached],
+def connect_with_retries(
+    way: Callable[[Entry], Connection],
     entry: Entry,
     clock: Callable[[], float] = time.monotonic,
     pause: Callable[[float], None] = time.sleep,
-) -> Reached:
-    """What `way` leads to; what may pass is tried again until the host's patience is over.
+) -> Connection:
+    """The connection that `way` opens; transient errors are retried until the host's patience is over.
 
     Raises:
-        MachineRefuses: as `way`, the last time.
+        MachineRefuses: same as `way`, the last time.
     """
     until, attempts = clock() + entry.patience_s, 1
     while True:
         try:
             return way(entry)
-        except Unreached as error:
+        except HostUnreachable as error:
             if not error.passes:
                 raise
             if clock() + PAUSE_S > until:
@@ -75,9 +75,9 @@ def reach(
 
 
 SLACK_S = 10.0
-"""What the other machine may take for its part, beyond the time in which the connection must stand."""
+"""Time for the other machine's part, beyond the connect timeout, s."""
 TRANSFER_BYTES_PER_S = 100_000
-"""A copy that is slower than this on the whole is given up."""
+"""Minimum average speed of a copy; a slower one is given up."""
 END_S = 5.0
 _LAST_LINES = 4096
 _FOLLOW = r"""
@@ -88,25 +88,25 @@ exec 3<&0
 wait "$reading"
 rm -f "$2"
 """
-"""Ends with its input, too: a pipe into which nobody writes would be waited for for ever."""
+"""Script of a pipe that also ends with its input: a pipe without writers would block forever."""
 
 
 class Link:
-    """An open connection, by ssh. Close it to have all removed that was made there."""
+    """An open connection, by ssh. Closing it removes our files there."""
 
     package = "openssh-client"
-    """Where its program is from."""
+    """Debian package of its program."""
 
     def __init__(self, entry: Entry) -> None:
         """Connect.
 
         Raises:
-            MachineRefuses: why that cannot be, in one line, in bounded time.
+            MachineRefuses: not possible, with the reason in one line, in bounded time.
         """
         self.entry = entry
         self._sessions: list[int] = []
         self._said = ""
-        # A control socket's path may have 104 bytes, and ssh appends some 17 while it makes it.
+        # A control socket's path may have 104 bytes, and ssh appends some 17 while it creates it.
         self._stack = ExitStack()
         self._private = self._stack.enter_context(scratch_directory("/tmp"))
         self._errors = os.open(
@@ -121,15 +121,15 @@ class Link:
                 f"{words[0]}: cannot be run: {error.strerror}; install {self.package}"
             ) from None
         try:
-            self.facts: Facts = understood(self._greeting())
+            self.facts: Facts = parse_facts(self._greeting())
         except ValueError as error:
             self.close()
-            raise Unreached(entry, str(error), "program") from None
+            raise HostUnreachable(entry, str(error), "program") from None
         except BaseException:
             self.close()
             raise
 
-    # --- what is done there --------------------------------------------------------------------------
+    # --- commands on the host ------------------------------------------------------------------------
 
     def serve(self, program: str) -> Transport:
         """Start an engine there, in our directory."""
@@ -140,17 +140,17 @@ class Link:
         return Transport(pid, requests, answers, self.entry.shown, self.why)
 
     def run(self, line: str, *, data: Path | None = None, within_s: float | None = None) -> bytes:
-        """What a line for the shell there prints; `data` is its standard input.
+        """Output of a shell line there; `data` is its standard input.
 
         Raises:
-            MachineRefuses: it fails, or takes longer than `within_s`, s (default: as a connection).
+            MachineRefuses: it fails, or takes longer than `within_s`, s (default: same as a connection).
         """
         within_s = within_s or self.entry.connect_timeout_s + SLACK_S
         with open(data or os.devnull, "rb") as file:
             return self._done(self._session(line), within_s, file.fileno())
 
     def follow(self, pipe: str) -> subprocess.Popen[bytes]:
-        """Make a named pipe in our directory there; the process prints an empty line once it is there, then what is
+        """Make a named pipe in our directory there; the process prints an empty line once it exists, then what is
         written into it. The end of its input ends it, and removes the pipe.
 
         Raises:
@@ -172,7 +172,7 @@ class Link:
             ) from None
 
     def copy(self, sources: Sequence[str], target: str, *, within_s: float) -> None:
-        """Copy by scp: of both sides, one has paths of the host, as `there` gives them.
+        """Copy by scp: one of both sides consists of paths of the host, as `there` returns them.
 
         Raises:
             MachineRefuses: it fails, or takes longer than `within_s`, s.
@@ -182,7 +182,7 @@ class Link:
         self._done([*words, *port, "--", *sources, target], within_s)
 
     def there(self, path: str) -> str:
-        """A path of the host, as scp takes it; a relative one is in our directory there."""
+        """A path of the host for scp; a relative one is in our directory there."""
         user = f"{self.entry.user}@" if self.entry.user else ""
         address = f"[{self.entry.address}]" if ":" in self.entry.address else self.entry.address
         return f"{user}{address}:{os.path.join(self.facts.directory, path)}"
@@ -190,7 +190,7 @@ class Link:
     # --- the connection ------------------------------------------------------------------------------
 
     def why(self) -> str:
-        """What ssh has said last, if it has said anything."""
+        """Last message of ssh, if any."""
         if self._errors < 0:
             return self._said
         size = os.fstat(self._errors).st_size
@@ -200,11 +200,11 @@ class Link:
         return (telling or lines or ["the connection ended"])[-1]
 
     def is_up(self) -> bool:
-        """Whether the connection stands, as far as ssh knows."""
+        """True if the connection is up, as far as ssh knows."""
         return self._requests >= 0 and not _readable(self._answers, 0.0)
 
     def close(self) -> None:
-        """End the connection. The keeper removes what is there; it is waited for a while."""
+        """End the connection. The keeper removes our files; it is waited for a while."""
         if self._requests >= 0:
             os.close(self._requests)
             self._requests = -1
@@ -224,7 +224,7 @@ class Link:
         self._stack.close()
 
     def _greeting(self) -> list[str]:
-        """What the keeper says until it is ready.
+        """The keeper's lines until it is ready.
 
         Raises:
             MachineRefuses: nobody there, refused, or silent for too long.
@@ -233,14 +233,16 @@ class Link:
         until, said = time.monotonic() + within_s, b""
         while not said.endswith(b"ready\n"):
             if not _readable(self._answers, until - time.monotonic()):
-                raise Unreached(self.entry, f"no answer within {within_s:g} s; does it hang?", "program")
+                raise HostUnreachable(
+                    self.entry, f"no answer within {within_s:g} s; does it hang?", "program"
+                )
             more = os.read(self._answers, 1 << 16)
             said += more
             if not more:
                 if said:
                     return said.decode("utf-8", "replace").splitlines()
                 _wait(self._pid, time.monotonic() + END_S)
-                raise Unreached(self.entry, self.why())
+                raise HostUnreachable(self.entry, self.why())
         return said.decode("utf-8", "replace").splitlines()
 
     def _done(self, words: Sequence[str], within_s: float, given: bytes | int = b"") -> bytes:
@@ -259,11 +261,11 @@ class Link:
         return done.output
 
     def _main(self, line: str) -> list[str]:
-        """The connection itself: a command line whose standard input and output are those of a line there."""
+        """Command of the connection itself; its standard input and output are those of a line there."""
         return self._ssh("ControlMaster=yes", "ControlPersist=no", command=line)
 
     def _session(self, line: str) -> list[str]:
-        """ssh over the connection that stands; without one it fails, instead of making another."""
+        """ssh over the existing connection; without one it fails, instead of opening another."""
         return self._ssh("ControlMaster=no", "ProxyCommand=false", command=line)
 
     def _ssh(self, *options: str, command: str) -> list[str]:
@@ -307,7 +309,7 @@ def _readable(descriptor: int, within_s: float) -> bool:
 
 
 def _wait(pid: int, until: float) -> None:
-    """Wait for a process of ours; one that has not ended then is killed."""
+    """Wait for a child process; kill it if it has not ended by then."""
     with suppress(ChildProcessError):
         while os.waitpid(pid, os.WNOHANG)[0] == 0:
             if time.monotonic() > until:

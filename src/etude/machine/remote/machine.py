@@ -1,4 +1,4 @@
-"""What another machine is: the files that a snapshot reads, brought here, and read here as a tree."""
+"""Snapshot of another machine: the files that a snapshot reads are copied here, and read here as a tree."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FILES = (
     *("sys/fs/cgroup/cpu.max", "sys/fs/cgroup/memory.max"),
     *("etc/os-release", "usr/lib/os-release", "run/systemd/container", "run/.containerenv", ".dockerenv"),
 )
-"""Patterns for a shell, below the root."""
+"""Shell patterns, below the root."""
 
 WITHIN_S = 60.0
 _LARGEST = 64 << 20
@@ -45,11 +45,11 @@ tar -C "$d" -c .
 """
 
 Run = Callable[[str], bytes]
-"""What a line for the shell of the other machine prints."""
+"""Runs a shell line on the other machine; returns its output."""
 
 
 def take(run: Run) -> dict[str, Any]:
-    """A snapshot of another machine, without its programs, room and what else only its kernel says.
+    """A snapshot of another machine, without its programs, free space and other data that only its kernel has.
 
     Raises:
         MachineRefuses: it cannot be read there.
@@ -60,10 +60,10 @@ def take(run: Run) -> dict[str, Any]:
 
 
 def fetch(run: Run, root: Path) -> None:
-    """Bring what a snapshot reads to below `root`.
+    """Copy the files that a snapshot reads to below `root`.
 
     Raises:
-        MachineRefuses: it cannot be read there, or what came is no archive.
+        MachineRefuses: they cannot be read there, or the archive is invalid.
     """
     data = run(_LINE.replace("FILES", " ".join(FILES)))
     try:

@@ -1,10 +1,9 @@
-"""What runs on another machine as long as we are connected to it: it makes our directory there, and removes it.
+"""The keeper: a script that runs on another machine while we are connected, makes our directory there and removes it.
 
-It is a script for /bin/sh, which reads its standard input to the end. That comes when we close the connection, and
-also when we are killed or the connection breaks: nothing of ours stays, whatever happens here. What stays if the keeper
-itself is killed, or the machine restarts, is found by the next one and removed: a directory belongs to a keeper that
-lives if the process that it names has begun when it says, in this boot. Of one in another namespace of processes
-(a container that shares the directory) that cannot be told: it is left alone.
+It runs in /bin/sh and reads its standard input to the end, which comes when we close the connection, are killed, or the
+connection breaks: nothing of ours stays. If the keeper itself is killed, or the machine restarts, the next keeper
+removes the directory. It names its keeper's process with its start time and boot, so that a live keeper is recognised.
+A directory of another PID namespace (a container that shares it) cannot be judged, and is left alone.
 """
 
 from __future__ import annotations
@@ -46,10 +45,10 @@ cat >/dev/null
 
 @dataclass(frozen=True)
 class Facts:
-    """What a keeper says of its machine."""
+    """Facts that a keeper reports about its machine."""
 
     directory: str
-    """Ours there, until the connection ends."""
+    """Our directory there, until the connection ends."""
     machine: str
     release: str
     boot_id: str
@@ -57,7 +56,7 @@ class Facts:
     free_bytes: int | None
     path: str
     removed: int
-    """Directories of keepers that had been killed."""
+    """Number of removed directories of killed keepers."""
 
 
 def command(directory: str) -> str:
@@ -66,11 +65,11 @@ def command(directory: str) -> str:
     return f"exec /bin/sh -c {shlex.quote(script)} keeper {shlex.quote(directory)}"
 
 
-def understood(lines: list[str]) -> Facts:
-    """What its lines say.
+def parse_facts(lines: list[str]) -> Facts:
+    """Facts from its lines.
 
     Raises:
-        ValueError: why it has failed, or that this is no keeper.
+        ValueError: its failure, or that this is no keeper.
     """
     said: dict[str, str] = {}
     for line in lines:

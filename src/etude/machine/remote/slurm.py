@@ -1,4 +1,4 @@
-"""Nodes of Slurm's jobs: its commands as far as they lead to a node, and steps of a job by srun."""
+"""Nodes of Slurm's jobs: commands that lead to a node, and steps of a job by srun."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from etude.osutil.commands import run_to_end
 from etude.osutil.trust import tool_words
 
 WITHIN_S = 30.0
-"""Longest time that Slurm may take to answer what it knows."""
+"""Timeout for an answer of Slurm, s."""
 
 
 def srun(job: str, node: str) -> list[str]:
-    """Words before a command that run it once on one node of a running job, beside whatever runs there, unconfined."""
+    """Words before a command that run it once on one node of a running job, beside other steps, unconfined."""
     return [
         "srun",
         "--quiet",
@@ -31,7 +31,7 @@ def srun(job: str, node: str) -> list[str]:
 
 
 def slurm(words: Sequence[str]) -> str:
-    """What a command of Slurm prints.
+    """Output of a command of Slurm.
 
     Raises:
         MachineRefuses: it fails, or does not answer in time.
@@ -48,17 +48,17 @@ def slurm(words: Sequence[str]) -> str:
 
 
 class StepLink(Link):
-    """An open way to a node: the keeper is a step, and so is all else. The job's end is the end of all of it."""
+    """A connection to a node by steps of a job, the keeper included. The end of the job ends all of them."""
 
     package = "slurm-client"
 
     def __init__(self, entry: Entry, job: str) -> None:
-        """Raises MachineRefuses: why that cannot be, in one line, in bounded time."""
+        """Raises MachineRefuses: not possible, with the reason in one line, in bounded time."""
         self._job = job
         super().__init__(entry)
 
     def copy(self, sources: Sequence[str], target: str, *, within_s: float) -> None:
-        """Refused: scp does not go this way."""
+        """Refused: scp cannot use this connection."""
         raise MachineRefuses(f"{self.entry.shown}: files are not copied to a node of a job")
 
     def _main(self, line: str) -> list[str]:
@@ -69,6 +69,6 @@ class StepLink(Link):
 
 
 def node_of(job: str, name: str, interrupts: Interrupts | None = None, directory: str = "/tmp") -> Host:
-    """A node of a running job as a host, on which the engine is put into `directory`."""
+    """A node of a running job as a host; the engine is copied into `directory`."""
     entry = Entry(name, name, directory=directory)
     return Host(entry, interrupts, partial(StepLink, job=job))

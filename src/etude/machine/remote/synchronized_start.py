@@ -1,7 +1,7 @@
-"""One trial on several hosts: all their workers stand ready, then all start at one instant.
+"""One trial on several hosts: all workers become ready, then all start at one instant.
 
-Each host's engine says when its workers stand at its barrier. Once all have said so, each is told one instant, on its
-own clock. The same happens again each time that all meet at a barrier inside the workers (docs/formats.md).
+Each host's engine reports when its workers wait at its barrier. Once all have reported, each gets one start time, on
+its own clock. The same happens at each barrier inside the workers (docs/formats.md).
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ ROUNDS = 16
 
 @dataclass(frozen=True)
 class Offset:
-    """Their clock minus ours, ns, and by how much that may be wrong: half the round trip, whatever the delays."""
+    """Their clock minus ours, ns, and its maximum error: half the round trip, whatever the delays."""
 
     offset_ns: int = 0
     error_ns: int = 0
 
     def theirs(self, ours_ns: int) -> int:
-        """An instant of our clock on theirs."""
+        """The remote time of a local time, ns."""
         return ours_ns + self.offset_ns
 
     def ours(self, theirs_ns: int) -> int:
-        """An instant of their clock on ours."""
+        """The local time of a remote time, ns."""
         return theirs_ns - self.offset_ns
 
 
 def measure_offset(
     ask: Callable[[], int], rounds: int = ROUNDS, clock: Callable[[], int] = time.monotonic_ns
 ) -> Offset:
-    """The offset of a clock that `ask` reads, ns: of the question that was answered soonest.
+    """The offset of a clock that `ask` reads, ns: from the fastest of `rounds` round trips.
 
-    They read it at some moment between question and answer: taking the middle errs by half the round trip at most.
+    The clock is read at some moment within the round trip: the middle is wrong by at most half of it.
     """
     found = []
     for _ in range(rounds):
@@ -52,17 +52,17 @@ def measure_offset(
 
 
 READY_S = 60.0
-"""Longest time until all workers stand ready for their first start."""
+"""Maximum time until all workers are ready for their first start, s."""
 MARGIN_S = 10.0
-"""What an engine may take beyond the time-out and the grace of a launch."""
-LEAST_LEAD_NS = 50_000_000
+"""Time that an engine may take beyond the time-out and the grace period of a launch, s."""
+MIN_LEAD_NS = 50_000_000
 ROUND_TRIPS = 4
-"""How far ahead the instant lies at least: so many of the slowest host's round trips."""
+"""Minimum lead of the start time, in round trips of the slowest host."""
 
 
 @dataclass
 class Part:
-    """What one host does in a trial. `rows` come in the end; None: they never came."""
+    """One host's part in a trial. `rows` are set at the end; None: they never arrived."""
 
     name: str
     engine: Engine
@@ -75,7 +75,7 @@ class Part:
 
 @dataclass(frozen=True)
 class IdleHost:
-    """A host that has no workers in a trial, and still must not go away meanwhile."""
+    """A host without workers in a trial whose loss still ends the trial."""
 
     name: str
     engine: Engine
@@ -83,7 +83,7 @@ class IdleHost:
 
 @dataclass
 class TrialEnd:
-    """How a trial ended: why it failed as a whole, if it did, and which hosts were lost."""
+    """End of a trial: the reason if it failed as a whole, and the hosts that were lost."""
 
     why: str | None = None
     lost: list[str] = field(default_factory=list)
@@ -125,7 +125,7 @@ class _Trial:
         return [p for p in self.parts if p.rows is None and p.name not in self.ended.lost]
 
     def _hear(self) -> None:
-        """Sleep until somebody has said something, and take it."""
+        """Wait for a message of any host, and process it."""
         poll = select.poll()
         everybody: list[Part | IdleHost] = [*self._waiting(), *self.beside]
         speakers = {one.engine.fileno(): one for one in everybody}
@@ -155,7 +155,7 @@ class _Trial:
             part.rows = within_limit(answer["rows"], part.launch)
 
     def _meet(self) -> None:
-        """Once all stand ready, tell all when to start; where some cannot come any more, send the others away."""
+        """Start all workers once all are ready; cancel the trial if some can no longer come."""
         waiting = self._waiting()
         standing = [part for part in waiting if part.ready]
         if not standing or self.cancelled:
@@ -170,7 +170,7 @@ class _Trial:
 
     def _release(self, parts: Sequence[Part]) -> None:
         error_ns = max(part.offset.error_ns for part in parts)
-        at_ns = time.monotonic_ns() + max(LEAST_LEAD_NS, 2 * ROUND_TRIPS * error_ns)
+        at_ns = time.monotonic_ns() + max(MIN_LEAD_NS, 2 * ROUND_TRIPS * error_ns)
         for part in parts:
             part.ready = False
             try:
@@ -191,7 +191,7 @@ class _Trial:
         self._cancel(f"{why}: it went away during the trial")
 
     def _overdue(self) -> None:
-        """The time is over: end what is under way; whoever does not even end then is lost."""
+        """End what is under way at the deadline; hosts that do not even end then are lost."""
         names = ", ".join(part.name for part in self._waiting())
         if not self.cancelled:
             self._cancel(f"{names}: {self.late}")
@@ -202,7 +202,7 @@ class _Trial:
         )
 
     def _cancel(self, why: str | None) -> None:
-        """End what is still under way, which is given its grace."""
+        """End everything under way, with its grace period."""
         self.ended.why = self.ended.why or why
         if self.cancelled:
             return
@@ -223,6 +223,6 @@ def run_together(
 ) -> TrialEnd:
     """Run one trial; each part then has its rows, unless its host was lost. A signal cancels it.
 
-    A host that goes away, or does not answer in time, ends the trial: the others' workers are ended, too.
+    A host that is lost, or does not answer in time, ends the trial: the others' workers are ended, too.
     """
     return _Trial(parts, beside, interrupts, clock).run()

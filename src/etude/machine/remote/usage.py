@@ -1,4 +1,4 @@
-"""The CPU time that named processes and kernel threads have used between two readings."""
+"""CPU time of named processes and kernel threads between two readings."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 NAME_BYTES = 15
-"""What the kernel keeps of a program's name."""
+"""Maximum length of a program's name in the kernel."""
 
 
 class Process(NamedTuple):
-    """One process at a moment, as docs/formats.md says of the request `processes`."""
+    """One process at a moment, as docs/formats.md specifies for the request `processes`."""
 
     pid: int
     name: str
@@ -20,14 +20,14 @@ class Process(NamedTuple):
 
 
 def processes_of(answer: Iterable[Mapping[str, Any]]) -> list[Process]:
-    """From the engine's answer."""
+    """Processes in the engine's answer."""
     return [Process(p["pid"], p["name"], p["began"], p["cpu_ns"], dict(p["threads"])) for p in answer]
 
 
 def used_ns(before: Sequence[Process], after: Sequence[Process]) -> int:
-    """CPU time between two readings, ns. Of a process that has ended since it is not known what it used last: left out.
+    """CPU time between two readings, ns. Processes that have ended are left out: their last usage is unknown.
 
-    Exact as long as no thread of a process has ended; then in the ticks (10 ms) that the kernel counts for all.
+    Exact as long as no thread of a process has ended; then in the kernel's ticks (10 ms).
     """
     former = {(process.pid, process.began): process for process in before}
     return sum(_used(former.get((process.pid, process.began)), process) for process in after)
@@ -44,7 +44,7 @@ def _used(before: Process | None, after: Process) -> int:
 def metrics(
     host: str, names: Sequence[str], before: Sequence[Process], after: Sequence[Process]
 ) -> tuple[dict[str, list[Any]], list[str]]:
-    """Metrics `HOST.NAME.cpu`, s, and which processes were there before and have all ended, in words."""
+    """Metrics `HOST.NAME.cpu`, s, and descriptions of processes that have all ended."""
     found: dict[str, list[Any]] = {}
     gone: list[str] = []
     for name in names:

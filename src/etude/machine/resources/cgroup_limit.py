@@ -1,4 +1,4 @@
-"""Limits by cgroups: a group at a place, texts into its files, and the processes that its OOM killer ended."""
+"""Limits by cgroups: a group, values for its files, and the count of processes that its OOM killer ended."""
 
 from __future__ import annotations
 
@@ -10,43 +10,43 @@ from pathlib import Path
 from typing import ClassVar
 
 from etude.errors import MachineRefuses
-from etude.machine.resources.cgroups import Controller, Place, make_group, placed_in, put_all
+from etude.machine.resources.cgroups import Controller, Place, cgroup_place, make_group, put_all
 from etude.machine.resources.ledger import Ledger
 from etude.machine.resources.levels import UNLIMITED
 from etude.machine.resources.resource import Setting
 
 Writes = list[tuple[str, str]]
-"""Names of files in the group, and what to write, in order."""
+"""Names of files in the group and their texts, in order."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Confined(ABC):
+class CgroupResource(ABC):
     """A resource whose level is in files of a cgroup. Level `max` makes no group."""
 
     name: ClassVar[str]
     controller: ClassVar[Controller]
-    confines: ClassVar[bool] = True
+    is_cgroup: ClassVar[bool] = True
 
     root: Path = Path("/")
-    """Of /proc and the cgroup mounts."""
+    """Root of /proc and the cgroup mounts."""
 
     def accept(self, level: str) -> None:
-        """Raises InputError for a level that can never be."""
+        """Raises InputError for an invalid level."""
         if level != UNLIMITED:
-            self.understood(level)
+            self.parse_level(level)
 
     def check(self) -> str | None:
-        """Why there can be no group of the controller."""
-        place = placed_in(self.controller, self.root)
+        """Reason why a group of the controller cannot be made; None if it can."""
+        place = cgroup_place(self.controller, self.root)
         if isinstance(place, str):
             return place
         return None if os.access(place.base, os.W_OK) else f"{place.base}: only root may make cgroups in it"
 
     def apply(self, level: str, so_far: Setting, ledger: Ledger) -> Setting:
-        """The group of the ledger, with this limit."""
+        """Set this limit in the group of the ledger."""
         if level == UNLIMITED:
             return Setting()
-        place = placed_in(self.controller, self.root)
+        place = cgroup_place(self.controller, self.root)
         if isinstance(place, str):
             raise MachineRefuses(place)
         writes = self.writes(level, place, so_far)
@@ -55,28 +55,29 @@ class Confined(ABC):
         return Setting((str(group),), notes=self.notes(place))
 
     @abstractmethod
-    def understood(self, level: str) -> object:
+    def parse_level(self, level: str) -> object:
         """The level as a value; raises InputError."""
 
     @abstractmethod
     def writes(self, level: str, place: Place, so_far: Setting) -> Writes:
-        """What goes into the files of the group."""
+        """Files of the group and their texts."""
 
     def there(self, group: Path, name: str) -> bool:
-        """Whether a file has to be written; one that a kernel may lack is looked for."""
+        """True if a file has to be written; files that a kernel may lack are checked."""
         return True
 
     def notes(self, place: Place) -> tuple[str, ...]:
-        """What a reader of the numbers has to know."""
+        """Notes for readers of the results."""
         return ()
 
 
 _FILES = ("memory.events", "memory.oom_control")
-"""Of version 2, and of version 1 from Linux 4.13 on; each has a line `oom_kill COUNT`."""
+"""Files of version 2, and of version 1 from Linux 4.13 on; each has a line `oom_kill COUNT`."""
 
 
 def oom_kills(groups: Iterable[str]) -> int:
-    """How many since these groups were made; 0 where none has a memory controller, or the kernel does not count."""
+    """Number of OOM kills since these groups were made; 0 without a memory controller, or if the kernel does not
+    count."""
     return sum(_count(Path(group) / name) for group in groups for name in _FILES)
 
 

@@ -1,6 +1,6 @@
-"""Where a cgroup can be made: hierarchies of version 1, the one of version 2, and machines that have both.
+"""Places for cgroups: hierarchies of version 1, the one of version 2, and machines that have both.
 
-A group is made below the one that this process is in, so that limits that it has itself hold on. Version 2 gives
+A group is made below the one that this process is in, so that its own limits still apply. Version 2 gives
 controllers only to children of groups without processes ("no internal processes", cgroup-v2.rst of the kernel): there
 it is the nearest such group above, on a machine with systemd the user's slice.
 """
@@ -24,18 +24,18 @@ _OF_V1 = {"io": "blkio"}
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a controller's group can be made."""
+    """Place for a controller's group."""
 
     version: Literal[1, 2]
     base: Path
-    """The directory of the group above."""
+    """Directory of the parent group."""
     enable: tuple[Path, ...] = ()
-    """Groups whose children have to be given the controller, top down (version 2)."""
+    """Groups whose children must be given the controller, top down (version 2)."""
 
 
-def placed_in(controller: Controller, root: Path = Path("/")) -> Place | str:
-    """Where a group of this controller can be made, or why nowhere. Version 1 first: a controller that is bound to
-    it is not in version 2."""
+def cgroup_place(controller: Controller, root: Path = Path("/")) -> Place | str:
+    """Place for a group of this controller, or the reason why there is none. Version 1 first: a controller that is
+    bound to it is not in version 2."""
     mounted = mounts(root)
     own = _own_groups(root)
     name = _OF_V1.get(controller, controller)
@@ -75,14 +75,15 @@ def _in_v2(controller: str, top: Path, own: Path) -> Place | str:
 
 
 def _takes_children(group: Path) -> bool:
-    """The machine's own root may have processes; it alone has no cgroup.type."""
+    """True if the group may have children with controllers. Only the machine's root, without cgroup.type, may have
+    processes too."""
     if not (group / "cgroup.type").exists():
         return True
     return not _words(group / "cgroup.procs") and "threaded" not in " ".join(_words(group / "cgroup.type"))
 
 
 def _own_groups(root: Path) -> dict[str, str]:
-    """This process's group by controller; by "" that of version 2 (cgroups(7))."""
+    """This process's group by controller; under "" that of version 2 (cgroups(7))."""
     try:
         lines = (root / "proc/self/cgroup").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -92,7 +93,7 @@ def _own_groups(root: Path) -> dict[str, str]:
 
 
 def _below(mount: Mount, group: str, root: Path) -> Path:
-    """The directory of a group in a mount, which may show a part of the hierarchy only."""
+    """The directory of a group in a mount, which may show only a part of the hierarchy."""
     top = root / mount.target.lstrip("/")
     path = PurePosixPath(group)
     if ".." in path.parts or not path.is_relative_to(mount.within):
@@ -102,7 +103,7 @@ def _below(mount: Mount, group: str, root: Path) -> Path:
 
 
 def make_group(place: Place, controller: str, ledger: Ledger) -> Path:
-    """The group of this ledger at a place, made if it is not there yet."""
+    """The group of this ledger at a place, created on first use."""
     for group in place.enable:
         if controller not in _words(group / "cgroup.subtree_control"):
             ledger.before("withdraw_controller", group=str(group), controller=controller)
@@ -120,14 +121,14 @@ def make_group(place: Place, controller: str, ledger: Ledger) -> Path:
 
 
 def _inherit(above: Path, group: Path) -> None:
-    """A new group of the v1 controller cpuset has no CPUs, and takes no process until it has."""
+    """Copy CPUs and memory nodes to a new group of the v1 controller cpuset, which takes no process before."""
     for name in ("cpuset.cpus", "cpuset.mems"):
         if (above / name).exists() and (words := _words(above / name)):
             write_value(group / name, words[0])
 
 
 def write_value(file: Path, text: str) -> None:
-    """Into a file of the kernel, in one write."""
+    """Write into a file of the kernel, in one write."""
     try:
         file.write_text(text)
     except OSError as error:
@@ -135,7 +136,7 @@ def write_value(file: Path, text: str) -> None:
 
 
 def put_all(group: Path, writes: Iterable[tuple[str, str]]) -> None:
-    """File names and texts, in this order."""
+    """Write texts to the files of these names, in order."""
     for name, text in writes:
         write_value(group / name, text)
 

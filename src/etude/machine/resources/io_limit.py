@@ -1,4 +1,4 @@
-"""How fast a command may use a disk: bytes or operations a second, of reads, writes or each of both."""
+"""Limits of disk I/O: bytes or operations per second, of reads, writes or each of both."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import ClassVar
 from etude.errors import InputError, MachineRefuses
 from etude.machine import tree
 from etude.machine.resources import levels
-from etude.machine.resources.cgroup_limit import Confined, Writes
+from etude.machine.resources.cgroup_limit import CgroupResource, Writes
 from etude.machine.resources.cgroups import Controller, Place
 from etude.machine.resources.resource import Setting
 
@@ -23,28 +23,28 @@ LIMITS: dict[str, dict[str, str]] = {
     "read_iops": {"riops": "read_iops_device"},
     "write_iops": {"wiops": "write_iops_device"},
 }
-"""What is limited: the names that v2 and v1 have for it."""
+"""Kinds of limits, with their names in v2 and v1."""
 
 BUFFERED = "cgroup v1 limits writes only where they are direct or synchronous, not those the page cache takes"
 
 
 @dataclass(frozen=True)
-class Io(Confined):
+class Io(CgroupResource):
     """A limit on each of the disks."""
 
     name: ClassVar[str] = "io"
     controller: ClassVar[Controller] = "io"
 
     device: str = ""
-    """Devices or directories on them, with blanks between; `{devices}` are those of a volume."""
+    """Devices or directories on them, separated by blanks; `{devices}` are those of a volume."""
     limit: str = "bps"
 
-    def understood(self, level: str) -> int:
-        """Bytes or operations a second."""
+    def parse_level(self, level: str) -> int:
+        """Bytes or operations per second."""
         return levels.bytes_per_s(level) if self.limit.endswith("bps") else levels.count(level)
 
     def check(self) -> str | None:
-        """The controller, and the disks that are named."""
+        """Reason why the controller or a named disk is unavailable; None if all are available."""
         try:
             for each in self.device.split() if "{" not in self.device else ():
                 number_of(each, self.root)
@@ -54,7 +54,7 @@ class Io(Confined):
 
     def writes(self, level: str, place: Place, so_far: Setting) -> Writes:
         """A line for each disk, and in v1 for each of reads and writes."""
-        value = self.understood(level)
+        value = self.parse_level(level)
         try:
             devices = self.device.format_map(so_far.values).split()
         except KeyError as error:
@@ -71,12 +71,12 @@ class Io(Confined):
         ]
 
     def notes(self, place: Place) -> tuple[str, ...]:
-        """About writes under version 1."""
+        """Note on buffered writes under version 1."""
         return (BUFFERED,) if place.version == 1 and not self.limit.startswith("read") else ()
 
 
 def number_of(path: str, root: Path = Path("/")) -> str:
-    """`8:0` of the disk: of a partition, or a directory on one, the whole disk's, as limits are on those."""
+    """`8:0` of the disk: for a partition, or a directory on one, of the whole disk, since limits apply to it."""
     try:
         status = os.stat(path)
     except OSError as error:
@@ -88,7 +88,7 @@ def number_of(path: str, root: Path = Path("/")) -> str:
 
 
 def whole(number: str, root: Path) -> str:
-    """The number of the disk of a partition."""
+    """The number of a partition's disk."""
     block = root / "sys/dev/block" / number
     if (block / "partition").exists():
         return tree.read_text(block.resolve().parent, "dev") or number

@@ -1,4 +1,5 @@
-"""What undoes each change, on disk before the change is made: also what a killed process left can be undone."""
+"""Undo ledger: the undo of each change is on disk before the change, so that a killed process's changes can be
+undone."""
 
 from __future__ import annotations
 
@@ -26,24 +27,24 @@ VERSION = 1
 
 Step = dict[str, Any]
 Undoing = Mapping[str, Callable[..., None]]
-"""What undoes each kind of change, given the step's other members."""
+"""Function that undoes each kind of change, with the step's other members as arguments."""
 
 
 @dataclass
 class Ledger:
-    """The undoing steps of one directory, oldest first, while this process holds it."""
+    """The undo steps of one directory, oldest first, while this process holds it."""
 
     directory: Path
     steps: list[Step]
     lock: int
-    """The file whose lock says that this holder is alive."""
+    """File whose lock shows that this holder is alive."""
     name: str = field(default_factory=lambda: f"etude-held-{secrets.token_hex(4)}")
-    """Of what is made for this holder alone, such as its cgroups: nobody else has it."""
+    """Unique name for objects of this holder, such as its cgroups."""
     undoing: Undoing = field(default_factory=lambda: UNDO)
     file: str = FILE
 
     def before(self, undo: str, **members: Any) -> Step:
-        """Call before a change, with the step that undoes it; returns it. Steps are harmless where the change was not
+        """Record the undo step before its change; returns the step. A step must be harmless if the change was not
         made."""
         assert undo in self.undoing
         step = {"undo": undo, **members}
@@ -51,15 +52,15 @@ class Ledger:
         return step
 
     def tool(self, *words: str) -> str:
-        """Run a tool that makes a change. It has the lock as well: should this process be killed meanwhile, nobody
-        undoes before the tool is done."""
+        """Run a tool that makes a change. It inherits the lock: if this process is killed, nobody undoes changes before
+        the tool ends."""
         return tool(*words, holding=(self.lock,))
 
     def undo(self, only: Sequence[Step] | None = None) -> None:
-        """Undo all, or only these, newest first. A step that fails is kept, and those before it are tried all the same.
+        """Undo all steps, or only these, newest first. A failed step is kept, and earlier ones are still tried.
 
         Raises:
-            MachineRefuses: with the first that failed.
+            MachineRefuses: the first failure.
         """
         failed: list[tuple[Step, str]] = []
         for step in reversed(self.steps):
@@ -68,10 +69,10 @@ class Ledger:
             members: Step = {key: value for key, value in step.items() if key != "undo"}
             try:
                 self.undoing[str(step["undo"])](**members)
-            except (OSError, EtudeError, TypeError) as error:  # TypeError: not the members of such a step
+            except (OSError, EtudeError, TypeError) as error:  # TypeError: invalid members of a step
                 failed.append((step, str(error)))
                 continue
-            with suppress(MachineRefuses):  # no space: done twice is no harm
+            with suppress(MachineRefuses):  # no space: undoing twice is harmless
                 self._keep([other for other in self.steps if other is not step])
         if failed:
             step, why = failed[0]
@@ -80,10 +81,10 @@ class Ledger:
             )
 
     def forget(self, step: Step) -> None:
-        """There is nothing left of it to undo.
+        """Drop a step that has nothing left to undo.
 
         Raises:
-            MachineRefuses: that cannot be written.
+            MachineRefuses: it cannot be written.
         """
         self._keep([other for other in self.steps if other is not step])
 
@@ -100,17 +101,17 @@ class Ledger:
 
 
 @contextmanager
-def held_entries(
+def held_ledger(
     directory: Path, patience_s: float = 5.0, *, name: str = NAME, undoing: Undoing = UNDO
 ) -> Iterator[Ledger]:
-    """The ledger of a directory, with what others left in it; one process at a time has it.
+    """The ledger of a directory, with the steps that others left; one process at a time holds it.
 
-    The lock is the kernel's, which lets it go when the process ends, however that ends. The patience is for tools
-    that a killed process has left. `name`: of its files.
+    The kernel releases the lock when the process ends, however it ends. The patience is for tools that a killed process
+    has left. `name`: prefix of its files.
 
     Raises:
         MachineRefuses: while another process has it.
-        InputError: where the file is not one of these.
+        InputError: the file is invalid.
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -127,10 +128,10 @@ def held_entries(
 
 
 def read(path: Path, undoing: Undoing = UNDO) -> list[Step]:
-    """The steps in a ledger's file, oldest first; none where there is no file.
+    """The steps in a ledger's file, oldest first; empty without a file.
 
     Raises:
-        InputError: where it is not one of these, or others could have written what root is to undo.
+        InputError: it is invalid, or others could have written what root is to undo.
     """
     try:
         with open(open_for_root(path), encoding="utf-8") as file:
@@ -152,6 +153,6 @@ def _is_step(step: object, undoing: Undoing) -> bool:
 
 
 def _write(path: Path, text: str) -> None:
-    """All of it or nothing, and on the disk."""
-    replace_file(path, text.encode(), mode=0o644)  # whatever the umask: nobody else may say what is undone
+    """Write the file atomically and durably."""
+    replace_file(path, text.encode(), mode=0o644)  # independent of the umask: nobody else may write it
     sync_directory(path.parent)

@@ -1,4 +1,4 @@
-"""The levels of resources as text: sizes, CPUs, rates. What cannot be is an InputError that says what was expected."""
+"""Levels of resources as text: sizes, CPUs, rates. An invalid level is an InputError that states what was expected."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from etude.units import parsing
 from etude.units.parsing import QuantityError
 
 UNLIMITED = "max"
-"""The level at which a resource is left as it is found."""
+"""Level that leaves a resource unchanged."""
 
 _DECIMAL = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _CPUS = re.compile(r"[0-9]+(?:-[0-9]+)?(?:,[0-9]+(?:-[0-9]+)?)*,?")
-MOST_CPUS = 8192
-"""No kernel has more: CONFIG_NR_CPUS."""
+MAX_CPUS = 8192
+"""Maximum of any kernel: CONFIG_NR_CPUS."""
 
 
 def size(text: str) -> int:
@@ -26,7 +26,7 @@ def size(text: str) -> int:
 
 
 def bytes_per_s(text: str) -> int:
-    """Bytes a second of `10M`, `10M/s` or `10MB/s`."""
+    """Bytes per second of `10M`, `10M/s` or `10MB/s`."""
     try:
         found = int(parsing.bandwidth(text, sizes=True))
     except QuantityError as error:
@@ -45,7 +45,7 @@ def count(text: str, least: int = 1) -> int:
 
 def share_of_cpus(text: str) -> float:
     """CPUs as a decimal: 0.5 is half of one. The kernel has no slice below 1 ms of 100 ms."""
-    if not _DECIMAL.fullmatch(text.strip()) or not 0.01 <= float(text) <= MOST_CPUS:
+    if not _DECIMAL.fullmatch(text.strip()) or not 0.01 <= float(text) <= MAX_CPUS:
         raise InputError(f"CPUs {text!r}: expected a decimal number, at least 0.01, as 0.5")
     return float(text)
 
@@ -53,30 +53,30 @@ def share_of_cpus(text: str) -> float:
 def cpus(text: str, allowed: list[int] | None = None) -> list[int]:
     """The CPUs of `2`, the first two that are allowed, or of the list `0,2-3`; a list of one is written `2,` or `2-2`.
 
-    Without `allowed` as if there were as many as can be.
+    Without `allowed` there is no bound on the number of CPUs.
     """
     text = text.strip().replace(" ", "")
     if not _CPUS.fullmatch(text):
         raise InputError(f"CPUs {text!r}: expected how many, as 2, or a list, as 0,2-3")
     if text.isdigit():
         number = count(text)
-        if number > (MOST_CPUS if allowed is None else len(allowed)):
-            many = MOST_CPUS if allowed is None else len(allowed)
+        if number > (MAX_CPUS if allowed is None else len(allowed)):
+            many = MAX_CPUS if allowed is None else len(allowed)
             raise InputError(f"{text} CPUs: expected at most {many}")
         return (allowed or list(range(number)))[:number]
     chosen: set[int] = set()
     for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")
         low, high = int(first), int(last or first)
-        if not low <= high < MOST_CPUS:
+        if not low <= high < MAX_CPUS:
             raise InputError(f"CPUs {text!r}: {part} is no range of CPUs")
         chosen.update(range(low, high + 1))
     if allowed is not None and (absent := sorted(chosen - set(allowed))):
-        raise InputError(f"CPUs {text!r}: CPU {absent[0]} is not there; there are {listed(allowed)}")
+        raise InputError(f"CPUs {text!r}: CPU {absent[0]} is not there; there are {cpu_list_text(allowed)}")
     return sorted(chosen)
 
 
-def listed(numbers: list[int]) -> str:
+def cpu_list_text(numbers: list[int]) -> str:
     """`0,2-3` of [0, 2, 3]."""
     runs: list[list[int]] = []
     for number in numbers:
@@ -88,7 +88,7 @@ def listed(numbers: list[int]) -> str:
 
 
 def bits_per_s(text: str) -> float:
-    """Of `10mbit`, `10 Mbit/s` or `10 MB/s`."""
+    """Bits per second of `10mbit`, `10 Mbit/s` or `10 MB/s`."""
     try:
         found = 8 * parsing.bandwidth(text)
     except QuantityError as error:
@@ -99,7 +99,7 @@ def bits_per_s(text: str) -> float:
 
 
 def tc_time(text: str) -> str:
-    """A duration as tc has it, which knows no minutes: `10ms`."""
+    """A duration in the format of tc, which has no minutes: `10ms`."""
     try:
         us = round(1e6 * parsing.duration(text, bare=None))
     except QuantityError as error:

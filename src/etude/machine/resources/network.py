@@ -1,6 +1,6 @@
-"""How fast, or how far away, a network is: a queueing discipline at the root of an interface (tc(8)).
+"""Bandwidth or delay of a network: a queueing discipline at the root of an interface (tc(8)).
 
-What leaves the interface is shaped, not what comes in: for both directions, or a server elsewhere, shape both ends.
+Only outgoing packets of the interface are shaped: for both directions, or a remote server, shape both ends.
 """
 
 from __future__ import annotations
@@ -14,38 +14,40 @@ from etude.machine.resources import levels
 from etude.machine.resources.ledger import Ledger
 from etude.machine.resources.levels import UNLIMITED
 from etude.machine.resources.resource import Setting
-from etude.machine.resources.undo_steps import entering
-from etude.osutil.commands import lacking_any, tool
+from etude.machine.resources.undo_steps import netns_words
+from etude.osutil.commands import first_missing_tool, tool
 
 SHAPES = ("tbf", "netem")
 HANDLE = "e7de:"
-"""Of our discipline; the kernel's own have 0: or count up from 8001:."""
+"""Handle of our discipline; the kernel's own have 0: or count up from 8001:."""
 
 
 @dataclass(frozen=True)
 class Network:
-    """tbf: the level is a rate, as 10mbit. netem: a delay, as 10ms. Level `max` leaves the interface as it is."""
+    """tbf: the level is a rate, such as 10mbit. netem: a delay, such as 10ms. Level `max` leaves the interface
+    unchanged."""
 
     name: ClassVar[str] = "network"
-    confines: ClassVar[bool] = False
+    is_cgroup: ClassVar[bool] = False
 
     interface: str
     shape: str = "tbf"
     namespace: str = ""
-    """The file of the network namespace that the interface is in, as /run/netns/a; empty for the machine's own."""
+    """File of the network namespace of the interface, such as /run/netns/a; empty for the machine's own."""
     burst_bytes: int | None = None
-    """Of tbf: what may be sent at once; without, 10 ms at the rate, and at least two packets."""
+    """Maximum burst (tbf); default 10 ms at the rate, and at least two packets."""
     latency: str = "50ms"
-    """Of tbf: how long a packet may wait before it is dropped."""
+    """Maximum delay of a packet before it is dropped (tbf)."""
 
     def accept(self, level: str) -> None:
-        """Raises InputError for what is no rate, or no time."""
+        """Raises InputError for an invalid rate or time."""
         if level != UNLIMITED:
             levels.bits_per_s(level) if self.shape == "tbf" else levels.tc_time(level)
 
     def check(self) -> str | None:
-        """Tools, the interface and its discipline; then ours is tried in a network namespace that ends with it."""
-        if why := lacking_any(("ip", "tc", "unshare", "nsenter")):
+        """Reason why it is unavailable: tools, the interface and its discipline; ours is tried in a temporary
+        namespace."""
+        if why := first_missing_tool(("ip", "tc", "unshare", "nsenter")):
             return why
         options = (
             ("rate", "1mbit", "burst", "1mb", "latency", "50ms") if self.shape == "tbf" else ("delay", "1ms")
@@ -60,7 +62,7 @@ class Network:
         return None
 
     def apply(self, level: str, so_far: Setting, ledger: Ledger) -> Setting:
-        """Our discipline in the place of the kernel's default."""
+        """Replace the kernel's default discipline by ours."""
         self.accept(level)
         if level == UNLIMITED:
             return Setting()
@@ -68,17 +70,18 @@ class Network:
         self._as_found()
         ledger.before("remove_qdisc", interface=self.interface, namespace=self.namespace, handle=HANDLE)
         where = ("dev", self.interface, "root", "handle", HANDLE)
-        ledger.tool(*entering(self.namespace), "tc", "qdisc", "add", *where, self.shape, *options)
+        ledger.tool(*netns_words(self.namespace), "tc", "qdisc", "add", *where, self.shape, *options)
         return Setting()
 
     def _tbf(self, rate: str) -> tuple[str, ...]:
-        """A bucket smaller than a packet would let none through; one of less than a tick of the timer is too slow."""
+        """Options of tbf: a bucket smaller than a packet would let none through; one of less than a timer tick is too
+        slow."""
         bits = levels.bits_per_s(rate)
         burst = self.burst_bytes or max(round(bits / 8 / 100), 2 * self._mtu_bytes())
         return ("rate", f"{bits:.0f}bit", "burst", f"{burst}b", "latency", levels.tc_time(self.latency))
 
     def _as_found(self) -> None:
-        """Only the kernel's default can be put back, which comes by itself."""
+        """Refuse an interface with a discipline of its own: only the kernel's default is restored by itself."""
         found: list[dict[str, Any]] = json.loads(
             self._tc("-j", "qdisc", "show", "dev", self.interface) or "[]"
         )
@@ -91,8 +94,10 @@ class Network:
                 )
 
     def _mtu_bytes(self) -> int:
-        links = json.loads(tool(*entering(self.namespace), "ip", "-j", "link", "show", "dev", self.interface))
+        links = json.loads(
+            tool(*netns_words(self.namespace), "ip", "-j", "link", "show", "dev", self.interface)
+        )
         return int(links[0]["mtu"])
 
     def _tc(self, *words: str) -> str:
-        return tool(*entering(self.namespace), "tc", *words)
+        return tool(*netns_words(self.namespace), "tc", *words)

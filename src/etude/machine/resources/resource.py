@@ -1,4 +1,4 @@
-"""A resource that has levels, and holding several at a level each while something is measured."""
+"""Resources with levels, and setting several of them during a measurement."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from types import FrameType
 from typing import Protocol
 
 from etude.errors import InputError, Interrupted, MachineRefuses
-from etude.machine.resources.ledger import Ledger, held_entries
+from etude.machine.resources.ledger import Ledger, held_ledger
 
 WATCHED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What the resources at their levels are for commands."""
+    """Effect of resources at their levels on commands."""
 
     groups: tuple[str, ...] = ()
-    """Directories of the cgroups that commands belong into."""
+    """Directories of the cgroups that commands run in."""
     words: tuple[str, ...] = ()
-    """What else stands before a command, as `ssh guest`."""
+    """Other words before a command, such as `ssh guest`."""
     values: Mapping[str, str] = field(default_factory=dict)
-    """What commands may name in braces: `{volume}`."""
+    """Values for names in braces in commands: `{volume}`."""
     notes: tuple[str, ...] = ()
-    """What a reader of the numbers has to know."""
+    """Notes for readers of the results."""
 
     @property
     def prefix(self) -> tuple[str, ...]:
-        """Words before a command: it, and what it starts, is in the cgroups from its first instruction on."""
+        """Words before a command: it, and its children, are in the cgroups from the first instruction on."""
         if not self.groups:
             return self.words
         entries = (f"echo $$ > {shlex.quote(group + '/cgroup.procs')}" for group in self.groups)
         return ("sh", "-c", f'{" && ".join(entries)} && exec "$@"', "sh", *self.words)
 
     def joined(self, other: Setting) -> Setting:
-        """With what another resource adds.
+        """This setting combined with another resource's.
 
         Raises:
-            InputError: where both give one value.
+            InputError: both define one value.
         """
         if twice := sorted(set(self.values) & set(other.values)):
             raise InputError(f"two resources give {{{twice[0]}}}: expected one at most")
@@ -53,54 +53,54 @@ class Setting:
 
 
 class Resource(Protocol):
-    """One resource; `limited` holds it. Undoing is in the ledger, so that another process can do it too."""
+    """One resource; `applied_levels` applies it. Undo steps are in the ledger, for other processes too."""
 
     @property
     def name(self) -> str:
-        """The kind, as `quota`."""
+        """The kind, such as `quota`."""
         ...
 
     @property
-    def confines(self) -> bool:
-        """Whether it is a cgroup: applied last, and so undone first, which ends all processes in it."""
+    def is_cgroup(self) -> bool:
+        """True if it is a cgroup: applied last, and so undone first, which ends all processes in it."""
         ...
 
     def accept(self, level: str) -> None:
-        """Raises InputError, with what was expected, for a level that can never be; touches nothing."""
+        """Raises InputError, with what was expected, for an invalid level; changes nothing."""
         ...
 
     def check(self) -> str | None:
-        """Why it cannot work here. What is tried for that is undone."""
+        """Reason why it is unavailable here, or None. Trial changes are undone."""
         ...
 
     def apply(self, level: str, so_far: Setting, ledger: Ledger) -> Setting:
-        """Bring it to a level. Each change is written into the ledger first; `so_far` is what others gave.
+        """Set it to a level. Each change is written into the ledger first; `so_far` is the setting of other resources.
 
         Raises:
-            MachineRefuses: what was done until then is in the ledger.
+            MachineRefuses: earlier changes are in the ledger.
         """
         ...
 
 
 @contextmanager
-def limited(
+def applied_levels(
     resources: Mapping[str, Resource], levels: Mapping[str, str], directory: Path
 ) -> Iterator[Setting]:
-    """Each resource at the level of its name, in this order but for cgroups, which come last; in the end all is as it
-    was, also after an exception, SIGINT, SIGTERM or SIGHUP. What a killed process left by this directory is undone
-    first.
+    """Each resource at the level of its name, in this order except for cgroups, which come last. All is restored at the
+    end, also after an exception, SIGINT, SIGTERM or SIGHUP. Changes that a killed process left by this directory are
+    undone first.
 
     Raises:
-        InputError: a level that cannot be.
-        MachineRefuses: it cannot be applied, or not be undone; what is left to undo is in the directory.
+        InputError: an invalid level.
+        MachineRefuses: it cannot be applied or undone; remaining undo steps are in the directory.
         Interrupted: ended by SIGTERM or SIGHUP, where the process has no handler of its own.
     """
     chosen = [(name, resource, levels[name]) for name, resource in resources.items() if name in levels]
-    chosen.sort(key=lambda each: each[1].confines)
+    chosen.sort(key=lambda each: each[1].is_cgroup)
     for name, resource, level in chosen:
         with _named(name, level):
             resource.accept(level)
-    with _ending_by_signals(), held_entries(directory) as ledger:
+    with _ending_by_signals(), held_ledger(directory) as ledger:
         with _deferred():
             ledger.undo()
         try:
@@ -116,7 +116,7 @@ def limited(
 
 @contextmanager
 def _named(name: str, level: str) -> Iterator[None]:
-    """Errors say of what they are."""
+    """Adds name and level to errors."""
     try:
         yield
     except (InputError, MachineRefuses) as error:
@@ -126,14 +126,14 @@ def _named(name: str, level: str) -> Iterator[None]:
 
 
 def undo_left(directory: Path) -> list[str]:
-    """Undo what a killed process left by this directory; the kinds of steps that were left, newest first.
+    """Undo what a killed process left by this directory; returns the kinds of its steps, newest first.
 
     Raises:
         MachineRefuses: a step fails, or the process that holds it is alive.
     """
     if not directory.is_dir():
         return []
-    with held_entries(directory) as ledger:
+    with held_ledger(directory) as ledger:
         left = [str(step["undo"]) for step in reversed(ledger.steps)]
         with _deferred():
             ledger.undo()
@@ -142,7 +142,7 @@ def undo_left(directory: Path) -> list[str]:
 
 @contextmanager
 def _ending_by_signals() -> Iterator[None]:
-    """SIGTERM and SIGHUP, where they would end the process at once, are exceptions in here."""
+    """Turns SIGTERM and SIGHUP into exceptions within the block, if they would end the process at once."""
 
     def end(number: int, _: FrameType | None) -> None:
         raise Interrupted(number, f"ended by {signal.Signals(number).name}; resources are as they were")
@@ -162,7 +162,7 @@ def _ending_by_signals() -> Iterator[None]:
 
 @contextmanager
 def _deferred() -> Iterator[None]:
-    """Signals that come in here act at its end."""
+    """Defers signals to the end of the block."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

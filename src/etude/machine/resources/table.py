@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NoReturn
 from etude.errors import InputError, MachineRefuses
 from etude.machine import tree
 from etude.machine.resources import levels
-from etude.machine.resources.cgroup_limit import Confined, Writes
+from etude.machine.resources.cgroup_limit import CgroupResource, Writes
 from etude.machine.resources.cgroups import Controller, Place
 from etude.machine.resources.io_limit import LIMITS, Io
 from etude.machine.resources.ledger import Ledger
@@ -27,48 +27,50 @@ PERIOD_US = 100_000
 
 
 @dataclass(frozen=True)
-class Quota(Confined):
-    """Of all CPUs together: with 1.5 three threads may run at once, and stop when the period's share is used up."""
+class Quota(CgroupResource):
+    """Share of all CPUs together: with 1.5, three threads may run at once, and stop when the period's share is used
+    up."""
 
     name: ClassVar[str] = "quota"
     controller: ClassVar[Controller] = "cpu"
 
-    def understood(self, level: str) -> float:
-        """CPUs."""
+    def parse_level(self, level: str) -> float:
+        """Number of CPUs."""
         return levels.share_of_cpus(level)
 
     def writes(self, level: str, place: Place, so_far: Setting) -> Writes:
         """µs of CPU time in a period."""
-        quota_us = round(self.understood(level) * PERIOD_US)
+        quota_us = round(self.parse_level(level) * PERIOD_US)
         if place.version == 2:
             return [("cpu.max", f"{quota_us} {PERIOD_US}")]
         return [("cpu.cfs_period_us", str(PERIOD_US)), ("cpu.cfs_quota_us", str(quota_us))]
 
 
 _SWAP = ("memory.memsw.limit_in_bytes", "memory.swap.max")
-"""A kernel without accounting of swap lacks these."""
+"""Files that a kernel without swap accounting lacks."""
 
 
 @dataclass(frozen=True)
-class Memory(Confined):
-    """No swap beyond it: above the limit the kernel takes back page cache, then kills."""
+class Memory(CgroupResource):
+    """Limit without additional swap: above it the kernel reclaims page cache, then kills."""
 
     name: ClassVar[str] = "memory"
     controller: ClassVar[Controller] = "memory"
 
-    def understood(self, level: str) -> int:
+    def parse_level(self, level: str) -> int:
         """Bytes."""
         return levels.size(level)
 
     def writes(self, level: str, place: Place, so_far: Setting) -> Writes:
-        """v1 counts memory and swap together, v2 each by itself. In v1 their sum may not be less: memory first."""
-        limit = str(self.understood(level))
+        """v1 limits memory and the sum of memory and swap, which may not be less: memory first. v2 limits each by
+        itself."""
+        limit = str(self.parse_level(level))
         if place.version == 2:
             return [("memory.max", limit), ("memory.swap.max", "0")]
         return [("memory.limit_in_bytes", limit), ("memory.memsw.limit_in_bytes", limit)]
 
     def there(self, group: Path, name: str) -> bool:
-        """Swap may not be accounted for."""
+        """False for swap files that the kernel lacks."""
         return name not in _SWAP or (group / name).exists()
 
 
@@ -78,28 +80,28 @@ _NAME = re.compile(r"\{([a-z_]+)\}")
 
 @dataclass(frozen=True)
 class Hook:
-    """Commands of the shell; `{level}`, and `{volume}` and the like, stand in them as one word each."""
+    """Shell commands; `{level}`, `{volume}` and the like are replaced by one word each."""
 
     name: ClassVar[str] = "hook"
-    confines: ClassVar[bool] = False
+    is_cgroup: ClassVar[bool] = False
 
     command: str
     undo: str = ""
-    """Run also where `command` failed, and perhaps twice: it must be harmless then."""
+    """Run also if `command` failed, and perhaps twice: it must be harmless then."""
     test: str = ""
-    """Fails where it cannot work."""
+    """Fails if the resource is unavailable."""
     words: str = ""
-    """What stands before commands, as `ssh guest`."""
+    """Words before commands, such as `ssh guest`."""
     directory: Path = Path()
-    """Where commands are run."""
+    """Working directory of the commands."""
 
     def accept(self, level: str) -> None:
-        """Raises InputError where no level can be."""
+        """Raises InputError for a level that no hook can have."""
         if "\0" in level:
             raise InputError(f"level {level!r}: expected no NUL in it")
 
     def check(self) -> str | None:
-        """What the test says."""
+        """Failure of the test, or None."""
         try:
             if self.test:
                 self._run(self.test)
@@ -108,38 +110,38 @@ class Hook:
         return None
 
     def apply(self, level: str, so_far: Setting, ledger: Ledger) -> Setting:
-        """Undoing first, into the ledger."""
+        """Run the command, with its undo command in the ledger first."""
         values = {**so_far.values, "level": level}
         if self.undo:
             ledger.before(
-                "run", command=with_defaults(self.undo, values), directory=str(self.directory.absolute())
+                "run", command=with_values(self.undo, values), directory=str(self.directory.absolute())
             )
-        self._run(with_defaults(self.command, values))
-        return Setting(words=tuple(shlex.split(with_defaults(self.words, values))))
+        self._run(with_values(self.command, values))
+        return Setting(words=tuple(shlex.split(with_values(self.words, values))))
 
     def _run(self, command: str) -> None:
         tool("sh", "-c", command, directory=str(self.directory.absolute()), patience_s=PATIENCE_S)
 
 
-def with_defaults(command: str, values: dict[str, str]) -> str:
-    """Each `{name}` that is known, as one word of the shell; other braces stay, as the shell has uses for them."""
+def with_values(command: str, values: dict[str, str]) -> str:
+    """The command with each known `{name}` replaced by one shell word; other braces stay, since the shell uses them."""
     return _NAME.sub(lambda match: shlex.quote(values[match[1]]) if match[1] in values else match[0], command)
 
 
 @dataclass(frozen=True)
-class Cpus(Confined):
-    """A number takes the first of those that are allowed; to choose cores rather than threads, give a list."""
+class Cpus(CgroupResource):
+    """A number selects the first allowed CPUs; to choose cores rather than threads, give a list."""
 
     name: ClassVar[str] = "cpus"
     controller: ClassVar[Controller] = "cpuset"
 
-    def understood(self, level: str) -> list[int]:
-        """CPUs, if there are as many as can be."""
+    def parse_level(self, level: str) -> list[int]:
+        """CPUs, without a bound on their number."""
         return levels.cpus(level)
 
     def writes(self, level: str, place: Place, so_far: Setting) -> Writes:
-        """One file; memory nodes stay as they are above."""
-        return [("cpuset.cpus", levels.listed(levels.cpus(level, allowed_resources(place.base))))]
+        """One file; memory nodes are those of the parent."""
+        return [("cpuset.cpus", levels.cpu_list_text(levels.cpus(level, allowed_resources(place.base))))]
 
 
 def allowed_resources(group: Path) -> list[int]:
@@ -156,8 +158,8 @@ def allowed_resources(group: Path) -> list[int]:
 def resource_of(
     table: Mapping[str, Any], where: str, base: Path = Path(), others: Collection[str] = ()
 ) -> Resource:
-    """The resource of one table. `where` is the place that errors begin with, as `surface.toml: [factor.cpu]`; relative
-    paths are below `base`; keys of `others` are somebody else's.
+    """The resource of one table. `where`: prefix of errors, such as `surface.toml: [factor.cpu]`; relative paths are
+    below `base`; keys in `others` are ignored.
 
     Raises:
         InputError: one line, with what was expected.
@@ -170,7 +172,7 @@ def resource_of(
 
 
 def check_levels(resource: Resource, values: Collection[str], where: str) -> None:
-    """Raises InputError, with the place, for the first level that cannot be."""
+    """Raises InputError, with the place, for the first invalid level."""
     for value in values:
         try:
             resource.accept(value)
@@ -180,7 +182,7 @@ def check_levels(resource: Resource, values: Collection[str], where: str) -> Non
 
 @dataclass(frozen=True)
 class _Options:
-    """The table, asked by key and type."""
+    """Typed access to the table."""
 
     values: Mapping[str, Any]
     where: str
@@ -281,7 +283,7 @@ def _network(options: _Options) -> Resource:
     return Network(
         interface=options.text("interface"),
         shape=shape,
-        # ip netns has them there; a path is taken as it is, as /proc/4711/ns/net
+        # directory of ip netns; a path such as /proc/4711/ns/net is used as it is
         namespace=namespace if "/" in namespace or not namespace else f"/run/netns/{namespace}",
         burst_bytes=options.size("burst", 1, None),
         latency=latency,
@@ -319,4 +321,4 @@ KINDS: dict[str, tuple[Callable[[_Options], Resource], tuple[str, ...]]] = {
     "network": (_network, ("interface", "namespace", "shape", "burst", "latency")),
     "hook": (_hook, ("apply", "undo", "check", "prefix")),
 }
-"""How each kind is read, and its options."""
+"""Constructor and options of each kind."""

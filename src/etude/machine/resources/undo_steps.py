@@ -1,4 +1,4 @@
-"""The steps that undo a change. Each may be done twice, and does nothing where the change was never made."""
+"""Steps that undo changes. Each may be repeated, and does nothing if the change was never made."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from etude.osutil.commands import tool, wait_until
 from etude.osutil.mounts import mounts
 
 PATIENCE_S = 5.0
-"""For what the kernel finishes by itself: the end of killed processes, the last writes of a device."""
+"""Timeout for what the kernel finishes by itself, s: the end of killed processes, the last writes of a device."""
 
 
 def remove_file(path: str) -> None:
@@ -28,7 +28,7 @@ def remove_directory(path: str) -> None:
 
 
 def remove_group(path: str) -> None:
-    """A cgroup and those in it; processes that are still there are killed."""
+    """Remove a cgroup and its children; remaining processes are killed."""
     for folder, _, _ in os.walk(path, topdown=False):
         _remove_one_group(Path(folder))
 
@@ -61,7 +61,7 @@ def _members(folder: Path) -> list[int]:
 
 
 def withdraw_controller(group: str, controller: str) -> None:
-    """From the children of a group of cgroup v2, unless another of ours or of others still uses it there."""
+    """Withdraw it from the children of a v2 group, unless another cgroup there still uses it."""
     file = Path(group, "cgroup.subtree_control")
     if (
         any(Path(group).glob("etude-held-*/"))
@@ -77,7 +77,7 @@ def withdraw_controller(group: str, controller: str) -> None:
 
 
 def unmount(target: str, devices: list[str]) -> None:
-    """If one of these devices is mounted there."""
+    """Unmount it if one of these devices is mounted there."""
 
     def done() -> bool:
         if not any(mount.target == target and mount.source in devices for mount in mounts()):
@@ -91,7 +91,7 @@ def unmount(target: str, devices: list[str]) -> None:
 
 
 def detach_loop(file: str) -> None:
-    """All loop devices over this file."""
+    """Detach all loop devices of this file."""
 
     def done() -> bool:
         found = loops_of(file)
@@ -105,7 +105,7 @@ def detach_loop(file: str) -> None:
 
 
 def loops_of(file: str) -> list[str]:
-    """Loop devices over this file, also where it was removed under them."""
+    """Loop devices of this file, also if the file was removed."""
     found = tool("losetup", "--json", "--list", "--output", "NAME,BACK-FILE")
     listed = json.loads(found)["loopdevices"] if found.strip() else []
     real = os.path.realpath(file)
@@ -113,23 +113,23 @@ def loops_of(file: str) -> list[str]:
 
 
 def forget_btrfs(device: str) -> None:
-    """The kernel keeps the members of a volume that it has seen; not each kernel can forget."""
+    """Make the kernel forget the members of a volume; not every kernel can."""
     with suppress(MachineRefuses):
         tool("btrfs", "device", "scan", "--forget", device)
 
 
 def stop_md(device: str, members: list[str]) -> None:
-    """Stop an array and take its marks off the disks, so that nothing assembles it again."""
+    """Stop an array and erase its superblocks, so that nothing assembles it again."""
     if os.path.exists(device):
         tool("mdadm", "--stop", device)
     for member in members:
-        with suppress(MachineRefuses):  # a disk that has no mark
+        with suppress(MachineRefuses):  # a disk without a superblock
             tool("mdadm", "--zero-superblock", "--force", member)
 
 
 def remove_qdisc(interface: str, namespace: str, handle: str) -> None:
-    """If it is ours, by its handle; the kernel's default takes its place."""
-    inside = entering(namespace)
+    """Remove the discipline if it is ours, by its handle; the kernel's default replaces it."""
+    inside = netns_words(namespace)
     if namespace and not os.path.exists(namespace):
         return
     try:
@@ -142,13 +142,13 @@ def remove_qdisc(interface: str, namespace: str, handle: str) -> None:
         tool(*inside, "tc", "qdisc", "del", "dev", interface, "root")
 
 
-def entering(namespace: str) -> tuple[str, ...]:
-    """The words that run a command in the network namespace of this file; none for the machine's own."""
+def netns_words(namespace: str) -> tuple[str, ...]:
+    """Words that run a command in the network namespace of this file; empty for the machine's own."""
     return ("nsenter", f"--net={namespace}") if namespace else ()
 
 
 def run(command: str, directory: str) -> None:
-    """A hook's own undoing."""
+    """The undo command of a hook."""
     tool("sh", "-c", command, directory=directory)
 
 

@@ -1,4 +1,4 @@
-"""How many disks there are: n loop devices or real ones as one volume, made anew, mounted, and taken down."""
+"""Number of disks: n loop devices or real disks as one volume, created, mounted, and removed."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from typing import ClassVar
 from etude.errors import EtudeError, InputError, MachineRefuses
 from etude.machine import tree
 from etude.machine.resources import levels
-from etude.machine.resources.ledger import Ledger, held_entries
+from etude.machine.resources.ledger import Ledger, held_ledger
 from etude.machine.resources.resource import Setting
 from etude.machine.resources.undo_steps import loops_of
-from etude.osutil.commands import lacking_any
+from etude.osutil.commands import first_missing_tool
 from etude.osutil.mounts import mounts
 
 
 def file_system_lacking(kind: str, root: Path = Path("/")) -> str | None:
-    """Why the file system cannot be mounted."""
+    """Reason why the file system cannot be mounted; None if it can."""
     known = {line.split()[-1] for line in tree.read_lines(root, "proc/filesystems") if line.strip()}
     if kind in known or _module(kind, root):
         return None
@@ -29,7 +29,7 @@ def file_system_lacking(kind: str, root: Path = Path("/")) -> str | None:
 
 
 def md_lacking(root: Path = Path("/")) -> str | None:
-    """Why there can be no array of disks."""
+    """Reason why there can be no array of disks; None if there can."""
     if (root / "proc/mdstat").exists() or _module("raid0", root):
         return None
     return 'the kernel has no md: no /proc/mdstat, and no module raid0 is there; join = "btrfs" needs none'
@@ -44,56 +44,56 @@ def _module(name: str, root: Path) -> bool:
 PROFILES = ("raid0", "single")
 FILE_SYSTEMS = ("ext4", "xfs", "btrfs")
 TRIED_BYTES = 128 << 20
-"""Enough for a btrfs of one device, which wants 109 MiB; the file is sparse."""
+"""Size of the trial volume: enough for a btrfs of one device, which needs 109 MiB; the file is sparse."""
 
 
 @dataclass(frozen=True)
 class Volume:
-    """Level: the number of disks. Commands get `{volume}`, the mount point, `{device}`, what is mounted, `{devices}`,
-    the disks."""
+    """Level: the number of disks. Commands get `{volume}`, the mount point, `{device}`, the mounted device, and
+    `{devices}`, the disks."""
 
     name: ClassVar[str] = "volume"
-    confines: ClassVar[bool] = False
+    is_cgroup: ClassVar[bool] = False
 
     join: str = "btrfs"
     """`btrfs`: by the file system. `md`: striped by the kernel (raid0), below any file system."""
     profile: str = "raid0"
-    """Of a btrfs: how data are laid on the disks; metadata likewise."""
+    """Profile of a btrfs for data and metadata."""
     filesystem: str = "ext4"
-    """On an md."""
+    """File system on an md."""
     devices: tuple[str, ...] = ()
     """Real disks: **erased**. The first n are used."""
     files: tuple[str, ...] = ()
-    """Or files that stand for disks, at least 128 MiB each: erased as well."""
+    """Files used as disks, at least 128 MiB each: erased as well."""
     directory: Path | None = None
-    """Or where sparse files are made, each of `size_bytes`; without, beside the ledger."""
+    """Directory for sparse files of `size_bytes` each; default: beside the ledger."""
     size_bytes: int = 1 << 30
     mount: Path | None = None
-    """An empty directory, or one that is made; without, one beside the ledger."""
+    """Mount point: an empty directory, or one to create; default: beside the ledger."""
     root: Path = Path("/")
-    """Of /proc, /sys and /lib/modules, for `check`."""
+    """Root of /proc, /sys and /lib/modules, for `check`."""
 
     @property
     def most(self) -> int | None:
-        """How many disks there are, where they are named."""
+        """Number of disks, if they are named."""
         named = self.devices or self.files
         return len(named) if named else None
 
     def accept(self, level: str) -> None:
-        """Raises InputError for a level that is no number of disks that are there."""
+        """Raises InputError for an invalid number of disks."""
         number = levels.count(level)
         if self.most is not None and number > self.most:
             raise InputError(f"{level} disks: expected at most {self.most}, which are named")
 
     def check(self) -> str | None:
-        """Tools, the kernel, the disks; then one is made of a sparse file, mounted and taken down, as a kernel may
-        list what does not work."""
+        """Reason why it is unavailable: tools, the kernel, the disks; a small volume of a sparse file is tried, since a
+        kernel may list what does not work."""
         kind = "btrfs" if self.join == "btrfs" else self.filesystem
         programs = [f"mkfs.{kind}"] + ([] if self.devices else ["losetup"])
-        why = lacking_any([*programs, "mdadm"] if self.join == "md" else programs)
+        why = first_missing_tool([*programs, "mdadm"] if self.join == "md" else programs)
         why = why or file_system_lacking(kind, self.root)
         why = why or (md_lacking(self.root) if self.join == "md" else None)
-        why = why or next(filter(None, map(used, (*self.devices, *self.files))), None)
+        why = why or next(filter(None, map(reason_in_use, (*self.devices, *self.files))), None)
         for place in filter(None, (self.directory, self.mount and self.mount.absolute().parent)):
             why = why or (None if place.is_dir() else f"{place}: no such directory; make it, or name another")
         return why or self._tried()
@@ -101,7 +101,7 @@ class Volume:
     def _tried(self) -> str | None:
         small = replace(self, devices=(), files=(), directory=None, mount=None, size_bytes=TRIED_BYTES)
         try:
-            with tempfile.TemporaryDirectory(prefix="etude-") as place, held_entries(Path(place)) as ledger:
+            with tempfile.TemporaryDirectory(prefix="etude-") as place, held_ledger(Path(place)) as ledger:
                 try:
                     small.apply("1", Setting(), ledger)
                 finally:
@@ -111,7 +111,7 @@ class Volume:
         return None
 
     def apply(self, level: str, so_far: Setting, ledger: Ledger) -> Setting:
-        """Disks, the volume on them, its mount."""
+        """Set up the disks, the volume on them, and its mount."""
         self.accept(level)
         target = (self.mount or ledger.directory / f"{ledger.name}-volume").absolute()
         disks = self._disks(int(level), ledger)
@@ -127,16 +127,16 @@ class Volume:
         else:
             chosen = _sparse(self.directory or ledger.directory, number, self.size_bytes, ledger)
         for each in chosen:
-            if why := used(each):
+            if why := reason_in_use(each):
                 raise MachineRefuses(why)
         return chosen if self.devices else [_loop(file, ledger) for file in chosen]
 
     def _joined(self, disks: list[str], ledger: Ledger) -> str:
-        """What is mounted, with a file system on it."""
+        """The device to mount, with a file system on it."""
         if self.join == "btrfs":
             for disk in disks:
                 ledger.before("forget_btrfs", device=disk)
-            # raid0 of one disk is single, and older mkfs.btrfs refuse it
+            # raid0 of one disk is the same as single, and older mkfs.btrfs refuse it
             profile = self.profile if len(disks) > 1 else "single"
             ledger.tool("mkfs.btrfs", "-q", "-f", "-d", profile, "-m", profile, *disks)
             return disks[0]
@@ -154,8 +154,7 @@ _FORCE = {"ext4": ("-F",), "xfs": ("-f",), "btrfs": ("-f",)}
 
 
 def _sparse(directory: Path, number: int, size_bytes: int, ledger: Ledger) -> list[str]:
-    """Files of that size that take no room until they are written; they have the ledger's name, which nobody else
-    has."""
+    """Sparse files of that size; their names contain the ledger's unique name."""
     files = [str(directory.absolute() / f"{ledger.name}-disk{each}") for each in range(1, number + 1)]
     for file in files:
         ledger.before("remove_file", path=file)
@@ -183,8 +182,8 @@ def _mounted(device: str, disks: Sequence[str], target: Path, is_btrfs: bool, le
     ledger.tool("mount", *members, device, str(target))
 
 
-def used(path: str, root: Path = Path("/")) -> str | None:
-    """Why this disk, or file, cannot be erased."""
+def reason_in_use(path: str, root: Path = Path("/")) -> str | None:
+    """Reason why this disk, or file, cannot be erased."""
     try:
         status = os.stat(path)
     except OSError as error:

@@ -1,7 +1,7 @@
-"""What the machine is, at one moment: plain data that goes into a result, for comparing two results.
+"""Snapshot of the machine at one moment: plain data that is stored with results, to compare two results.
 
-Everything is read from /proc, /sys and files; what is absent or unreadable is None. A snapshot starts no process and
-takes a few milliseconds (docs/snapshot.md says how many).
+Everything is read from /proc, /sys and files; missing or unreadable items are None. A snapshot starts no process and
+takes a few milliseconds (docs/snapshot.md gives numbers).
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def take(
 ) -> Part:
     """A snapshot of the machine whose /proc and /sys are below `root`, as seen from `directory`.
 
-    commands: what is to be run; their programs are described. files: whether programs may be opened at all (just after
-    a boot that is to leave caches empty, they may not). environment: `os.environ` unless given.
+    commands: to be run later; their programs are described. files: False if no program may be opened (just after a boot
+    that must leave the caches empty). environment: default `os.environ`.
     """
     where = os.fspath(directory) if directory is not None else _current_directory()
     around = os.environ if environment is None else environment

@@ -1,4 +1,4 @@
-"""What the machine is doing at this moment."""
+"""Present activity of the machine."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def cpu_ticks(root: Path) -> list[int]:
 
 
 def pressure(root: Path, resource: str) -> dict[str, float | None] | None:
-    """Percent of the last 10 and 60 s in which somebody waited for the resource; None where PSI is off."""
+    """Percent of the last 10 and 60 s in which some task waited for the resource; None without PSI."""
     for line in tree.read_lines(root, f"proc/pressure/{resource}"):
         kind, *fields = line.split() or [""]
         if kind == "some":

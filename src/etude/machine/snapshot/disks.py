@@ -1,4 +1,4 @@
-"""Disks: what they are, how their queues are set, and where their partitions begin."""
+"""Disks: models, queue settings, and offsets of their partitions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from etude.osutil.mounts import mounts
 Part = dict[str, Any]
 
 SECTOR_BYTES = 512
-"""Of `size` and `start` in /sys, whatever the disk's own sectors are."""
+"""Unit of `size` and `start` in /sys, whatever the disk's own sector size."""
 MOST = 64
 NO_DISK = ("ram", "sr", "fd")
 TEXTS = ("write_cache", "zoned")
@@ -36,9 +36,9 @@ NUMBERS = (
 
 
 def block_devices(root: Path) -> Part:
-    """By name: the disks, and loop devices that are mounted here; those without a size are left out.
+    """Disks and loop devices that are mounted here, by name; those without a size are left out.
 
-    Other loop devices are others': they come and go.
+    Other loop devices belong to others: they come and go.
     """
     used = {mount.source for mount in mounts(root)}
     found: Part = {}
@@ -70,7 +70,7 @@ def _disk(root: Path, base: str, sectors: int) -> Part:
 
 
 def _partitions(root: Path, base: str) -> Part:
-    """By name: where each begins on the disk, and how long it is. The serial number and labels are not read."""
+    """Offset on the disk and size of each partition, by name. Serial numbers and labels are not read."""
     disk = os.path.basename(base)
     found = {}
     for name in tree.names(root, base):

@@ -1,4 +1,4 @@
-"""Mounted file systems: their options, their room, and how their free space is broken up."""
+"""Mounted file systems: options, free space, and its fragmentation."""
 
 from __future__ import annotations
 
@@ -39,23 +39,23 @@ NO_STORE = frozenset(
         "tracefs",
     ]
 )
-"""Kinds that hold no files of anybody's."""
-PASSING = re.compile(
+"""Kinds that hold no user files."""
+TEMPORARY_MOUNTS = re.compile(
     r"/run/(?:user|credentials|netns|docker)/|/snap/|/var/lib/(?:docker|containers|kubelet)/"
 )
-"""Mount points that come and go with logins, services and containers."""
+"""Temporary mount points of logins, services and containers."""
 MOST = 100
 LONGEST = 400
 SECRET_OPTION = re.compile(r"^((?:user(?:name)?|pass(?:word)?|cred(?:entials)?|domain|secret|key)=).*", re.I)
 
 
 def shown_options(mount: Mount) -> str:
-    """Without what logs in."""
+    """Mount options without credentials."""
     return ",".join(SECRET_OPTION.sub(r"\1(masked)", option) for option in mount.options)[:LONGEST]
 
 
 def file_system(root: Path, directory: str) -> Part:
-    """The file system of a directory: the deepest mount above it; of several on one place, the last."""
+    """The file system of a directory: the deepest mount above it; the last of several at one place."""
     best: Mount | None = None
     for mount in mounts(root):
         point = mount.target
@@ -69,15 +69,15 @@ def file_system(root: Path, directory: str) -> Part:
         "device": best and best.source,
         "options": best and shown_options(best),
         "scheduler": scheduler(root, best.number) if best else None,
-        **room(root, directory),
+        **free_space(root, directory),
     }
 
 
 def mounted(root: Path) -> Part:
-    """By mount point: the file systems that hold files; of several on one place, the last."""
+    """File systems that hold files, by mount point; the last of several at one place."""
     found = {}
     for mount in mounts(root):
-        if mount.kind in NO_STORE or PASSING.search(mount.target + "/"):
+        if mount.kind in NO_STORE or TEMPORARY_MOUNTS.search(mount.target + "/"):
             continue
         found[mount.target] = mount
     return {
@@ -92,14 +92,14 @@ def mounted(root: Path) -> Part:
 
 
 def _local_room(root: Path, mount: Mount) -> Part:
-    """Of a disk's file system; others, a network's above all, may not answer for minutes."""
+    """Free space of a local disk's file system; others, such as network file systems, may not answer for minutes."""
     if not mount.source.startswith("/dev/"):
         return {}
-    return room(root, mount.target) | {"free_fragment_bytes": free_fragment(root, mount)}
+    return free_space(root, mount.target) | {"free_fragment_bytes": free_fragment(root, mount)}
 
 
-def room(root: Path, path: str) -> Part:
-    """Bytes and inodes of a file system, and how many are free for everybody."""
+def free_space(root: Path, path: str) -> Part:
+    """Bytes and inodes of a file system, total and available to users."""
     try:
         found = os.statvfs(path) if root == Path("/") else None
     except OSError:
@@ -112,10 +112,10 @@ def room(root: Path, path: str) -> Part:
 
 
 def free_fragment(root: Path, mount: Mount) -> int | None:
-    """The median over the groups of an ext4 file system of how long a stretch of free blocks is on average, bytes.
+    """Median over the groups of an ext4 file system of the average length of free extents, bytes.
 
     The kernel keeps groups in lists by powers of two (Linux 5.14 and later, `mb_optimize_scan`), so it is known within
-    a factor of two. `mb_groups` says more, but reads all bitmaps from the disk first.
+    a factor of two. `mb_groups` is more precise, but reads all bitmaps from the disk first.
     """
     if mount.kind != "ext4":
         return None
@@ -139,7 +139,7 @@ def _block_bytes(root: Path, mount: Mount) -> int:
 
 
 def scheduler(root: Path, number: str) -> str | None:
-    """The I/O scheduler of a block device; that of a partition belongs to the disk above it."""
+    """The I/O scheduler of a block device; that of a partition belongs to its disk."""
     base = f"sys/dev/block/{number}"
     return tree.read_chosen(root, f"{base}/queue/scheduler") or tree.read_chosen(
         root, f"{base}/../queue/scheduler"

@@ -1,4 +1,4 @@
-"""Which Debian package a file is of, and in which version: from dpkg's own files, without starting it."""
+"""Debian package and version of a file: from dpkg's own files, without starting it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from etude.machine import tree
 
 INFO = "var/lib/dpkg/info"
 STATUS = "var/lib/dpkg/status"
-LONGEST_STATUS_BYTES = 64 << 20
-ITS_PLACES = ("/usr/", "/bin/", "/sbin/", "/lib", "/opt/", "/etc/")
-NOT_ITS = ("/usr/local/",)
-MANY = ("coreutils", "binutils", "libc6")
+MAX_STATUS_BYTES = 64 << 20
+PACKAGED_DIRECTORIES = ("/usr/", "/bin/", "/sbin/", "/lib", "/opt/", "/etc/")
+NOT_PACKAGED_DIRECTORIES = ("/usr/local/",)
+MULTI_PROGRAM_PACKAGES = ("coreutils", "binutils", "libc6")
 """Packages with programs and libraries of many names."""
 HINTS = {
     "java": ("openjdk", "default-j"),
@@ -25,18 +25,18 @@ HINTS = {
     "sh": ("dash",),
     "cargo": ("rustc",),
 }
-"""Where a program's package is named otherwise."""
+"""Packages of programs that are not named like them."""
 
 
 class Package(NamedTuple):
-    """An installed one."""
+    """An installed package."""
 
     name: str
     version: str | None
 
 
 class Packages:
-    """The packages of a system, read when first asked for; the files of dpkg are looked at once."""
+    """The packages of a system, read on first use and cached."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -46,9 +46,9 @@ class Packages:
         self._age: int | None = None
 
     def of(self, path: str, *, everywhere: bool = True) -> Package | None:
-        """The package that a file (no link) is of; None where it is of none, or dpkg is not known here.
+        """The package of a file (no link); None if it belongs to none, or without dpkg.
 
-        everywhere: also look through packages that are not named like it, which takes 10 to 100 ms the first time.
+        everywhere: also search packages that are not named like it, which takes 10 to 100 ms the first time.
         """
         self._forget_if_changed()
         key = (path, everywhere)
@@ -57,7 +57,7 @@ class Packages:
         return self._of[key]
 
     def _forget_if_changed(self) -> None:
-        """The status file is replaced whenever something is installed or removed."""
+        """Drop the cache if the status file was replaced by an installation or removal."""
         try:
             age = os.stat(os.path.join(self._root, STATUS)).st_mtime_ns
         except OSError:
@@ -67,7 +67,11 @@ class Packages:
             self._of.clear()
 
     def _find(self, path: str, everywhere: bool) -> Package | None:
-        if self._age is None or path.startswith(NOT_ITS) or not path.startswith(ITS_PLACES):
+        if (
+            self._age is None
+            or path.startswith(NOT_PACKAGED_DIRECTORIES)
+            or not path.startswith(PACKAGED_DIRECTORIES)
+        ):
             return None
         wanted = [f"\n{name}\n".encode() for name in _names_of(path)]
         if self._lists is None:
@@ -96,13 +100,13 @@ class Packages:
     def _read(self, path: str) -> bytes:
         try:
             with open(os.path.join(self._root, path), "rb") as file:
-                return file.read(LONGEST_STATUS_BYTES)
+                return file.read(MAX_STATUS_BYTES)
         except OSError:
             return b""
 
 
 def _names_of(path: str) -> Iterator[str]:
-    """The names by which dpkg may know a file: before the merge of /usr it was installed elsewhere."""
+    """Names under which dpkg may list a file: before the merge of /usr it was installed elsewhere."""
     yield path
     if re.match(r"/usr/(?:s?bin|lib\w*)/", path):
         yield path.removeprefix("/usr")
@@ -114,5 +118,5 @@ def _likely(lists: Sequence[str], path: str) -> list[str]:
     """Packages that are named like the file, or known to have many programs."""
     name = re.sub(r"^[a-z0-9_]+-linux-gnu(?:\w*)-", "", os.path.basename(path))
     stem = re.match(r"[A-Za-z]*", name)
-    hints = (name, *HINTS.get(stem[0] if stem else "", ()), *MANY)
+    hints = (name, *HINTS.get(stem[0] if stem else "", ()), *MULTI_PROGRAM_PACKAGES)
     return [each for each in lists if each.startswith(hints)]

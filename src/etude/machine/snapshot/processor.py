@@ -1,4 +1,4 @@
-"""The CPUs, their caches, and who sets their clock rate."""
+"""The CPUs, their caches, and their frequency settings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from etude.machine import tree
 
 Part = dict[str, Any]
 
-# The first CPU of /proc/cpuinfo says all that is asked of it; on big machines the whole is long and slow.
+# The first CPU of /proc/cpuinfo is enough; on big machines the whole file is long and slow.
 FIRST_CPU_BYTES = 8192
 
 
@@ -60,7 +60,7 @@ def sockets(root: Path, online: list[int]) -> int | None:
 
 
 def caches(root: Path) -> list[Part]:
-    """Caches that CPU 0 sees, nearest first."""
+    """Caches of CPU 0, nearest first."""
     base = "sys/devices/system/cpu/cpu0/cache"
     found = [
         {
@@ -84,7 +84,7 @@ def size_bytes(text: str | None) -> int | None:
 
 
 def frequency(root: Path) -> Part:
-    """Who sets the clock rate, and between which bounds; kinds of cores are policies of their own."""
+    """Governors, drivers and frequency limits; kinds of cores have policies of their own."""
     base = "sys/devices/system/cpu/cpufreq"
     policies = [f"{base}/{name}" for name in tree.names(root, base) if name.startswith("policy")]
     lowest = [tree.read_int(root, f"{policy}/scaling_min_freq") for policy in policies]
@@ -104,7 +104,7 @@ def frequency(root: Path) -> Part:
 
 
 def turbo(root: Path) -> bool | None:
-    """Whether rates above the nominal one are allowed: intel_pstate tells the contrary, others `boost`."""
+    """True if frequencies above the nominal one are allowed: intel_pstate reports the opposite, others `boost`."""
     if (off := tree.read_int(root, "sys/devices/system/cpu/intel_pstate/no_turbo")) is not None:
         return off == 0
     return _yes(tree.read_text(root, "sys/devices/system/cpu/cpufreq/boost"))

@@ -1,4 +1,4 @@
-"""The programs that an experiment runs, and the tools that build programs: which files they are, of which version."""
+"""The programs of an experiment and the tools that build programs: their files, versions and digests."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from typing import Any, NamedTuple
 from etude.machine.snapshot.packages import Packages
 
 NOTE, INTERPRETER = 4, 3
-MOST_HEADERS = 128
-LONGEST_NOTE = 4096
+MAX_HEADERS = 128
+MAX_NOTE_BYTES = 4096
 GNU_BUILD_ID = 3
 
 
 class Elf(NamedTuple):
-    """Of a file that is one."""
+    """Properties of an ELF file."""
 
     build_id: str | None
     """The linker's digest of the content, hexadecimal."""
     loader: str | None
-    """The program that maps it and its libraries; None where it is static."""
+    """The program that maps it and its libraries; None if it is static."""
 
 
 def read_elf(file: int) -> Elf | None:
-    """What the open file says; None where it is no ELF file, or a damaged one.
+    """Properties of the open file; None if it is no ELF file, or a damaged one.
 
     Source: System V ABI, chapters 4 and 5; elf(5).
     """
@@ -48,7 +48,7 @@ def _read(file: int) -> Elf | None:
     wide = head[4] == 2
     (start,) = struct.unpack_from(order + ("Q" if wide else "I"), head, 32 if wide else 28)
     size, count = struct.unpack_from(order + "HH", head, 54 if wide else 42)
-    table = os.pread(file, size * min(count, MOST_HEADERS), start)
+    table = os.pread(file, size * min(count, MAX_HEADERS), start)
     build_id = loader = None
     for place in range(0, len(table) - (55 if wide else 31), size or len(table) + 1):
         (kind,) = struct.unpack_from(order + "I", table, place)
@@ -64,9 +64,9 @@ def _read(file: int) -> Elf | None:
             )
         )
         if kind == NOTE and build_id is None:
-            build_id = _build_id(os.pread(file, min(length, LONGEST_NOTE), offset), order)
+            build_id = _build_id(os.pread(file, min(length, MAX_NOTE_BYTES), offset), order)
         elif kind == INTERPRETER:
-            found = os.pread(file, min(length, LONGEST_NOTE), offset)
+            found = os.pread(file, min(length, MAX_NOTE_BYTES), offset)
             loader = found.partition(b"\0")[0].decode("utf-8", "replace") or None
     return Elf(build_id, loader)
 
@@ -87,7 +87,7 @@ Part = dict[str, Any]
 HERE = Path("/")
 
 VARIABLE = "APPROGRAMS"
-"""Names further programs, divided by blanks or commas."""
+"""Variable with names of further programs, separated by blanks or commas."""
 TOOLS = (
     *("cc", "c++", "gcc", "g++", "clang", "clang++", "gfortran", "ld", "as", "ar", "make", "cmake", "ninja"),
     *("rustc", "cargo", "go", "java", "javac", "node", "python3", "perl", "ruby", "bash", "sh", "fio"),
@@ -106,18 +106,19 @@ INTERPRETERS = (
     "awk",
     "pypy",
 )
-MOST_PROGRAMS = 50
-LARGEST_BYTES = 64 << 20
-"""A larger program is told by its build id and size only: to digest it would take as long as many trials."""
-LARGEST_TOOL_BYTES = 2 << 20
-"""Of tools only those without a build id are digested, and no larger ones."""
-MOST_LINKS = 4
-"""Interpreters of interpreters."""
+MAX_PROGRAMS = 50
+MAX_DIGEST_BYTES = 64 << 20
+"""Maximum size of a program that is digested; a larger one has only build id and size: a digest would take as long as
+many trials."""
+MAX_TOOL_DIGEST_BYTES = 2 << 20
+"""Maximum size of a tool that is digested, if it has no build id."""
+MAX_LINKS = 4
+"""Maximum depth of interpreters of interpreters."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """Words that are run; search: the PATH they are looked for in, directory: from where, unless it is our own."""
+    """Words to run; search: the PATH to look in, directory: working directory, unless it is our own."""
 
     words: tuple[str, ...]
     search: str | None = None
@@ -125,35 +126,35 @@ class Command:
 
 
 def programs(root: Path, commands: Iterable[Command], environment: Mapping[str, str]) -> Part:
-    """By the name by which it was called: the programs of the commands, their scripts, and those the user names.
+    """Programs of the commands, their scripts, and those that the user names, by the name by which they were called.
 
-    None for a program that is not there.
+    None for a program that does not exist.
     """
     found: Part = {}
     further = environment.get(VARIABLE, "").replace(",", " ").split()
     for command in (*commands, *(Command((name,)) for name in further)):
         search = command.search or environment.get("PATH") or os.defpath
         for name in _names(command.words):
-            if name not in found and len(found) < MOST_PROGRAMS:
+            if name not in found and len(found) < MAX_PROGRAMS:
                 _add(root, found, name, search, command.directory)
     return found
 
 
 def toolchain(root: Path, environment: Mapping[str, str]) -> Part:
-    """By name: the tools of PATH with which programs are made and run, and the C library; None for one not there."""
+    """Build tools and interpreters of PATH, and the C library, by name; None for missing ones."""
     search = environment.get("PATH") or os.defpath
     found: Part = {}
     for name in TOOLS:
         path = resolve(root, name, search, None)
-        found[name] = path and describe(root, path, LARGEST_TOOL_BYTES)
+        found[name] = path and describe(root, path, MAX_TOOL_DIGEST_BYTES)
     shell = resolve(root, "sh", search, None)
     loader = _elf_of(root, shell) if shell else None
-    found["libc"] = describe(root, loader.loader, LARGEST_TOOL_BYTES) if loader and loader.loader else None
+    found["libc"] = describe(root, loader.loader, MAX_TOOL_DIGEST_BYTES) if loader and loader.loader else None
     return found
 
 
 def _names(words: Sequence[str]) -> Iterator[str]:
-    """Program names in a command: the first word; of a shell line its first word, of an interpreter its script."""
+    """Program names in a command: the first word; for a shell line its first word, for an interpreter its script."""
     if not words:
         return
     first, *rest = words
@@ -170,7 +171,7 @@ def _names(words: Sequence[str]) -> Iterator[str]:
 
 
 def _first_of_line(line: str) -> Iterator[str]:
-    """The first word of a shell line that is neither an assignment nor the shell's own."""
+    """The first word of a shell line that is neither an assignment nor a shell builtin."""
     try:
         words = shlex.split(line, comments=True)
     except ValueError:
@@ -222,19 +223,19 @@ _SHELLS_OWN = frozenset(
 
 
 def _add(root: Path, found: Part, name: str, search: str, directory: str | None) -> None:
-    """The program, and the interpreters that it names in its first line."""
+    """Add the program, and the interpreters that it names in its first line."""
     path = resolve(root, name, search, directory)
-    found[name] = path and describe(root, path, LARGEST_BYTES)
-    for _ in range(MOST_LINKS):
+    found[name] = path and describe(root, path, MAX_DIGEST_BYTES)
+    for _ in range(MAX_LINKS):
         interpreter = (found[name] or {}).get("interpreter")
         if interpreter is None or interpreter in found:
             return
         name, path = interpreter, resolve(root, interpreter, search, None)
-        found[name] = path and describe(root, path, LARGEST_BYTES)
+        found[name] = path and describe(root, path, MAX_DIGEST_BYTES)
 
 
 def resolve(root: Path, name: str, search: str, directory: str | None) -> str | None:
-    """The path that a name stands for, as execvp(3) looks for it; files that cannot be executed only with a `/`."""
+    """The path of a name by the rules of execvp(3); files that are not executable only with a `/`."""
     if "/" in name or (directory is None and "." in name and _is_file(root, os.path.abspath(name))):
         return path if _is_file(root, path := os.path.abspath(os.path.join(directory or "", name))) else None
     for place in search.split(":"):
@@ -256,9 +257,9 @@ def _is_file(root: Path, path: str) -> bool:
 
 
 def describe(root: Path, path: str, largest: int) -> Part | None:
-    """Which file a path leads to: its size, digest, build id, package and version; None if it cannot be opened.
+    """Description of the file that a path leads to: size, digest, build id, package and version; None if not readable.
 
-    largest: bytes of a file that is digested; of tools a build id stands for the digest.
+    largest: maximum bytes of a file that is digested; for tools a build id replaces the digest.
     """
     real = _real(root, path)
     try:
@@ -275,7 +276,7 @@ def describe(root: Path, path: str, largest: int) -> Part | None:
         return None
     finally:
         os.close(file)
-    package = _packages(root).of(real, everywhere=largest > LARGEST_TOOL_BYTES)
+    package = _packages(root).of(real, everywhere=largest > MAX_TOOL_DIGEST_BYTES)
     return {
         "path": path,
         "file": real,
@@ -287,13 +288,13 @@ def describe(root: Path, path: str, largest: int) -> Part | None:
 
 
 def describe_again(program: Part) -> Part | None:
-    """The program to which the path of an earlier description leads now; None if it cannot be opened."""
+    """The program that the path of an earlier description leads to now; None if it cannot be opened."""
     path = program.get("path")
-    return describe(HERE, path, LARGEST_BYTES) if isinstance(path, str) else None
+    return describe(HERE, path, MAX_DIGEST_BYTES) if isinstance(path, str) else None
 
 
 _KNOWN: dict[tuple[int, ...], Part] = {}
-"""What was read of a file, by device, inode, size, time of change and how much may be read."""
+"""Cached contents by device, inode, size, modification time and maximum size."""
 _OF_ROOTS: dict[Path, Packages] = {}
 
 
@@ -304,7 +305,7 @@ def _packages(root: Path) -> Packages:
 def _content(file: int, size: int, largest: int) -> Part:
     head = os.pread(file, 256, 0)
     elf = read_elf(file)
-    spared = largest == LARGEST_TOOL_BYTES and elf is not None and elf.build_id is not None
+    spared = largest == MAX_TOOL_DIGEST_BYTES and elf is not None and elf.build_id is not None
     return {
         "sha256": None if size > largest or spared else _digest(file),
         "build_id": elf and elf.build_id,
@@ -322,7 +323,7 @@ def _digest(file: int) -> str:
 
 
 def _interpreter(head: bytes) -> str | None:
-    """Of a first line `#!/usr/bin/env python3` python3, which is what differs; else the path behind `#!`."""
+    """`python3` for a first line `#!/usr/bin/env python3`; else the path after `#!`."""
     if not head.startswith(b"#!"):
         return None
     words = head[2:].partition(b"\n")[0].decode("utf-8", "replace").split()

@@ -1,4 +1,4 @@
-"""Settings of the kernel that move numbers."""
+"""Kernel settings that influence performance."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ SYSCTLS = (
         "vm.zone_reclaim_mode",
     ),
 )
-"""Those that decide what a program may take, how soon it is served, and what is written or evicted when."""
+"""Sysctls that control resource limits, scheduling, writeback and eviction."""
 LONGEST = 200
 
 
 def kernel(root: Path) -> Part:
-    """What is no sysctl, and those that have stood here since version 1."""
+    """Kernel settings that are no sysctls, and those recorded since version 1."""
     clock = "sys/devices/system/clocksource/clocksource0"
     weaknesses = "sys/devices/system/cpu/vulnerabilities"
     return {
@@ -86,7 +86,7 @@ def kernel(root: Path) -> Part:
 
 
 def sysctls(root: Path) -> Part:
-    """The sysctls of `SYSCTLS` that this kernel has, as text; fields divided by single blanks."""
+    """The sysctls of `SYSCTLS` that this kernel has, as text; fields separated by single blanks."""
     found = {}
     for name in SYSCTLS:
         text = tree.read_text(root, f"proc/sys/{name.replace('.', '/')}", LONGEST)
@@ -96,7 +96,7 @@ def sysctls(root: Path) -> Part:
 
 
 def limits(root: Path) -> Part | None:
-    """What this process, and all that it starts, may use: soft and hard limit, as /proc/self/limits has them."""
+    """Resource limits of this process and its children: soft and hard limit, as in /proc/self/limits."""
     found = {}
     for line in tree.read_lines(root, "proc/self/limits")[1:]:
         name, fields = line[:26].strip(), line[26:].split()

@@ -1,4 +1,4 @@
-"""The system around what is measured: kernel and distribution, memory, virtualisation and cgroup, environment."""
+"""System software: kernel and distribution, memory, virtualisation and cgroup, environment."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Part = dict[str, Any]
 
 
 def system(root: Path) -> Part:
-    """Kernel, command line, distribution, and since when it runs."""
+    """Kernel, command line, distribution, and boot time."""
     release = os_release(root)
     uptime = (tree.read_text(root, "proc/uptime") or "").split()
     return {
@@ -40,7 +40,8 @@ def os_release(root: Path) -> dict[str, str]:
 
 
 def architecture(root: Path) -> str | None:
-    """/proc/sys/kernel/arch exists since Linux 6.1; before that only the running machine can be asked."""
+    """Architecture from /proc/sys/kernel/arch, which exists since Linux 6.1; before that, of the running machine
+    only."""
     recorded = tree.read_text(root, "proc/sys/kernel/arch")
     return recorded or (os.uname().machine if root == Path("/") else None)
 
@@ -72,50 +73,50 @@ def memory(root: Path) -> Part:
 
 
 def swaps(root: Path) -> list[str]:
-    """Devices and files that are swapped to, with their priority."""
+    """Swap devices and files, with their priority."""
     lines = [line.split() for line in tree.read_lines(root, "proc/swaps")[1:]]
     return [f"{fields[0]} {fields[-1]}" for fields in lines if len(fields) >= 5]
 
 
 _USUAL = Mask()
 LONGEST = 500
-"""Characters of a value that are kept."""
+"""Maximum characters of a value."""
 PERSONAL = re.compile(
     r"^(?:USER|LOGNAME|USERNAME|MAIL|EMAIL|HOSTNAME|HOST|NAME|SUDO_.*|SSH_.*|GIT_(?:AUTHOR|COMMITTER)_.*|DEBEMAIL"
     r"|DEBFULLNAME|DBUS_SESSION_BUS_ADDRESS|XAUTHORITY|SESSION_MANAGER|KRB5CCNAME|SLURMD?_.*|ETUDE_(?:JOB|NODE|RUN|SETTLED))$"
 )
-"""Whose it is, from where they came, which job of a scheduler, how long a boot took to settle: it changes no number."""
+"""Variables of a user, login, scheduler's job or boot: they influence no result."""
 RANDOM = re.compile(
     r"(?<![\w./+-])(?=[\w+/=-]*\d)(?=[\w+/=-]*[a-z])(?=[\w+=-]*[A-Z])[A-Za-z0-9+=_-]{24,}(?![\w./])"
 )
-"""A long word of digits, small and capital letters, that is no path: what generators of keys make."""
+"""A long word of digits, small and capital letters, that is no path: a likely key."""
 
 
 def variables(environment: Mapping[str, str]) -> Part:
-    """All variables, with secrets masked; and how many bytes they are, which shift the stack of what is started."""
+    """All variables, with secrets masked; and their total bytes, which shift the stack of programs."""
     shown = {name: value_shown(name, environment[name]) for name in sorted(environment)}
     size = sum(len(name) + len(value) + 2 for name, value in environment.items())
     return {"variables": {_plain(name): value for name, value in shown.items()}, "size_bytes": size}
 
 
 def value_shown(name: str, value: str) -> str:
-    """The value, or as much of it as may be published."""
+    """The value, masked and shortened for publication."""
     if value and (SECRET_VARIABLE.search(name) or PERSONAL.match(name)):
         return MASKED
     return _plain(RANDOM.sub(MASKED, _USUAL.text(value)))[:LONGEST]
 
 
 def _plain(text: str) -> str:
-    """What is no UTF-8 could not be written as JSON."""
+    """The text with invalid UTF-8 replaced, so that it can be written as JSON."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 CONTAINERS = ("docker", "kubepods", "libpod", "lxc", "machine.slice", "garden", "actions_job")
-"""Words of a control group's path that only a container's has."""
+"""Words of a control group's path that only containers have."""
 
 
 def virtualisation(root: Path) -> Part:
-    """What the processor and the firmware say of a hypervisor, and what speaks for a container."""
+    """Signs of a hypervisor from processor and firmware, and signs of a container."""
     dmi = "sys/class/dmi/id"
     flags = (cpu_info(root).get("flags") or "").split()
     return {
@@ -128,7 +129,7 @@ def virtualisation(root: Path) -> Part:
 
 
 def container(root: Path) -> str | None:
-    """What kind of container this is, as its manager marks it; None where nothing speaks for one."""
+    """Kind of container, by its manager's mark; None without any sign."""
     if said := tree.read_text(root, "run/systemd/container", 64):
         return said
     for mark, kind in (("run/.containerenv", "podman"), (".dockerenv", "docker")):
@@ -139,7 +140,7 @@ def container(root: Path) -> str | None:
 
 
 def cgroup(root: Path) -> Part:
-    """Versions that are mounted, and what limits this process by its own group."""
+    """Mounted versions, and the limits of this process's own group."""
     lines = tree.read_lines(root, "proc/self/mounts")
     kinds = {fields[2]: fields[1] for fields in (line.split() for line in lines) if len(fields) > 2}
     own = next(

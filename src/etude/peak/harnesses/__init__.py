@@ -1,1 +1,1 @@
-"""Benches: what starts a system, offers it load, and reports windows (`peak/bench.py` says what one is)."""
+"""Benches: they start a system, offer load and report windows (interface: `peak/bench.py`)."""

@@ -1,4 +1,5 @@
-"""A bench of commands: a system is started once, offered loads by a generator, and ended with all that it started."""
+"""A bench of commands: the system is started once, loaded by a generator, and ended with all processes that it
+started."""
 
 from __future__ import annotations
 
@@ -30,18 +31,18 @@ from etude.peak.task import Ended, GeneratorPart, Task, Trial, TrialRequest
 from etude.toml_config import line_of
 
 _LOOK_S = 0.05
-"""Between looks at the load command: a wake-up costs 0.1 ms, and a window is ten times as long."""
+"""Interval between polls of the load command: a wake-up costs 0.1 ms, a window is ten times as long."""
 _POLL_S = 0.1
-"""Between asking whether the system is ready."""
+"""Interval between readiness checks."""
 _SWEEP_S = 30.0
-"""What another node may take to be asked."""
+"""Timeout of the clean-up on the system's node, beyond the grace period."""
 PIECES_APART, HOSTS_APART = 1_000_000, 100_000_000
-"""Between the seeds of pieces of one trial, and between those of hosts."""
+"""Seed offsets between runs of one trial, and between hosts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Commands:
-    """Command lines, empty where there is none, and how long each may take, s."""
+    """Command lines, empty if absent, and their timeouts, s."""
 
     start: str
     ready: str
@@ -50,33 +51,33 @@ class Commands:
     stop: str
     ready_timeout_s: float = 30.0
     load_timeout_s: float = 30.0
-    """Beyond its runlength."""
+    """Time beyond the run length."""
     drain_timeout_s: float = 30.0
     stop_timeout_s: float = 30.0
     grace_s: float = 2.0
-    """Between SIGTERM and SIGKILL."""
+    """Time between SIGTERM and SIGKILL."""
     warmup_s: float = 0.0
-    """Load that is offered before what counts."""
+    """Duration of load that is offered before the measured part."""
     warmup_load: float = 0.5
-    """Share of a trial's load that its warm-up offers. Below 1 the warm-up is a run of its own, whose backlog is gone
-    before the trial: else an overload is measured with the queue that its warm-up has built up."""
+    """Warm-up load as a share of the trial's load. Below 1 the warm-up is a separate run whose backlog drains before
+    the trial; otherwise an overload is measured with the queue built up by its warm-up."""
     pieces: int = 1
     """Runs of the load command in one trial."""
     fresh: bool = False
-    """Start the system anew for each trial."""
+    """Restart the system for each trial."""
     apart: bool = False
-    """The system has a node of its own, where there is a second one."""
+    """The system gets its own node if there is a second one."""
     text: str = ""
-    """Of the file, for the lines of errors."""
+    """Text of the harness file, for line numbers in errors."""
 
     @property
     def warms_up_apart(self) -> bool:
-        """Whether the warm-up is a run of its own at a part of the load: only a command that is told its length can."""
+        """True if the warm-up is a separate run at partial load, which needs a command with a settable length."""
         return self.warmup_s > 0 and self.warmup_load < 1 and tells_length(self.load)
 
 
 def tells_length(load: str) -> bool:
-    """Whether a load command is told how long it runs, or how many requests it makes."""
+    """True if the load command takes a run length or a number of requests."""
     return "{runlength}" in load or "{requests}" in load
 
 
@@ -87,13 +88,13 @@ class _Run:
     load: float
     length_s: float
     left_out_s: float = 0.0
-    """So much of its start counts nowhere."""
+    """Duration at its start that is excluded."""
     number: int = 0
-    """Its seed is that of the trial and so many."""
+    """Offset of its seed from the trial's."""
 
 
 def _runs(commands: Commands, request: TrialRequest) -> list[_Run]:
-    """The runs of a trial, after a warm-up that is apart."""
+    """The runs of a trial, after a separate warm-up."""
     within_s = 0.0 if commands.warms_up_apart else commands.warmup_s
     if commands.pieces == 1:
         return [_Run(request.load, request.runlength_s + within_s, within_s)]
@@ -103,7 +104,7 @@ def _runs(commands: Commands, request: TrialRequest) -> list[_Run]:
 
 
 class CommandBench:
-    """Within `with`, makes trials (peak/bench.py)."""
+    """Makes trials inside a `with` block (peak/bench.py)."""
 
     def __init__(
         self,
@@ -122,9 +123,8 @@ class CommandBench:
         node: Node | None = None,
         hosts: LoadHosts | None = None,
     ) -> None:
-        """`within`: words before the command that starts the system, which confine it, `groups`: the
-        cgroups that it is in then. `node`: where the system is;
-        None: here. `hosts`: where the load command runs; None: here."""
+        """`within`: command prefix that confines the system; `groups`: cgroups of the system under it. `node`: node of
+        the system; None: this machine. `hosts`: hosts of the load command; None: this machine."""
         self.path, self.commands, self.filled, self.reader = path, commands, filled, reader
         self.generator, self.task, self.place = generator, task, place
         self.closed, self.window_s, self.within = closed, window_s, tuple(within)
@@ -132,15 +132,15 @@ class CommandBench:
         self.node, self.hosts = node, hosts
         self.made = 0
         self.worked = False
-        """Whether a load command has told something: then what fails later is the system's doing."""
+        """True once a load command has reported something: later failures are the system's."""
         self._system: Command | None = None
         self._up = False
         self._orphans: Orphans | None = None
         self._heard = processes.last_line(None)
-        """The last line of the last command but start and load."""
+        """Last output line of the last command other than start and load."""
 
     def __enter__(self) -> CommandBench:
-        # What a search that was killed left running in this directory.
+        # A killed search may have left processes running in this directory.
         self._sweep()
         if self.hosts is not None:
             try:
@@ -165,7 +165,7 @@ class CommandBench:
                     self._orphans.close()
 
     def run(self, request: TrialRequest, enough: Enough) -> Trial:
-        """One trial. Raises CommandFailed where the system never gets ready, or the load command cannot work."""
+        """One trial. Raises CommandFailed if the system never gets ready or the load command cannot work."""
         began = time.monotonic()
         if not self._up:
             self._start()
@@ -231,7 +231,7 @@ class CommandBench:
         )
 
     def _shares(self, load: float) -> list[Share]:
-        """What each load generator is to offer."""
+        """Load of each generator."""
         if self.hosts is None:
             return [Share("", load)]
         return self.hosts.shares(load, whole=self.task.whole)
@@ -270,7 +270,7 @@ class CommandBench:
         return watched
 
     def _warm_up(self, request: TrialRequest) -> Watched:
-        """Offer a part of the load, of which nothing counts, and wait until the system has recovered from that."""
+        """Offer a part of the load, excluded from the results, and wait until the system has recovered."""
         commands, watched = self.commands, Watched([])
         load = commands.warmup_load * request.load
         load = max(round(load), 1) if self.task.whole else load
@@ -283,7 +283,7 @@ class CommandBench:
         return watched
 
     def _run_load(self, part: _Run, enough: Enough, watched: Watched) -> None:
-        """Run the load command, reading what it tells, until it ends, is told to, or hangs."""
+        """Run the load command and read its reports until it ends, is stopped, or hangs."""
         load = self._begin_load(part)
         until = load.began_s + math.ceil(part.length_s) + self.commands.load_timeout_s
         skipped_s = 0.0
@@ -292,7 +292,7 @@ class CommandBench:
                 found = load.hear(_LOOK_S)
                 self._listen()
                 for each in found:
-                    # A window that is within it for the most part: they are not cut to the millisecond.
+                    # A window mostly inside the warm-up is part of it: windows are not aligned to the millisecond.
                     if skipped_s + each.window.duration_s / 2 < part.left_out_s:
                         skipped_s += each.window.duration_s
                     else:
@@ -372,7 +372,8 @@ class CommandBench:
         self._fail("ready" if self.commands.ready else "start", f"the system was not ready {within}: {said}")
 
     def _ready(self, within_s: float) -> bool:
-        """Whether it answers, asked again and again; without a ready command, whether it was not seen to fail."""
+        """True once the ready command succeeds, retried until the timeout; without one, True unless the system has
+        failed."""
         until = time.monotonic() + within_s
         while self._alive():
             if not self.commands.ready:
@@ -385,7 +386,7 @@ class CommandBench:
         return False
 
     def _state(self) -> Literal["ready", "busy", "gone"]:
-        """Whether the system is ready again, has not emptied its queues, or does not live."""
+        """ "ready": the system accepts load again; "busy": its queues have not drained; "gone": it has ended."""
         if not self._alive():
             return "gone"
         if not self._drained():
@@ -393,14 +394,14 @@ class CommandBench:
         return "ready" if self._ready(self.commands.ready_timeout_s) else "gone"
 
     def _alive(self) -> bool:
-        """A start command that has ended well has left its system running by itself."""
+        """True unless the start command failed: one that ended with status 0 has left a daemon running."""
         if self._system is None:
             return True
         self._listen()
         return not self._system.process.poll()
 
     def _listen(self) -> None:
-        """To the system: one whose output nobody takes would stop."""
+        """Drain the system's output: a full pipe would block it."""
         for _ in processes.error_text(self._system, 0.0) if self._system else ():
             pass
 
@@ -410,7 +411,7 @@ class CommandBench:
         return self._command(self.commands.drain, self.commands.drain_timeout_s) == 0
 
     def _command(self, line: str, within_s: float) -> int | None:
-        """The exit status of a command of the system; None where it took too long and was ended."""
+        """Exit status of a command of the system; None if it timed out and was ended."""
         filled = self.filled(line)
         return self._done(self.node.line(filled, self.place) if self.node else filled, within_s)
 
@@ -435,7 +436,7 @@ class CommandBench:
         self._sweep()
 
     def _sweep(self) -> None:
-        """End what was started for this directory and still runs, here and on the system's node."""
+        """End processes started for this directory that still run, here and on the system's node."""
         reap = self._orphans.reap if self._orphans is not None else lambda: None
         stop(self._left_over, self.commands.grace_s, reap)
         if self.node is None:
@@ -457,5 +458,5 @@ class CommandBench:
 
 
 def _noted(generator: Generator, share: Share, effort: Effort) -> str:
-    """A generator's effort in a line, with the host where there are several."""
+    """A generator's effort in one line, prefixed with the host if there are several."""
     return f"{share.host}: {effort_line(generator, effort)}" if share.host else effort_line(generator, effort)

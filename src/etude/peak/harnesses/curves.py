@@ -1,4 +1,4 @@
-"""How a server's mean response grows with its load: the shapes that simulated servers have.
+"""Mean response of simulated servers against load.
 
 A load is given as its load factor ρ, the load over the peak rate λ* ("Cutting Corners", section 2.2). At ρ = 1 every
 server answers within 40 ms on average, and no answer takes longer than 2 s.
@@ -17,10 +17,10 @@ import numpy as np
 from scipy.optimize import brentq
 
 LIMIT_MS = 40.0
-"""R(1): the mean response at the peak, R_sat of the paper."""
+"""R(1): mean response at the peak, R_sat of the paper."""
 
 LONGEST_MS = 2000.0
-"""Nobody waits longer."""
+"""Upper bound of responses: clients time out."""
 
 
 class Curve(Protocol):
@@ -28,17 +28,17 @@ class Curve(Protocol):
 
     @property
     def name(self) -> str:
-        """By which it is asked for."""
+        """Name on the command line."""
         ...
 
     def response_s(self, rho: float) -> float:
-        """The mean response at load factor `rho` ≥ 0, s; 0.040 at 1."""
+        """Mean response at load factor `rho` ≥ 0, s; 0.040 at 1."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class MM1:
-    """One queue, as the paper's model has it: R = 1/(a - bρ)."""
+    """M/M/1 queue, as in the paper's model: R = 1/(a - bρ)."""
 
     name: str = "mm1"
     idle_ms: float = 4.24
@@ -51,7 +51,7 @@ class MM1:
 
 @dataclass(frozen=True, slots=True)
 class MMc:
-    """One queue before several workers (Erlang's C)."""
+    """M/M/c queue (Erlang C)."""
 
     name: str = "mmc"
     idle_ms: float = 2.5
@@ -63,7 +63,7 @@ class MMc:
 
 @dataclass(frozen=True, slots=True)
 class Knee:
-    """Almost straight up to the peak, then a wall."""
+    """Almost linear up to the peak, then a wall."""
 
     name: str = "knee"
     idle_ms: float = 3.0
@@ -75,7 +75,7 @@ class Knee:
 
 @dataclass(frozen=True, slots=True)
 class Ramp:
-    """A slow rise: a percent of load is little more than a percent of response."""
+    """Slow rise: 1 % more load costs little more than 1 % more response."""
 
     name: str = "ramp"
     idle_ms: float = 6.0
@@ -84,12 +84,12 @@ class Ramp:
         return _seconds(self.idle_ms + (LIMIT_MS - self.idle_ms) * rho**1.5)
 
 
-# Those from here on are of no family that a policy fits.
+# The following curves belong to no family that a policy fits.
 
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """A step where the working set no longer fits a cache, at three quarters of the peak, before the rise."""
+    """Step at three quarters of the peak, where the working set exceeds a cache, before the rise."""
 
     name: str = "cache"
 
@@ -100,7 +100,7 @@ class Cache:
 
 @dataclass(frozen=True, slots=True)
 class Priority:
-    """M/G/1 behind batch work that goes first: Cobham's waiting time of the second of two classes.
+    """M/G/1 with batch work of higher priority: Cobham's waiting time of the second of two classes.
 
     A quarter of the time goes to batch jobs; services of 4 ms, their squared coefficient of variation 4.
     """
@@ -113,7 +113,7 @@ class Priority:
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """Straight between points, as a server is that switches modes."""
+    """Piecewise linear, like a server that switches modes."""
 
     name: str = "pieces"
 
@@ -124,7 +124,7 @@ class Pieces:
 
 @dataclass(frozen=True, slots=True)
 class Plateaus:
-    """A hockey stick with a second plateau: flat, a rise to half the limit, flat again, and the blade."""
+    """Hockey stick with a second plateau: flat, a rise to half the limit, flat again, and the blade."""
 
     name: str = "plateaus"
 
@@ -136,7 +136,7 @@ class Plateaus:
 
 @dataclass(frozen=True, slots=True)
 class Logistic:
-    """Ends in a plateau of 160 ms above the peak: a bounded queue."""
+    """Logistic curve with a plateau of 160 ms above the peak: a bounded queue."""
 
     name: str = "logistic"
 
@@ -149,7 +149,7 @@ class Logistic:
 
 @dataclass(frozen=True, slots=True)
 class Exponential:
-    """Every percent of load costs the same percent of response; no pole."""
+    """Exponential growth without a pole."""
 
     name: str = "exponential"
     idle_ms: float = 5.0
@@ -160,7 +160,7 @@ class Exponential:
 
 @dataclass(frozen=True, slots=True)
 class Batching:
-    """Waits for batches to fill at low load, as interrupt moderation does, so that it falls before it rises."""
+    """Waits for batches to fill at low load, like interrupt moderation: response falls before it rises."""
 
     name: str
     timer_ms: float
@@ -174,7 +174,7 @@ class Batching:
 
 @dataclass(frozen=True, slots=True)
 class Hump:
-    """Too slow in a band about half its peak, fine above: a governor that raises the clock only beyond it."""
+    """Hump above the limit at half the peak, fine above it: a governor that raises the clock only at higher load."""
 
     name: str
 
@@ -184,7 +184,7 @@ class Hump:
 
 @dataclass(frozen=True, slots=True)
 class FewAnswered:
-    """Beyond `collapse` ever fewer are answered, and those quickly: their mean alone would look fine again."""
+    """Beyond `collapse` fewer and fewer requests are answered, but quickly: their mean alone would look fine again."""
 
     name: str
     collapse: float
@@ -206,14 +206,15 @@ class Stalls:
 
     @property
     def mean_factor(self) -> float:
-        """Of all windows: what is divided by, so that the mean stays."""
+        """Mean slowdown of all windows, the divisor that preserves the mean."""
         tail = 1 - math.pow(1 + self.most / self.scale, 1 - self.shape)
         return 1 + self.share * self.scale / (self.shape - 1) * tail
 
 
 @dataclass(frozen=True, slots=True)
 class Slow:
-    """After an overload beyond load factor `beyond` answers take 1 + `extra` times as long, decaying with `fades_s`."""
+    """Hysteresis: after an overload beyond load factor `beyond`, responses take 1 + `extra` times as long, decaying
+    with `fades_s`."""
 
     beyond: float
     extra: float
@@ -222,23 +223,23 @@ class Slow:
 
 @dataclass(frozen=True, slots=True)
 class Manners:
-    """What a server does besides answering in its mean time."""
+    """Behaviour of a simulated server besides its mean response."""
 
     stalls: Stalls | None = None
     slow_share: float = 0.0
-    """Of the trials, those that fall into the slow of two modes…"""
+    """Share of trials in the slow one of two modes…"""
     slow_factor: float = 1.0
-    """…in which answers take so many times as long as in the other; the mean over both is the curve's."""
+    """…in which responses take this many times as long; the mean over both is the curve's."""
     falls_per_h: float = 0.0
-    """Share of its peak that it loses in an hour of benchmarking time."""
+    """Share of the peak that is lost per hour of benchmarking time."""
     slow: Slow | None = None
     collapse: float | None = None
-    """Load factor beyond which throughput falls with the cube of the load, and the rest fails."""
+    """Load factor beyond which throughput falls with the cube of the load and the other requests fail."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mannered:
-    """A curve and manners: again a curve, of the means over all of them."""
+    """A curve of means over all of the manners' effects."""
 
     name: str
     curve: Curve
@@ -249,7 +250,7 @@ class Mannered:
 
 
 def manners_of(curve: Curve) -> Manners:
-    """Those of a plain curve are none."""
+    """Manners of a curve; the defaults for a plain one."""
     return curve.manners if isinstance(curve, Mannered) else Manners()
 
 
@@ -270,10 +271,10 @@ CURVES = _named(
     Logistic(),
     Exponential(),
 )
-"""All rise with the load. The first five are the families that policies fit, the others are not."""
+"""Curves that rise with the load. Policies fit the first five families, not the others."""
 
 FAMILIES = ("mm1", "mmc", "knee", "ramp", "tail")
-"""Those of CURVES whose shapes a policy may know."""
+"""Names of CURVES whose shapes a policy may know."""
 
 TROUBLED = _named(
     # One window in twenty carries half of the mean; one in seventy carries two fifths.
@@ -287,12 +288,12 @@ TROUBLED = _named(
     Mannered("bimodal", MM1(), Manners(slow_share=0.3, slow_factor=1.6)),
     Mannered("drifting", MM1(), Manners(falls_per_h=0.2)),
 )
-"""Of which one peak rate says little. *non-monotone-low* is over the limit at its lowest loads, *hump* about half its
-peak; λ* is the highest load at which the limit is kept."""
+"""Curves that one peak rate describes badly. *non-monotone-low* is over the limit at its lowest loads, *hump* at about
+half its peak; λ* is the highest load at which the limit is met."""
 
 
 def saturation(curve: Curve) -> float:
-    """The load factor beyond which no more is answered: where responses reach their longest; inf where they do not."""
+    """Load factor beyond which throughput no longer grows (responses reach `LONGEST_MS`); inf if there is none."""
     low, high = 1.0, 100.0
     if 1e3 * curve.response_s(high) < LONGEST_MS:
         return math.inf
@@ -329,7 +330,7 @@ def _busy_at_peak(idle_ms: float, workers: int) -> float:
 
 
 def _second_class(busy: float) -> float:
-    """s + W0/((1 - σ)(1 - σ - u)), ms: W0 what is left of the job in service, batch jobs 12 ms and exponential."""
+    """s + W0/((1 - σ)(1 - σ - u)), ms; W0: residual time of the job in service, batch jobs 12 ms and exponential."""
     batch, service, squared_cv = 0.25, 4.0, 4.0
     free = 1 - batch - busy
     if free <= 0:

@@ -1,4 +1,4 @@
-"""The text of a harness file for one server or one load command, from what the options of `etude peak` say."""
+"""Text of a harness file for one server or load command, from the options of `etude peak`."""
 
 from __future__ import annotations
 
@@ -18,63 +18,63 @@ from etude.peak.harnesses.spec import COUNTS, PERCENTILES
 from etude.units.parsing import TIME
 
 RATES = (10.0, 100_000.0)
-"""Loads that may be offered, requests/s, unless others are given."""
+"""Default range of offered loads, requests/s."""
 CLIENTS = (1.0, 1000.0)
 RUNLENGTH_S = 10.0
 READY_S = 10.0
-"""What a server that runs may take to answer; one that is started has the usual time."""
+"""Ready timeout of a server that is already running, s; one that is started has the default."""
 OUTSTANDING = 1000
-"""Requests that `etude load` has under way at most."""
+"""Maximum outstanding requests of `etude load`."""
 PIECES = 5
-"""Runs a trial, of a command that prints one summary: a search then takes about 1.4 times the benchmarking time of one
-whose load command reports while it runs, and 2.3 times with one run a trial (docs/workbench.md)."""
+"""Runs per trial of a command that prints one summary: a search then takes 1.4 times the benchmarking time of one with
+a load command that reports while it runs, and 2.3 times with one run per trial (docs/workbench.md)."""
 KINDS = ("windows", *TOOLS)
 UNITS = (*TIME, PRINTED, *filter(None, COUNTS))
 
 _NAMED = re.compile(rf"([A-Za-z_][\w.-]*):(?:{'|'.join(map(re.escape, UNITS))})=", re.ASCII)
-"""A pattern that begins like this is a name that was mistyped."""
+"""Prefix of a pattern that looks like a mistyped name."""
 _READ = re.compile(rf"({'|'.join(FIGURES)}|p[0-9]{{1,2}}(?:\.[0-9]+)?):([^=()]*)=(.+)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A number in what the load command prints."""
+    """A number in the output of the load command."""
 
     find: str
     """A regular expression with one group."""
     name: str = ""
-    """Of the number, as in [reader.values]; empty: what the goal limits."""
+    """Name of the number, as in [reader.values]; empty: the one that the goal limits."""
     unit: str = PRINTED
 
 
 @dataclass(frozen=True, slots=True)
 class HarnessOptions:
-    """A harness in short: a URL or a load command, and limits."""
+    """Options of a harness: a URL or a load command, and limits."""
 
     url: str | None = None
     command: str | None = None
     limits_s: Mapping[str, float] = field(default_factory=dict)
-    """Of response times, by name: mean, p95."""
+    """Limits of response times by name: mean, p95."""
     errors: float | None = None
-    """The limit of failed requests, a share."""
+    """Limit of failed requests, a share."""
     reads: Sequence[Value | str] = ()
-    """Values that are read, or the kind of a reader."""
+    """Values to read, or the kind of a reader."""
     loads: tuple[float, float] | None = None
     clients: bool = False
     runlength_s: float = RUNLENGTH_S
     warmup_s: float = 0.0
     pieces: int | None = None
-    """None: `PIECES` where values are read and the command says for how long it runs, else 1."""
+    """None: `PIECES` if values are read and the command takes a run length, else 1."""
     start: str = ""
     ready: str = ""
     hosts: str = ""
-    """A hosts file, relative to the harness: the load command runs there."""
+    """A hosts file, relative to the harness: the load command runs on these."""
     directory: str = "{here}"
-    """Where the commands are run, quoted for the shell."""
+    """Working directory of the commands, quoted for the shell."""
 
 
 def read_value(text: str) -> Value | str:
-    """`NAME:UNIT=REGEX`, `REGEX`, or the kind of a reader. Raises UsageError for a name that is not known."""
+    """Parse `NAME:UNIT=REGEX`, `REGEX`, or the kind of a reader. Raises UsageError for an unknown name."""
     if text in KINDS:
         return text
     match = _READ.fullmatch(text)
@@ -87,7 +87,7 @@ def read_value(text: str) -> Value | str:
 
 
 def harness_text(options: HarnessOptions) -> str:
-    """In TOML, as docs/workbench.md describes it. Raises UsageError where the options do not make a harness."""
+    """Harness file in TOML (docs/workbench.md). Raises UsageError if the options do not make a harness."""
     url = http_url(options.url) if options.url is not None else None
     errors = 0.01 if options.errors is None and options.url is not None else options.errors
     goal = {name: f"{1000 * limit:.12g} ms" for name, limit in options.limits_s.items()}
@@ -148,7 +148,7 @@ def _pieces(options: HarnessOptions) -> int:
 
 
 def _load(options: HarnessOptions) -> str:
-    """On other hosts it is run in a directory that is made there."""
+    """The load command; other hosts run it in a directory created there."""
     if options.url:
         return _requests(options)
     return (options.command or "") if options.hosts else _within(options, options.command or "")
@@ -165,7 +165,7 @@ def _requests(options: HarnessOptions) -> str:
 
 
 def _answers(url: HttpUrl) -> str:
-    """A command that succeeds when somebody listens there."""
+    """Shell command that succeeds if the port accepts connections."""
     return shlex.join(("bash", "-c", f"exec 3<>/dev/tcp/{url.bare_host}/{url.port}"))
 
 
@@ -206,7 +206,7 @@ def _key(name: str) -> str:
 
 
 def _toml(value: str | float) -> str:
-    """A basic string of TOML is one of JSON, but for DEL."""
+    """TOML value; a basic string of TOML is a JSON string, except for DEL."""
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     return f"{value:.12g}"

@@ -1,6 +1,6 @@
-"""The URL of a server of HTTP, as `etude load --url` reads it.
+"""URL of an HTTP server, in the grammar of `etude load --url`.
 
-The engine reads the same (engine/load/load/src/url.rs); `tests/data/vectors/urls.jsonl` holds both to it.
+The engine has the same parser (engine/load/load/src/url.rs); `tests/data/vectors/urls.jsonl` tests both.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ _URL = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class HttpUrl:
-    """Where to connect, and what is requested."""
+    """Parts of a URL."""
 
     text: str
     host: str
-    """As in the URL: an IPv6 address has its brackets."""
+    """Host part of the URL: an IPv6 address keeps its brackets."""
     port: int
     path: str
-    """From its `/`, with its query."""
+    """Path from its `/`, with the query."""
 
     @property
     def bare_host(self) -> str:
-        """The host as a resolver takes it."""
+        """The host without brackets, for a resolver."""
         return self.host.removeprefix("[").removesuffix("]")
 
     def resolve(self) -> None:
-        """Raises MachineRefuses where the host has no address on this machine."""
+        """Raises MachineRefuses if the host has no address on this machine."""
         try:
             socket.getaddrinfo(self.bare_host.encode(), self.port, type=socket.SOCK_STREAM)
         except OSError as error:
@@ -50,7 +50,7 @@ class HttpUrl:
 
 
 def http_url(text: str) -> HttpUrl:
-    """The parts of a URL. Raises UsageError."""
+    """Parts of a URL. Raises UsageError."""
     match = _URL.fullmatch(text)
     port = int(match["port"] or 80) if match else 0
     if match is None or port >= 1 << 16 or not _is_address(match["address"]):
@@ -60,7 +60,7 @@ def http_url(text: str) -> HttpUrl:
 
 
 def _is_address(text: str | None) -> bool:
-    """Whether what stands in brackets, if anything does, is an IPv6 address."""
+    """True for None or a valid IPv6 address (the text inside the brackets)."""
     try:
         return text is None or bool(IPv6Address(text).packed)
     except AddressValueError:

@@ -1,4 +1,4 @@
-"""A real server whose peak rate is known: `etude-engine known-server`, loaded by `etude-engine load` (docs/load.md)."""
+"""Real server with a known peak rate: `etude-engine known-server`, loaded by `etude-engine load` (docs/load.md)."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from etude.program import engine_path
 from etude.results.histograms import decode, joined
 
 BUSY = 0.8
-"""A generator that uses more of a CPU was itself the limit."""
+"""CPU utilisation above which the generator counts as saturated."""
 RECOVERY_S = 10.0
-"""So long after a trial the server is waited for until nobody waits for it."""
+"""Timeout for the server to become idle after a trial, s."""
 PROBE_S = 1.0
-"""So long is the load by which the overhead is measured."""
+"""Duration of the load that measures the overhead, s."""
 
 
 class KnownServer:
     """A bench. The server is started with the first trial, or by `with`, and serves all of them.
 
-    law: of service times: constant, exponential, erlang:K, lognormal:CV, hyperexponential:CV.
-    mean_s: their mean, 0.005 or more. seed: of services and arrivals; each trial has arrivals of its own.
+    law: distribution of service times: constant, exponential, erlang:K, lognormal:CV, hyperexponential:CV.
+    mean_s: mean service time, 0.005 or more. seed: for services and arrivals; arrivals differ between trials.
     warm_up_s: load before the first window, so that it does not begin with an empty queue; None: 200 mean services.
-    outstanding: at most so many requests are under way; when no more can be, the server is too slow for the load.
-    drain_s: what is not answered so long after the end of a trial is given up, and the server then forgets it.
+    outstanding: maximum outstanding requests; when it is reached, the server is too slow for the load.
+    drain_s: time after the end of a trial until unanswered requests are abandoned and dropped by the server.
     """
 
     def __init__(
@@ -62,17 +62,17 @@ class KnownServer:
         self._trials = 0
 
     def peak(self, criterion: Criterion) -> float:
-        """The true peak rate for a mean or a percentile, requests/s."""
+        """True peak rate for a mean or a percentile, requests/s."""
         return self.truth(criterion).value
 
     def truth(self, criterion: Criterion) -> ValueWithError:
-        """The same with its Monte-Carlo error, which is 0 where a formula is exact."""
+        """`peak` with its Monte-Carlo error, which is 0 for an exact formula."""
         return self.queue.peak(criterion, self.overhead_s)
 
     @cached_property
     def overhead_s(self) -> float:
-        """What HTTP, loopback and timers add to each response, s: at a fifth of the capacity, the mean response that
-        the client saw less that by the server's own clock."""
+        """Overhead of HTTP, loopback and timers per response, s: mean response of the client less that of the server's
+        clock, at a fifth of the capacity."""
         before = self.state()
         words = ("--rate", f"{0.2 * self.queue.capacity:.6g}", "--seconds", str(PROBE_S))
         windows, _, _ = self._loaded(words, PROBE_S, lambda _: False)
@@ -84,7 +84,7 @@ class KnownServer:
         return float(seen - (after["response_s"] - before["response_s"]) / served)
 
     def run(self, request: TrialRequest, enough: Enough) -> Trial:
-        """Offer a load to the one server; see `Bench`.
+        """Offer a load to the server; see `Bench`.
 
         Raises:
             MachineRefuses: the server cannot be started, or the client cannot reach it.
@@ -116,7 +116,7 @@ class KnownServer:
         )
 
     def start(self) -> None:
-        """Start the server unless it runs, and wait until it is ready. Raises MachineRefuses where it cannot be."""
+        """Start the server unless it runs, and wait until it is ready. Raises MachineRefuses."""
         if self._server is not None and self._server.poll() is None:
             return
         self.close()
@@ -144,7 +144,7 @@ class KnownServer:
         self.close()
 
     def state(self) -> Mapping[str, Any]:
-        """What the server knows of itself (docs/load.md, "/state")."""
+        """State reported by the server (docs/load.md, "/state")."""
         self.start()
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=5)
         try:
@@ -155,7 +155,7 @@ class KnownServer:
             connection.close()
 
     def _recovered(self) -> bool:
-        """Whether nobody waits for the server any more, at the end of its time at the latest."""
+        """True once the server is idle; False after `RECOVERY_S`."""
         until = time.monotonic() + RECOVERY_S
         try:
             while (state := self.state())["waiting"] or state["busy"]:
@@ -169,7 +169,7 @@ class KnownServer:
     def _loaded(
         self, words: Sequence[str], runlength_s: float, enough: Enough
     ) -> tuple[tuple[Window, ...], Mapping[str, Any], Mapping[str, Any]]:
-        """Run the client; windows, the generator's figures of the last one, and the end."""
+        """Run the client; returns its windows, the generator's figures of the last one, and the end record."""
         self.start()
         words = ("--url", f"http://127.0.0.1:{self._port}/", *words, "--window", repr(self.window_s))
         bounds = ("--outstanding", str(self._outstanding), "--drain", repr(self._drain_s))
@@ -205,7 +205,7 @@ class KnownServer:
 
 
 def window(document: Mapping[str, Any]) -> Window:
-    """One from a line of `etude-engine load`."""
+    """A window from a line of `etude-engine load`."""
     latency = document["latency"]
     return Window(
         duration_s=document["duration_s"],
@@ -218,16 +218,16 @@ def window(document: Mapping[str, Any]) -> Window:
 
 
 def is_limited(own: Mapping[str, Any], end: Mapping[str, Any]) -> Limited | None:
-    """Whose fault it is that less than was asked for was done: of the generator's figures in the last window and at
-    the end."""
+    """Bottleneck of a trial that sent less than requested, by the generator's figures in the last window and at the
+    end."""
     if end["summary"]["cpu"] >= BUSY:
         return "generator"
     return "server" if own.get("waiting", 0) > 0 else None
 
 
 def with_drained(windows: Sequence[Window], drained: Mapping[str, Any] | None) -> tuple[Window, ...]:
-    """What was answered after the end was due before it: it belongs to the last window. Left out, the slow ones of the
-    last requests would be missing."""
+    """Windows with the requests answered after the end added to the last one, since they were due before it. Without
+    them the slow ones of the last requests would be missing."""
     if not windows or drained is None:
         return tuple(windows)
     last, late = windows[-1], window(drained)
@@ -250,7 +250,7 @@ def _note(end: Mapping[str, Any], idle: bool) -> str:
 
 
 def _started(verb: str, *words: str) -> subprocess.Popen[str]:
-    """A verb of the engine in a process group of its own, so that Ctrl-C reaches us alone; it ends with us."""
+    """Start a verb of the engine in its own process group: Ctrl-C reaches only us, and the verb ends with us."""
     pipe = subprocess.PIPE
     try:
         return subprocess.Popen(

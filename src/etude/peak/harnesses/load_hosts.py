@@ -1,7 +1,7 @@
-"""A load command that runs on several hosts at once: begun at one instant, their reports merged, their ends watched.
+"""A load command on several hosts: synchronized start, merged reports, monitored ends.
 
-The engine of each host starts the command at the instant that all are told (machine/remote/synchronized_start.py), and
-ends what it started whatever happens here. What the command prints comes over the same connection by a named pipe.
+The engine of each host starts the command at the common instant (machine/remote/synchronized_start.py) and ends it even
+if the controller is lost. The command's output comes over the same connection by a named pipe.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from etude.peak.harnesses.load_run import Share, Used, one_line
 from etude.peak.harnesses.merge_reports import MergeReports
 
 OVERLAP = 0.90
-"""Share of the longest host's run in which all have to offer load."""
+"""Share of the longest host's run in which all hosts must offer load."""
 CAPTURE_BYTES = 4096
-"""What is kept of the end of a load command's standard error."""
+"""Tail of a load command's standard error that is stored, bytes."""
 _LAST_S = 2.0
-"""What may pass between the end of a command and the end of what it printed."""
+"""Timeout between the end of a command and the end of its output."""
 _JOIN_S = 30.0
-"""What hosts may take, beyond the grace, to end a run."""
+"""Timeout for hosts to end a run, beyond the grace period."""
 _PREPARE = """\
 cd {directory} && { command -v etude >/dev/null ||
     { printf '#!/bin/sh\\nexec "%s/etude-engine" "$@"\\n' "$PWD" >etude && chmod 700 etude; }; } &&
 echo "${SSH_CONNECTION%% *}"
 """
-"""Where there is no etude, the verbs of the engine are it. Prints this machine's address as the host sees it."""
+"""Makes `etude` a wrapper of the engine if it is missing. Prints this machine's address as the host sees it."""
 
 
 @dataclass
@@ -53,10 +53,10 @@ class _Cancel:
     write_end: int
     count: int = 0
     at_s: float = math.inf
-    """When that was, on our monotonic clock."""
+    """Time of the first `set`, on our monotonic clock."""
 
     def set(self) -> None:
-        """End it."""
+        """Cancel the run."""
         self.count += 1
         self.at_s = min(self.at_s, time.monotonic())
         os.write(self.write_end, b"!")
@@ -64,7 +64,7 @@ class _Cancel:
 
 @dataclass(eq=False)
 class _Following:
-    """What one host's command prints."""
+    """Output of the command of one host."""
 
     host: Host
     reader: Reader
@@ -72,7 +72,7 @@ class _Following:
     over: bool = False
 
     def take(self) -> list[LoadReport]:
-        """What there is now. Raises Unreadable."""
+        """Reports that are available now. Raises Unreadable."""
         assert self.process.stdout is not None
         try:
             chunk = os.read(self.process.stdout.fileno(), 1 << 18)
@@ -82,14 +82,14 @@ class _Following:
         return self.told(lambda: self.reader.feed(chunk.decode("utf-8", "replace")))
 
     def told(self, read: Callable[[], list[LoadReport]]) -> list[LoadReport]:
-        """What a reader gives; its complaint with the host's name."""
+        """Result of a reader; its errors name the host."""
         try:
             return read()
         except Unreadable as error:
             raise Unreadable(f"host {self.host.name}: {error}") from None
 
     def close(self) -> None:
-        """End it, and with it the pipe."""
+        """Close the streams and end the process."""
         for stream in (self.process.stdin, self.process.stdout):
             if stream is not None:
                 with suppress(OSError):
@@ -110,18 +110,18 @@ class LoadHosts:
         self._runs = 0
 
     def open(self) -> None:
-        """Connect to all. Raises MachineRefuses: one cannot be had."""
+        """Connect to all hosts. Raises MachineRefuses if one is unreachable."""
         with ThreadPoolExecutor(len(self._hosts)) as pool:
             for connecting in [pool.submit(self._connect, host) for host in self._hosts]:
                 connecting.result()
 
     def close(self) -> None:
-        """Have all removed that was made there."""
+        """Close the connections and remove the files created on the hosts."""
         with ThreadPoolExecutor(len(self._hosts)) as pool:
             list(pool.map(Host.close, self._hosts))
 
     def shares(self, load: float, *, whole: bool) -> list[Share]:
-        """What each offers of a load; whole numbers are dealt out, so that few clients take few hosts."""
+        """Share of a load for each host; whole numbers are dealt out, so that few clients need few hosts."""
         count = len(self._hosts)
         if not whole:
             return [Share(host.name, load / count) for host in self._hosts]
@@ -141,10 +141,10 @@ class LoadHosts:
         most_s: float,
         grace_s: float,
     ) -> HostsRun:
-        """Begin a line on each of the first hosts, as many as there are lines, at one instant.
+        """Start one line on each of the first hosts at a common instant.
 
         Raises:
-            MachineRefuses: one of them is gone, and cannot be had again.
+            MachineRefuses: a host is lost and cannot be reconnected.
         """
         hosts = self._hosts[: len(lines)]
         for host in hosts:
@@ -174,7 +174,7 @@ class HostsRun:
     pipe: str
     runlength_s: float
     most_s: float
-    """After which the hosts end it by themselves."""
+    """Time limit after which the hosts end the run themselves."""
     grace_s: float
     began_s: float = 0.0
     ended: bool = False
@@ -184,7 +184,7 @@ class HostsRun:
     _following: list[_Following] = field(default_factory=list)
     _how: TrialEnd = field(default_factory=TrialEnd)
     _over_s: float | None = None
-    """When all hosts had said how it went."""
+    """Time at which all hosts had reported their end."""
 
     def __post_init__(self) -> None:
         self._merging = MergeReports(len(self.hosts))
@@ -229,7 +229,7 @@ class HostsRun:
         self._close()
 
     def used(self) -> Sequence[Used]:
-        """Of each host; of one that was lost nothing is known."""
+        """Resources used on each host; NaN for a lost one."""
         return [_used(part) for part in self._parts]
 
     def _run(self) -> None:
@@ -251,7 +251,7 @@ class HostsRun:
         )
 
     def _look(self) -> None:
-        """Whether a host has failed, so that the others are ended, or all have ended."""
+        """Check for a failed host, which cancels the others, and for the end of all hosts."""
         why = next((why for part in self._parts if (why := _failure(part))), "")
         if why and not self.wrong:
             self.wrong, self.failed = why, True
@@ -271,7 +271,7 @@ class HostsRun:
         return found + self._merging.end()
 
     def _apart(self) -> str:
-        """Why the hosts did not offer load at the same time; empty if they did, or nobody can say."""
+        """Error if the hosts did not offer load at the same time; empty if they did or it is unknown."""
         spans = [span for part in self._parts if (span := self._span(part))]
         if len(spans) < len(self._parts):
             return ""
@@ -291,7 +291,7 @@ class HostsRun:
         return f"{what}: all offered load together for {together_s:.3g} of {longest_s:.3g} s only"
 
     def _span(self, part: Part) -> tuple[float, float] | None:
-        """From when until when a host offered load, s of our clock; what it drained at the end does not count."""
+        """Time span in which a host offered load, s of our clock, without its drain."""
         for row in part.rows or ():
             elapsed_s = row["metrics"].get("elapsed", (None,))[0]
             if row["start_ns"] is None or elapsed_s is None:
@@ -313,7 +313,7 @@ class HostsRun:
 
 
 def _await_pipe(following: _Following) -> None:
-    """Until the pipe is there. Raises MachineRefuses: it cannot be made."""
+    """Wait until the pipe exists. Raises MachineRefuses if it cannot be created."""
     stream = following.process.stdout
     assert stream is not None
     with selectors.DefaultSelector() as selector:
@@ -327,7 +327,7 @@ def _await_pipe(following: _Following) -> None:
 
 
 def _failure(part: Part) -> str:
-    """Why the load command of a host failed; empty if it did not, or has not ended."""
+    """Reason for the failure of a host's load command; empty if it has not failed."""
     for row in part.rows or ():
         said = one_line((row.get("stderr") or {}).get("tail", "")) or "it said nothing"
         who = f"host {part.name}: the load command"

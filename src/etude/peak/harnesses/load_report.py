@@ -1,4 +1,4 @@
-"""What a load command says while it runs, as windows: what all readers have in common."""
+"""Reports of a load command as windows: the common part of all readers."""
 
 from __future__ import annotations
 
@@ -12,49 +12,49 @@ from etude.peak.window import Window
 from etude.results.histograms import Histogram
 
 MOST_TEXT = 16 << 20
-"""Characters of output that a reader keeps, or takes without finding anything in them."""
+"""Characters of output that a reader buffers without finding a report in them."""
 
 
 class Unreadable(ValueError):
-    """What the load command wrote is not what it should be: what, and what was expected."""
+    """Invalid output of the load command; the message names it and what was expected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a reader knows of the run that it reads."""
+    """A reader's parameters of the run that it reads."""
 
     load: float
-    """Asked for."""
+    """Requested load."""
     closed: bool
-    """Whether it is a concurrency: then nothing is due, and what was sent was offered."""
+    """True if the load is a concurrency: then nothing is due, and sent requests count as offered."""
     runlength_s: float
     window_s: float
     log: str
-    """Where {log} of the command points to: a prefix of files."""
+    """Value of {log} in the command: a prefix of files."""
 
     def due(self, from_s: float, until_s: float, sent: int) -> int:
-        """Requests due in that stretch: of those asked for, on average; of closed systems those sent."""
+        """Requests due in a time span: the mean of the requested load; in closed systems those sent."""
         return sent if self.closed else round(self.load * until_s) - round(self.load * from_s)
 
 
 @dataclass(frozen=True, slots=True)
 class LoadReport:
-    """A window, and what only a judgement of the generator needs."""
+    """A window, and figures that only the diagnosis of the generator needs."""
 
     window: Window
     sent: int | None = None
-    """Requests begun; None where that is not told."""
+    """Requests begun; None if not reported."""
     busy_s: float | None = None
-    """Summed time of requests under way, from when they were sent; None: as the mean response says."""
+    """Summed time of outstanding requests since they were sent, s; None: from the mean response."""
     refused: int = 0
     lateness_p99_s: float | None = None
-    """99 % of the requests that could be sent were sent at most so long after they were due; None: not reported."""
+    """99th percentile of the lateness of sent requests, s; None: not reported."""
     parts: tuple[LoadReport, ...] = ()
-    """What each of several generators reported of it; empty of one."""
+    """Reports of each generator, if there are several."""
 
     @property
     def waited_s(self) -> float:
-        """Summed time of requests under way, s: as reported, else as the mean response says, or the percentiles."""
+        """Summed time of outstanding requests, s: as reported, else from the mean response or the percentiles."""
         window = self.window
         if self.busy_s is not None:
             return self.busy_s
@@ -64,19 +64,19 @@ class LoadReport:
 
 
 class Reader(Protocol):
-    """Of one run."""
+    """Reader of the output of one run."""
 
     def feed(self, text: str) -> list[LoadReport]:
-        """What the command printed since; called also when it printed nothing. Raises Unreadable."""
+        """Reports in the new output; also called without output. Raises Unreadable."""
         ...
 
     def end(self) -> list[LoadReport]:
-        """What is left, when the command has ended. Raises Unreadable where it told nothing."""
+        """Remaining reports at the end of the command. Raises Unreadable if it reported nothing."""
         ...
 
 
 def histogram_of(values_ns: NDArray[np.float64], counts: NDArray[np.int64] | None = None) -> Histogram | None:
-    """Classes of three significant digits, ns; None where there are none."""
+    """Histogram with classes of three significant digits, ns; None without values."""
     if not values_ns.size:
         return None
     values = np.maximum(values_ns, 1.0)
@@ -88,12 +88,12 @@ def histogram_of(values_ns: NDArray[np.float64], counts: NDArray[np.int64] | Non
 
 
 def bounded_text(unread: int, expected: str) -> None:
-    """Raises Unreadable where so many characters are too many."""
+    """Raises Unreadable if more than `MOST_TEXT` characters are unread."""
     if unread > MOST_TEXT:
         raise Unreadable(f"it printed more than {MOST_TEXT >> 20} MiB: expected {expected}")
 
 
 def excerpt(text: str) -> str:
-    """The last line that says something, short enough for an error."""
+    """The last non-empty line, shortened for an error."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[-1][:120] if lines else "nothing"

@@ -1,4 +1,4 @@
-"""One run of a load command: what it reports while it runs, and what it took; on other hosts: load_hosts.py."""
+"""One run of a load command: its reports while it runs, and the resources it used; on other hosts: load_hosts.py."""
 
 from __future__ import annotations
 
@@ -17,53 +17,53 @@ from etude.peak.harnesses.load_report import LoadReport, Reader
 from etude.peak.machine_state import MachineState
 
 _CPU_S = 0.25
-"""Between looks at the processes of the load command."""
+"""Interval between readings of the load command's CPU time."""
 _MORE_WINDOWS = 0.01
-"""The share of new windows from which on the policy looks again: it looks at all each time, and fewer tell nothing."""
+"""Share of new windows that triggers the next check by the policy, which reads all windows each time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What one load generator is to offer in a trial."""
+    """Load of one generator in a trial."""
 
     host: str
-    """As in the hosts file; empty: this machine."""
+    """Name as in the hosts file; empty: this machine."""
     load: float
 
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """What a run of a load command took, s; NaN where that is not known."""
+    """Resources used by a run of a load command; NaN if unknown."""
 
     cpu_s: float
-    """CPU time that it had, and waited for where that is known."""
+    """CPU time used, plus time waited for a CPU if known."""
     lasted_s: float
     began_s: float
-    """On this machine's monotonic clock."""
+    """Begin on this machine's monotonic clock."""
 
 
 class LoadRun(Protocol):
-    """A run of the load command, which has begun."""
+    """A running load command."""
 
     began_s: float
-    """On this machine's monotonic clock."""
+    """Begin on this machine's monotonic clock."""
     ended: bool
-    """Whether it has ended by itself, and all that it reported was taken."""
+    """True once it has ended by itself and all its reports were read."""
     failed: bool
     """It ended with a status other than 0."""
     wrong: str
-    """Why it is no whole run; empty if it is one."""
+    """Reason why the run is incomplete; empty if it is complete."""
 
     def hear(self, wait_s: float) -> list[LoadReport]:
-        """What it has reported since; waits for that at most so long. Raises Unreadable."""
+        """New reports; waits at most `wait_s`. Raises Unreadable."""
         ...
 
     def end(self, grace_s: float) -> None:
-        """End it, if it has not ended, and all that it started."""
+        """End it, unless it has ended, and all that it started."""
         ...
 
     def used(self) -> Sequence[Used]:
-        """Of each generator, after `end`."""
+        """Resources used by each generator, after `end`."""
         ...
 
 
@@ -80,7 +80,7 @@ class LocalRun:
         self._used: list[Used] = []
 
     def hear(self, wait_s: float) -> list[LoadReport]:
-        """What it has reported since. Raises Unreadable."""
+        """New reports; waits at most `wait_s`. Raises Unreadable."""
         command, reader = self._command, self._reader
         chunk = b"".join(processes.error_text(command, wait_s))
         command.look(_CPU_S)
@@ -97,7 +97,7 @@ class LocalRun:
         return found
 
     def end(self, grace_s: float) -> None:
-        """End it with all that is in its session."""
+        """End it with all processes of its session."""
         lasted_s = time.monotonic() - self._command.began_s
         processes.end(self._command, grace_s)
         command = self._command
@@ -105,12 +105,12 @@ class LocalRun:
         self._used = [Used(command.cpu_s, lasted_s, self.began_s)]
 
     def used(self) -> Sequence[Used]:
-        """Of the one generator."""
+        """Resources used by the one generator."""
         return self._used
 
 
 def _message(command: processes.Command, errors: Path) -> str:
-    """All that a command that failed wrote to the file of its errors, in one line; else the last that it printed."""
+    """Error output of a failed command in one line; else the last line of its output."""
     with suppress(OSError):
         if message := one_line(errors.read_bytes()[-processes.TAIL :].decode("utf-8", "replace")):
             return message
@@ -118,7 +118,7 @@ def _message(command: processes.Command, errors: Path) -> str:
 
 
 def one_line(text: str) -> str:
-    """All lines that say something, as one."""
+    """All non-empty lines, joined."""
     return "; ".join(line.strip() for line in text.splitlines() if line.strip())
 
 
@@ -134,7 +134,7 @@ class Watched:
     told: list[LoadReport]
     early: bool = False
     wrong: str = ""
-    """Why it is no whole run; empty if it is one."""
+    """Reason why the run is incomplete; empty if it is complete."""
     failed: bool = False
     """It ended with a status other than 0."""
     lost: bool = False
@@ -144,12 +144,12 @@ class Watched:
     oom_killed: int = 0
     """Processes of the system that the OOM killer ended."""
     used: list[Sequence[Used]] = field(default_factory=list)
-    """Of each run, of each generator."""
+    """Resources used, by run and generator."""
     machine: MachineState | None = None
     _looked_at: int = 0
 
     def enough(self, enough: Enough) -> bool:
-        """Whether the policy has seen enough, so that the trial ends early; it looks again after a hundredth more."""
+        """True if the policy has seen enough and the trial ends early; checked again after 1 % more windows."""
         if self.told and len(self.told) >= (1 + _MORE_WINDOWS) * self._looked_at:
             self._looked_at = len(self.told)
             self.early = enough([each.window for each in self.told])
@@ -157,12 +157,12 @@ class Watched:
 
 
 def told_by(watched: Watched, index: int) -> list[LoadReport]:
-    """What one generator reported, of one or several."""
+    """Reports of one generator."""
     return [each.parts[index] if each.parts else each for each in watched.told]
 
 
 def after_first_s(runs: Sequence[Sequence[Used]], index: int) -> float | None:
-    """How long after the first a generator began, s: the longest of several runs; None where that is not known."""
+    """Start delay of a generator after the first one, s: the maximum over runs; None if unknown."""
     began_s = [[each.began_s for each in run] for run in runs if index < len(run)]
     known = [each for each in began_s if all(map(math.isfinite, each))]
     return max((each[index] - min(each) for each in known), default=None)

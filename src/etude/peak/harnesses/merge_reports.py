@@ -1,7 +1,7 @@
-"""What several load generators report of one run, as windows of one stream.
+"""Merge of the reports of several load generators in one run into one stream of windows.
 
-They began at one instant, so a window's place in time is the sum of the durations before it. Counts and histograms are
-added, a mean is weighted by what was completed, and lateness is that of the latest.
+The generators start at one instant, so a window begins at the sum of the durations before it. Counts and histograms are
+added, means are weighted by completed requests, and lateness is the maximum.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from etude.results.histograms import joined
 
 @dataclass
 class _Part:
-    """Windows of one generator that are not merged yet, and where the first of them begins, s."""
+    """Unmerged windows of one generator, and the begin of the first, s."""
 
     waiting: list[LoadReport]
     begins_s: float = 0.0
 
     def ends_s(self) -> float:
-        """The end of all that it has reported."""
+        """End of its last reported window, s."""
         return self.begins_s + sum(each.window.duration_s for each in self.waiting)
 
     def reaches(self, until_s: float) -> bool:
-        """Whether its next window belongs beyond an instant, if it is as long as the last."""
+        """True if its next window belongs after an instant, assuming the last one's length."""
         return self.ends_s() + self.waiting[-1].window.duration_s / 2 >= until_s
 
     def take(self, until_s: float) -> list[LoadReport]:
-        """Its windows up to an instant: those whose middle is before it, the first in any case."""
+        """Remove and return its windows up to an instant: the first, and those whose middle is before it."""
         taken: list[LoadReport] = []
         while self.waiting:
             length_s = self.waiting[0].window.duration_s
@@ -49,12 +49,12 @@ class MergeReports:
         self._parts = [_Part([]) for _ in range(generators)]
 
     def add(self, generator: int, found: Sequence[LoadReport]) -> list[LoadReport]:
-        """Take what one has reported since; the windows that all have reported now, each with its `parts`."""
+        """Add new reports of one generator; returns the windows that all have now reported, each with its `parts`."""
         self._parts[generator].waiting += found
         return self._merged(whole=False)
 
     def end(self) -> list[LoadReport]:
-        """What is left once all have ended; what one reported beyond the others is left out."""
+        """Windows that are left when all have ended; those that only some reported are dropped."""
         return self._merged(whole=True)
 
     def _merged(self, *, whole: bool) -> list[LoadReport]:
@@ -68,14 +68,14 @@ class MergeReports:
 
 
 def in_sequence(reports: Sequence[LoadReport]) -> LoadReport:
-    """Windows of one generator, one after the other, as one."""
+    """Consecutive windows of one generator, joined."""
     if len(reports) == 1:
         return reports[0]
     return _added(reports, math.fsum(each.window.duration_s for each in reports), reports[-1:])
 
 
 def side_by_side(reports: Sequence[LoadReport]) -> LoadReport:
-    """Windows of several generators, of the same stretch of time, as one of their mean duration."""
+    """Windows of several generators for the same time span, joined into one of their mean duration."""
     durations_s = [each.window.duration_s for each in reports]
     alike = min(durations_s) == max(durations_s)
     duration_s = durations_s[0] if alike else math.fsum(durations_s) / len(durations_s)
@@ -83,7 +83,7 @@ def side_by_side(reports: Sequence[LoadReport]) -> LoadReport:
 
 
 def _added(reports: Sequence[LoadReport], duration_s: float, last: Sequence[LoadReport]) -> LoadReport:
-    """`last`: those that hold what is under way at the end."""
+    """`last`: reports that contain the requests outstanding at the end."""
     windows = [each.window for each in reports]
     whole = joined_windows(windows)
     answering = [window for window in windows if window.completed]

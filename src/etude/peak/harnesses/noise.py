@@ -1,9 +1,9 @@
-"""How far trials of a simulated server stray from its mean response.
+"""Variation of simulated trials around the server's mean response.
 
 The variance of a trial's mean over r seconds, relative to the mean, is e² + (B/r)² + S/r: an effect of the whole trial,
-a transient of its start, and what averages out. S grows with the load and B falls: the law goes through the four
-readings of "Cutting Corners", section 3.2 (accuracy of five trials of 90 and 300 s at load factor 0.3, of 90 and 120 s
-at 0.9); beyond 0.9 it is extrapolated.
+a transient of its start, and white noise. S grows with the load and B falls: the law fits the four values in "Cutting
+Corners", section 3.2 (accuracy of five trials of 90 and 300 s at load factor 0.3, of 90 and 120 s at 0.9); beyond 0.9
+it is extrapolated.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 LEAST = 0.05
-"""No window's mean is below this share of its expectation, however the start strays (about 1 in 200 at lowest load)."""
+"""Lower bound of a window's mean, as a share of its expectation (reached by about 1 in 200 at the lowest load)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,21 +25,21 @@ class Noise:
     """The law and its constants."""
 
     trial_sd: float = 0.02
-    """e: standard deviation of the logarithm of a whole trial's effect."""
+    """e: standard deviation of the log of a whole trial's effect."""
     white: float = 0.1173
     """S at load factor 0.3, s…"""
     white_growth: float = 3.957
-    """…growing so fast exponentially with the load factor…"""
+    """…with this exponential growth rate per unit of load factor…"""
     white_most: float = 5.0
-    """…to no more than this, s."""
+    """…up to this, s."""
     startup: float = 8.66
-    """B at load factor 0.3, s, falling straight to 0 at 0.9."""
+    """B at load factor 0.3, s, falling linearly to 0 at 0.9."""
     startup_most: float = 10.0
     startup_fades_s: float = 20.0
-    """Within a trial the transient decays as exp(-t / this)."""
+    """The transient within a trial decays as exp(-t / this)."""
 
     def stretched(self, by: float) -> Noise:
-        """That of a server all of whose times are `by` times as long: windows of the same length vary more."""
+        """Noise of a server with all times multiplied by `by`: windows of the same length vary more."""
         return replace(
             self,
             white=self.white * by,
@@ -55,7 +55,7 @@ class Noise:
         return min(self.white * math.exp(growth), self.white_most)
 
     def startup_s(self, rho: float) -> float:
-        """B(ρ), s: standard deviation of what the start adds to the sum over a trial."""
+        """B(ρ), s: standard deviation of the transient's contribution to the sum over a trial."""
         return min(max(self.startup * (0.9 - rho) / 0.6, 0.0), self.startup_most)
 
     def cv(self, rho: float, runlength_s: float) -> float:
@@ -66,8 +66,8 @@ class Noise:
     def draw(self, rng: np.random.Generator, rho: float, durations_s: Floats) -> Floats:
         """The means of one trial's windows over their expectation, shape as `durations_s`; mean 1.
 
-        The share of the transient that falls into a window does not depend on how long the trial is going to be: what
-        is left of it after r seconds is missing, so that r = 90 s has 99 % of B.
+        A window's share of the transient does not depend on the length of the trial: the rest after r seconds is lost,
+        so that r = 90 s contains 99 % of B.
         """
         ends = np.cumsum(durations_s)
         started = np.exp(-(ends - durations_s) / self.startup_fades_s)
@@ -85,7 +85,7 @@ class Noise:
 
 
 NOISE = Noise()
-"""That of the paper's server."""
+"""Noise of the paper's server."""
 
 QUIET = Noise(trial_sd=0.0, white=0.0, startup=0.0)
-"""None: every window is its expectation."""
+"""No noise: each window equals its expectation."""

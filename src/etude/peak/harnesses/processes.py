@@ -1,4 +1,5 @@
-"""Commands of a harness: each in a session of its own, with bounded output, ended as a whole and by process id."""
+"""Commands of a harness: each in a session of its own, with bounded output, ended by process id with all its
+children."""
 
 from __future__ import annotations
 
@@ -19,25 +20,25 @@ from etude.machine.leftovers import marked_processes, stop
 from etude.osutil.processes import TICKS_PER_S, read_stat
 
 MARK = "ETUDE_PEAK_PLACE"
-"""In the environment of all that a harness starts: the scratch directory that it belongs to."""
+"""Environment variable of all processes started by a harness; its value is their scratch directory."""
 TAIL = 4096
 
 
 @dataclass
 class Command:
-    """One that runs."""
+    """A running command."""
 
     process: subprocess.Popen[bytes]
     began_s: float
     output: bytearray = field(default_factory=bytearray)
-    """The end of what it said."""
+    """Tail of its output, bytes."""
     used_s: float = 0.0
-    """CPU time of all its processes, as far as it was seen."""
+    """CPU time of all its processes as last sampled, s."""
     _waited: dict[int, float] = field(default_factory=dict)
     _looked_s: float = 0.0
 
     def look(self, again_after_s: float = 0.0) -> None:
-        """At the CPU time of its processes, before they are gone; not if it was done just now."""
+        """Sample the CPU time of its processes, which is lost when they end; at most once per `again_after_s`."""
         if time.monotonic() - self._looked_s < again_after_s:
             return
         self._looked_s = time.monotonic()
@@ -51,13 +52,13 @@ class Command:
 
     @property
     def cpu_s(self) -> float:
-        """CPU time that it had, and that it stood waiting for while others had it."""
+        """CPU time used, plus time runnable without a CPU, s."""
         return self.used_s + sum(self._waited.values())
 
 
 def begin(command: str, place: Path, into: Path | None = None) -> Command:
-    """Start a command line in a session of its own. What it prints goes to a pipe, its errors to the file `into` or,
-    without one, to the same pipe. Raises CommandFailed where the place is gone."""
+    """Start a command line in a session of its own. Its output goes to a pipe, its errors to the file `into` or else to
+    the same pipe. Raises CommandFailed if the directory is gone."""
     try:
         with open(into or os.devnull, "wb") as errors:
             process = subprocess.Popen(
@@ -81,12 +82,12 @@ def begin(command: str, place: Path, into: Path | None = None) -> Command:
 
 
 def _search_path() -> str:
-    """Where commands are looked for: at last beside the `etude` that runs, which need not be on the PATH."""
+    """PATH with the directory of the running `etude` appended, which may not be on it."""
     return os.pathsep.join((os.environ.get("PATH", os.defpath), sysconfig.get_path("scripts")))
 
 
 def error_text(command: Command, wait_s: float) -> Iterator[bytes]:
-    """What it says within that time, in chunks; nothing once all who could write have closed its output."""
+    """Output within `wait_s`, in chunks; nothing once all writers have closed it."""
     stream = command.process.stdout
     assert stream is not None
     with selectors.DefaultSelector() as selector:
@@ -98,7 +99,7 @@ def error_text(command: Command, wait_s: float) -> Iterator[bytes]:
         except BlockingIOError:
             return
         if not chunk:
-            # Its end; whoever still holds the other side has closed it too.
+            # End of file: all writers have closed the pipe.
             time.sleep(wait_s)
             return
         command.output = (command.output + chunk)[-TAIL:]
@@ -106,7 +107,7 @@ def error_text(command: Command, wait_s: float) -> Iterator[bytes]:
 
 
 def session(leader: int) -> list[int]:
-    """Processes of a session, its leader among them."""
+    """Process ids of a session, including its leader."""
     found = []
     for entry in os.listdir("/proc"):
         if entry.isdigit():
@@ -117,7 +118,7 @@ def session(leader: int) -> list[int]:
 
 
 def end(command: Command, grace_s: float) -> None:
-    """SIGTERM to its session, and SIGKILL to what is left after the grace; its leader is waited for."""
+    """Send SIGTERM to its session, and SIGKILL to what is left after the grace period; wait for its leader."""
     command.look()
     stop(partial(session, command.process.pid), grace_s, command.process.poll)
     with suppress(subprocess.TimeoutExpired):  # one that the kernel does not let go
@@ -127,12 +128,12 @@ def end(command: Command, grace_s: float) -> None:
 
 
 def left_over(place: Path) -> list[int]:
-    """Processes that were started for this scratch directory, by whomever, and still run."""
+    """Ids of running processes that were started for this scratch directory by any controller."""
     return marked_processes(MARK, str(place))
 
 
 def how_ended(status: int) -> str:
-    """In words: with a status, or by a signal."""
+    """Text for an end with a status or by a signal."""
     if status >= 0:
         return f"ended with {status}"
     known = {each.value: each.name for each in signal.Signals}
@@ -140,7 +141,7 @@ def how_ended(status: int) -> str:
 
 
 def _waited_s(pid: int) -> float:
-    """How long its threads stood ready while others ran (the second number of schedstat)."""
+    """Time its threads were runnable without a CPU, s (second field of schedstat)."""
     total = 0
     for task in os.listdir(f"/proc/{pid}/task"):
         with suppress(OSError, ValueError, IndexError):
@@ -149,7 +150,7 @@ def _waited_s(pid: int) -> float:
 
 
 def last_line(command: Command | None) -> str:
-    """The last line that a command printed."""
+    """Last non-empty line of a command's output."""
     if command is None:
         return "it said nothing"
     for _ in error_text(command, 0.05) if not command.process.stdout.closed else ():  # type: ignore[union-attr]
@@ -158,6 +159,6 @@ def last_line(command: Command | None) -> str:
 
 
 def tail(output: bytes | bytearray) -> str:
-    """The last line that says something."""
+    """Last non-empty line."""
     kept = [line.strip() for line in output.decode("utf-8", "replace").splitlines() if line.strip()]
     return kept[-1][:160] if kept else "it said nothing"

@@ -1,9 +1,8 @@
-"""What is known of queues: the response of c workers with one queue to Poisson arrivals, and so the peak rate.
+"""Queueing theory: response times of c workers with one queue and Poisson arrivals, and the resulting peak rate.
 
-Exact are the mean and the percentiles of exponential services (M/M/c: Erlang's formula) and the mean of constant ones
-(M/D/c: Crommelin's series). All else is simulated, as the recursion of Kiefer and Wolfowitz, and comes with its own
-Monte-Carlo error. The same draws are used at every rate: responses then rise with the rate without noise, and a peak
-can be solved for.
+Exact: mean and percentiles for exponential services (M/M/c: Erlang's formula), mean for constant ones (M/D/c:
+Crommelin's series). Everything else is simulated by the recursion of Kiefer and Wolfowitz, with a Monte-Carlo error.
+All rates share the same draws, so that responses rise with the rate without noise and the peak can be solved for.
 """
 
 from __future__ import annotations
@@ -22,16 +21,16 @@ Real = NDArray[np.float64]
 
 REPLICATIONS = 200
 CUSTOMERS = 12_000
-"""Of each replication, of which the first third is left out: it begins with an empty queue."""
+"""Customers per replication; the first third is excluded, since the queue starts empty."""
 NEAREST = 0.995
-"""The highest utilisation that is simulated: nearer to 1 replications would have to be longer."""
+"""Maximum simulated utilisation: closer to 1, replications would have to be longer."""
 GROUPS = 20
-"""Of replications, whose percentiles tell the error of one over all."""
+"""Groups of replications; their percentiles give the error of the overall percentile."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValueWithError:
-    """A value and its standard error, which is 0 where it is exact."""
+    """A value and its standard error, 0 if exact."""
 
     value: float
     error: float
@@ -39,20 +38,20 @@ class ValueWithError:
 
 @dataclass(frozen=True)
 class Queue:
-    """c workers, one queue, first come, first served; arrivals are Poisson's."""
+    """c workers, one FIFO queue, Poisson arrivals."""
 
     workers: int
     law: str
-    """Of service times, as `etude-engine known-server` reads it (docs/load.md)."""
+    """Distribution of service times, as in `etude-engine known-server` (docs/load.md)."""
     mean_s: float
 
     @property
     def capacity(self) -> float:
-        """Above this rate the queue grows for ever, requests/s."""
+        """Rate above which the queue grows without bound, requests/s."""
         return self.workers / self.mean_s
 
     def mean_response_s(self, rate: float) -> ValueWithError:
-        """From a request's arrival to the end of its service, s.
+        """Mean time from arrival to the end of service, s.
 
         Raises ValueError unless 0 < rate < capacity.
         """
@@ -67,7 +66,7 @@ class Queue:
         return ValueWithError(float(means.mean()), float(means.std(ddof=1)) / math.sqrt(means.size))
 
     def percentile_s(self, rate: float, percent: float) -> ValueWithError:
-        """Of the same times. Raises ValueError unless 0 < rate < capacity."""
+        """Percentile of the response times, s. Raises ValueError unless 0 < rate < capacity."""
         load = self._load(rate)
         share = 1 - percent / 100
         if self.law == "exponential":
@@ -79,7 +78,7 @@ class Queue:
         )
 
     def response_s(self, rate: float, criterion: Criterion) -> ValueWithError:
-        """What the criterion is about. Raises ValueError for one about errors: an unbounded queue makes none."""
+        """Response that the criterion limits, s. Raises ValueError for errors: an unbounded queue fails no request."""
         if criterion.of == "errors":
             raise ValueError("a queue without a bound fails no request: ask for a mean or a percentile")
         if criterion.percent is None:
@@ -87,10 +86,10 @@ class Queue:
         return self.percentile_s(rate, criterion.percent)
 
     def peak(self, criterion: Criterion, overhead_s: float = 0.0) -> ValueWithError:
-        """The highest rate at which the criterion is met when `overhead_s` comes on top of each response.
+        """Highest rate that meets the criterion if `overhead_s` is added to each response.
 
         Raises:
-            ValueError: it is not met at any rate, or at all that can be told of.
+            ValueError: it is met at no rate, or at all rates up to `NEAREST`.
         """
         lowest, highest = 1e-3 * self.capacity, NEAREST * self.capacity
 
@@ -136,7 +135,7 @@ class Queue:
 
 
 def drawn(law: str, generator: np.random.Generator, size: tuple[int, ...]) -> Real:
-    """Service times of mean 1 by a law of `etude-engine known-server`. Raises ValueError for one that is none."""
+    """Service times of mean 1 by a law of `etude-engine known-server`. Raises ValueError for an unknown law."""
     name, _, shape = law.partition(":")
     if name == "constant":
         return np.ones(size)
@@ -157,7 +156,7 @@ def drawn(law: str, generator: np.random.Generator, size: tuple[int, ...]) -> Re
 
 
 def erlang_c(workers: int, load: float) -> float:
-    """The share of requests that wait in M/M/c; `load` = rate · mean service < workers."""
+    """Share of requests that wait in M/M/c; `load` = rate · mean service < workers."""
     blocked = 1.0
     for worker in range(1, workers + 1):
         blocked = load * blocked / (worker + load * blocked)
@@ -165,9 +164,9 @@ def erlang_c(workers: int, load: float) -> float:
 
 
 def crommelin(workers: int, load: float) -> float:
-    """The mean wait in M/D/c, in services: a sum over whole services of tails of Poisson's law (Crommelin 1932).
+    """Mean wait in M/D/c, in services: a sum over whole services of Poisson tails (Crommelin 1932).
 
-    Near saturation it has millions of terms, which change slowly: after the first, Euler and Maclaurin's formula.
+    Near saturation it has millions of slowly changing terms: after the first, the Euler–Maclaurin formula is used.
     """
 
     def term(number: Real | float) -> Real:
@@ -191,7 +190,7 @@ def crommelin(workers: int, load: float) -> float:
 
 
 def _exponential_quantile(workers: int, load: float, share: float) -> float:
-    """What a share of the responses of M/M/c exceed, in mean services."""
+    """Upper `share` quantile of responses in M/M/c, in mean services."""
     waits, spare = erlang_c(workers, load), workers - load
 
     def above(time: float) -> float:

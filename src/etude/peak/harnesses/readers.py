@@ -1,4 +1,4 @@
-"""Readers of load commands that no module of `tools` knows: streamed windows, JSON paths, regular expressions."""
+"""Generic readers of load commands, besides those of `tools`: streamed windows, JSON paths, regular expressions."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ TOOLS = {
 }
 
 MOST, MOST_S = 10**18, 1e9
-"""Of a window's counts, and of times, s: beyond it they are nobody's measurement."""
+"""Upper bounds of a window's counts and of times, s: larger values are invalid."""
 
 PRINTED = "printed"
-"""In place of a unit: the number is printed with its own."""
+"""Pseudo-unit of numbers printed with their unit."""
 
 _SUMMARY = re.compile(r'\s*\{\s*"summary"\s*:')
 
@@ -43,7 +43,7 @@ ReaderOf = Callable[[Run], Reader]
 
 @dataclass
 class OfTool:
-    """The reader of a tool that `TOOLS` knows: what is spoilt in what it printed is refused in one line."""
+    """Reader of a tool in `TOOLS`; corrupt output raises a one-line error."""
 
     run: Run
     tool: str
@@ -53,12 +53,12 @@ class OfTool:
         self._reader: Reader = TOOLS[self.tool].reader(self.run)
 
     def feed(self, text: str) -> list[LoadReport]:
-        """Windows that are over."""
+        """Windows that have ended."""
         self._seen = (self._seen + text)[-2048:]
         return self._judged(lambda: self._reader.feed(text))
 
     def end(self) -> list[LoadReport]:
-        """What is left."""
+        """Remaining windows."""
         return self._judged(self._reader.end)
 
     def _judged(self, read: Callable[[], list[LoadReport]]) -> list[LoadReport]:
@@ -81,17 +81,18 @@ class OfTool:
 
 
 CARRIED_S = 60.0
-"""Requests of so long before the first window may end within the run: those of the load command's own warm-up, which no
-window counts as offered. `etude load` gives a request up after 30 s."""
+"""Maximum age, s, of requests from before the first window that end within the run: they belong to the load command's
+own warm-up and count as offered in no window. `etude load` abandons a request after 30 s."""
 
 
 @dataclass
 class Windows:
-    """JSON lines, one a window, as they come (docs/formats.md, "Windows"; `mean_s` beside or instead of `latency`)."""
+    """Reader of JSON lines, one per window, as they arrive (docs/formats.md, "Windows"; `mean_s` with or without
+    `latency`)."""
 
     run: Run
     needs: Collection[str] = ()
-    """Of `mean` and `latency`, what the goal limits: a window with completed requests has to have it."""
+    """Fields limited by the goal, `mean` or `latency`: required in windows with completed requests."""
     _text: str = ""
     _seen: str = ""
     _unread: int = 0
@@ -102,8 +103,7 @@ class Windows:
     _ended: int = 0
 
     def feed(self, text: str) -> list[LoadReport]:
-        """Of the lines that are whole. One that does not begin with a brace is the tool's own talk; a summary repeats
-        what windows told."""
+        """Windows of the complete lines. Lines that do not begin with a brace and summaries are ignored."""
         *lines, self._text = (self._text + text).split("\n")
         self._seen = (self._seen + text)[-2048:]
         found = [
@@ -114,7 +114,7 @@ class Windows:
         return found
 
     def end(self) -> list[LoadReport]:
-        """A last line without its end is left out."""
+        """No windows: an incomplete last line is dropped."""
         if not self._count:
             raise Unreadable(
                 f"what it printed ends with {excerpt(self._seen)!r}: expected windows, JSON lines"
@@ -131,7 +131,7 @@ class Windows:
         return found
 
     def _judge(self, found: LoadReport) -> None:
-        """Raises Unreadable for one that cannot be, after those before it, or that lacks what the goal limits."""
+        """Raises Unreadable for a window that contradicts earlier ones or lacks a field that the goal limits."""
         window = found.window
         if window.completed:
             if "latency" in self.needs and (window.latency is None or not window.latency.counts.size):
@@ -151,7 +151,7 @@ class Windows:
 
 
 def read_window_line(line: str) -> LoadReport:
-    """One window. Raises Unreadable: which member is wrong, and what was expected."""
+    """One window. Raises Unreadable, which names the wrong member and what was expected."""
     try:
         document = json.loads(line)
         if not isinstance(document, dict):
@@ -195,7 +195,7 @@ def read_window_line(line: str) -> LoadReport:
 
 
 def _count(document: Mapping[str, Any], name: str) -> int | None:
-    """None where it is absent or null."""
+    """A count; None if absent or null."""
     value = document.get(name)
     if value is not None and (
         isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST
@@ -205,7 +205,7 @@ def _count(document: Mapping[str, Any], name: str) -> int | None:
 
 
 def _time(document: Mapping[str, Any], name: str) -> float | None:
-    """Seconds; None where it is absent or null."""
+    """Seconds; None if absent or null."""
     value = document.get(name)
     if value is None:
         return None
@@ -215,42 +215,42 @@ def _time(document: Mapping[str, Any], name: str) -> float | None:
 
 
 def _shown(document: Mapping[str, Any], name: str) -> str:
-    """A member as it was written, short enough for an error."""
+    """A member as it was written, shortened for an error."""
     return json.dumps(document[name])[:40] if name in document else "missing"
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where one figure stands in what was printed, and its unit."""
+    """Location of one figure in the output, and its unit."""
 
     where: str
     """A path such as $.jobs[0].read.iops, or a regular expression with one group."""
     unit: Unit | None
-    """None: it is printed with its unit, as `1.83ms`."""
+    """None: printed with its unit, such as `1.83ms`."""
 
     def steps(self) -> list[str | int]:
-        """Of a path: names and numbers."""
+        """Steps of the path: names and indices."""
         parts = re.findall(r"\.([^.\[\]]+)|\[(\d+)\]|\[\"([^\"]+)\"\]", self.where.removeprefix("$"))
         return [int(index) if index else name or quoted for name, index, quoted in parts]
 
 
 FIGURES = ("duration", "offered", "sent", "completed", "failed", "mean", "max")
-"""Beside percentiles, `p95`: what a reader of the whole looks for."""
+"""Figures that a reader of one summary looks for, besides percentiles (`p95`)."""
 
 
 @dataclass
 class Figures:
-    """One window at the end, from single figures."""
+    """Reader that makes one window at the end from single figures."""
 
     run: Run
     places: Mapping[str, Place]
     find: Callable[[str, Mapping[str, Place]], Mapping[str, float]]
-    """The figures in what was printed, in base units (rates in 1/s). Raises Unreadable."""
+    """Extracts the figures from the output, in base units (rates in 1/s). Raises Unreadable."""
     _text: list[str] = field(default_factory=list)
     _size: int = 0
 
     def feed(self, text: str) -> list[LoadReport]:
-        """Nothing before the end."""
+        """No windows before the end."""
         self._size += len(text)
         bounded_text(self._size, "a report")
         self._text.append(text)
@@ -277,7 +277,7 @@ class Figures:
         if "completed" in self.places:
             completed = number("completed")
             begun = number("sent") if "sent" in self.places else completed + failed
-        else:  # of an open loop: what was due was answered, as far as anybody knows
+        else:  # open loop: due requests count as answered
             completed = max(self.run.due(0.0, duration_s, 0) - failed, 0)
             begun = number("sent") if "sent" in self.places else None
         due = self.run.due(0.0, duration_s, begun or 0)
@@ -292,12 +292,12 @@ class Figures:
 
 
 def coarse(found: Mapping[str, float], completed: int) -> Histogram | None:
-    """A histogram with classes between the percentiles that are known; above the last, the maximum or the last."""
+    """Histogram with classes between the known percentiles; the top class is the maximum or the last percentile."""
     known = sorted((float(name[1:]), s) for name, s in found.items() if re.fullmatch(r"p[0-9.]+", name))
     if not known or not completed:
         return None
     upper = [*known, (100.0, max(found.get("max", 0.0), known[-1][1]))]
-    # Nearest rank: that many answers are at most the percentile.
+    # Nearest rank: this many responses are at most the percentile.
     ranks = [math.ceil(completed * percent / 100) for percent, _ in upper]
     counts = np.diff([0, *ranks])
     values = np.array([max(round(s * 1e9), 1) for _, s in upper], dtype=np.int64)
@@ -306,7 +306,7 @@ def coarse(found: Mapping[str, float], completed: int) -> Histogram | None:
 
 
 def by_path(text: str, places: Mapping[str, Place]) -> Mapping[str, float]:
-    """From a JSON document, with or without other text before it."""
+    """Figures from a JSON document, with or without other text before it."""
     begins = min((at for at in (text.find("{"), text.find("[")) if at >= 0), default=-1)
     try:
         document, _ = json.JSONDecoder().raw_decode(text, begins) if begins >= 0 else (None, 0)
@@ -323,13 +323,13 @@ def by_path(text: str, places: Mapping[str, Place]) -> Mapping[str, float]:
             except EDITED:
                 raise Unreadable(f"{name}: {place.where} is not in what it printed") from None
         if value is None and name not in ("completed", "duration"):
-            continue  # a tool to which nothing came back has no latency
+            continue  # a tool without answers reports no latency
         found[name] = _number(name, place, value)
     return found
 
 
 def by_expression(text: str, places: Mapping[str, Place]) -> Mapping[str, float]:
-    """From lines of text: the last that matches counts."""
+    """Figures from lines of text: the last match counts."""
     found = {}
     for name, place in places.items():
         last = deque(compile_pattern(place.where, multiline=True).values(text), maxlen=1)

@@ -1,7 +1,7 @@
-"""A server simulated request by request: one queue, Poisson arrivals, and the troubles that servers in the field have.
+"""Simulated server, request by request: one queue, Poisson arrivals, and disturbances of real servers.
 
-Each response is a wait by Lindley's recursion and a service. The speed of a trial depends on its start (a warm-up that
-nobody declared, or that is declared), on chance (disturbed trials, two modes) and on the trials before (hysteresis).
+Each response is a wait by Lindley's recursion and a service. The speed of a trial depends on its start (declared or
+undeclared warm-up), on chance (disturbed trials, two modes) and on earlier trials (hysteresis).
 """
 
 from __future__ import annotations
@@ -22,34 +22,34 @@ from etude.results.histograms import Histogram
 
 Floats = NDArray[np.float64]
 OVERLOAD = 1.05
-"""Load factor from which on a trial is an overload."""
+"""Load factor above which a trial is an overload."""
 BEHIND = 0.95
-"""Of the due, completed by the end: a server that completes less was the limit."""
+"""Share of the due requests completed by the end below which the server was the limit."""
 PARETO = 2.2
-"""Shape of the law of services that has a heavy tail."""
+"""Shape of the heavy-tailed (Pareto) distribution of services."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """What a server does besides queueing."""
+    """Behaviour of a server besides queueing."""
 
     name: str
     law: Literal["exponential", "pareto"] = "exponential"
     percent: float | None = None
-    """Of the criterion; None: the mean."""
+    """Percentile of the criterion; None: the mean."""
     warm_up_s: float = 0.0
-    """A trial begins at `cold` of the speed, and gains the rest over this time."""
+    """A trial starts at `cold` of the speed and reaches full speed after this time."""
     cold: float = 0.6
     declared: bool = False
-    """Whether the harness declares that warm-up."""
+    """True if the harness declares that warm-up."""
     warm_up_load: float = 0.5
-    """Of a declared one, the share of the trial's load (`Commands.warmup_load`): 1 is the beginning of the trial, less
-    is a run of its own, after which the queue is waited for."""
+    """Load of a declared warm-up as a share of the trial's (`Commands.warmup_load`): 1 is the beginning of the trial,
+    less is a separate run, after which the queue drains."""
     slow_share: float = 0.0
-    """Of trials, at random, those at `slow` of the speed."""
+    """Share of trials, chosen at random, that run at `slow` of the speed."""
     slow: float = 1.0
     marked: int = 0
-    """So many trials after an overload are at `mark` of the speed."""
+    """Number of trials after an overload that run at `mark` of the speed."""
     mark: float = 1.0
 
 
@@ -68,11 +68,11 @@ TROUBLES = {
         Trouble("p95", percent=95.0),
     )
 }
-"""By name; *plain* has none."""
+"""Troubles by name; *plain* has none."""
 
 
 class RequestQueue:
-    """A bench (`bench.Bench`) whose peak rate is known: at full speed, warm, in its usual mode."""
+    """A bench (`bench.Bench`) with a known peak rate: at full speed, warm, in its usual mode."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class RequestQueue:
         self._marked = 0
 
     def run(self, request: TrialRequest, enough: Enough) -> Trial:
-        """Offer a load, until its time is over or `enough` says so."""
+        """Offer a load until the run length is over or `enough` returns True."""
         windows, warm_up_s = self._windows(request)
         count = next((n for n in range(1, len(windows)) if enough(windows[:n])), len(windows))
         seen = windows[:count]
@@ -112,8 +112,8 @@ class RequestQueue:
         )
 
     def _windows(self, request: TrialRequest) -> tuple[tuple[Window, ...], float]:
-        """All that the trial would have, and what its declared warm-up takes, s. A window's answers are of the requests
-        that were due in it."""
+        """All windows of a trial, and the duration of its declared warm-up, s. Responses count in the window in which
+        they were due."""
         trouble, runlength_s = self.trouble, request.runlength_s
         if not trouble.declared:
             due, responses = self._responses(request.load, runlength_s)
@@ -129,7 +129,7 @@ class RequestQueue:
         return self._told(due, responses, runlength_s), idle_s
 
     def _responses(self, load: float, length_s: float, warm_s: float = 0.0) -> tuple[Floats, Floats]:
-        """When requests are due, and how long each takes, where the system has run for `warm_s` before."""
+        """Due times and response times of requests, after the system has run for `warm_s`."""
         rng = self._rng
         due = np.cumsum(rng.exponential(1 / load, int(1.2 * load * length_s) + 50))
         due = due[due < length_s]
@@ -149,7 +149,7 @@ class RequestQueue:
         return Window(self._window_s, len(responses), len(done), 0, mean_s, latency)
 
     def _mode(self) -> float:
-        """The speed of a run, once it is warm."""
+        """Speed of a run once it is warm."""
         trouble = self.trouble
         speed = trouble.slow if self._rng.random() < trouble.slow_share else 1.0
         return speed * (trouble.mark if self._marked else 1.0)
@@ -169,7 +169,7 @@ class RequestQueue:
 
 
 def service_s(trouble: Trouble, peak: float, limit_s: float) -> float:
-    """The mean service with which the criterion is just met at `peak`: M/M/1, or Pollaczek and Khinchine's formula."""
+    """Mean service with which the criterion is just met at `peak`, s: M/M/1, or the Pollaczek–Khinchine formula."""
     if trouble.law == "exponential":
         times = 1.0 if trouble.percent is None else -np.log(1 - trouble.percent / 100)
         return float(1 / (peak + times / limit_s))
@@ -182,6 +182,6 @@ def service_s(trouble: Trouble, peak: float, limit_s: float) -> float:
 
 
 def _waits(due: Floats, services: Floats) -> Floats:
-    """Lindley: a wait is the sum of what services exceed gaps by, less its least value so far."""
+    """Waits by Lindley's recursion: the cumulative excess of services over gaps, less its minimum so far."""
     walk = np.concatenate([[0.0], np.cumsum(services[:-1] - np.diff(due))])
     return np.asarray(walk - np.minimum.accumulate(walk))

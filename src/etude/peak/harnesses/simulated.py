@@ -1,4 +1,4 @@
-"""A server that is a curve, some noise and perhaps bad manners: hours of benchmarking time in milliseconds."""
+"""Simulated server of a curve, noise and optional manners: hours of benchmarking time in milliseconds."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from etude.peak.window import Window
 Counts = NDArray[np.int64]
 
 BEHIND = 0.95
-"""A server that completes a smaller share of what was offered has fallen behind: it, not the generator, was limited."""
+"""Share of the offered requests below which the server, not the generator, was the limit."""
 
 WINDOW_S = 10.0
-"""Of the noise law: stalls are counted in these, whatever the windows that are reported."""
+"""Window length of the noise law, in which stalls are counted whatever windows are reported."""
 
 
 class SimulatedServer:
-    """A bench (`bench.Bench`). Trials follow from the seed, the number of trials before and the offers alone.
+    """A bench (`bench.Bench`). Trials depend only on the seed, the number of earlier trials and the requests.
 
-    `before`: trials that were made on it earlier. It goes on as if it had not been away.
+    `before`: earlier trials on it, so that a resumed search sees the same server.
     """
 
     def __init__(
@@ -41,14 +41,14 @@ class SimulatedServer:
         noise: Noise = NOISE,
         before: Sequence[Trial] = (),
     ) -> None:
-        """`limit_s`: the mean response at the peak; the curve and the times of its noise are stretched to it."""
+        """`limit_s`: mean response at the peak; the curve and the times of its noise are scaled to it."""
         if not (peak > 0 and limit_s > 0 and window_s > 0 and fixed_cost_s >= 0):
             raise ValueError(
                 "a simulated server needs a peak, a limit and windows above 0, and no negative cost"
             )
         self.curve = curve
         self.peak = peak
-        """λ*: the truth; of a drifting server, when it is new."""
+        """λ*: the true peak rate; for a drifting server, at the start."""
         self.spent_s = 0.0
         """Benchmarking time so far."""
         self.trials = 0
@@ -65,20 +65,21 @@ class SimulatedServer:
 
     @property
     def peak_now(self) -> float:
-        """λ* after the benchmarking time so far: less than `peak` for a server that drifts."""
+        """λ* after the benchmarking time so far: less than `peak` for a drifting server."""
         return self.peak * math.pow(1 - self._manners.falls_per_h, self.spent_s / 3600)
 
     def response_s(self, load: float) -> float:
-        """The true mean response at a load, s, of the server when it is new."""
+        """True mean response at a load, s, before any drift."""
         return self._stretch * self.curve.response_s(load / self.peak)
 
     def drain(self, cost_s: float = 0.0) -> None:
-        """Empty all queues, for so much benchmarking time: an overload is forgotten."""
+        """Empty all queues, which takes `cost_s` of benchmarking time: an earlier overload has no effect any more."""
         self.spent_s += cost_s
         self._overloaded_at = None
 
     def run(self, request: TrialRequest, enough: Enough) -> Trial:
-        """Offer a load, until its time is over or `enough` says so. Raises ValueError where there is nothing to run."""
+        """Offer a load until the run length is over or `enough` returns True. Raises ValueError for an invalid
+        request."""
         if not (
             request.load > 0 and request.runlength_s > 0 and math.isfinite(request.load * request.runlength_s)
         ):
@@ -99,7 +100,7 @@ class SimulatedServer:
         return trial
 
     def _windows(self, request: TrialRequest) -> tuple[Window, ...]:
-        """All that the trial would have, drawn at once."""
+        """All windows of the trial, drawn at once."""
         rng = np.random.default_rng(np.random.SeedSequence(self._seed, spawn_key=(self.trials,)))
         rho = request.load / self.peak_now
         durations = self._durations(request.runlength_s)
@@ -130,12 +131,12 @@ class SimulatedServer:
         return np.array(durations or [runlength_s])
 
     def _offered(self, load: float, durations: Floats) -> Counts:
-        """How many are due in each window: at even distances, at least one."""
+        """Requests due in each window: evenly spaced, at least one."""
         due = np.floor(load * np.cumsum(durations) + 1e-9)
         return np.maximum(np.diff(due, prepend=0.0), 1.0).astype(np.int64)
 
     def _completed(self, rho: float, offered: Counts) -> tuple[Counts, Counts]:
-        """Of those that were offered, how many are answered, and how many fail; the others wait for ever."""
+        """Completed and failed requests of those offered; the others never end."""
         collapse = self._manners.collapse
         share = min(self._saturation / rho, 1.0)
         if collapse is not None and rho > collapse:
@@ -144,7 +145,7 @@ class SimulatedServer:
         return completed, offered - completed if collapse is not None else np.zeros_like(completed)
 
     def _still_slow(self, durations: Floats) -> Floats | float:
-        """The factor by which an overload of earlier slows each window."""
+        """Factor by which an earlier overload slows each window."""
         slow = self._manners.slow
         if slow is None or self._overloaded_at is None:
             return 1.0
@@ -152,7 +153,7 @@ class SimulatedServer:
         return 1 + slow.extra * np.exp(-(since + np.cumsum(durations) - durations) / slow.fades_s)
 
     def _passes(self, trial: Trial) -> None:
-        """A trial leaves its traces."""
+        """Update the state of the server after a trial."""
         slow = self._manners.slow
         overload = slow is not None and trial.load > slow.beyond * self.peak_now
         self.spent_s += trial.cost_s
@@ -162,8 +163,8 @@ class SimulatedServer:
 
 
 def _stalled(rng: np.random.Generator, stalls: Stalls, durations: Floats) -> Floats:
-    """The factor of each window. One that is longer than the law's has several chances, one that is shorter has less
-    of one, and both weigh a stall by its share of their time, so that the mean is the same."""
+    """Stall factor of each window. A window longer than the law's has several chances, a shorter one less than one, and
+    each weighs a stall by its share of the window, so that the mean is the same."""
     chances = max(round(float(durations.max()) / WINDOW_S), 1)
     relative = durations / WINDOW_S
     hit = rng.random((durations.size, chances)) < (stalls.share * relative / chances)[:, None]

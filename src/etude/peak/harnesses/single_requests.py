@@ -1,4 +1,4 @@
-"""Windows from single requests, of tools that print one line for each of them."""
+"""Windows from single requests, for tools that print one line per request."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from etude.peak.harnesses.load_report import LoadReport, Run, Unreadable, excerp
 from etude.peak.window import Window
 
 DISORDER_S = 1.0
-"""Lines come in the order in which requests end, but for so much."""
+"""Lines are ordered by the end of requests, up to this, s."""
 LATEST = 10
-"""A request that ended so many times a run's length after the first, and an hour, is a line that was spoilt."""
+"""A request that ends after this many run lengths and an hour is a corrupt line."""
 
 
 class Request(NamedTuple):
-    """One that ended, s by any clock."""
+    """An ended request, s by any clock."""
 
     begun_s: float
     took_s: float
@@ -27,32 +27,32 @@ class Request(NamedTuple):
 
     @property
     def ended_s(self) -> float:
-        """By the same clock."""
+        """End of the request on the same clock, s."""
         return self.begun_s + self.took_s
 
 
 @dataclass
 class SingleRequests:
-    """A reader of lines. A window counts the requests that end in it; the first request begins the first window.
+    """Reader of lines. A window counts the requests that end in it; the first request begins the first window.
 
-    Windows come while the tool runs where it prints while it runs. How many requests were sent is not told: those that
-    have not ended are on no line yet.
+    Windows are live if the tool prints while it runs. The number of sent requests is unknown: unfinished ones have no
+    line.
     """
 
     run: Run
     tool: str
     parse: Callable[[str], Request | None]
-    """None: the line is of no request. Raises ValueError, LookupError or OverflowError where it cannot be read."""
+    """None: the line is not a request. Raises ValueError, LookupError or OverflowError if it cannot be read."""
     _text: str = ""
     _seen: str = ""
     _held: list[Request] = field(default_factory=list)
     _from_s: float = math.inf
     _last_s: float = -math.inf
     _until: int = 0
-    """Windows that were told."""
+    """Number of reported windows."""
 
     def feed(self, text: str) -> list[LoadReport]:
-        """Windows that are over, and a little more."""
+        """Windows that ended more than `DISORDER_S` ago."""
         *lines, self._text = (self._text + text).split("\n")
         self._seen = (self._seen + text)[-2048:]
         for line in lines:
@@ -60,14 +60,14 @@ class SingleRequests:
         return self._windows(self._last_s - DISORDER_S)
 
     def end(self) -> list[LoadReport]:
-        """What is left, the last window perhaps a shorter one."""
+        """Remaining windows; the last one may be shorter."""
         self._read(self._text)
         self._text = ""
         if not self._held and not self._until:
             raise Unreadable(
                 f"what {self.tool} printed ends with {excerpt(self._seen)!r}: expected a line a request"
             )
-        # Those that are answered when no more are sent would be a window of few.
+        # Responses after the last request was sent would make a window with few requests.
         last_s = min(self._last_s, self._from_s + self.run.runlength_s)
         found = self._windows(last_s)
         begins_s = self._until * self.run.window_s
@@ -98,7 +98,7 @@ class SingleRequests:
                 )
 
     def _windows(self, until_s: float) -> list[LoadReport]:
-        """All that end by then, and were not told."""
+        """Unreported windows that end before `until_s`."""
         found = []
         while self._from_s + (self._until + 1) * self.run.window_s <= until_s + 1e-9:
             begins_s = self._until * self.run.window_s

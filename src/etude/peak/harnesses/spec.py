@@ -1,6 +1,6 @@
-"""A harness in a TOML file: what is searched for, the commands that make a trial, and how what they print is read.
+"""A harness in a TOML file: the goal, the commands that make a trial, and the reader of their output.
 
-docs/workbench.md describes the file. Every error in it is one line: FILE:LINE: what, and what was expected.
+docs/workbench.md describes the file. Each error is one line: FILE:LINE: the problem, and what was expected.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 from etude.cluster.pool.allocation import other_node
 from etude.errors import UsageError
-from etude.experiment.remote_engine import only_here
+from etude.experiment.remote_engine import require_local_engine
 from etude.machine.remote.hosts import Entry, read_hosts
 from etude.patterns import PatternError, compile_pattern
 from etude.peak.bench import Bench
@@ -45,62 +45,62 @@ from etude.units.parsing import ONE, PER_SECOND, TIME, Unit
 
 SECTIONS = ("name", "goal", "load", "promise", "commands", "reader", "generator", "factors")
 GIVEN = ("load", "runlength", "seed", "requests", "place", "here", "server", "log", "checkpoints")
-"""What may stand in braces in commands, beside the factors; the first four, and the last two, only in `load`."""
+"""Names allowed in braces in commands, besides the factors; `OF_LOAD` only in `load`."""
 OF_LOAD = ("load", "runlength", "seed", "requests", "log", "checkpoints")
 SUMMARIES = ("json", "regex", "httperf", "hey")
-"""Readers of what is printed at the end."""
+"""Readers of a summary that is printed at the end."""
 FIRST_OWN = ("fio",)
-"""Readers of tools whose first window is their own, so that a warm-up is the beginning of the trial: fio does not say
-when it took its first report."""
+"""Readers of tools whose first window is uncertain, so that a warm-up is the beginning of the trial: fio does not
+report the time of its first report."""
 SET_UP_S = 1.0
-"""The least time that a trial costs besides its warm-up and run, to begin a command and to wait after it; as much again
-where the warm-up is a run of its own."""
+"""Minimum fixed cost of a trial, s, to start a command and to wait after it; twice as much if the warm-up is a separate
+run."""
 WORDS = ("start", "ready", "load", "drain", "stop")
 _BRACES = re.compile(r"(?<!\$)\{([A-Za-z_][A-Za-z0-9_-]*)\}")
 COUNTS = {"1/s": PER_SECOND, "requests/s": PER_SECOND, "": ONE, "1": ONE}
-"""Units of what is counted."""
+"""Units of counts."""
 PERCENTILES = ("p50", "p90", "p95", "p99", "p99.9")
-"""The usual ones, for messages: any may be limited."""
+"""Common percentiles, for messages: any may be limited."""
 
 
 @dataclass(frozen=True)
 class Harness:
-    """One that was read."""
+    """A harness that was read."""
 
     path: Path
     name: str
     task: Task
     text: str
     unit: str
-    """Of its load: requests/s or clients."""
+    """Unit of its load: requests/s or clients."""
     commands: Commands
     reader: ReaderOf
     generator: Generator
     factors: Mapping[str, str]
-    """With their usual values."""
+    """Factors with their defaults."""
     window_s: float = 1.0
-    """Of readers that cut windows themselves."""
+    """Window length of readers that make the windows themselves."""
     hosts: tuple[Entry, ...] = ()
-    """On which the load command runs; empty: on this machine."""
+    """Hosts on which the load command runs; empty: this machine."""
     summary: bool = False
-    """Whether a run of the load command tells nothing before its end."""
+    """True if the load command reports nothing before its end."""
 
     @property
     def besides_s(self) -> float:
-        """The time that a trial costs besides its run, as far as the file says, s."""
+        """Fixed cost of a trial besides its run, as far as the file defines it, s."""
         warmup_s = self.commands.warmup_s
         return (math.ceil(warmup_s) + SET_UP_S if self.commands.warms_up_apart else warmup_s) + SET_UP_S
 
     @property
     def told_s(self) -> float:
-        """How much of a trial is told at once, s."""
+        """Run length between two reports, s."""
         if self.commands.pieces > 1:
             return self.task.runlength_s / self.commands.pieces
         return self.task.runlength_s if self.summary else min(self.window_s, self.task.runlength_s)
 
     @property
     def nodes(self) -> int:
-        """So many nodes of a pool it wants: one more where the system has its own."""
+        """Nodes of a pool that it needs: a second one if the system has its own."""
         return 2 if self.commands.apart else 1
 
     @contextmanager
@@ -111,18 +111,18 @@ class Harness:
         within: Sequence[str] = (),
         groups: Sequence[str] = (),
     ) -> Iterator[Bench]:
-        """A bench for one configuration, in a scratch directory; at the end all that it started is ended. `within`:
-        words before the command that starts the system; `groups`: the cgroups that they put it into. In an allocation
-        of two nodes a system that is `apart` is on the second.
+        """A bench for one configuration in a scratch directory; everything it started is ended at exit. `within`:
+        command prefix that confines the system; `groups`: the cgroups of the system under it. In an allocation of two
+        nodes, an `apart` system is on the second.
 
-        Raises UsageError for a factor that the file does not have, and where what is on another node is to be confined.
+        Raises UsageError for an unknown factor, and if a system on another node is to be confined.
         """
         for name in factors:
             if name not in self.factors:
                 alike = difflib.get_close_matches(name, self.factors, 1)
                 hint = f": {alike[0]}?" if alike else ": its [factors] name all that there are"
                 raise UsageError(f"{self.path}: has no factor {name!r}{hint}")
-        only_here(f"{self.path}: a harness")
+        require_local_engine(f"{self.path}: a harness")
         node = other_node() if self.commands.apart else None
         if node is not None and within:
             raise UsageError(
@@ -148,12 +148,12 @@ class Harness:
 
 
 def read_harness(path: Path) -> Harness:
-    """Read the file. Raises InputError: one line that says where and what."""
+    """Read the file. Raises InputError: one line with position and problem."""
     return _harness(document(path))
 
 
 def parse_harness(path: Path, text: str) -> Harness:
-    """The same of a text; the path is for messages, and its directory is `{here}`."""
+    """Parse a text; the path is for messages, and its directory is `{here}`."""
     return _harness(parsed(path, text))
 
 
@@ -188,7 +188,7 @@ def _harness(whole: Section) -> Harness:
 
 
 def fill(text: str, values: Mapping[str, str]) -> str:
-    """A command with what stands in braces replaced; braces around anything else are the shell's own."""
+    """A command with the known names in braces replaced; other braces are the shell's."""
     return _BRACES.sub(lambda match: values.get(match[1], match[0]), text)
 
 
@@ -311,7 +311,7 @@ def _warmup_load(section: Section) -> dict[str, float]:
 
 
 def _reader(section: Section, commands: Section, given: Commands, goal: Goal) -> tuple[ReaderOf, bool]:
-    """And whether its tool spins."""
+    """The reader, and True if its tool spins."""
     kinds = ("windows", "json", "regex", *TOOLS)
     kind = section.one_of("kind", kinds)
     if kind in TOOLS:
@@ -360,7 +360,7 @@ def _groups(expression: str) -> int | None:
 
 
 def _judged(whole: Section, given: Commands) -> None:
-    """Refuses a goal that the reader cannot judge."""
+    """Refuse a goal that the reader cannot measure."""
     reader, goal = whole.section("reader"), whole.section("goal")
     kind, values = reader.values.get("kind"), reader.section("values").values
     if (
@@ -393,7 +393,7 @@ def _generator(section: Section, spins: bool) -> Generator:
 
 
 def _hosts(section: Section, commands: Section, given: Commands) -> tuple[Entry, ...]:
-    """The hosts of a hosts file, which stands relative to the harness."""
+    """Hosts of a hosts file whose path is relative to the harness."""
     name = section.text_at("hosts")
     if not name:
         if "hosts" in section.values:

@@ -1,1 +1,1 @@
-"""Load-picking policies: one module each (`policy.py` says what one is)."""
+"""Load-picking policies: one module each (interface: `policy.py`)."""

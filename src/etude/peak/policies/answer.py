@@ -1,4 +1,4 @@
-"""Answers in which the interval is what the trials exclude, whatever the policy believes."""
+"""Answers whose interval is what the trials exclude, independent of the policy's model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from etude.peak.task import Answer, Finding, Task
 
 
 def found_answer(task: Task, visits: Sequence[Reading], rate: float, why: str) -> Answer:
-    """The policy's own rule has ended the search at `rate`."""
+    """Answer of a policy whose own rule has ended the search at `rate`."""
     low, high = bounds(task, visits, rate)
     return Answer(rate, low, high, task.confidence, True, why, contradictions(task, visits))
 
@@ -19,8 +19,8 @@ def found_answer(task: Task, visits: Sequence[Reading], rate: float, why: str) -
 def unfinished_answer(
     task: Task, visits: Sequence[Reading], why: str, findings: Sequence[Finding] = ()
 ) -> Answer:
-    """The best that is known: the load in the peak region whose reading is nearest to the limit, else the middle of
-    the bracket, else bounds alone."""
+    """The best answer so far: the load in the peak region whose SLO ratio is nearest to 1, else the middle of the
+    bracket, else only bounds."""
     near = [visit for visit in visits if len(visit.values) > 1 and side_of(task, visit) == "near"]
     fine, too_much = bracket(sorted(visits, key=lambda visit: visit.load))
     rate: float | None = None
@@ -36,8 +36,8 @@ def unfinished_answer(
 
 
 def answer_beyond(task: Task, visits: Sequence[Reading]) -> Answer | None:
-    """Where the last load is the lowest and too much, or the highest and fine, and no other says otherwise: only
-    that much is known."""
+    """Answer with one bound if the last load is the lowest and fails, or the highest and passes, and no other load
+    contradicts it; else None."""
     last = visits[-1]
     where = side_of(task, last)
     lowest, highest = allowed_ends(task)
@@ -54,8 +54,8 @@ def answer_beyond(task: Task, visits: Sequence[Reading]) -> Answer | None:
 
 
 def adjacent_loads(task: Task, visits: Sequence[Reading]) -> Answer | None:
-    """Of loads that are whole numbers: the highest fine one, where the next one is too much. The paper has none; no
-    rule on response times could say more of them."""
+    """Answer for whole-number loads: the highest passing one, if the next one fails. The paper has no such rule; no
+    rule on response times could be more precise."""
     fine, too_much = sides_of(task, visits)
     if not task.whole or fine <= 0 or too_much - fine > 1:
         return None
@@ -64,8 +64,8 @@ def adjacent_loads(task: Task, visits: Sequence[Reading]) -> Answer | None:
 
 
 def bounds(task: Task, visits: Sequence[Reading], rate: float | None) -> tuple[float, float]:
-    """The highest load up to `rate` whose mean is surely within the limit, and the lowest from there on whose is
-    surely above it; 0 and inf where there is none. Each is wrong at most half as often as the confidence allows."""
+    """The highest load up to `rate` whose mean is significantly within the limit, and the lowest one above it whose
+    mean is significantly above; 0 and inf if there is none. Each is wrong with at most half of 1 - confidence."""
     surely = [(visit, half_width(visit, task.confidence)) for visit in visits if len(visit.values) > 1]
     above = [visit.load for visit, half in surely if visit.mean - half > 1]
     if rate is None:
@@ -75,7 +75,7 @@ def bounds(task: Task, visits: Sequence[Reading], rate: float | None) -> tuple[f
 
 
 def contradictions(task: Task, visits: Sequence[Reading]) -> tuple[Finding, ...]:
-    """That a load is fine although a lower one is too much."""
+    """Findings for loads that pass although a lower one fails."""
     judged = [(visit, side_of(task, visit)) for visit in visits if len(visit.values) > 1]
     too_much = min((v for v, where in judged if where == "too much"), key=lambda v: v.load, default=None)
     fine = max((v for v, where in judged if where == "fine"), key=lambda v: v.load, default=None)
@@ -86,7 +86,7 @@ def contradictions(task: Task, visits: Sequence[Reading]) -> tuple[Finding, ...]
 
 
 def allowed_ends(task: Task) -> tuple[float, float]:
-    """The lowest and the highest load that may be asked for."""
+    """Lowest and highest permitted load."""
     if task.whole:
         return float(math.ceil(task.lowest)), float(math.floor(task.highest))
     return task.lowest, task.highest

@@ -1,9 +1,9 @@
-"""A search that assumes no more than that responses grow with the load.
+"""A search that assumes only that responses grow with the load.
 
-Each load is on one side of the limit, by Student's test on its trials (or, of one trial, on its windows); the loads
-grow until one is too much, then the bracket is halved in log load until its ends are near enough, with two trials at
-least on either end. The answer is the geometric middle. For the *region* promise, halving goes on until a load's mean
-lies in the region with all of its confidence interval.
+Each load passes or fails by Student's test on its trials (or on the windows of a single trial). Loads grow until one
+fails, then the bracket is halved in log load until its ends are near enough, with at least two trials at either end.
+The answer is the geometric middle. For the *region* target, halving continues until the whole confidence interval of a
+load's mean is in the region.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from etude.peak.window import Window
 GROWTH = 2.0
 LEAST_WINDOWS = 3
 CLEAR = 0.98
-"""The confidence with which a load is on its side."""
+"""Confidence with which a load passes or fails."""
 GUESS = 6
-"""How many trials the windows' own scatter is worth as a guess of how far trials differ."""
+"""Prior weight, in trials, of the windows' variance as the between-trial variance."""
 MOST_TRIALS = 6
-"""At a load whose side is not clear by then, the mean decides."""
+"""Trials at a load after which the mean decides even if its side is not clear."""
 LEAST_TRIALS = 2
 MOST_BLIND = 3
-"""So many trials at one load that tell nothing of the server end the search."""
+"""Number of trials at one load without information on the server that ends the search."""
 
 
 class Bracket:
@@ -63,7 +63,7 @@ class Bracket:
     def enough(
         self, task: Task, trials: Sequence[Trial], request: TrialRequest, windows: Sequence[Window]
     ) -> bool:
-        """When its side is clear."""
+        """True when its side is clear."""
         if len(windows) < LEAST_WINDOWS:
             return False
         now = of_windows(task.goal, request.load, windows, len(trials))
@@ -80,12 +80,12 @@ class Bracket:
 
 
 def tolerance(task: Task) -> float:
-    """The ratio of a bracket's ends at which its middle is within `within` of both, with something to spare."""
+    """Ratio of a bracket's ends at which its middle is within `within` of both, with a margin."""
     return math.exp(1.8 * math.log1p(task.within))
 
 
 def side(task: Task, group: Sequence[Evidence]) -> int:
-    """+1: too much; -1: fine; 0: not clear yet."""
+    """+1: fails; -1: passes; 0: not clear yet."""
     tau = between_trial_variance(group)
     mean = float(np.mean([each.value for each in group]))
     if len(group) >= MOST_TRIALS:
@@ -93,7 +93,7 @@ def side(task: Task, group: Sequence[Evidence]) -> int:
     weights = np.array([1 / (each.within + tau) for each in group])
     values = np.array([each.value for each in group])
     mean = float(weights @ values / weights.sum())
-    # Student's: what the trials differ by, with what their windows tell of it as the guess of a few trials more.
+    # Student's test on the trials, with their windows' variance as a prior of `GUESS` trials.
     told = len(group) - 1
     excess = (float(weights @ (values - mean) ** 2) + GUESS) / (told + GUESS)
     quantile = float(special.stdtrit(told + GUESS, 1 - (1 - CLEAR) / 2))
@@ -102,7 +102,7 @@ def side(task: Task, group: Sequence[Evidence]) -> int:
 
 
 def sides(task: Task, known: Sequence[Evidence]) -> tuple[float, float]:
-    """The highest load that is fine below the lowest that is too much, and that one; 0 and inf where there is none."""
+    """The highest passing load below the lowest failing one, and that one; 0 and inf if there is none."""
     found = {
         load: side(task, [e for e in known if e.load == load]) for load in sorted({e.load for e in known})
     }
@@ -126,9 +126,10 @@ def _next(task: Task, known: Sequence[Evidence], low: float, high: float) -> flo
 def _around(
     task: Task, known: Sequence[Evidence], unclear: Sequence[float], low: float, high: float
 ) -> float:
-    """Loads near the limit are never clear; those as far off it as the bracket may be wide are, after some trials.
+    """Next load while some are unclear. Loads near the limit never get clear; those half a bracket's tolerance off do
+    after some trials.
 
-    Where the limit is, is guessed by a line through the readings near it: only which load comes next hangs on it.
+    The limit is estimated by a line through nearby SLO ratios: only the choice of the next load depends on it.
     """
     near = [
         each for each in known if each.load in unclear or (each.load in (low, high) and abs(each.value) < CAP)
@@ -191,7 +192,7 @@ def _count(known: Sequence[Evidence], load: float) -> int:
 
 
 def _blind(task: Task, trials: Sequence[Trial]) -> TrialRequest | Answer:
-    """Down from loads that could not be offered, while there are lower ones."""
+    """Lower loads while the generator cannot offer the current one, if there are any; else the end."""
     if not trials:
         return TrialRequest(task.seed_load or task.lowest, task.runlength_s, "where it begins")
     last = trials[-1]

@@ -1,4 +1,4 @@
-"""The loads that a policy went to, in the order of its first trial there, and on which side of the peak each is."""
+"""The loads that a policy has measured, in order of the first trial, and the side of the peak of each."""
 
 from __future__ import annotations
 
@@ -14,17 +14,16 @@ from etude.peak.slo_ratio import Reading, slo_ratio_of
 from etude.peak.task import Task, Trial
 
 MOST_FOR_STUDENT = 30
-"""Up to so many trials the quantile is Student's, above it is the normal one ("Cutting Corners", section 2.3)."""
+"""Number of trials up to which Student's quantile is used, above it the normal one ("Cutting Corners", section 2.3)."""
 
 OVERLAP_CONFIDENCE = 0.95
-"""With which a load is said not to be in the peak region, whatever is asked of the answer (section 3.3)."""
+"""Confidence at which a load is excluded from the peak region, independent of the task's confidence (section 3.3)."""
 
 Side = Literal["fine", "too much", "near"]
 
 
 class LoadHistory:
-    """Says what trials tell of the server. It remembers those that it was shown before, and only so that it need not
-    read them again: what it says depends on its arguments alone."""
+    """SLO ratios of trials. It caches those of trials passed before; results depend only on the arguments."""
 
     def __init__(self) -> None:
         self._goal: Goal | None = None
@@ -32,7 +31,7 @@ class LoadHistory:
         self._values: list[float] = []
 
     def values(self, goal: Goal, trials: Sequence[Trial]) -> list[float]:
-        """Of each trial its reading; NaN for one that says nothing of the server."""
+        """SLO ratio of each trial; NaN if it has no information on the server."""
         same = 0
         if goal == self._goal:
             pairs = zip(self._trials, trials, strict=False)
@@ -48,7 +47,7 @@ class LoadHistory:
         return list(self._values)
 
     def of(self, goal: Goal, trials: Sequence[Trial]) -> list[Reading]:
-        """Of each load all trials that say something of the server; the loads in the order of their first one."""
+        """SLO ratios of each load's informative trials; loads in order of the first one."""
         found: dict[float, list[float]] = {}
         for trial, value in zip(trials, self.values(goal, trials), strict=True):
             if not math.isnan(value):
@@ -57,7 +56,7 @@ class LoadHistory:
 
 
 def half_width(visit: Reading, confidence: float) -> float:
-    """Of the interval of the mean reading; infinite for one trial. "Cutting Corners", section 2.3."""
+    """Margin of error of the mean SLO ratio; infinite for one trial. "Cutting Corners", section 2.3."""
     n = len(visit.values)
     if n <= MOST_FOR_STUDENT:
         return visit.half_width(confidence)
@@ -66,7 +65,7 @@ def half_width(visit: Reading, confidence: float) -> float:
 
 
 def side_of(task: Task, visit: Reading) -> Side:
-    """Of the peak region, 1 ± width of the limit; *near*: the interval of the mean at 95 % overlaps it, or touches."""
+    """Side of the peak region, 1 ± width of the limit; *near*: the 95 % interval of the mean overlaps or touches it."""
     half = half_width(visit, OVERLAP_CONFIDENCE)
     if visit.mean + half < 1 - task.width:
         return "fine"
@@ -74,9 +73,9 @@ def side_of(task: Task, visit: Reading) -> Side:
 
 
 def sides_of(task: Task, visits: Sequence[Reading]) -> tuple[float, float]:
-    """The lowest load that is too much, behind the highest fine one below it; 0 and inf where there is none.
+    """The highest passing load below the lowest failing one, and that one; 0 and inf if there is none.
 
-    The paper's "most recent interval" where no two loads contradict each other; where they do, the lower part counts.
+    The paper's "most recent interval" if no two loads contradict each other; otherwise the lower part counts.
     """
     judged = [(visit.load, side_of(task, visit)) for visit in visits]
     too_much = min((load for load, where in judged if where == "too much"), default=math.inf)
@@ -85,7 +84,7 @@ def sides_of(task: Task, visits: Sequence[Reading]) -> tuple[float, float]:
 
 
 def allowed_load(task: Task, load: float) -> float:
-    """The nearest load that may be asked for."""
+    """The nearest permitted load."""
     within = min(max(load, task.lowest), task.highest)
     if not task.whole:
         return within

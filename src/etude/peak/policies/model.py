@@ -1,8 +1,7 @@
 """Loads at which a fitted curve reaches the limit ("Cutting Corners", section 3.6, Algorithm 4).
 
-*model*: R = 1/(a - bλ), through two loads: the last one, which was a prediction, and that whose response is nearest to
-the limit. *polynomial*: R = a + bλ + cλ², through three: the last one and the two nearest. Where we read between the
-lines:
+*model*: R = 1/(a - bλ), through two loads: the last one, which was a prediction, and the one with the response nearest
+to the limit. *polynomial*: R = a + bλ + cλ², through three: the last one and the two nearest. Our reading of the paper:
 
 - "insufficient tuples": as in Binsearch, twice the highest load while all are fine, half the lowest while all are too
   much, else the middle;
@@ -27,24 +26,24 @@ from etude.peak.task import Answer, Finding, Task
 MOST_LOADS = 30
 
 SAME = 1e-6
-"""Loads that differ by less, as a share of them, are one that is predicted again."""
+"""Relative difference below which two loads are the same prediction."""
 
 Curve = Callable[[Sequence[Reading]], float | None]
-"""The load at which the curve through these reaches the limit; None where it does not."""
+"""Load at which the curve through these SLO ratios reaches the limit; None if it does not."""
 
 
 def model() -> Stopping:
-    """By the response of one queue."""
+    """The policy with the response of one queue."""
     return Stopping("model", partial(picked, 2, by_queue))
 
 
 def polynomial() -> Stopping:
-    """By a parabola."""
+    """The policy with a parabola."""
     return Stopping("polynomial", partial(picked, 3, by_parabola))
 
 
 def picked(through: int, curve: Curve, task: Task, visits: Sequence[Reading]) -> float | Answer:
-    """The curve's prediction after each load; `through` so many loads."""
+    """The curve's prediction after each load; `through`: number of loads that it is fitted to."""
     last = visits[-1]
     if len(visits) >= MOST_LOADS:
         return diverged(task, visits, f"{len(visits)} loads were tried")
@@ -61,7 +60,7 @@ def picked(through: int, curve: Curve, task: Task, visits: Sequence[Reading]) ->
 
 
 def by_queue(tuples: Sequence[Reading]) -> float | None:
-    """1/R is a line in λ."""
+    """Load at which the queue's response, 1/R linear in λ, reaches the limit."""
     one, other = tuples
     if one.mean <= 0 or other.mean <= 0:
         return None
@@ -70,19 +69,19 @@ def by_queue(tuples: Sequence[Reading]) -> float | None:
 
 
 def by_parabola(tuples: Sequence[Reading]) -> float | None:
-    """Where it rises through the limit."""
+    """Load at which the parabola rises through the limit."""
     first, second, third = sorted(tuples, key=lambda visit: visit.load)
     rise = (second.mean - first.mean) / (second.load - first.load)
     later = (third.mean - second.mean) / (third.load - second.load)
     bend = (later - rise) / (third.load - first.load)
-    # Of R - 1 around the middle load: bend·x² + slope·x + offset.
+    # R - 1 around the middle load: bend·x² + slope·x + offset.
     slope = rise + bend * (second.load - first.load)
     offset = second.mean - 1
     inside = slope * slope - 4 * bend * offset
     if inside <= 0:
         return None
     root = math.sqrt(inside)
-    # The root at which the slope is positive, without taking the difference of two near numbers.
+    # The root with a positive slope, without cancellation.
     x = -2 * offset / (slope + root) if slope > 0 else (root - slope) / (2 * bend) if bend else math.nan
     return second.load + x if math.isfinite(x) and second.load + x > 0 else None
 

@@ -1,7 +1,7 @@
-"""What a policy is: a function of the task and of all trials so far, and of nothing else.
+"""Interface of a policy: a pure function of the task and of all trials so far.
 
-So the same measurements give the same decisions: in a simulation, on a bench, and after a search was killed and begun
-again from what is on disk.
+The same measurements therefore give the same decisions: in a simulation, on a bench, and after a search was killed and
+resumed from disk.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ class Policy(Protocol):
     name: str
 
     def decide(self, task: Task, trials: Sequence[Trial]) -> TrialRequest | Answer:
-        """The next trial, or the end. Draws, if any, come from `task.seed` and the number of trials."""
+        """The next trial, or the answer. Random draws use only `task.seed` and the number of trials."""
         ...
 
     def enough(
         self, task: Task, trials: Sequence[Trial], request: TrialRequest, windows: Sequence[Window]
     ) -> bool:
-        """Whether the trial that runs may end after these windows of it."""
+        """True if the running trial may end after these windows."""
         ...
 
     def best(self, task: Task, trials: Sequence[Trial], why: str) -> Answer:
-        """What is known so far, with its honest interval, when there is no more time; `why` there is none."""
+        """The best answer so far, with its interval, when time is up; `why`: the reason."""
         ...

@@ -1,10 +1,10 @@
-"""Our own policy: a belief over the peak rate and the curve's shape, and no more measured than the promise needs.
+"""The default policy: a posterior of the peak rate and the curve's shape, and as few trials as the target needs.
 
-Each trial updates the belief (`belief/`). The next load is the one that is expected to tell most for its benchmarking
-time (`belief/choice.py`), but never much above the highest that was fine. A trial ends when the promise is met with
-what is in, on windows enough to have shown stalls, or when its side is clear. The search ends when the promise is met,
-on no fewer than two trials near the answer, and what could have misled it was looked at (`belief/second_looks.py`).
-When no shape fits the trials, `bracket.py` decides, which assumes none, and the answer says so.
+Each trial updates the posterior (`belief/`). The next load has the highest expected information per benchmarking time
+(`belief/choice.py`), but is never much above the highest passing one. A trial ends when the target is met with enough
+windows to show stalls, or when its side is clear. The search ends when the target is met with at least two trials near
+the answer, after checks of what could have misled it (`belief/second_looks.py`). If no shape fits the trials,
+`bracket.py` decides without a shape, and the answer reports it.
 """
 
 from __future__ import annotations
@@ -48,29 +48,30 @@ from etude.peak.task import Answer, Finding, Task, Trial, TrialRequest
 from etude.peak.window import Window
 
 WATCHED = 8
-"""The shortest trial of a load that is fine: it may be compared with later ones, and stalls have to show."""
+"""Windows of the shortest trial of a passing load: later trials may be compared with it, and stalls must show."""
 SEEN = 40
-"""Windows of loads that are no overload, in all, before an answer: a stall of one in 20 is in seven of eight such."""
+"""Minimum windows of trials without overload before an answer: a stall of one in 20 shows in seven of eight such
+samples."""
 WILD = 6.0
-"""Of the first windows, the slowest over the quickest, when a stall may have made a load look too much."""
+"""Ratio of the slowest to the fastest of the first windows above which a stall may have made a load fail."""
 LEAST_LOOK_WINDOWS, MOST_LOOK_WINDOWS = 3, 12
 MOST_BLIND = 4
-"""So many trials in a row that tell nothing of the server end the search, unless each was of a load that could not be
-offered: then lower ones follow."""
+"""Number of consecutive uninformative trials that ends the search, except for loads that could not be offered: lower
+ones follow."""
 SURPRISE = 0.1
-"""A load that is too much is surprising where the trials below it gave that this probability or less."""
+"""Probability, by the trials below it, up to which a failing load is surprising."""
 STANDS = 0.6
-"""Without a trial that it does not rest on, an answer has this probability still."""
+"""Minimum probability of an answer without the trials of any one passing load."""
 STANDS_TOO_MUCH = 0.9
-"""The same of the load that is too much: trials that were all slow agree with each other."""
+"""Same for the failing load: trials that were all slow agree with each other."""
 TRIED = 0.01
-"""Log within which a load was tried already."""
+"""Log distance within which a load counts as tried."""
 STALE, NARROWER = 20, 0.95
-"""So many trials that leave the interval wider than this share of what it was end the search."""
+"""Number of trials that ends the search if the interval stays wider than this share of its former width."""
 MOST_STALLED = 0.2
-"""Share of all response time in stalls beyond which their mean is anybody's guess."""
+"""Share of all response time in stalls beyond which the mean is unreliable."""
 MISFIT = 30.0
-"""No shape fits when the squares of all misses sum to so much more than one for each trial."""
+"""Excess of the sum of squared residuals over the number of trials above which no shape fits."""
 
 
 class Posterior:
@@ -80,12 +81,13 @@ class Posterior:
     _fallback = Bracket()
 
     def __init__(self, watched: int = WATCHED) -> None:
-        """`watched`: windows of the shortest trial of a load that is fine. More see rarer stalls, and cost more."""
+        """`watched`: windows of the shortest trial of a passing load. More windows detect rarer stalls at a higher
+        cost."""
         self.watched = watched
-        family()  # made here, so that no decision waits for it
+        family()  # computed here, so that no decision waits for it
 
     def decide(self, task: Task, trials: Sequence[Trial]) -> TrialRequest | Answer:
-        """The next load, a second look, or the answer."""
+        """The next load, a check, or the answer."""
         known = evidence_of(task, trials)
         if not known and (trials or task.seed_spread is None):
             return self._fallback.decide(task, trials)
@@ -129,7 +131,7 @@ class Posterior:
     def enough(
         self, task: Task, trials: Sequence[Trial], request: TrialRequest, windows: Sequence[Window]
     ) -> bool:
-        """When the promise is met with these, or their side of the limit is clear and that is all one wants to know."""
+        """True if the target is met with these windows, or the load's side is clear and nothing else is needed."""
         known = evidence_of(task, trials)
         now = of_windows(task.goal, request.load, windows, len(trials))
         if len(windows) < LEAST_WINDOWS or now is None:
@@ -146,7 +148,7 @@ class Posterior:
         return told and loads_seen(task, known, now)
 
     def _least(self, known: Sequence[Evidence], now: Evidence) -> int:
-        """Windows of a trial whose side is clear."""
+        """Minimum windows of a trial whose side is clear."""
         before = [each.value for each in known if each.load == now.load]
         if before and min(*before, now.value) >= CLEARLY:
             return LEAST_WINDOWS
@@ -164,19 +166,19 @@ class Posterior:
         windows: Sequence[Window],
         now: Evidence,
     ) -> bool:
-        """Whether one whose side is not clear tells enough."""
+        """True if a trial whose side is not clear has enough windows."""
         known = usable_trials(evidence_of(task, trials))
         belief = posterior_of(task, known)
         if known and fits_not(task, belief, known) is not None:
             return self._fallback.enough(task, trials, request, windows)
         now = replace(now, slow_share=known[0].slow_share if known else 0.0)
-        if is_target_met(task, belief, known).met:  # a look: what it is to tell is its own side
+        if is_target_met(task, belief, known).met:  # a check: only its side matters
             clear = now.value >= 2 * math.sqrt(now.within) and len(windows) >= LOOK_WINDOWS
             return clear or len(windows) >= MOST_LOOK_WINDOWS
         return is_target_met(task, belief.updated(now), [*known, now]).met
 
     def best(self, task: Task, trials: Sequence[Trial], why: str) -> Answer:
-        """The likeliest rate so far."""
+        """The most probable rate so far."""
         known = usable_trials(evidence_of(task, trials))
         if not known:
             return Answer(None, 0.0, math.inf, 0.0, False, why, diagnostics.findings(task, trials))
@@ -188,8 +190,8 @@ class Posterior:
 
 
 def usable_trials(known: Sequence[Evidence]) -> list[Evidence]:
-    """Without disturbed trials, and the loads below which a higher one was quicker; where trials of a load disagree,
-    others may be of the slow mode as well."""
+    """Trials without disturbed ones and without loads slower than a higher one; if trials of a load disagree, each may
+    be in the slow mode."""
     share = slow_share(known)
     return [
         replace(each, slow_share=share) for each in rising_evidence(all_but(known, disturbed_trials(known)))
@@ -197,8 +199,8 @@ def usable_trials(known: Sequence[Evidence]) -> list[Evidence]:
 
 
 def once_more(task: Task, known: Sequence[Evidence], rate: float) -> TrialRequest | None:
-    """Another trial of a load that an answer rests on; None where it rests on none. More is asked of an answer without
-    the load that is too much."""
+    """Another trial of a load that the answer depends on; None if it depends on none. The bar is higher for the failing
+    load."""
     left = usable_trials(known)
     too_much = ends(left)[1]
     for load, why in unconfirmed_loads(known):
@@ -217,7 +219,7 @@ def once_more(task: Task, known: Sequence[Evidence], rate: float) -> TrialReques
 
 
 def nearer_load(task: Task, known: Sequence[Evidence], rate: float, most: float) -> TrialRequest | None:
-    """A trial at the answer, where all were so far below the limit, or above it, that they give but a bound."""
+    """A trial at the answer if all trials are so far from the limit that they only give a bound."""
     load = float(round(rate)) if task.whole else rate
     tried = any(abs(math.log(each.load / load)) < TRIED for each in known)
     if unbracketed(task, known, rate) is None or load > most or tried:
@@ -226,19 +228,19 @@ def nearer_load(task: Task, known: Sequence[Evidence], rate: float, most: float)
 
 
 def after_overload(known: Sequence[Evidence], load: float) -> bool:
-    """Whether each trial of a load came after an overload, whose mark may have made it too much."""
+    """True if each trial of a load came after an overload, which may have made it fail."""
     first = min((each.order for each in diagnostics.overloads(known)), default=math.inf)
     return all(each.order > first for each in known if each.load == load)
 
 
 def is_surprising(task: Task, known: Sequence[Evidence], too_much: float) -> bool:
-    """Whether the trials below make it unlikely that a load is too much: the curve is steeper than they say."""
+    """True if the trials below make it improbable that this load fails: the curve is steeper than they suggest."""
     lower = [each for each in known if each.load < too_much]
     return bool(lower) and float(posterior_of(task, lower).below(too_much)) < SURPRISE
 
 
 def rests_on(task: Task, known: Sequence[Evidence], rate: float, load: float, stands: float) -> bool:
-    """Whether an answer has a probability below `finding_stands` without the trials of one load."""
+    """True if the answer has a probability below `stands` without the trials of one load."""
     others = [each for each in known if each.load != load]
     if not others and not task.seed_trials:
         return True
@@ -248,31 +250,31 @@ def rests_on(task: Task, known: Sequence[Evidence], rate: float, load: float, st
 
 
 def width_of(found: Answer) -> float:
-    """Log of the ratio of the interval's ends; inf without a bound."""
+    """Log ratio of the interval's ends; inf without a bound."""
     return math.log(found.high / found.low) if found.low > 0 and found.high < math.inf else math.inf
 
 
 def blind_load(last: Sequence[Trial], highest: float) -> int:
-    """Of the last trials, which tell nothing of the server, those after which no lower load is left to be tried."""
+    """Number of the last, uninformative trials after which no lower load is left to try."""
     return sum(trial.offered or trial.load <= highest for trial in last)
 
 
 def loads_seen(task: Task, known: Sequence[Evidence], now: Evidence) -> bool:
-    """Whether an answer would rest on enough windows to have shown stalls: more of one trial are cheap."""
+    """True if an answer now would have enough windows to show stalls: more windows of one trial are cheap."""
     if task.seed_trials or now.value >= CALM or calm_windows([*known, now]) >= SEEN:
-        return True  # similar configurations would have shown stalls
+        return True  # similar configurations have shown no stalls
     every = usable_trials([*known, now])
     return not is_target_met(task, posterior_of(task, every), every).met
 
 
 def is_wild(task: Task, windows: Sequence[Window]) -> bool:
-    """Whether a load looks too much by few windows of which some are fine."""
+    """True if a load fails by few windows of which some pass."""
     values = [task.goal.reading([window]) for window in windows]
     return min(values) < 2 < sum(values) / len(values) and max(values) > WILD * min(values)
 
 
 def comparable_trials(before: Evidence, now: Evidence) -> bool:
-    """Whether a load that is offered again after an overload is told to be as quick as before, or not."""
+    """True if the repeat of a load after an overload is clearly as fast as before, or clearly slower."""
     spread = math.sqrt(before.within + now.within)
     off = (now.value - before.value) / spread
     if now.windows >= MOST_LOOK_WINDOWS:
@@ -283,7 +285,7 @@ def comparable_trials(before: Evidence, now: Evidence) -> bool:
 
 
 def fits_not(task: Task, belief: Belief, known: Sequence[Evidence]) -> Finding | None:
-    """The finding when trials are too far off even the likeliest of all shapes and peaks."""
+    """Finding if the residuals are too large even for the most probable shape and peak."""
     misses = belief.misses(known)
     if float(misses @ misses) - len(misses) < MISFIT:
         return None
@@ -294,7 +296,7 @@ def fits_not(task: Task, belief: Belief, known: Sequence[Evidence]) -> Finding |
 
 
 def with_finding(found: Answer, finding: Finding) -> Answer:
-    """The same, with one more."""
+    """The answer with one more finding."""
     every = (finding, *found.findings)
     return Answer(
         found.rate, found.low, found.high, found.confidence, found.kept, found.why or finding.what, every
@@ -304,7 +306,7 @@ def with_finding(found: Answer, finding: Finding) -> Answer:
 def answer_beyond_tried(
     task: Task, trials: Sequence[Trial], belief: Belief, known: Sequence[Evidence]
 ) -> TrialRequest | Answer | None:
-    """The end of a search whose peak is outside the loads that can be offered; None while that is not sure."""
+    """The end of a search whose peak is outside the offerable loads; None while that is uncertain."""
     most = reach(task, trials)
     under, over = float(belief.below(task.lowest)), 1 - float(belief.below(most))
     at_lowest = [each for each in known if each.load <= task.lowest and each.value > 0]
@@ -327,12 +329,12 @@ def answer_beyond_tried(
 def bounded(
     task: Task, trials: Sequence[Trial], finding: Finding, low: float, high: float, sure: float
 ) -> Answer:
-    """An answer that is a bound."""
+    """An answer that is only a bound."""
     return Answer(None, low, high, sure, False, finding.what, (finding, *diagnostics.findings(task, trials)))
 
 
 def answer(task: Task, trials: Sequence[Trial], belief: Belief, now: TargetCheck, why: str) -> Answer:
-    """What is believed, unless something was found that it does not allow for."""
+    """Answer from the posterior, unless a finding contradicts its assumptions."""
     tail = (1 - task.confidence) / 2
     found = tuple(with_rates(task, trials, each) for each in diagnostics.findings(task, trials))
     against = [
@@ -343,7 +345,7 @@ def answer(task: Task, trials: Sequence[Trial], belief: Belief, now: TargetCheck
     if against and not why:
         why = f"{against[0].kind}: {against[0].what}"
     low, high = belief.quantile(tail), belief.quantile(1 - tail)
-    # The rate that keeps the promise most surely may lie on one side of a lopsided belief.
+    # The rate that meets the target most probably may lie on one side of a skewed posterior.
     rate = now.rate if task.whole else min(max(now.rate, low), high)
     low, high = min(low, rate), max(high, rate)
     ends = unbracketed(task, evidence_of(task, trials), rate)
@@ -356,7 +358,7 @@ def answer(task: Task, trials: Sequence[Trial], belief: Belief, now: TargetCheck
 
 
 def with_rates(task: Task, trials: Sequence[Trial], finding: Finding) -> Finding:
-    """Of two modes: with the likeliest rate of each."""
+    """A bimodal finding with the most probable rate of each mode."""
     if finding.kind != "bimodal":
         return finding
     known = evidence_of(task, trials)
@@ -371,8 +373,8 @@ def with_rates(task: Task, trials: Sequence[Trial], finding: Finding) -> Finding
 
 
 def finding_stands(task: Task, trials: Sequence[Trial], now: TargetCheck, finding: Finding) -> bool:
-    """Whether the promise holds against a finding: without stalls the answer is as good; and a peak is one, also where
-    above it less is answered."""
+    """True if the answer holds despite a finding: it is as good without stalls; a peak remains one if less is answered
+    above it."""
     if finding.kind == "disturbed":
         return len(disturbed_trials(evidence_of(task, trials))) == 1
     if finding.kind != "stalling" or task.promise != "rate":

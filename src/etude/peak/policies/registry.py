@@ -14,7 +14,7 @@ DEFAULT = "posterior"
 
 
 def policy(name: str) -> Policy:
-    """By its name here, or as MODULE:NAME of something that is called without arguments. Raises UsageError."""
+    """A policy by its name, or as MODULE:NAME of a callable without arguments. Raises UsageError."""
     if name in POLICIES:
         return POLICIES[name]()
     module, colon, attribute = name.partition(":")
@@ -27,7 +27,7 @@ def policy(name: str) -> Policy:
 
 
 def _made(module: str, attribute: str) -> Policy:
-    """Imported only now: the fitted ones take their time."""
+    """Import lazily: the fitted ones take time."""
     return cast(Policy, getattr(import_module(module), attribute)())
 
 

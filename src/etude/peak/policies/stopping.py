@@ -1,16 +1,16 @@
-"""The paper's search: trials at a load until it is known to be no peak, or known well enough to be one.
+"""The paper's search: trials at a load until it is known not to be the peak, or known accurately enough to be it.
 
-"Cutting Corners", section 3.3, Algorithm 2. Its text has lost the algorithm's own lines and keeps the prose about
-them, which says: two trials; the interval of the mean response at 95 %; no overlap with the peak region: the next load,
-by one of several policies; overlap: more trials, until the accuracy a is reached at confidence c, which ends the
-search, or there is no overlap any more. Where we read between the lines:
+"Cutting Corners", section 3.3, Algorithm 2. Our copy lacks the algorithm's own lines; its prose says: two trials; the
+interval of the mean response at 95 %; no overlap with the peak region: the next load, by one of several policies;
+overlap: more trials, until the accuracy a is reached at confidence c, which ends the search, or there is no overlap any
+more. Our reading:
 
 - an interval that touches the region overlaps it;
 - "after verifying that the t runs come from a normal distribution" (section 2.3): where Shapiro and Wilk refute that at
-  5 %, the accuracy of up to 30 trials is not believed, and one more is made. A search that moves on is put right by
-  later loads, one that ends is not: so only its end is checked;
-- loads outside of those that may be asked for become the nearest of them; a load that is picked a second time, or a
-  hundred trials at one load, end the search without its promise.
+  5 %, the accuracy of up to 30 trials is not used, and one more is made. Only the end is checked, since later loads
+  correct a search that continues;
+- loads outside the permitted range are clamped; a load that is picked a second time, or a hundred trials at one load,
+end the search with its target not met.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from etude.peak.window import Window
 from etude.stats.shape import normality
 
 Pick = Callable[[Task, Sequence[Reading]], float | Answer]
-"""The next load after those visited, of which none is near the peak; or why there is none."""
+"""The next load after the measured ones, none of which is near the peak; or the answer if there is none."""
 
 MOST_AT_A_LOAD = 100
-"""Trials. A mean that so many do not tell is not worth more of them."""
+"""Maximum trials at one load: if they have not decided, more are not worth their time."""
 
 NORMALITY_LEVEL = 0.05
 
 FEWEST = 2
-"""Trials at a load."""
+"""Minimum trials at a load."""
 
 
 class Stopping:
-    """Algorithm 2 around a load-picking policy. Trials run whole: the paper does not watch them."""
+    """Algorithm 2 around a load-picking policy. Trials always run whole, as in the paper."""
 
     def __init__(self, name: str, pick: Pick) -> None:
         self.name = name
@@ -46,7 +46,7 @@ class Stopping:
         self._visits = LoadHistory()
 
     def decide(self, task: Task, trials: Sequence[Trial]) -> TrialRequest | Answer:
-        """More trials at the load of the last one, or another load, or the end."""
+        """More trials at the last load, or another load, or the end."""
         if not trials:
             return TrialRequest(first_load(task), task.runlength_s, "the first load")
         visits = self._visits.of(task.goal, trials)
@@ -65,7 +65,7 @@ class Stopping:
     def enough(
         self, task: Task, trials: Sequence[Trial], request: TrialRequest, windows: Sequence[Window]
     ) -> bool:
-        """Never."""
+        """False: trials are never ended early."""
         return False
 
     def best(self, task: Task, trials: Sequence[Trial], why: str) -> Answer:
@@ -113,19 +113,19 @@ def accuracy(task: Task, visit: Reading) -> float:
 
 
 def looks_normal(visit: Reading) -> bool:
-    """Whether nothing speaks against it; two trials cannot."""
+    """True unless the test rejects normality; two trials cannot."""
     tested = normality(visit.values)
     return tested is None or tested.p >= NORMALITY_LEVEL
 
 
 def nothing_learnt(values: Sequence[float]) -> bool:
-    """Whether the last two trials both say nothing of the server, so that a third would not either. (The second one is
-    at the load of the first: it was to take its place.)"""
+    """True if neither of the last two trials has information on the server, so that a third is pointless. (The second
+    is at the load of the first, which it was to replace.)"""
     return len(values) > 1 and all(map(math.isnan, values[-2:]))
 
 
 def why_nothing(task: Task, trial: Trial) -> tuple[str, tuple[Finding, ...]]:
-    """In words, and as a finding."""
+    """The reason as text and as findings."""
     at = f"two trials at {task.load_text(trial.load)} say nothing of the server"
     if trial.ended == "not-made":
         why = f"{at}: {trial.note}"

@@ -19,12 +19,12 @@ from etude.peak.window import Window
 
 
 def linear() -> Stopping:
-    """Without a seed it begins at the lowest load, with one there."""
+    """The policy. It begins at the seed, or else at the lowest load."""
     return Stopping("linear", picked)
 
 
 def picked(task: Task, visits: Sequence[Reading]) -> float | Answer:
-    """A step on. Between the lines: a step back while all are too much, as a seed may be."""
+    """One step up. Our reading of the paper: one step down while all fail, as a seed may."""
     fine, too_much = sides_of(task, visits)
     if math.isinf(too_much):
         return fine + step(task)
@@ -32,7 +32,7 @@ def picked(task: Task, visits: Sequence[Reading]) -> float | Answer:
 
 
 def step(task: Task) -> float:
-    """The paper's "small fixed increment", of which it names no size: the task's."""
+    """The paper's "small fixed increment", whose size it does not give: the task's `step`."""
     size = task.lowest if task.step is None else task.step
     return max(float(round(size)), 1.0) if task.whole else size
 
@@ -43,8 +43,8 @@ RUNLENGTH_S = 300.0
 
 
 class Strawman:
-    """Saturated is a load whose mean of ten trials is above the limit. Between the lines: from a seed that is
-    saturated it steps down, and the first load that is not is the answer."""
+    """A load is saturated if the mean of ten trials is above the limit. Our reading of the paper: from a saturated seed
+    it steps down, and the first load that is not saturated is the answer."""
 
     name = "strawman"
 
@@ -52,7 +52,7 @@ class Strawman:
         self._visits = LoadHistory()
 
     def decide(self, task: Task, trials: Sequence[Trial]) -> TrialRequest | Answer:
-        """Another of the ten, or another load, or the end."""
+        """Another of the ten trials, or another load, or the end."""
         if not trials:
             return TrialRequest(first_load(task), RUNLENGTH_S, "the first load")
         visits = self._visits.of(task.goal, trials)
@@ -68,7 +68,7 @@ class Strawman:
     def enough(
         self, task: Task, trials: Sequence[Trial], request: TrialRequest, windows: Sequence[Window]
     ) -> bool:
-        """Never."""
+        """False: trials are never ended early."""
         return False
 
     def best(self, task: Task, trials: Sequence[Trial], why: str) -> Answer:

@@ -12,14 +12,16 @@ from etude.analysis.differences import Differences
 from etude.analysis.load_subject import Summaries
 from etude.analysis.subject import ended_in
 from etude.analysis.verdict import TestVerdict, Verdict
-from etude.present import details, text
-from etude.present.extension import lasted_s, reaching_command
-from etude.present.not_compared_text import not_compared_lines, unanswered_lines
 from etude.present.page.gather import Gathered
+from etude.present.sentences import comparison as text
+from etude.present.sentences import details
+from etude.present.sentences.comparison import with_full_stop
+from etude.present.sentences.extension import lasted_s, reaching_command
 from etude.present.sentences.machines import machine_line
+from etude.present.sentences.notes import listed_names
+from etude.present.sentences.verdict import not_compared_lines, status_line, unanswered_lines
 from etude.present.sentences.warnings import group_text
-from etude.present.status_line import status_line
-from etude.results.results import of_machine
+from etude.results.results import machine_member
 from etude.stats.cross_session import NotSupported
 from etude.units.formatting import counted, duration, percent, quantity, span
 
@@ -169,10 +171,7 @@ def _comparisons(found: Gathered) -> list[tuple[str, Comparison]]:
 
 
 def _some(names: Sequence[str]) -> str:
-    shown = list(names[:MOST_NAMED])
-    more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
-    every = [*shown, *more]
-    return every[0] if len(every) == 1 else f"{', '.join(every[:-1])} and {every[-1]}"
+    return listed_names(names, MOST_NAMED)
 
 
 def _what(found: Gathered) -> Iterator[str]:
@@ -252,7 +251,7 @@ def machine_sentence(experiment: Mapping[str, Any] | None) -> str:
     """The machine in one line: processor, memory, system, file system. Of a simulation: that there was none."""
     if simulated := simulation_of(experiment):
         return f"Simulated ({simulated}): response times were computed, and no machine served them."
-    member = partial(of_machine, experiment)
+    member = partial(machine_member, experiment)
     cpus, memory = member("cpu", "online"), member("memory", "total_bytes")
     under_test = under_test_of(experiment)
     directory = () if under_test else (member("directory", "type"), member("directory", "device"))
@@ -447,11 +446,6 @@ def _against(found: Gathered) -> Iterator[str]:
         yield "The machines or the settings of the results are not alike (see Machine)."
     if found.summaries:
         yield "Of files with summaries only nothing can be checked."
-
-
-def with_full_stop(text: str) -> str:
-    """A sentence with its full stop."""
-    return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
 def _limits(verdict: Verdict, results: int) -> Iterator[str]:

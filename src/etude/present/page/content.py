@@ -1,107 +1,41 @@
-"""All that a report says, as plain data: what the writers of HTML, Markdown and LaTeX set down."""
+"""A report made of what was gathered, and written as HTML, Markdown or LaTeX."""
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from etude.analysis.verdict import Verdict
 from etude.analysis.warnings import DataWarning, meaning_of
-from etude.present.page.answers import Answer, answers_of, headline
-from etude.present.page.expectations import Expectation, expectations_of
+from etude.errors import MachineRefuses
+from etude.osutil.files import replace_file
+from etude.osutil.user_files import write_user_file
+from etude.present.page.answers import answers_of, headline
+from etude.present.page.expectations import expectations_of
 from etude.present.page.gather import Gathered
 from etude.present.page.method_notes import explanations
-from etude.present.page.monitor_section import monitored_parts
 from etude.present.page.rawdata import anchor, raw_data, warning_anchor
-from etude.present.page.section import Section
+from etude.present.page.report import Content, Snapshot, Source, TestSection, Warned
 from etude.present.page.tables import (
-    Table,
     comparisons_table,
     machine_tables,
     metrics_table,
     summary_table,
     tests_table,
 )
+from etude.present.section import Section
+from etude.present.sections.monitor import monitor_sections
+from etude.present.sentences.comparison import precision_line, test_line, widened_line
+from etude.present.sentences.details import detail_lines
 from etude.present.sentences.warnings import words_of
-from etude.present.text import test_line
+from etude.present.to_html import to_html
+from etude.present.to_latex import to_latex
+from etude.present.to_markdown import to_markdown
 from etude.version import __version__
-
-
-@dataclass(frozen=True)
-class Warned:
-    """A warning with where it leads."""
-
-    anchor: str
-    kind: str
-    meaning: str
-    """Of its kind."""
-    test: str
-    text: str
-    advice: str
-    chart: str
-    """The anchor of the test that it speaks of; empty where it is about the whole."""
-    trials: tuple[int, ...]
-    """That it names."""
-
-
-@dataclass(frozen=True)
-class TestSection:
-    """One test with its charts, and what they show in words."""
-
-    anchor: str
-    test: str
-    line: str
-    warnings: tuple[Warned, ...]
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """The machine of one result: members and values."""
-
-    label: str
-    members: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True)
-class Source:
-    """What was run: a script's text, or a command line."""
-
-    title: str
-    text: str
-
-
-@dataclass(frozen=True, eq=False)
-class Content:
-    """One report."""
-
-    title: str
-    made: str
-    version: str
-    labels: tuple[str, ...]
-    headline: tuple[str, ...]
-    answers: tuple[Answer, ...]
-    expectations: tuple[Expectation, ...]
-    comparisons: Table
-    tests: Table
-    metrics: Table
-    summaries: tuple[Table, ...]
-    warnings: tuple[Warned, ...]
-    shown: tuple[TestSection, ...]
-    snapshots: tuple[Snapshot, ...]
-    differences: tuple[Table, ...]
-    explained: tuple[tuple[str, str], ...]
-    sources: tuple[Source, ...]
-    data: Mapping[str, Any]
-    details: tuple[str, ...]
-    """What stands behind each comparison, a sentence each."""
-    parts: tuple[Section, ...] = ()
-    """Of searches and surfaces."""
-    beside: tuple[Section, ...] = ()
-    """What ran beside the trials."""
 
 
 def content_of(
@@ -139,7 +73,7 @@ def content_of(
         data=raw_data(found),
         details=tuple(_details(found)),
         parts=tuple(parts),
-        beside=monitored_parts(found),
+        beside=monitor_sections(found),
     )
     masked: Content = found.mask.parts(content)
     return masked
@@ -238,9 +172,6 @@ def _shell_line(line: Sequence[str]) -> str:
 
 
 def _details(found: Gathered) -> list[str]:
-    from etude.present.details import detail_lines
-    from etude.present.text import precision_line, widened_line
-
     lines = [
         f"{c.other} against {c.base}: {line}"
         for verdict in found.verdicts
@@ -251,3 +182,30 @@ def _details(found: Gathered) -> list[str]:
         lines += [each for each in [widened_line(verdict.asked)] if each]
         lines += [line for test in verdict.tests if (line := precision_line(test, verdict.asked)) is not None]
     return lines
+
+
+def rendered(content: Content, form: str) -> str:
+    """The document as text. `form`: html, markdown or latex.
+
+    Raises:
+        MachineRefuses: a library that the page is made with is not installed.
+    """
+    return {"html": to_html, "markdown": to_markdown, "latex": to_latex}[form](content)
+
+
+def write(path: Path, document: str) -> None:
+    """Replace the file whole: a page that is looked at is never half written. Characters that UTF-8 lacks become `?`.
+
+    Raises:
+        MachineRefuses: it cannot be written.
+    """
+    try:
+        if path.exists() and not path.is_file():  # a device, such as /dev/stdout
+            write_user_file(path, document.encode("utf-8", "replace"))
+            return
+        replace_file(path, document.encode("utf-8", "replace"), sync=False)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise MachineRefuses(
+            f"{path}: the report cannot be written: {reason}; name another file with -o"
+        ) from error

@@ -11,8 +11,8 @@ from etude.analysis.cross_session import CrossSession
 from etude.analysis.gate import answers, parse_bound
 from etude.analysis.verdict import TestVerdict, Verdict
 from etude.errors import EtudeError
-from etude.present import text
 from etude.present.page.gather import Gathered
+from etude.present.sentences import comparison as text
 from etude.present.sentences.bounds import answer_reason
 
 MET, NOT_MET, OPEN, TO_BE_JUDGED = "met", "not met", "cannot be told", "to be judged"
@@ -32,6 +32,11 @@ class Expectation:
     """One of `met`, `not met`, `cannot be told`, `to be judged`; empty where nothing was expected."""
     why: str
     """What that was judged by; empty where a reader has to."""
+
+    @property
+    def mark(self) -> str:
+        """How the outcome is marked, beside its words."""
+        return {MET: "good", NOT_MET: "bad", OPEN: "open"}.get(self.met, "")
 
 
 def expectations_of(found: Gathered) -> tuple[Expectation, ...]:

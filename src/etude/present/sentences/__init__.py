@@ -1,1 +1,1 @@
-"""The sentences that people read about results, by subject; findings come from `etude.analysis` and below."""
+"""Sentences on results: nothing here knows where they are shown."""

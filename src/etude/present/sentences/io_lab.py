@@ -13,7 +13,7 @@ from etude.iolab.points import Swept, swept_of
 from etude.iolab.readings import Reading, reading_of
 from etude.present.sentences import io_buffers, io_totals
 from etude.present.sentences.warnings import warning_text
-from etude.results.results import Results, of_machine
+from etude.results.results import Results, machine_member
 from etude.units.formatting import counted
 
 
@@ -71,7 +71,7 @@ def measured_badly(swept: Swept) -> tuple[str, ...]:
 
 def unknown_machine(experiment: Mapping[str, Any]) -> tuple[str, ...]:
     """Facts that a virtual machine does not know of itself; none on a real one, and where nothing was recorded."""
-    seen = of_machine(experiment, "virtualisation") or {}
+    seen = machine_member(experiment, "virtualisation") or {}
     if not (seen.get("hypervisor_flag") or seen.get("hypervisor")):
         return ()
     name = seen.get("product") or seen.get("hypervisor")

@@ -1,7 +1,7 @@
-"""Files of other benchmarking programs, and our own, as one kind of table (docs/reading-other-tools.md).
+"""Readers of other benchmarking programs' files, and of our own, as one kind of table (docs/reading-other-tools.md).
 
-A format is a module: `NAME`; `detect(path, head) -> bool`, where head is the first 64 KiB (empty for a directory); and
-`read(path) -> Table`. One with `GENERAL = True` is asked only when no other knows a file. Modules are found
+A format is a module: `NAME`; `detect(path, head) -> bool`, with the first 64 KiB as head (empty for a directory); and
+`read(path) -> Table`. One with `GENERAL = True` is tried only if no other accepts a file. Modules are found
 as entry points of the group `etude.readers`, so that other packages can add theirs.
 """
 
@@ -25,22 +25,22 @@ GROUP = "etude.readers"
 
 
 class Reader(Protocol):
-    """A format. Importing one costs nothing; polars is imported by the one that reads."""
+    """A format. Importing one is fast; polars is imported by `read`."""
 
     NAME: str
 
     def detect(self, path: Path, head: bytes) -> bool:
-        """Whether a file that begins so is of this format."""
+        """True if a file with these first bytes is of this format."""
 
     def read(self, path: Path) -> Table:
-        """The file as a table. Raises InputError where it cannot be read as one."""
+        """The file as a table. Raises InputError if it cannot be read as one."""
 
 
 def read_table(path: str | os.PathLike[str]) -> Table:
     """Read a file or directory of any known format; `FORMAT:PATH` names the format.
 
     Raises:
-        InputError: it cannot be read, no format or more than one claims it, or it is not what its format should be.
+        InputError: it cannot be read, no format or more than one claims it, or it is invalid in its format.
     """
     name, file = _split(os.fspath(path))
     points = _points()
@@ -56,9 +56,9 @@ def read_table(path: str | os.PathLike[str]) -> Table:
 
 
 def formats_of(path: str | os.PathLike[str]) -> list[str]:
-    """The names of the formats that claim a file or directory, or the one that is named in front of it.
+    """The names of the formats that claim a file or directory, or the one in its prefix.
 
-    Raises InputError where it cannot be read.
+    Raises InputError: it cannot be read.
     """
     name, file = _split(os.fspath(path))
     if name is not None:
@@ -114,7 +114,7 @@ def _load(name: str, points: list[EntryPoint]) -> Reader:
 
 
 def _claimants(readers: Sequence[Reader], file: Path, head: bytes) -> list[Reader]:
-    """Those that claim a file: a general one only where no other does."""
+    """The readers that claim a file: a general one only if no other does."""
     special = [reader for reader in readers if not getattr(reader, "GENERAL", False)]
     return [reader for reader in special if _claims(reader, file, head)] or [
         reader for reader in readers if _claims(reader, file, head)
@@ -131,7 +131,7 @@ def _claims(reader: Reader, file: Path, head: bytes) -> bool:
 
 
 def _read(reader: Reader, file: Path) -> Table:
-    head_of(file)  # says what is wrong with a file that is missing, or is a pipe
+    head_of(file)  # reports missing files and pipes
     try:
         return reader.read(file)
     except EtudeError:
@@ -152,7 +152,7 @@ _OTHERWISE = {
     b"\xff\xfe": "is UTF-16; make it UTF-8, by iconv -f UTF-16 -t UTF-8",
     b"\xfe\xff": "is UTF-16; make it UTF-8, by iconv -f UTF-16 -t UTF-8",
 }
-"""By how a file begins: its kind, and the command that makes it readable."""
+"""Descriptions of unreadable kinds by their first bytes, with the command that converts them."""
 
 
 def _unclear(file: Path, claims: list[str], known: list[str], head: bytes) -> str:

@@ -1,4 +1,4 @@
-"""ApacheBench (ab): the report that it prints, and its files of single requests (`-g`) and of percentiles (`-e`)."""
+"""ApacheBench (ab): its report, and its files of single requests (`-g`) and of percentiles (`-e`)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ REPORT = Report(
             rf"{theirs}:\s+{_FIVE}": tuple((f"{ours}_{figure}", _MS) for figure in _FIGURES)
             for theirs, ours in _TIMES.items()
         },
-        rf"Total:\s+{NUMBER}\s+[0-9]+\s+{NUMBER}\s+[0-9]+\s+{NUMBER}": (  # the mean stands above with more digits
+        rf"Total:\s+{NUMBER}\s+[0-9]+\s+{NUMBER}\s+[0-9]+\s+{NUMBER}": (  # the mean is printed above with more digits
             ("latency_minimum", _MS),
             ("latency_deviation", _MS),
             ("latency_maximum", _MS),
@@ -81,7 +81,7 @@ def read(path: Path) -> Table:
 
 
 def _requests(rows: Rows, lines: list[str]) -> None:
-    """ab sorts requests by their time, so that they would seem to become slower: dealt out within each second."""
+    """Single requests, shuffled within each second: ab sorts them by time, which would look like a trend."""
     found = []
     for line in lines:
         fields = line.split("\t")

@@ -21,7 +21,7 @@ _METRICS: Mapping[str, tuple[str, Unit]] = {
     "mem": ("memory", BYTE),
     "peakmem": ("peak_memory", BYTE),
 }
-_MOST_COMBINATIONS = 100_000
+_MAX_COMBINATIONS = 100_000
 
 
 def detect(path: Path, head: bytes) -> bool:
@@ -76,7 +76,7 @@ def _benchmark(rows: Rows, name: str, entry: dict[str, Any]) -> None:
 def _combinations(params: list[Any]) -> Iterator[Mapping[str, str]]:
     """The parameters of each value in turn: the last varies fastest. Their names are not in this file."""
     lists = [[text_of(value) for value in items(values)] for values in params]
-    if sum(map(len, lists)) > _MOST_COMBINATIONS:
+    if sum(map(len, lists)) > _MAX_COMBINATIONS:
         return
     for values in itertools.product(*lists):
         yield {f"param{number}": value for number, value in enumerate(values, 1)}

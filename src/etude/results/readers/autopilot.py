@@ -1,4 +1,4 @@
-"""Auto-pilot's `.res`: text in blocks, each `[measurement]` a row."""
+"""Auto-pilot's `.res`: text in blocks, with a row for each `[measurement]`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def read(path: Path) -> Table:
 
 
 def add_measurement(rows: Rows, m: Measurement) -> None:
-    """One row of ours."""
+    """Add one of our measurements as a row."""
     metrics = {}
     for name, (value, stated, *_) in m.metrics.items():
         if value is not None:

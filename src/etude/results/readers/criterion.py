@@ -26,7 +26,7 @@ NAME = "criterion"
 _HEADING = "group,function,value,throughput_num,throughput_type,sample_measured_value,unit,iteration_count"
 _FIGURES = {"mean": "mean", "median": "median", "std_dev": "deviation"}
 _DEEPEST = 4
-_MOST_BENCHMARKS = 10_000
+_MAX_BENCHMARKS = 10_000
 
 
 def detect(path: Path, head: bytes) -> bool:
@@ -44,8 +44,8 @@ def read(path: Path) -> Table:
     rows = Rows(path)
     if path.is_dir():
         for number_, sample in enumerate(_samples(path)):
-            if number_ == _MOST_BENCHMARKS:
-                raise InputError(f"{path}: holds more than {_MOST_BENCHMARKS} benchmarks; name one of them")
+            if number_ == _MAX_BENCHMARKS:
+                raise InputError(f"{path}: holds more than {_MAX_BENCHMARKS} benchmarks; name one of them")
             _sample(rows, sample, members(read_json(sample)))
         return rows.table()
     lines, cut = ([], False) if path.suffix == ".json" else read_lines(path)
@@ -68,7 +68,7 @@ def _samples(directory: Path) -> Iterable[Path]:
 
 
 def _name(path: Path) -> str:
-    """The benchmark's, from benchmark.json beside the file; else the directory's above `new` or `base`."""
+    """Name of the benchmark, from benchmark.json beside the file; else of the directory above `new` or `base`."""
     beside = path.with_name("benchmark.json")
     try:
         found = members(read_json(beside)).get("full_id") if beside.is_file() else None
@@ -80,7 +80,7 @@ def _name(path: Path) -> str:
 
 
 def _sample(rows: Rows, path: Path, document: dict[str, Any]) -> None:
-    """Each sample is the time of many iterations, whose number grows from sample to sample."""
+    """Add the samples: each is the time of many iterations, whose number grows from sample to sample."""
     counts, times = items(document.get("iters")), items(document.get("times"))
     if not counts or len(counts) != len(times):
         raise InputError(

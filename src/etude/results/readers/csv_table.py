@@ -1,4 +1,4 @@
-"""CSV and TSV: a line of names, then a row a line. Text columns are parameters, others metrics."""
+"""CSV and TSV: a line of names, then one line per row. Text columns are parameters, others metrics."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from etude.errors import InputError
 from etude.results.delimited import Table as Cells
 from etude.results.delimited import read_table
 from etude.results.model import METRICS
-from etude.results.readers.rows import MOST_COLUMNS, Quantity, Rows
+from etude.results.readers.rows import MAX_COLUMNS, Quantity, Rows
 from etude.results.readers.source import head_of, number_in, read_bytes
 from etude.results.table import Table
 from etude.results.units import heading
@@ -19,7 +19,7 @@ from etude.units.parsing import ONE, PERCENT, SECOND, Unit
 
 NAME = "csv"
 GENERAL = True
-"""Asked only when no other format claims the file: much of what programs write has commas or tabs."""
+"""Tried only if no other format claims the file: many programs' output has commas or tabs."""
 
 _OURS: Mapping[str, tuple[str, Unit]] = {
     "sys": ("system", SECOND),
@@ -34,7 +34,7 @@ _NOTHING = frozenset(
 )
 _TESTS = ("test", "benchmark", "name")
 _MOMENT = re.compile(r"[12][0-9]{3}-[01][0-9]-[0-3][0-9]|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? ")
-"""How a date or a time of day begins: when something was measured is no parameter of it."""
+"""Start of a date or a time of day: the time of a measurement is no parameter of it."""
 _WHOLE = re.compile(r"[0-9]{1,15}")
 
 
@@ -60,14 +60,14 @@ def _is_number(text: str) -> bool:
 
 def read(path: Path) -> Table:
     head = head_of(path)
-    if max(head.count(b","), head.count(b"\t")) > MOST_COLUMNS and b"\n" not in head:
-        raise InputError(f"{path}: has more than {MOST_COLUMNS} columns")
+    if max(head.count(b","), head.count(b"\t")) > MAX_COLUMNS and b"\n" not in head:
+        raise InputError(f"{path}: has more than {MAX_COLUMNS} columns")
     data = read_bytes(path)
     if b"\0" in data:
         raise InputError(f"{path}: is no text: it holds a zero byte")
     cells = read_table(path)
-    if len(cells.header) > MOST_COLUMNS:
-        raise InputError(f"{path}: has more than {MOST_COLUMNS} columns")
+    if len(cells.header) > MAX_COLUMNS:
+        raise InputError(f"{path}: has more than {MAX_COLUMNS} columns")
     rows = Rows(path)
     if not data.endswith((b"\n", b"\r")):
         rows.warn("its last line is not ended: it may have been cut short")
@@ -83,7 +83,7 @@ def read(path: Path) -> Table:
 
 
 def _whole(cells: Cells, name: str) -> list[int] | None:
-    """A column of whole numbers; None where there is none of that name, or it holds something else."""
+    """A column of whole numbers; None if there is none of that name, or it holds anything else."""
     if cells.header.count(name) != 1:
         return None
     place = cells.header.index(name)
@@ -140,7 +140,7 @@ def add_cells(rows: Rows, cells: Cells) -> None:
 
 
 class _Places:
-    """What the columns that say which measurement a row is hold; empty where there is no such column."""
+    """Contents of the columns that identify a measurement; empty for missing columns."""
 
     def __init__(self, rows: Rows, columns: Mapping[str, Sequence[str]]) -> None:
         self.taken: set[str] = set()
@@ -149,7 +149,7 @@ class _Places:
         self.commands = self._texts("command")
         self.trials = self._numbers("trial", "epoch")
         if not self.tests and not self.trials:
-            self.tests = self.commands  # nothing says that they belong together
+            self.tests = self.commands  # nothing shows that they belong together
         threads = self._numbers("thread")  # counted from 1, as Auto-pilot does, or from 0
         self.workers = [n - min(1, min(threads)) for n in threads] or self._numbers("worker")
         self.statuses = [n if n < 2**31 else None for n in self._numbers("status")]
@@ -194,7 +194,7 @@ def _strange(column: Sequence[str]) -> list[tuple[int, str]]:
 
 
 def _is_text(rows: Rows, name: str, column: Sequence[str]) -> bool:
-    """Whether a column holds text: never one whose heading names a unit or what Étude measures."""
+    """True for a column of text: never one whose heading names a unit or a metric of Étude."""
     bare, unit = heading(name)
     if unit is not None or bare.lower() in METRICS:
         return False

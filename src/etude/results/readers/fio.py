@@ -1,4 +1,4 @@
-"""What fio prints: JSON (`json`, `json+`), terse lines, its normal text; and its logs of single operations."""
+"""fio: JSON (`json`, `json+`), terse lines, its normal text; and its logs of single operations."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ _UNITS: dict[str, Unit] = {"bw": KIBIBYTE._replace(base="B/s"), "iops": PER_SECO
 
 
 def is_log(head: bytes) -> bool:
-    """Whether a file that begins so is one."""
+    """True if a file with these first bytes is a log."""
     return _LINES.fullmatch(head[: head.rfind(b"\n") + 1]) is not None
 
 
 def read_log(path: Path) -> Table:
-    """A row a line. Reads, writes and trims are tests of their own; the number in the file's name is the worker.
+    """One row per line. Reads, writes and trims are tests of their own; the number in the file's name is the worker.
 
     Raises:
-        InputError: the name does not say what the values are.
+        InputError: the name does not indicate the kind of values.
     """
     match = _NAME.fullmatch(path.name)
     if match is None:
@@ -70,7 +70,7 @@ def read_log(path: Path) -> Table:
             rows.warn("a line that is no entry of a log is left out")
             continue
         _, value, direction, size, *rest = line.split(", ")
-        # Of nanoseconds from fio 3 on, which also always writes an offset.
+        # Nanoseconds from fio 3 on, which also always writes an offset.
         unit = _UNITS.get(what) or (NANOSECOND if rest else MICROSECOND)
         rows.add(
             match["test"] or rows.test,
@@ -169,7 +169,7 @@ def _named(
 def _direction(part: Mapping[str, Any]) -> Iterator[tuple[str, Quantity]]:
     yield from _named(part, _OF_DIRECTION)
     for theirs, ours in _LATENCIES.items():
-        # In nanoseconds from fio 3 on, in microseconds before, and the name says which.
+        # Nanoseconds from fio 3 on, microseconds before; the name has the unit.
         for key, unit in ((f"{theirs}_ns", NANOSECOND), (theirs, MICROSECOND)):
             latency = members(part.get(key))
             if latency.get("N", 1) == 0 or not number(latency.get("max")):

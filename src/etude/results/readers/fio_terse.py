@@ -1,4 +1,5 @@
-"""fio's terse lines (`--output-format=terse`, `--minimal`), of versions 2 to 5: a line a job, fields by their place."""
+"""fio's terse lines (`--output-format=terse`, `--minimal`), of versions 2 to 5: one line per job,
+fields by position."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ _AMOUNTS: tuple[tuple[str, Unit, str | None], ...] = (
 _FIGURES = ("minimum", "maximum", "mean", "deviation")
 _PERCENTILES = 20
 _BANDWIDTH = {"2": 5, "3": 5, "4": 5, "5": 11}
-"""How many fields on the bandwidth, and on operations per second, end each direction."""
+"""Number of fields on bandwidth and on operations per second at the end of each direction."""
 _OF_JOB = (
     ("user_cpu", PERCENT),
     ("system_cpu", PERCENT),
@@ -35,12 +36,12 @@ _OF_JOB = (
 
 
 def is_terse(head: bytes) -> bool:
-    """Whether a file that begins so has such a line."""
+    """True if a file with these first bytes has such a line."""
     return _LINE.search(head) is not None
 
 
 def read_terse(path: Path) -> Table:
-    """A row a job. A name that comes again is another worker, as with `numjobs`: terse lines do not part runs."""
+    """One row per job. A repeated name is another worker, as with `numjobs`: terse lines do not separate runs."""
     rows, seen = Rows(path), Counter[str]()
     lines, cut = read_lines(path)
     for line in lines:
@@ -87,11 +88,11 @@ def _direction(part: list[str]) -> dict[str, Quantity]:
     found = {n: Quantity(number_in(t), u, k) for (n, u, k), t in zip(_AMOUNTS, part, strict=False)}
     for start, name in ((4, "submission"), (8, "completion"), (12 + _PERCENTILES, "latency")):
         texts = part[start : start + 4]
-        if number_in(texts[1]):  # was not measured where even the largest is 0
+        if number_in(texts[1]):  # it was not measured if even the largest is 0
             found |= {f"{name}_{f}": _time(t) for f, t in zip(_FIGURES, texts, strict=True)}
     for text in part[12 : 12 + _PERCENTILES]:
         percent, _, time = text.partition("%=")
-        if number_in(percent):  # 0 stands for none
+        if number_in(percent):  # 0 means none
             found[f"completion_p{percent.rstrip('0').rstrip('.')}"] = _time(time)
     return found
 

@@ -1,4 +1,4 @@
-"""The text that fio 3 prints for people (`--output-format=normal`, which is its default): figures are rounded."""
+"""The text output of fio 3 (`--output-format=normal`, its default): figures are rounded."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ _FIGURES = ("mean", "minimum", "maximum", "deviation")
 
 
 def is_text(head: bytes) -> bool:
-    """Whether a file that begins so is such a report."""
+    """True if a file with these first bytes is such a report."""
     return b": (groupid=" in head and b": err=" in head
 
 
 def read_text(path: Path) -> Table:
-    """A row a job, or a group of jobs with `group_reporting`, of each run in turn.
+    """One row per job, or per group of jobs with `group_reporting`, of each run in turn.
 
-    The same name again in one run is another worker.
+    A name repeated within one run is another worker.
     """
     rows, seen = Rows(path), Counter[str]()
     lines, cut = read_lines(path)
@@ -79,11 +79,11 @@ class _Job:
     metrics: dict[str, Quantity] = field(default_factory=dict)
     direction: str = ""
     listed: tuple[str, Unit] | None = None
-    """Which percentiles the next lines hold."""
+    """Name and unit of the percentiles in the next lines."""
     whole: bool = False
 
     def take(self, line: str) -> None:
-        """One more line of the job; `issued` is the last of interest."""
+        """Add one more line of the job; `issued` is the last relevant one."""
         if match := _DIRECTION.fullmatch(line):
             self.direction = match["what"]
             found = {

@@ -1,4 +1,4 @@
-"""What `getstats --dump` prints: tables with columns lined up, past the joining of threads or before."""
+"""Output of `getstats --dump`: tables with aligned columns, after the join of threads or before."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from etude.results.table import Table
 
 NAME = "getstats"
 
-_MOST_NAMES = 1000
+_MAX_NAMES = 1000
 
 
 def detect(path: Path, head: bytes) -> bool:
@@ -25,11 +25,11 @@ def detect(path: Path, head: bytes) -> bool:
 
 
 def _names(line: str) -> list[str]:
-    """The names of a heading; none for any other line."""
+    """The names of a heading; empty for any other line."""
     if len(line) > 20_000 or "epoch" not in line or "elapsed" not in line or "," in line or "\t" in line:
         return []
     names = line.split()
-    good = {"epoch", "elapsed"} <= set(names) and len(set(names)) == len(names) <= _MOST_NAMES
+    good = {"epoch", "elapsed"} <= set(names) and len(set(names)) == len(names) <= _MAX_NAMES
     return names if good and all(re.fullmatch(r"[^\W\d][\w.:%+-]*", name) for name in names) else []
 
 
@@ -80,7 +80,7 @@ def _parts(rows: Rows, lines: list[str]) -> list[_Part]:
 
 
 def _cells(part: _Part, line: str) -> tuple[str, ...] | None:
-    """Cells end where their heading does: what stands in one may have blanks."""
+    """Cells end at the column of their heading's end: their text may contain blanks."""
     words = tuple(line.split())
     if len(words) == len(part.names) and "command" not in part.names:
         return words

@@ -1,4 +1,4 @@
-"""The history that github-action-benchmark keeps: data.js, or the JSON that it is with `external-data-json-path`."""
+"""The history of github-action-benchmark: data.js, or plain JSON with `external-data-json-path`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What GNU time writes: the default of two lines, `-v`, and `-p` (also the shell's `time -p`); runs may be appended."""
+"""GNU time: the default of two lines, `-v`, and `-p` (also the shell's `time -p`); runs may be appended."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def read(path: Path) -> Table:
 
 @dataclass
 class _Reading:
-    """The record that is being read, and how its command ended, which stands in front of it."""
+    """The record being read, and the end of its command, which precedes it."""
 
     rows: Rows
     found: dict[str, Quantity] = field(default_factory=dict)
@@ -140,7 +140,7 @@ class _Reading:
         self.found, self.command, self.status = {}, None, None
 
     def end(self, cut: bool = False) -> None:
-        """No more of this record comes; one that is not whole is left out. `cut`: a part of a line is left over."""
+        """End the record; an incomplete one is left out. `cut`: a torn line follows."""
         if not self._leave_out() and cut:
             self.rows.warn("a last line that was cut short is left out")
         self.status = None

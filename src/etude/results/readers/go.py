@@ -1,4 +1,4 @@
-"""Go's benchmark text: what `go test -bench` prints, with `-json`, too, and whatever else keeps to that format."""
+"""Go's benchmark text: output of `go test -bench`, also with `-json`, and other programs in that format."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _METRICS = {
     "MB/s": "throughput",
     "B/s": "throughput",
 }
-_MOST_PAIRS = 1000
+_MAX_PAIRS = 1000
 
 
 def detect(path: Path, head: bytes) -> bool:
@@ -39,7 +39,7 @@ def detect(path: Path, head: bytes) -> bool:
 
 
 def _is_json(head: bytes) -> bool:
-    """Whether it is what `-json` prints: an event a line."""
+    """True for output of `-json`: one event per line."""
     return head.lstrip().startswith(b"{") and b'"Action":"' in head[:1000]
 
 
@@ -89,8 +89,8 @@ def _benchmark(
     rows: Rows, match: re.Match[str], configuration: dict[str, str], better: dict[str, str]
 ) -> None:
     words = match["rest"].split()
-    if len(words) > 2 * _MOST_PAIRS:
-        raise InputError(f"{rows.path}: a line has more than {_MOST_PAIRS} values")
+    if len(words) > 2 * _MAX_PAIRS:
+        raise InputError(f"{rows.path}: a line has more than {_MAX_PAIRS} values")
     metrics = {"iterations": Quantity(number_in(match["count"]), ONE)}
     for text, stated in zip(words[::2], words[1::2], strict=True):
         name, unit = _named(stated)

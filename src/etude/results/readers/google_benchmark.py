@@ -1,4 +1,4 @@
-"""What Google Benchmark writes with `--benchmark_format=json` or `csv`, and `--benchmark_out`."""
+"""Google Benchmark: `--benchmark_format=json` or `csv`, and `--benchmark_out`."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _of_json(path: Path) -> list[dict[str, Any]]:
 
 
 def _of_csv(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
-    """Rows as the objects that they are in JSON, and what was left out. The context may stand above."""
+    """Rows as the objects that they are in JSON, and notes on skipped lines. The context may precede them."""
     lines, cut = read_lines(path)
     start = next((place for place, line in enumerate(lines) if line.startswith(_HEADING)), None)
     if start is None:
@@ -118,7 +118,7 @@ def _name(benchmark: Mapping[str, Any]) -> str:
 
 
 def _aggregate(benchmark: Mapping[str, Any]) -> str | None:
-    """The name of the aggregate that it is; older versions say so only at the end of the benchmark's name."""
+    """The name of its aggregate; older versions have it only at the end of the benchmark's name."""
     if benchmark.get("run_type") == "aggregate":
         return text_of(benchmark.get("aggregate_name", "?"))
     if "run_type" in benchmark:
@@ -128,12 +128,12 @@ def _aggregate(benchmark: Mapping[str, Any]) -> str | None:
 
 
 def _attributes(benchmark: Mapping[str, Any]) -> dict[str, str]:
-    """What the name says already, or what differs from run to run."""
+    """Attributes that are in the name already, or differ from run to run."""
     return {name: text_of(benchmark[name]) for name in ("threads", "label") if name in benchmark}
 
 
 def _metrics(warner: Rows | Summaries, benchmark: Mapping[str, Any]) -> dict[str, tuple[str, Unit]]:
-    """Ours by their name, and the unit."""
+    """Name and unit of each metric."""
     stated = benchmark.get("time_unit", "ns")
     time = TIME.get(stated) if isinstance(stated, str) else None
     if time is None:

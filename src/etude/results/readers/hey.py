@@ -1,4 +1,4 @@
-"""What hey prints, and its single requests (`-o csv`)."""
+"""hey: its report, and its single requests (`-o csv`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What hyperfine exports: JSON of versions 1 (lists of times) and 2 (a measurement a run), CSV, and Markdown."""
+"""hyperfine's exports: JSON of versions 1 (lists of times) and 2 (a measurement per run), CSV, and Markdown."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def _summaries(path: Path, results: list[Any]) -> Table:
 
 
 def _exported(path: Path) -> Table:
-    """CSV and Markdown: a line a command, of which there are figures only."""
+    """CSV and Markdown: one line per command, with summaries only."""
     rows = Summaries(path)
     lines, cut = read_lines(path)
     if lines and lines[0].startswith(_CSV):
@@ -143,7 +143,7 @@ def _exported(path: Path) -> Table:
 
 
 def _of_csv(rows: Summaries, lines: list[str]) -> None:
-    """In seconds, whatever unit was shown."""
+    """Add the rows of the CSV; always in seconds, whatever unit was shown."""
     header, *rest = csv_rows(rows.path, lines)
     for cells in rest:
         if len(cells) != len(header):

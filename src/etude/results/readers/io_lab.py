@@ -1,4 +1,4 @@
-"""What `io -j` and `ipc -j` print (docs/formats.md), and the programs of the L41 labs of 2020 and later before them."""
+"""Output of `io -j` and `ipc -j` (docs/formats.md), and of the programs of the L41 labs of 2020 and later."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _METRICS: Mapping[str, tuple[str, Unit]] = {
     "oublock": ("blocks_out", ONE),
 }
 _NO_PARAMETERS = ("blockcount", "iterations", "seed", "counters", "cooled_by")
-"""What is the same for a curve's other points, follows from the rest, or says nothing of what was measured."""
+"""Members that are constant along a curve, follow from others, or are irrelevant to the measurement."""
 
 
 def detect(path: Path, head: bytes) -> bool:
@@ -68,7 +68,8 @@ def _parameters(asked: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _metrics(rows: Rows, sample: Mapping[str, Any]) -> Iterator[tuple[str, Quantity]]:
-    """The lab's programs have counters among the members, ours in one of their own with reasons for those that lack."""
+    """The lab's programs have counters among the members, ours in an object of their own with reasons
+    for missing ones."""
     for name, value in sample.items():
         metric, unit = _METRICS.get(name, (name, ONE))
         if name in _METRICS or number(value) is not None:

@@ -1,4 +1,4 @@
-"""What `iperf3 -J` prints; runs may be appended."""
+"""Output of `iperf3 -J`; runs may be appended."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def read(path: Path) -> Table:
 
 
 def _run(rows: Rows, document: Mapping[str, Any]) -> None:
-    """One run: what the receiver counted, and what the sender did."""
+    """Add one run: the receiver's counts, and the sender's."""
     test, end = members(members(document.get("start")).get("test_start")), members(document.get("end"))
     parameters = {name: text_of(test[name]) for name in _PARAMETERS if name in test}
     if "error" in document:
@@ -61,7 +61,7 @@ def _run(rows: Rows, document: Mapping[str, Any]) -> None:
     for theirs, prefix in _SUMS.items():
         part = members(end.get(theirs))
         if udp and theirs == "sum_received" and not number(part.get("packets")):
-            part = members(end.get("sum"))  # before 3.9 or so: the only one for UDP
+            part = members(end.get("sum"))  # before about 3.9: the only one for UDP
         sends = "sent" in prefix
         for name, (metric, unit, kind) in _OF_SUM.items():
             if name in part and not (sends and name in ("jitter_ms", "lost_packets", "lost_percent")):

@@ -1,4 +1,4 @@
-"""Java's JMH: what `-rf json` and `-rf csv` write."""
+"""Java's JMH: `-rf json` and `-rf csv`."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from etude.units.parsing import MEBIBYTE, ONE, Unit, unit_of
 NAME = "jmh"
 
 _UNITS = {"MB/sec": MEBIBYTE._replace(base="B/s"), "counts": ONE}
-"""What JMH calls otherwise than others do: its profilers count powers of 1024."""
+"""JMH's own unit names: its profilers count powers of 1024."""
 _METRICS = {"s": "elapsed", "1/s": "operation_rate"}
-_MOST_SAMPLES = 1_000_000
+_MAX_SAMPLES = 1_000_000
 
 
 _HEADING = '"Benchmark","Mode","Threads","Samples","Score",'
@@ -73,7 +73,7 @@ def _parameters(benchmark: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _benchmark(rows: Rows, benchmark: Mapping[str, Any]) -> None:
-    """A row an iteration, or, in the mode that samples, a row a sample; forks are processes."""
+    """One row per iteration, or per sample in the sampling mode; forks are processes."""
     primary, secondary = benchmark["primaryMetric"], members(benchmark.get("secondaryMetrics"))
     others = {text_of(name).lstrip("·"): (members(m), _forks(members(m))) for name, m in secondary.items()}
     sampled = bool(items(primary.get("rawDataHistogram")))
@@ -81,8 +81,8 @@ def _benchmark(rows: Rows, benchmark: Mapping[str, Any]) -> None:
     for fork, iterations in enumerate(_forks(primary)):
         for place, value in enumerate(iterations):
             taken += 1
-            if taken > _MOST_SAMPLES:
-                raise InputError(f"{rows.path}: holds more than {_MOST_SAMPLES} samples of one benchmark")
+            if taken > _MAX_SAMPLES:
+                raise InputError(f"{rows.path}: holds more than {_MAX_SAMPLES} samples of one benchmark")
             metrics = dict([_quantity(primary, value)])
             for name, (metric, forks) in others.items():
                 if not sampled and fork < len(forks) and place < len(forks[fork]):
@@ -105,7 +105,7 @@ def _quantity(metric: Mapping[str, Any], value: Any) -> tuple[str, Quantity]:
 
 
 def _forks(metric: Mapping[str, Any]) -> list[list[Any]]:
-    """The values of each fork's iterations; a histogram's values each as often as they were seen."""
+    """The values of each fork's iterations; a histogram's values are repeated by their counts."""
     histograms = items(metric.get("rawDataHistogram"))
     if not histograms:
         return [items(fork) for fork in items(metric.get("rawData")) if items(fork)]
@@ -118,7 +118,7 @@ def _forks(metric: Mapping[str, Any]) -> list[list[Any]]:
 def _sampled(iteration: Any) -> Iterator[Any]:
     for pair in map(items, items(iteration)):
         count = whole(pair[1]) if len(pair) == 2 else None
-        if count is not None and 0 < count <= _MOST_SAMPLES:
+        if count is not None and 0 < count <= _MAX_SAMPLES:
             for _ in range(count):
                 yield pair[0]
 
@@ -133,7 +133,7 @@ def _summarise(rows: Summaries, benchmark: Mapping[str, Any]) -> None:
 
 
 def _of_csv(path: Path) -> Table:
-    """A line a score, of which the iterations are not there; its error is half of an interval at 99.9 %: not read."""
+    """One line per score, without iterations; its error is half of an interval at 99.9 %: not read."""
     rows = Summaries(path)
     lines, cut = read_lines(path)
     table = csv_rows(path, lines)

@@ -32,7 +32,7 @@ def read(path: Path) -> Table:
 def read_own(path: Path, metrics: Collection[str] | None = None) -> Table:
     """The measurements of a results directory, or of one results.jsonl; of these metrics, or of all.
 
-    Of a directory those of its tests: the reference run against itself and the empty shell are left out.
+    For a directory those of its tests: A/A runs of the baseline and the empty shell are left out.
 
     Raises:
         InputError: it cannot be read, is of a newer version, or a line in the middle is no measurement.
@@ -68,12 +68,12 @@ def table_of(columns: Columns) -> Table:
 
 
 def _places(columns: Columns) -> Iterator[polars.Series]:
-    """Those of `PLACES` and then those of `MORE_PLACES`, in that order."""
+    """Columns of `PLACES` and then of `MORE_PLACES`, in that order."""
     import polars
 
     for name in (*PLACES, *MORE_PLACES):
         if name == "process":
-            continue  # other programs' only
+            continue  # only in other programs' files
         if name in ("test", "command", "host", "boot", "why"):
             coded: Coded = getattr(columns, name)
             yield polars.Series(name, coded.texts, dtype=polars.String).gather(coded.codes)

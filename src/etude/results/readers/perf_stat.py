@@ -1,4 +1,4 @@
-"""What `perf stat` prints, with `-x SEPARATOR` and `-j`, too, and with `-r`, `-I`, `-A` and the like."""
+"""Output of `perf stat`, also with `-x SEPARATOR` and `-j`, and with `-r`, `-I`, `-A` and the like."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _UNITS = frozenset(["", "msec", "ns", "Joules", "MiB", "KiB", "Bytes", "C", "deg
 _EVENT = re.compile(r"(?=.*[A-Za-z])[A-Za-z_][^\s<>]*")
 _SHARE = re.compile(r"[0-9]+(?:\.[0-9]+)?%")
 _NAMES = {"duration_time": "elapsed", "user_time": "user", "system_time": "system"}
-_MOST_BEFORE = 4
+_MAX_BEFORE = 4
 
 
 def detect(path: Path, head: bytes) -> bool:
@@ -65,7 +65,7 @@ def read(path: Path) -> Table:
 
 
 def _runs(path: Path, lines: list[str]) -> Iterator[list[Reading]]:
-    """Each run's readings: a run begins with a comment, or with an event that was there already."""
+    """Each run's readings: a run begins with a comment, or with a repeated event."""
     readings: list[Reading] = []
     seen: set[tuple[float | None, str, str]] = set()
     separator = _separator(lines[:1000])
@@ -84,7 +84,7 @@ def _runs(path: Path, lines: list[str]) -> Iterator[list[Reading]]:
 
 
 def _separator(lines: list[str]) -> str | None:
-    """The first that splits a line of the file into the fields of a counter."""
+    """The first separator that splits a line of the file into the fields of a counter."""
     for separator in SEPARATORS:
         if any(separator in line and _of_fields(line, separator) for line in lines):
             return separator
@@ -95,7 +95,7 @@ def _of_fields(line: str, separator: str) -> Reading | None:
     fields = [field.strip() for field in line.split(separator)]
     if len(fields) > 100:
         return None
-    for at in range(min(_MOST_BEFORE + 1, len(fields) - 3)):
+    for at in range(min(_MAX_BEFORE + 1, len(fields) - 3)):
         joined = _whole_event(fields, at + 2, separator)
         counter, unit, event, *rest = joined[at:]
         if (
@@ -108,7 +108,7 @@ def _of_fields(line: str, separator: str) -> Reading | None:
 
 
 def _whole_event(fields: list[str], at: int, separator: str) -> list[str]:
-    """`cpu/event=1,umask=2/` is one field, though the separator stands in it."""
+    """The fields with `cpu/event=1,umask=2/` as one, though it contains the separator."""
     if fields[at].count("/") != 1:
         return fields
     for end in range(at + 1, len(fields)):
@@ -142,7 +142,7 @@ def _reading(before: list[str], counter: str, unit: str, event: str, rest: list[
 
 
 def _cut_in_two(places: list[str]) -> bool:
-    """Whether the field before the counter is a part of it: it is whole, and is no number of CPUs behind a place."""
+    """True if the field before the counter is a part of it: whole, and no number of CPUs after a place."""
     counted = places[1:2] if places and not places[0].isdecimal() and not places[0].startswith("CPU") else []
     return any(field.isdecimal() for field in places[:1] + places[1 + len(counted) :])
 
@@ -176,7 +176,7 @@ def _name(event: str) -> str:
 
 
 def _add(rows: Rows, run: list[Reading]) -> None:
-    """A row for each interval and place."""
+    """Add one row for each interval and place."""
     grouped: dict[tuple[float | None, str], dict[str, Quantity]] = {}
     for reading in run:
         metrics = grouped.setdefault((reading.interval, reading.place), {})

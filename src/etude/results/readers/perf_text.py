@@ -1,4 +1,4 @@
-"""The text that `perf stat` prints for people, as readings (`perf_stat` makes a table of them)."""
+"""The text output of `perf stat`, as readings (`perf_stat` makes a table of them)."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ class Reading(NamedTuple):
     value: float | None
     unit: Unit
     why: str
-    """Why there is no value."""
+    """Reason for a missing value."""
     error: float | None
-    """With -r: standard error of the mean, in percent of it."""
+    """Standard error of the mean in percent, from -r."""
     running: float | None
     """Percent of the time in which it was counted."""
     runs: float | None = None
-    """With -r: how many, where it is told."""
+    """Number of runs, from -r, if known."""
 
 
 def unit_of_event(event: str, stated: str) -> Unit:
-    """The unit of an event's count, as perf calls it."""
+    """The unit of an event's count, in perf's terms."""
     if stated:
         return unit_of({"msec": "ms", "Bytes": "B"}.get(stated, stated)) or Unit(stated)
     if event.partition(":")[0] in ("task-clock", "cpu-clock"):
-        return MILLISECOND  # before Linux 4.16 without saying so
+        return MILLISECOND  # unstated before Linux 4.16
     return ONE
 
 
@@ -59,13 +59,13 @@ _NAMES = {"time elapsed": "duration_time", "user": "user_time", "sys": "system_t
 
 
 def is_text(lines: list[str]) -> bool:
-    """Whether lines of a file are of this kind."""
+    """True if lines of a file are of this kind."""
     return any(_RUN.fullmatch(line) or _INTERVALS.fullmatch(line) for line in lines)
 
 
 def foreign_number(lines: list[str]) -> str | None:
-    """The first number that has a comma for its point, or a point between its thousands: perf writes whole ones without
-    a point, and others with two digits behind it. Seconds have as many as they need.
+    """The first number with a decimal comma, or with points between thousands: perf writes whole numbers without a
+    point, and others with two decimals. Seconds have as many as needed.
     """
     for line in lines:
         counted = (
@@ -93,7 +93,7 @@ def text_runs(lines: list[str]) -> Iterator[list[Reading]]:
 
 
 def _same(one: Reading, other: Reading) -> bool:
-    """Whether both are of one event: `duration_time` is counted, and stands at the end as the time elapsed."""
+    """True for two readings of one event: `duration_time` is counted, and repeated at the end as the time elapsed."""
     return (one.interval, one.place, one.event) == (other.interval, other.place, other.event)
 
 

@@ -1,4 +1,4 @@
-"""pgbench: its logs (`-l`) of single transactions and of intervals, and the summary that it prints."""
+"""pgbench: its logs (`-l`) of single transactions and of intervals, and its summary."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def detect(path: Path, head: bytes) -> bool:
 
 
 def _log(head: bytes) -> re.Pattern[str] | None:
-    """The kind of log that its first lines are of."""
+    """The kind of log of its first lines."""
     lines = [line.rstrip("\r") for line in head.decode("utf-8", "replace").split("\n")]
     whole = [line for line in lines[:-1][:20] if len(line) < 1000]
     for pattern in (_TRANSACTION, _INTERVAL):
@@ -83,7 +83,7 @@ def read(path: Path) -> Table:
 
 
 def _transactions(path: Path) -> Table:
-    """In bulk: such logs have millions of lines."""
+    """Transactions, parsed in bulk: such logs have millions of lines."""
     import polars
 
     data = read_bytes(path)
@@ -143,12 +143,12 @@ def _of_transactions(path: Path, fields: polars.DataFrame, warnings: dict[str, i
 
 
 def _prefix(path: Path) -> str:
-    """The names of the logs of all threads of a run: PREFIX.PID, PREFIX.PID.THREAD."""
+    """Common prefix of the logs of all threads of a run: PREFIX.PID, PREFIX.PID.THREAD."""
     return _NUMBERED.sub("", path.name) if _NUMBERED.search(path.name) else path.stem or path.name
 
 
 def _seconds(microseconds: polars.Series) -> polars.Series:
-    """Null for what is no finite number. Divided by numpy: polars multiplies by a rounded reciprocal."""
+    """Seconds; null for non-finite numbers. Divided by numpy: polars multiplies by a rounded reciprocal."""
     import numpy
     import polars
 
@@ -169,7 +169,7 @@ def _intervals(path: Path) -> Table:
         metrics = {n: Quantity(v, _unit(n)) for n, v in zip(_AGGREGATES, values[1:6], strict=True) if n}
         if values[1]:
             metrics["latency_mean"] = Quantity((values[2] or 0.0) / values[1], MICROSECOND)
-        else:  # zeros stand for what did not happen
+        else:  # zeros mean that nothing happened
             metrics = {"transactions": metrics["transactions"]}
         if any(values[6:10]):
             metrics |= {n: Quantity(v, MICROSECOND) for n, v in zip(_LAGS, values[6:10], strict=True) if n}

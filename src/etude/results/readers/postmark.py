@@ -43,7 +43,7 @@ _SIZES = {
     f"{prefix}byte{s}": 1024**n for n, prefix in enumerate(("", "kilo", "mega", "giga")) for s in ("", "s")
 }
 _WHOLE = 23
-"""Metrics of a whole verbose report."""
+"""Number of metrics of a complete verbose report."""
 
 
 def detect(path: Path, head: bytes) -> bool:
@@ -86,7 +86,7 @@ def _left_out(rows: Rows, found: Mapping[str, Quantity]) -> None:
 
 
 def _verbose(line: str, section: str, found: dict[str, Quantity]) -> str:
-    """Take in a line; returns what `Mixed with transactions` would be of after it."""
+    """Add a line; returns the subject of a following `Mixed with transactions`."""
     if match := _TRANSACTIONS.fullmatch(line):
         found["transactions_elapsed"] = Quantity(number_in(match["time"]), SECOND)
         found["transactions_rate"] = Quantity(number_in(match["rate"]), PER_SECOND)

@@ -1,4 +1,4 @@
-"""What `pytest --benchmark-json` and `--benchmark-save` of pytest-benchmark write."""
+"""pytest-benchmark: `pytest --benchmark-json` and `--benchmark-save`."""
 
 from __future__ import annotations
 

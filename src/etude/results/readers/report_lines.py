@@ -1,4 +1,5 @@
-"""Reports for people, read line by line: a table of patterns says which line begins a run and what stands in each."""
+"""Text reports, read line by line: a table of patterns identifies the first line of a run and the values
+of each line."""
 
 from __future__ import annotations
 
@@ -15,43 +16,43 @@ from etude.units.parsing import Unit
 
 NUMBER = r"([0-9]+(?:\.[0-9]+)?)"
 """A pattern of one number without a sign, as a group."""
-_LONGEST_LINE = 2000
+_MAX_LINE_LENGTH = 2000
 
 
 def plainly(unit: Unit, kind: str | None = None) -> Callable[[str], Quantity]:
-    """How the text of a number in this unit becomes a quantity."""
+    """Function that converts the text of a number in this unit to a quantity."""
     return lambda text: Quantity(number_in(text), unit, kind)
 
 
 @dataclass(frozen=True)
 class Report:
-    """One program's report. Patterns match whole lines, without blanks at their ends.
+    """One program's report. Patterns match whole stripped lines.
 
-    The value of a line is each of its groups in turn, by the name and the function beside it; of a line that says
-    something twice the last counts.
+    Each group of a line is a value, with the name and the function of its position; of repeated values the last
+    counts.
     """
 
     program: str
     begins: str
     """The first line of a run."""
     needs: str
-    """The metric without which a run was cut short or failed."""
+    """The metric that an incomplete or failed run lacks."""
     metrics: Mapping[str, tuple[tuple[str, Callable[[str], Quantity]], ...]]
     parameters: tuple[str, ...] = ()
     """Patterns whose named groups are parameters."""
     warnings: tuple[str, ...] = ()
-    """Patterns of lines that say that something failed."""
+    """Patterns of error messages."""
     numbered: Mapping[str, tuple[str, Callable[[str], Quantity]]] = field(default_factory=dict)
-    """Patterns of two groups: what stands for {} in the metric's name, and the value."""
+    """Patterns of two groups: replacement of {} in the metric's name, and the value."""
 
     def read(self, path: Path) -> Table:
-        """A row a run. Raises InputError where the file holds no whole one."""
+        """One row per run. Raises InputError if the file holds no complete one."""
         rows = Rows(path)
         lines, cut = read_lines(path)
         run = _Run()
         begins, patterns = re.compile(self.begins), self._compiled()
         for line in map(str.strip, lines):
-            if len(line) > _LONGEST_LINE:
+            if len(line) > _MAX_LINE_LENGTH:
                 continue
             if match := begins.fullmatch(line):
                 self._end(rows, run)

@@ -1,4 +1,4 @@
-"""A table, put together row by row: trials counted, units made one, what has no value left out and said."""
+"""Builds a table row by row: counts trials, converts units, and skips missing values with a warning."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from etude.results.table import MORE_PLACES, PLACES, SUMMARY, Table
 from etude.results.units import kind_of
 from etude.units.parsing import Unit
 
-MOST_COLUMNS = 10_000
-MOST_CELLS = 50_000_000
-MOST_WARNINGS = 20
-_MOST_WHOLE = 2**62
+MAX_COLUMNS = 10_000
+MAX_CELLS = 50_000_000
+MAX_WARNINGS = 20
+_MAX_WHOLE = 2**62
 _TAKEN = (*PLACES, *MORE_PLACES)
 
 
 class Quantity(NamedTuple):
-    """A value as the format has it, and its unit. `kind` where the unit does not tell it."""
+    """A value and its unit in the format. `kind` if the unit does not imply it."""
 
     value: float | None
     unit: Unit
@@ -36,7 +36,7 @@ class Rows:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.test = plain(path.stem or path.name)
-        """What a test is called where the format has no name for it."""
+        """Name of a test if the format has none."""
         self._places: list[tuple[str, int, int, str | None, bool, int | None]] = []
         self._processes: list[int | None] = []
         self._attributes: set[str] = set()
@@ -64,16 +64,16 @@ class Rows:
         parameters: Mapping[str, str] | None = None,
         attributes: Mapping[str, str] | None = None,
     ) -> None:
-        """One measurement. Without a trial it is the next one of its test, parameters and worker.
+        """Add one measurement. Without a trial number it is the next one of its test, parameters and worker.
 
-        process: which of several processes of one test measured it. attributes: what describes the measurement and
-        does not tell one test from another.
+        process: number of the process of the test that measured it. attributes: descriptions of the measurement that do
+        not distinguish tests.
         """
         index = len(self._places)
         parameters = {} if parameters is None else parameters
         if trial is None:
             trial = self.next_trial(test, worker, *parameters.items())
-        if not (0 <= trial < _MOST_WHOLE and 0 <= worker < _MOST_WHOLE):
+        if not (0 <= trial < _MAX_WHOLE and 0 <= worker < _MAX_WHOLE):
             raise InputError(f"{self.path}: trial {trial} of worker {worker} cannot be meant")
         self._places.append((plain(test), trial, worker, command and plain(command), kept, status))
         self._processes.append(process)
@@ -81,15 +81,15 @@ class Rows:
         self._attributes |= {_beside(plain(name), _TAKEN) for name in attributes}
         for name, text in (*parameters.items(), *attributes.items()):
             self._texts.setdefault(_beside(plain(name), _TAKEN), {})[index] = plain(text)
-            if len(self._texts) > MOST_COLUMNS:
+            if len(self._texts) > MAX_COLUMNS:
                 raise InputError(
-                    f"{self.path}: has more than {MOST_COLUMNS} parameters; no table can hold them"
+                    f"{self.path}: has more than {MAX_COLUMNS} parameters; no table can hold them"
                 )
         for name, quantity in metrics.items():
             self._value(index, plain(name), quantity)
 
     def next_trial(self, *key: Any) -> int:
-        """Counts from 1, for each key."""
+        """The next number, from 1, for each key."""
         self._trials[key] += 1
         return self._trials[key]
 
@@ -99,8 +99,8 @@ class Rows:
             value = None
         name = _beside(name, _TAKEN)
         base = self._units.setdefault(name, quantity.unit.base)
-        if len(self._units) > MOST_COLUMNS:
-            raise InputError(f"{self.path}: has more than {MOST_COLUMNS} metrics; no table can hold them")
+        if len(self._units) > MAX_COLUMNS:
+            raise InputError(f"{self.path}: has more than {MAX_COLUMNS} metrics; no table can hold them")
         if base != quantity.unit.base:
             self.warn(f"{name} is in {base} here and in {quantity.unit.base} there: two columns")
             name = f"{name} ({quantity.unit.base})"
@@ -114,24 +114,24 @@ class Rows:
             values[index] = value
 
     def warn(self, text: str) -> None:
-        """Something that was left out, or that a reader should know. The same text counts how often."""
-        if text in self._warnings or len(self._warnings) < 10 * MOST_WARNINGS:
+        """Note something that was left out, or another remark. Repetitions of a text are counted."""
+        if text in self._warnings or len(self._warnings) < 10 * MAX_WARNINGS:
             self._warnings[plain(" ".join(text.split()))] += 1
         else:
             self._warnings[""] += 1
 
     def table(self) -> Table:
-        """The table. Raises InputError where there is no row, or more than a table can hold."""
+        """The table. Raises InputError without rows, or beyond the limits of a table."""
         import polars
 
         if not self._places:
             raise InputError(f"{self.path}: holds no measurement{_reason(self._warnings)}")
         count = len(self._places)
         names = [*self._texts, *self._values]
-        if len(names) > MOST_COLUMNS or len(names) * count > MOST_CELLS:
+        if len(names) > MAX_COLUMNS or len(names) * count > MAX_CELLS:
             raise InputError(
                 f"{self.path}: {count} rows of {len(names)} columns are more than a table can hold "
-                f"({MOST_COLUMNS} columns, {MOST_CELLS} cells)"
+                f"({MAX_COLUMNS} columns, {MAX_CELLS} cells)"
             )
         columns = dict(zip(PLACES, map(list, zip(*self._places, strict=True)), strict=True))
         types = (polars.String, polars.Int64, polars.Int64, polars.String, polars.Boolean, polars.Int64)
@@ -165,7 +165,7 @@ class Rows:
 
 
 class Summaries:
-    """The rows of a table of which the format has only summaries: one metric of one test a row."""
+    """The rows of a table of summaries only: one row per metric and test."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -187,7 +187,7 @@ class Summaries:
         kind: str | None = None,
         parameters: Mapping[str, str] | None = None,
     ) -> None:
-        """What is known of one metric: `figures` in the given unit by names of `SUMMARY`, error in percent."""
+        """Add one metric: `figures` in the given unit by names of `SUMMARY`, error in percent."""
         metric = plain(metric)
         if self._units.setdefault(metric, unit.base) != unit.base:
             metric = f"{metric} ({unit.base})"
@@ -207,17 +207,17 @@ class Summaries:
         return len(self._rows)
 
     def warn(self, text: str) -> None:
-        """As `Rows.warn`."""
+        """Same as `Rows.warn`."""
         self._warnings[plain(" ".join(text.split()))] += 1
 
     def table(self) -> Table:
-        """The table. Raises InputError where there is no row, or more than a table can hold."""
+        """The table. Raises InputError without rows, or beyond the limits of a table."""
         import polars
 
         if not self._rows:
             raise InputError(f"{self.path}: holds no measurement{_reason(self._warnings)}")
-        if len(self._parameters) > MOST_COLUMNS or len(self._parameters) * len(self._rows) > MOST_CELLS:
-            raise InputError(f"{self.path}: has more than {MOST_COLUMNS} columns, or {MOST_CELLS} cells")
+        if len(self._parameters) > MAX_COLUMNS or len(self._parameters) * len(self._rows) > MAX_CELLS:
+            raise InputError(f"{self.path}: has more than {MAX_COLUMNS} columns, or {MAX_CELLS} cells")
         texts = ["test", "metric", *self._parameters]
         numbers = [name for name in SUMMARY if any(name in row for row in self._rows)]
         schema = [(name, polars.String) for name in texts] + [(name, polars.Float64) for name in numbers]
@@ -241,19 +241,19 @@ def _reason(warnings: Mapping[str, int]) -> str:
 
 
 def warning_lines(warnings: Mapping[str, int]) -> tuple[str, ...]:
-    """The warnings as lines, how often each where it was more than once, and no more than a screen of them."""
+    """The warnings as lines, with counts of repeated ones, and at most a screenful."""
     lines = [f"{text} ({n} times)" if n > 1 else text for text, n in warnings.items() if text]
-    more = len(lines) - MOST_WARNINGS + warnings.get("", 0)
-    return (*lines[:MOST_WARNINGS], f"and {more} more") if more > 0 else tuple(lines)
+    more = len(lines) - MAX_WARNINGS + warnings.get("", 0)
+    return (*lines[:MAX_WARNINGS], f"and {more} more") if more > 0 else tuple(lines)
 
 
 def split_by(name: str, what: str, taken: Collection[str]) -> str:
-    """The name, or one made of it that is not taken yet."""
+    """The name, or a derived one that is not taken."""
     while name in taken:
         name = f"{name} ({what})"
     return name
 
 
 def _beside(name: str, taken: Iterable[str]) -> str:
-    """A name of its own for a column that is called as one of ours."""
+    """A unique name for a column that has the name of one of ours."""
     return f"{name} (theirs)" if name in taken else name or "?"

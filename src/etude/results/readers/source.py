@@ -1,4 +1,4 @@
-"""What readers take from a file: its head, its text, its lines, its JSON. Each failure is one line."""
+"""Access of readers to a file: head, text, lines, JSON. Each error is one line."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from etude.results.regular import open_regular, read_regular
 T = TypeVar("T")
 
 HEAD = 64 * 1024
-"""How many bytes a detector is shown."""
+"""Number of bytes passed to a detector."""
 
-MOST_BYTES = 2**30
-"""How large a file may be that is read as a whole."""
+MAX_BYTES = 2**30
+"""Maximum size of a file that is read as a whole."""
 
 
 def head_of(path: Path) -> bytes:
-    """The first bytes of a file, behind a byte order mark; none of a directory.
+    """The first bytes of a file, after a byte order mark; empty for a directory.
 
     Raises:
         InputError: there is no such file, it cannot be read, or it is a pipe or a device.
@@ -41,23 +41,23 @@ def head_of(path: Path) -> bytes:
 
 
 def unreadable(path: Path, error: Exception) -> InputError:
-    """The error for a file that the system does not give."""
+    """The error for a file that cannot be read."""
     return InputError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}")
 
 
 def read_bytes(path: Path) -> bytes:
-    """The whole file, behind a byte order mark. Raises InputError where it cannot be read, or is too large for that."""
+    """The whole file, after a byte order mark. Raises InputError: it cannot be read, or is too large."""
     try:
         size = os.stat(path).st_size
-        if size > MOST_BYTES:
-            raise InputError(f"{path}: is larger than {MOST_BYTES >> 20} MiB; split it")
+        if size > MAX_BYTES:
+            raise InputError(f"{path}: is larger than {MAX_BYTES >> 20} MiB; split it")
         return read_regular(path).removeprefix(codecs.BOM_UTF8)
     except (OSError, ValueError) as error:
         raise unreadable(path, error) from None
 
 
 def read_text(path: Path) -> str:
-    """The whole file as text; bytes that are none are replaced. Raises InputError as `read_bytes`."""
+    """The whole file as text; invalid bytes are replaced. Raises InputError: same as `read_bytes`."""
     data = read_bytes(path)
     if b"\0" in data:
         raise InputError(f"{path}: is no text: it holds a zero byte")
@@ -65,17 +65,17 @@ def read_text(path: Path) -> str:
 
 
 def read_lines(path: Path) -> tuple[list[str], bool]:
-    """The lines that were ended, and whether one more was cut short. Raises InputError as `read_text`."""
+    """The complete lines, and True if another one is torn. Raises InputError: same as `read_text`."""
     *lines, last = read_text(path).split("\n")
     return [line.rstrip("\r") for line in lines], last.strip() != ""
 
 
 UNFITTING = "a line that does not fit its names is left out"
-"""Said of a row with more cells than names, or fewer: a number in it may stand below another name."""
+"""Warning on a row with more cells than names, or fewer: a number in it may be in a wrong column."""
 
 
 def csv_rows(path: Path, lines: Iterable[str]) -> list[list[str]]:
-    """The cells of each line that holds some. Raises InputError where they are no CSV."""
+    """The cells of each non-empty line. Raises InputError: invalid CSV."""
     import csv
 
     try:
@@ -85,16 +85,16 @@ def csv_rows(path: Path, lines: Iterable[str]) -> list[list[str]]:
 
 
 def read_json(path: Path) -> Any:
-    """The JSON document in a file, NaN and infinities among its numbers, too.
+    """The JSON document in a file; NaN and infinities are accepted.
 
     Raises:
-        InputError: as `read_bytes`, or it is no JSON.
+        InputError: same as `read_bytes`, or it is no JSON.
     """
     return parse_json(path, read_bytes(path))
 
 
 def parse_json(path: Path, data: bytes) -> Any:
-    """As `read_json`, of bytes that were read from the file."""
+    """Same as `read_json`, of bytes that were read from the file."""
     import orjson
 
     try:
@@ -113,10 +113,10 @@ def parse_json(path: Path, data: bytes) -> Any:
 
 def documents(path: Path, begins: str, wrong: str, warn: Callable[[str], None]) -> Iterator[dict[str, Any]]:
     """Each JSON object of a file to which the outputs of several runs were appended. `begins`: a pattern of their first
-    characters; what stands between is skipped. A last one that is cut short is left out, with a warning.
+    characters; text in between is skipped. A truncated last one is left out, with a warning.
 
     Raises:
-        InputError: not even the first is whole; `wrong` says what the file is not, where it holds something else.
+        InputError: not even the first is complete; `wrong` names the expected format, if it holds something else.
     """
     import json
 
@@ -158,7 +158,7 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?
 
 
 def number_in(text: str) -> float | None:
-    """The finite number that a text is; None for anything else."""
+    """The finite number in a text; None for anything else."""
     text = text.strip()
     if len(text) > 400 or not _NUMBER.fullmatch(text):
         return None
@@ -186,12 +186,12 @@ def text_of(value: Any) -> str:
 
 
 def plain(text: str) -> str:
-    """The text with what no file could hold (halves of surrogate pairs) replaced."""
+    """The text with invalid characters (halves of surrogate pairs) replaced."""
     return text.encode("utf-8", "replace").decode()
 
 
 def shuffled(values: Sequence[T]) -> list[T]:
-    """The values in a random order, the same each time: of samples that a program sorts, which would seem to rise."""
+    """The values in a random but reproducible order: samples that a program sorts would look like a trend."""
     found = list(values)
     random.Random(len(found)).shuffle(found)
     return found

@@ -1,4 +1,4 @@
-"""What `stress-ng --metrics -Y FILE` writes; runs may be appended."""
+"""stress-ng: `--metrics -Y FILE`; runs may be appended."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def read(path: Path) -> Table:
             metrics[name] = Quantity(number_in(member["value"]), unit)
         elif test and line.startswith("      "):
             rows.warn(f"{line.strip().partition(':')[0][:100]}: what is no number is left out")
-        elif not line.startswith("      "):  # what follows a stressor: an empty line, or the next one
+        elif not line.startswith("      "):  # end of a stressor: an empty line, or the next one
             if metrics:
                 rows.add(test, metrics)
             item = _ITEM.fullmatch(line)
@@ -52,7 +52,7 @@ def read(path: Path) -> Table:
 
 
 def _named(name: str) -> tuple[str, Unit]:
-    """A metric of one stressor says its unit in its name, where it has one."""
+    """Name and unit of a stressor's metric, whose name may end in its unit."""
     if name in _METRICS:
         return _METRICS[name]
     ours = name.replace("-", "_")

@@ -1,4 +1,4 @@
-"""What sysbench 1.0 prints after a run; runs may be appended."""
+"""Report of sysbench 1.0; runs may be appended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What wrk and wrk2 print; runs may be appended."""
+"""Reports of wrk and wrk2; runs may be appended."""
 
 from __future__ import annotations
 

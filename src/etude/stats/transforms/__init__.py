@@ -1,8 +1,8 @@
-"""A relation and what can be done with it (docs/getstats.md): plain functions from polars data frames to others.
+"""A relation and its operations (docs/getstats.md): plain functions from polars data frames to others.
 
-A row is a measurement. Columns `trial` (or `epoch`), `worker` (or `thread`), `command`, `status`, … say which one; the
-other columns of numbers are its metrics. Expressions are those of `etude.stats.expression`, and every column is one of
-their variables. Importing this package imports polars.
+A row is a measurement. Columns `trial` (or `epoch`), `worker` (or `thread`), `command`, `status`, … identify it; the
+other columns of numbers are its metrics. Expressions are those of `etude.stats.expression`, with every column as a
+variable. Importing this package imports polars.
 """
 
 from etude.stats.transforms.joins import aggregate, group, join_threads, unite_commands, wait_and_cpu

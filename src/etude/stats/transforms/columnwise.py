@@ -1,7 +1,7 @@
-"""Expressions over whole columns: what `Expression.evaluate` says of each row, without a step of Python a row.
+"""Expressions over whole columns: `Expression.evaluate` for each row, without Python code per row.
 
-A value that is missing makes whatever needs it missing. The right side of && and || is evaluated only for the rows
-that come to it, so that `$n && $x / $n > 2` divides by no zero.
+A missing value makes every result that needs it missing. The right side of && and || is evaluated only for the rows
+that reach it, so that `$n && $x / $n > 2` never divides by zero.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ Variable = polars.Series | float | str
 
 
 def evaluate(expression: Expression, variables: Mapping[str, Variable], height: int) -> polars.Series:
-    """The expression's value in each of `height` rows: Float64, Boolean or String, null where a value is missing.
+    """The expression's value in each of `height` rows: Float64, Boolean or String, null for a missing value.
 
-    A number that is not finite is null, too.
+    A non-finite number is also null.
 
     Raises:
-        ExpressionError: an unknown variable, a text where a number is needed, a division by zero and the like; with
-            the row, from 1.
+        ExpressionError: an unknown variable, a text instead of a number, a division by zero or similar; with the row,
+        from 1.
     """
     expression.require(variables)
     names = expression.names
@@ -42,9 +42,9 @@ def evaluate(expression: Expression, variables: Mapping[str, Variable], height: 
 
 
 def holds(expression: Expression, variables: Mapping[str, Variable], height: int) -> polars.Series:
-    """In which rows the expression is true, as Boolean; false where a value that it needs is missing.
+    """Rows in which the expression is true, as Boolean; false if a value that it needs is missing.
 
-    Raises ExpressionError as `evaluate`.
+    Raises ExpressionError from `evaluate`.
     """
     found = evaluate(expression, variables, height)
     if found.dtype == polars.String:
@@ -53,9 +53,9 @@ def holds(expression: Expression, variables: Mapping[str, Variable], height: int
 
 
 def texts(expression: Expression, variables: Mapping[str, Variable], height: int, nothing: str) -> list[str]:
-    """The expression's value in each row as text, as Perl prints it; `nothing` stands for a value that is missing.
+    """The expression's value in each row as text, as printed by Perl; `nothing` replaces a missing value.
 
-    Raises ExpressionError as `evaluate`.
+    Raises ExpressionError from `evaluate`.
     """
     known = {name: variables[name] for name in expression.names if name in variables}
     for name, value in known.items():
@@ -72,7 +72,7 @@ class _MixedError(Exception):
 
 @dataclass(frozen=True)
 class _Column:
-    """Values of one type. Texts are kept once each: `data` then holds their places in `words`."""
+    """Values of one type. Distinct texts are stored once: `data` then has their indices in `words`."""
 
     data: NDArray[Any]  # float64, bool, or int64 with words
     there: NDArray[np.bool_]
@@ -88,13 +88,13 @@ class _Column:
         return found
 
     def look_up(self, values: Sequence[object], kind: type) -> NDArray[Any]:
-        """For each row the value at the place of its word."""
+        """Values of the rows' words."""
         by_word: NDArray[Any] = np.array(values or [0], dtype=kind)
         found: NDArray[Any] = by_word[self.data]
         return found
 
     def numbers(self, needed_by: str) -> NDArray[np.float64]:
-        """Raises _RowError where a text is no number."""
+        """Numbers of the rows. Raises _RowError if a text is not a number."""
         if self.words is None:
             return self.data.astype(np.float64)
         values = [0.0] * len(self.words)
@@ -126,7 +126,7 @@ class _Column:
 
 
 class _RowError(Exception):
-    """What is wrong in one of the rows that are looked at; its place among them, from 0."""
+    """Error in one of the current rows, with its index among them, from 0."""
 
     def __init__(self, place: int, reason: OperatorError) -> None:
         super().__init__(place, reason)
@@ -134,7 +134,7 @@ class _RowError(Exception):
 
 
 class _Run:
-    """The stack machine of `Expression.evaluate`, with a column in each place of its stack."""
+    """The stack machine of `Expression.evaluate`, with columns on its stack."""
 
     def __init__(
         self, steps: Sequence[Compute | Branch], columns: Mapping[str, _Column], height: int
@@ -219,7 +219,7 @@ Array = NDArray[Any]
 
 
 def _extreme(first: Array, *others: Array, better: Callable[[Array, Array], Array]) -> Array:
-    """As Python's min and max: the first of equals, and of what cannot be compared."""
+    """Python's min and max: the first of equal and of incomparable values."""
     for each in others:
         first = np.where(better(each, first), each, first)
     return first
@@ -255,11 +255,11 @@ _WRONG: Mapping[str, Callable[..., Array]] = {
     "sqrt": lambda x: x < 0,
     "log": lambda x: x <= 0,
 }
-"""Where the operator may refuse; which it then does itself."""
+"""Masks of rows on which the scalar operator may raise; it is then called for these."""
 
 
 def _paired(first: _Column, second: _Column, function: Callable[[str, str], str | bool]) -> _Column:
-    """A function of two texts, once for each pair that there is."""
+    """A function of two texts, called once per distinct pair."""
     a, b = first.words or ("",), second.words or ("",)
     pairs, places = np.unique(first.data * len(b) + second.data, return_inverse=True)
     places = places.reshape(-1).astype(np.int64)
@@ -314,7 +314,7 @@ def _column(variable: Variable, height: int) -> _Column:
 
 
 def _row_by_row(expression: Expression, columns: Mapping[str, _Column], height: int) -> polars.Series:
-    """The slow way, for values of different types: once for each combination of the variables' values."""
+    """Fallback for values of different types: one evaluation per combination of the variables' values."""
     known: dict[tuple[Value | None, ...], Value | None] = {}
     values: list[Value | None] = []
     rows = zip(*(_listed(column) for column in columns.values()), strict=True)
@@ -334,7 +334,7 @@ def _row_by_row(expression: Expression, columns: Mapping[str, _Column], height: 
 
 
 def _one(expression: Expression, row: Mapping[str, Value | None]) -> Value | None:
-    """The value in a row, or None where a value that it needs is missing."""
+    """The value in a row, or None if a value that it needs is missing."""
     there = {name: value for name, value in row.items() if value is not None}
     if len(there) == len(row):
         return expression.evaluate(there)
@@ -347,6 +347,6 @@ def _one(expression: Expression, row: Mapping[str, Value | None]) -> Value | Non
 
 
 def _listed(column: _Column) -> list[Value | None]:
-    """The values of a column, None for one that is missing."""
+    """The values of a column, None for a missing one."""
     data = column.data.tolist() if column.words is None else [column.words[place] for place in column.data]
     return [value if there else None for value, there in zip(data, column.there.tolist(), strict=True)]

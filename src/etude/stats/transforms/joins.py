@@ -1,4 +1,4 @@
-"""Many rows made one: groups, aggregates, the commands and workers of a trial; and what is derived from their times."""
+"""Joins of rows: groups, aggregates, the commands and workers of a trial; and columns derived from their times."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ import polars
 from etude.stats.transforms.names import column, find, metrics
 
 NONE = "none"
-"""What `joined` makes no value of, where there are several."""
+"""Function of `joined` that gives no value for several ones."""
 FUNCTIONS = ("sum", "mean", "median", "min", "max", "first", "last", "count", "deviation")
-"""What `aggregate` can make of a column; `deviation` with n-1."""
+"""Functions of `aggregate`; `deviation` with n-1."""
 
 WORKERS: Mapping[str, str] = {"elapsed": "max", "user": "sum", "system": "sum", "sys": "sum"}
-"""How the workers of a trial are joined: the longest elapsed, summed CPU time (Auto-pilot paper, section 3.3)."""
+"""Functions that join the workers of a trial: the longest elapsed, summed CPU time (Auto-pilot paper, section 3.3)."""
 
 COMMANDS: Mapping[str, str] = {**WORKERS, "elapsed": "sum"}
-"""How the commands that one worker ran one after the other are joined."""
+"""Functions that join the commands that one worker ran one after the other."""
 
 USUAL = "max"
-"""How any other column is joined: the largest."""
+"""Function for any other column: the largest."""
 
 _TRIAL = ("file", "test", "sitting", "trial", "epoch")
 
 
 def group(frame: polars.DataFrame, name: str) -> list[tuple[object, polars.DataFrame]]:
-    """The rows of each value of a column, in the order in which values first appear. Raises NoColumnError."""
+    """The rows of each value of a column, in order of first appearance. Raises NoColumnError."""
     parts = frame.partition_by(column(frame, name), maintain_order=True, as_dict=True)
     return [(value, part) for (value,), part in parts.items()]
 
@@ -34,10 +34,10 @@ def group(frame: polars.DataFrame, name: str) -> list[tuple[object, polars.DataF
 def aggregate(
     frame: polars.DataFrame, functions: Mapping[str, str], by: Sequence[str] = ()
 ) -> polars.DataFrame:
-    """One row for all, or one for each combination of `by`: these columns, each by its function of `FUNCTIONS`.
+    """One row for all, or one per combination of `by`: these columns, each by its function of `FUNCTIONS`.
 
-    Values that are missing are left out; of nothing there is no value, but for a count.
-    Raises NoColumnError, and ValueError for another function or a column that is no number's.
+    Missing values are ignored; without values the result is null, except for a count.
+    Raises NoColumnError, and ValueError for an unknown function or a column that is not numeric.
     """
     made = [_aggregated(frame, column(frame, name), function) for name, function in functions.items()]
     keys = [column(frame, name) for name in by]
@@ -53,7 +53,7 @@ def _aggregated(frame: polars.DataFrame, name: str, function: str) -> polars.Exp
 
 
 def joined(name: str, function: str) -> polars.Expr:
-    """A column's values made one; null where there is none."""
+    """Aggregate of a column's values; null if there are none."""
     values = polars.col(name).drop_nulls()
     if function == "sum":  # of nothing it would be 0
         return polars.when(polars.col(name).count() > 0).then(values.sum()).alias(name)
@@ -68,11 +68,11 @@ def joined(name: str, function: str) -> polars.Expr:
 def join_threads(
     frame: polars.DataFrame, by: Sequence[str] | None = None, joins: Mapping[str, str] = WORKERS
 ) -> polars.DataFrame:
-    """The workers of each trial made one: the longest elapsed, summed user and system, by default the largest.
+    """Join the workers of each trial: the longest elapsed, summed user and system, by default the largest.
 
     The n-th command of each worker is joined with the n-th of the others.
-    by: what makes a trial; its number, and test and session where there are such columns, unless given.
-    Raises NoColumnError where there is no trial or epoch.
+    by: columns that identify a trial; by default its number, and test and session if there are such columns.
+    Raises NoColumnError if there is no trial or epoch.
     """
     keys, worker = _keys(frame, by), find(frame, "worker")
     if worker is None:
@@ -91,9 +91,9 @@ def unite_commands(
     joins: Mapping[str, str] = WORKERS,
     commands: Mapping[str, str] = COMMANDS,
 ) -> polars.DataFrame:
-    """A row a trial: first the commands of each worker are summed up, then its workers are joined.
+    """One row per trial: the commands of each worker are summed up, then its workers are joined.
 
-    So the elapsed time is that of the worker whose commands took longest together. Errors as for `join_threads`.
+    The elapsed time is therefore that of the worker whose commands took longest in total. Errors as for `join_threads`.
     """
     keys, worker = _keys(frame, by), find(frame, "worker")
     inner = keys if worker is None else [*keys, worker]
@@ -107,10 +107,11 @@ def unite_commands(
 
 
 def wait_and_cpu(frame: polars.DataFrame) -> polars.DataFrame:
-    """With `wait` = elapsed - user - system, and `cpu` = 100·(user + system)/elapsed in percent, of each row.
+    """The relation with `wait` = elapsed - user - system, and `cpu` = 100·(user + system)/elapsed in percent, of each
+    row.
 
-    So the mean of `cpu` is the mean of the trials' shares, not the share of the means. Columns that are there stay;
-    nothing is added where there is no elapsed, user or system. A trial of no time has no share.
+    The mean of `cpu` is therefore the mean of the trials' shares, not the share of the means. Existing columns are
+    unchanged; nothing is added without elapsed, user or system. A trial with an elapsed time of 0 has no share.
     """
     names = [find(frame, name) for name in ("elapsed", "user", "system")]
     if None in names or not all(frame.schema[name].is_numeric() for name in names if name):
@@ -133,7 +134,8 @@ def _keys(frame: polars.DataFrame, by: Sequence[str] | None) -> list[str]:
 
 
 def _rest(frame: polars.DataFrame, keys: Sequence[str], joins: Mapping[str, str]) -> list[polars.Expr]:
-    """Each other column: numbers joined, commands strung together, the first failure, and the first of all else."""
+    """Expressions of the other columns: numbers joined, commands concatenated, the first failure, and the first of all
+    else."""
     numbers = metrics(frame)
     made = []
     for name in frame.columns:

@@ -1,4 +1,4 @@
-"""What columns are called: each by its own name, and by those that Auto-pilot and our results have for the same."""
+"""Names of columns: their own, and the aliases of Auto-pilot and of our results."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PLACES = (
     "why",
     "file",
 )
-"""Columns that say which measurement a row is: no numbers to make statistics of."""
+"""Columns that identify a measurement and have no statistics."""
 
 _GROUPS: tuple[tuple[str, ...], ...] = (
     ("trial", "epoch"),
@@ -41,11 +41,11 @@ _GROUPS: tuple[tuple[str, ...], ...] = (
 
 
 class NoColumnError(ValueError):
-    """A column that is not there; the message names those that are."""
+    """A missing column; the message names the existing ones."""
 
 
 def find(frame: polars.DataFrame, name: str) -> str | None:
-    """The frame's own name of a column that may be given by any of its names (`epoch` for `trial`); or None."""
+    """The frame's own name of a column given by any of its names (`epoch` for `trial`); or None."""
     if name in frame.columns:
         return name
     group = next((group for group in _GROUPS if name in group), ())
@@ -53,7 +53,7 @@ def find(frame: polars.DataFrame, name: str) -> str | None:
 
 
 def column(frame: polars.DataFrame, name: str) -> str:
-    """As `find`. Raises NoColumnError where there is no such column."""
+    """`find`, but raises NoColumnError if there is no such column."""
     found = find(frame, name)
     if found is None:
         alike = difflib.get_close_matches(name, frame.columns, 1)
@@ -63,7 +63,7 @@ def column(frame: polars.DataFrame, name: str) -> str:
 
 
 def metrics(frame: polars.DataFrame, but: Collection[str] = ()) -> list[str]:
-    """The columns of numbers that are no places, in order."""
+    """The numeric columns that are not in PLACES, in order."""
     return [
         name
         for name, kind in frame.schema.items()
@@ -74,10 +74,10 @@ def metrics(frame: polars.DataFrame, but: Collection[str] = ()) -> list[str]:
 def variables(
     frame: polars.DataFrame, names: Iterable[str], others: Mapping[str, Variable] | None = None
 ) -> dict[str, Variable]:
-    """What an expression with these names may use: every column by each of its names, and `others` beside them.
+    """Variables of an expression with these names: every column by each of its names, and `others`.
 
-    A thread counts from 1 where our workers count from 0. A column whose name is no variable's (`time (ms)`) can be
-    had with `_` for what may not stand in one (`$time_ms`).
+    Threads count from 1, our workers from 0. A column whose name is not a valid variable (`time (ms)`) is available
+    with `_` for invalid characters (`$time_ms`).
     """
     found: dict[str, Variable] = {_as_variable(name): value for name, value in (others or {}).items()}
     for name in reversed(frame.columns):

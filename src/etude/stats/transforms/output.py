@@ -1,4 +1,4 @@
-"""A relation as text: CSV, lined-up columns, and what each column holds."""
+"""A relation as text: CSV, aligned columns, and a description of the columns."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from etude.stats.operators import text
 from etude.stats.transforms.names import column
 
 NOTHING = "-"
-"""What stands for a missing value between lined-up columns; in CSV it is an empty cell."""
+"""Text of a missing value in aligned columns; in CSV the cell is empty."""
 
 
 def cells(frame: polars.DataFrame) -> list[tuple[str, ...]]:
-    """The names, then the rows: numbers with up to 15 digits, a missing value empty."""
+    """The names, then the rows: numbers with up to 15 digits, missing values empty."""
     columns = [_texts(frame[name]) for name in frame.columns]
     return [tuple(frame.columns), *zip(*columns, strict=True)]
 
 
 def csv(frame: polars.DataFrame) -> str:
-    """The relation as CSV: a line of names, then a row a line."""
+    """The relation as CSV: a line of names, then a line per row."""
     texts = [polars.Series(name, _texts(frame[name]), dtype=polars.String) for name in frame.columns]
     return polars.DataFrame(texts).with_columns(polars.all().replace("", None)).write_csv().rstrip("\n")
 
 
 def dump(frame: polars.DataFrame) -> list[str]:
-    """The relation in lined-up columns: names, then a row a line."""
+    """The relation in aligned columns: names, then a line per row."""
     return lined_up([[cell or NOTHING for cell in row] for row in cells(frame)])
 
 
 def describe(frame: polars.DataFrame, names: Sequence[str] | None = None) -> polars.DataFrame:
-    """A row for each of these columns, or of all: name, type, how many values, how many are missing and differ,
-    and least, mean and greatest of numbers."""
+    """A row per column of `names`, or of all: name, type, number of values, of missing and of distinct ones, and
+    minimum, mean and maximum of numbers."""
     chosen = frame.columns if names is None else [column(frame, each) for each in names]
     numeric = [frame.schema[name].is_numeric() for name in chosen]
     ends = [
@@ -62,7 +62,8 @@ _ENDS = ("min", "mean", "max")
 
 
 def lined_up(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Cells: the first of a row to the left with two blanks behind, the others to the right with one between."""
+    """Aligned cells: the first of a row to the left with two blanks after it, the others to the right with one
+    between."""
     widths = [max(map(len, cell)) for cell in zip(*rows, strict=True)]
     return [
         f"{first.ljust(widths[0])}  {' '.join(map(str.rjust, rest, widths[1:]))}" for first, *rest in rows

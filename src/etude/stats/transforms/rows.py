@@ -1,4 +1,4 @@
-"""Rows chosen, columns chosen, renamed and computed; and what is warned of."""
+"""Selection, projection, renaming and computation on relations; and warnings about rows."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from etude.stats.transforms.columnwise import Variable, evaluate, holds, texts
 from etude.stats.transforms.names import column, metrics, variables
 
 Others = Mapping[str, Variable] | None
-"""Variables beside the columns: one value for all rows."""
+"""Variables besides the columns: one value for all rows."""
 
 MOST_WARNINGS = 20
-"""How many rows are named one by one."""
+"""Maximum rows that are listed individually."""
 
 
 def select(frame: polars.DataFrame, expression: str, others: Others = None) -> polars.DataFrame:
-    """The rows for which the expression is true; not those that lack a value which it needs.
+    """Rows for which the expression is true; rows that lack a value it needs are dropped.
 
-    Raises ExpressionError where it cannot be read, or cannot be evaluated in one of the rows.
+    Raises ExpressionError if it cannot be parsed, or cannot be evaluated in one of the rows.
     """
     return frame.filter(_holds(frame, expression, others))
 
 
 def project(frame: polars.DataFrame, names: Sequence[str]) -> polars.DataFrame:
-    """These columns, in this order. Raises NoColumnError where one is not there."""
+    """These columns, in this order. Raises NoColumnError for a missing one."""
     return frame.select(list(dict.fromkeys(column(frame, name) for name in names)))
 
 
 def rename(frame: polars.DataFrame, names: Mapping[str, str]) -> polars.DataFrame:
-    """The columns under new names, by the old ones.
+    """The columns with new names, given by the old ones.
 
-    Raises NoColumnError where one is not there, ValueError where a new name is taken.
+    Raises NoColumnError for a missing one, ValueError if a new name is taken.
     """
     found = {column(frame, old): new for old, new in names.items()}
     after = [found.get(name, name) for name in frame.columns]
@@ -48,9 +48,10 @@ def rename(frame: polars.DataFrame, names: Mapping[str, str]) -> polars.DataFram
 
 
 def compute(frame: polars.DataFrame, name: str, expression: str, others: Others = None) -> polars.DataFrame:
-    """A column from others, in the place of one that has its name: numbers (true is 1, false 0) or text.
+    """The relation with a column computed from others, which replaces one of the same name: numbers (true is 1, false
+    0) or text.
 
-    A result that is not finite, or needs a value that is missing, is null. Raises ExpressionError as `select`.
+    A non-finite result, or one that needs a missing value, is null. Raises ExpressionError as `select`.
     """
     compiled = compile_expression(expression)
     found = evaluate(compiled, variables(frame, compiled.names, others), frame.height)
@@ -60,7 +61,8 @@ def compute(frame: polars.DataFrame, name: str, expression: str, others: Others 
 
 
 def warn_rows(frame: polars.DataFrame, expression: str, text: str, others: Others = None) -> list[str]:
-    """The text for each row where the expression is true, its variables (`$epoch`) replaced by the row's values."""
+    """The text for each row in which the expression is true, with its variables (`$epoch`) replaced by the row's
+    values."""
     found = frame.filter(_holds(frame, expression, others))
     first = found.head(MOST_WARNINGS)
     template = template_of(text)
@@ -77,7 +79,7 @@ def warn_columns(
     columns: Sequence[str] | None = None,
     confidence: float = 0.95,
 ) -> list[str]:
-    """The text for each column of numbers whose figures (those of a predicate: `$mean`, `$delta`) make it true."""
+    """The text for each numeric column whose figures (those of a predicate: `$mean`, `$delta`) make it true."""
     compiled, template = compile_expression(expression), template_of(text)
     found = []
     for name in metrics(frame) if columns is None else columns:
@@ -107,17 +109,17 @@ def warn_values(
 
 
 def echo(text: str, others: Others = None) -> str:
-    """The text with its variables replaced. Raises ExpressionError for one that is not known."""
+    """The text with its variables replaced. Raises ExpressionError for an unknown one."""
     return as_text(template_of(text).evaluate(_plain(others)))
 
 
 def template_of(text: str) -> Expression:
-    """A text whose `$names` are variables, as between double quotes."""
+    """A text with `$names` as variables, as between double quotes."""
     return compile_expression('"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"')
 
 
 def column_figures(frame: polars.DataFrame, name: str, confidence: float = 0.95) -> dict[str, Any]:
-    """The variables of a predicate for one column; nothing where it has no value."""
+    """The variables of a predicate for one column; empty without values."""
     own = column(frame, name)
     values = frame[own].cast(polars.Float64).drop_nulls()
     values = values.filter(values.is_finite())

@@ -1,1 +1,1 @@
-"""How the tables of the store came about, one step a file below `versions`; Alembic runs them."""
+"""Migrations of the store's tables, one file per step below `versions`; Alembic runs them."""

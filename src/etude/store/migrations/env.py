@@ -1,4 +1,4 @@
-"""What Alembic runs: the steps that are missing, in the transaction of the connection that it is given."""
+"""Runs the missing steps for Alembic, in the transaction of the given connection."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from etude.store.schema import VERSION_TABLE
 context.configure(
     connection=context.config.attributes["connection"],
     version_table=VERSION_TABLE,
-    transactional_ddl=False,  # the transaction is that of who asked, and so is its end
+    transactional_ddl=False,  # the caller begins and ends the transaction
 )
 context.run_migrations()

@@ -1,1 +1,1 @@
-"""Kinds of surfaces that are fitted to samples (`surface/surrogate.py` says what one is), and the choice among them."""
+"""Kinds of surrogates (interface: `surface/surrogate.py`), and the choice among them."""

@@ -1,4 +1,4 @@
-"""A Gaussian process around a mean that is straight in what is not known of it: what two surrogates share."""
+"""A Gaussian process with a mean linear in its unknown coefficients: the common part of two surrogates."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from etude.surface.surrogate import Predicted
 from etude.surface.surrogates.process import LEAST_VARIANCE, Alone, Process, left_out, widened
 
 Basis = Callable[[Sequence[Cell]], Floats]
-"""Of cells, as `Process.predict` takes it."""
+"""Basis functions at configurations, as in `Process.predict`."""
 
 
 class Lessons:
-    """Of each of `cells`, for the sum of variances `among` others."""
+    """Information gains of each of `cells`, for the sum of variances of `among`."""
 
     def __init__(self, process: Process, basis: Basis, cells: Sequence[Cell], among: Sequence[Cell]) -> None:
         own, others = basis(cells), basis(among)
@@ -29,20 +29,22 @@ class Lessons:
         self._places = {cell: at for at, cell in enumerate(cells)}
         self._cross = process.covariance(cells, own, among, others)
         self.variance = process.variance(cells, own)
-        """Of the true responses' logs of `cells`, once all that was taken is measured."""
+        """Variance of the true log responses of `cells`, once all taken ones are measured."""
         self._taken: set[Cell] = set()
-        self._rows = np.empty((0, len(self._every)))  # of the bordered factor's inverse times the covariances
+        self._rows = np.empty(
+            (0, len(self._every))
+        )  # rows of the inverse of the bordered factor times the covariances
 
     def follows(self, pending: Sequence[Cell]) -> bool:
-        """Whether these cells can be taken: they are among the cells, and none that was taken is missing."""
+        """True if these can be taken: they are among the configurations, and include all taken ones."""
         return self._taken.issubset(pending) and all(cell in self._places for cell in pending)
 
     def worth(self) -> Floats:
-        """Of each cell, by how much the sum falls by measuring it, too."""
+        """Reduction of the sum by also measuring each configuration."""
         return np.asarray((self._cross**2).sum(axis=1) / (self.variance + self._process.typical))
 
     def take(self, pending: Sequence[Cell]) -> None:
-        """Count these cells as measured, those that are not yet."""
+        """Count these as measured, those that are not yet."""
         new = [cell for cell in dict.fromkeys(pending) if cell not in self._taken]
         if not new:
             return
@@ -75,7 +77,7 @@ class GpLinearMean:
     name: str
     process: Process
     straight: Callable[[Sequence[Cell]], tuple[Floats, Floats]]
-    """Of cells: the mean, and its basis (process.py)."""
+    """Mean and basis at configurations (process.py)."""
     without: Callable[[int], Alone]
     """The same surrogate of all samples but one."""
 
@@ -84,15 +86,15 @@ class GpLinearMean:
         return Predicted(found.log, found.sd * self._widened)
 
     def alone(self, cells: Sequence[Cell]) -> Predicted:
-        """As the process has it, whatever was seen of its errors."""
+        """Predictions of the process, without widening by its errors."""
         return self.process.predict(cells, *self.straight(cells))
 
     def lessons(self, cells: Sequence[Cell], among: Sequence[Cell]) -> Lessons:
-        """See plans.Learning."""
+        """Information gains; see plans.Learning."""
         return Lessons(self.process, self._basis, cells, among)
 
     def sd_after(self, cells: Sequence[Cell], pending: Sequence[Cell]) -> Floats:
-        """See plans.Learning."""
+        """Standard deviations after `pending`; see plans.Learning."""
         taking = self.lessons(tuple(dict.fromkeys((*cells, *pending))), ())
         taking.take(pending)
         return np.asarray(np.sqrt(taking.variance[: len(cells)]) * self._widened)
@@ -102,7 +104,7 @@ class GpLinearMean:
 
     @cached_property
     def left_out(self) -> Predicted:
-        """Of each sample from the others."""
+        """Leave-one-out prediction of each sample."""
         return left_out(self.process, self.without)
 
     @cached_property

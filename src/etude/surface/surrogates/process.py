@@ -1,9 +1,9 @@
-"""A Gaussian process over cells: known basis functions with normal coefficients, a smooth rest, and roughness.
+"""Gaussian process over configurations: basis functions with normal coefficients, a smooth residual, and roughness.
 
-The rest has an ARD kernel over coded levels (Matérn, ν = 5/2); between levels of a categorical factor the distance is
-one, whichever they are. Roughness is what is peculiar to a cell: it is part of the response, and a neighbour knows
-nothing of it. Hyper-parameters are those of highest posterior density, and what is said to be uncertain is widened by
-how far left-out samples were off (Rasmussen & Williams 2006, sections 2.7, 5.4).
+The residual has an ARD kernel over coded levels (Matérn, ν = 5/2); all levels of a categorical factor are at distance
+one. Roughness is specific to a configuration: it is part of the response and uncorrelated with neighbours.
+Hyper-parameters maximise the posterior density, and standard deviations are widened by leave-one-out errors (Rasmussen
+& Williams 2006, sections 2.7, 5.4).
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from etude.surface.samples import KnownResponses
 from etude.surface.surrogate import Predicted
 
 REFITTED = 16
-"""Samples up to which each is left out in earnest; beyond, hyper-parameters stay."""
+"""Number of samples up to which each is left out by a refit; beyond, hyper-parameters stay."""
 BELIEVED = 4.0
-"""Samples that a process is believed to have predicted as well as it says, before any."""
+"""Prior weight (pseudo-count) of calibrated predictions."""
 FARTHEST = 8.0
-"""Standard deviations: no single sample counts as further off."""
+"""Cap of standardised errors."""
 
 LEAST_VARIANCE = 1e-10
-"""Of a log response: no cell is known better."""
+"""Lower bound of the variance of a log response."""
 
 Alone = Callable[[Sequence[Cell]], Predicted]
-"""What a process says that was fitted without some sample."""
+"""Predictions of a process fitted without one sample."""
 
 SQRT5 = math.sqrt(5)
 
@@ -41,26 +41,26 @@ class Prior:
     """Medians of the hyper-parameters, and standard deviations of their logs."""
 
     signal: float = 0.4
-    """Standard deviation of the smooth rest."""
+    """Standard deviation of the smooth residual."""
     signal_spread: float = 0.8
     length: float = 1.5
-    """In coded levels, of which a factor spans two."""
+    """Length scale in coded levels, of which a factor spans two."""
     length_spread: float = 0.7
     rough: float = 0.03
     rough_spread: float = 0.4
 
     def medians(self, factors: int) -> Floats:
-        """Logs: signal, lengths, roughness."""
+        """Log medians: signal, lengths, roughness."""
         return np.asarray(np.log([self.signal, *[self.length] * factors, self.rough]), dtype=float)
 
     def spreads(self, factors: int) -> Floats:
-        """As `medians`."""
+        """Standard deviations in the order of `medians`."""
         return np.array([self.signal_spread, *[self.length_spread] * factors, self.rough_spread])
 
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """What a process is fitted to: `rest` is the log response less the mean function."""
+    """Input of a fit: `rest` is the log response minus the mean function."""
 
     space: Space
     known: KnownResponses
@@ -75,41 +75,41 @@ class Data:
 
     @cached_property
     def given(self) -> Floats:
-        """What does not depend on hyper-parameters, of the covariance of the samples."""
+        """Part of the samples' covariance that does not depend on hyper-parameters."""
         return self.basis @ self.basis.T + np.diag(self.known.variance)
 
 
 @dataclass(frozen=True, eq=False)
 class Process:
-    """Fitted. `logs` are hyper-parameters as `Prior.medians` has them."""
+    """A fitted process. `logs`: hyper-parameters in the order of `Prior.medians`."""
 
     data: Data
     logs: Floats
 
     @property
     def rough(self) -> float:
-        """Standard deviation of the log response of a cell around what is smooth."""
+        """Standard deviation of a configuration's log response around the smooth part."""
         return float(math.exp(self.logs[-1]))
 
     @property
     def typical(self) -> float:
-        """Variance of measuring one more."""
+        """Variance of one more measurement."""
         return float(np.median(self.data.known.variance))
 
     def predict(self, cells: Sequence[Cell], mean: Floats, basis: Floats) -> Predicted:
-        """Of cells, from the mean function and the basis there."""
+        """Predictions of configurations, given mean function and basis there."""
         found = mean + self.solved(cells, basis).T @ self._whitened
         return Predicted(found, np.sqrt(self.variance(cells, basis)))
 
     def variance(self, cells: Sequence[Cell], basis: Floats) -> Floats:
-        """Of the true responses' logs, after the samples."""
+        """Posterior variances of the true log responses."""
         before = (basis**2).sum(axis=1) + math.exp(2 * self.logs[0]) + self.rough**2
         return np.asarray(np.maximum(before - (self.solved(cells, basis) ** 2).sum(axis=0), LEAST_VARIANCE))
 
     def covariance(
         self, cells: Sequence[Cell], basis: Floats, others: Sequence[Cell], others_basis: Floats
     ) -> Floats:
-        """Of the responses of cells with what is smooth in those of others, after the samples."""
+        """Posterior covariances of the responses of `cells` with the smooth part of those of `others`."""
         before = self.smooth(cells, basis, others, others_basis)
         left, right = self.solved(cells, basis), self.solved(others, others_basis, 0.0)
         return np.asarray(before - left.T @ right)
@@ -117,19 +117,20 @@ class Process:
     def smooth(
         self, cells: Sequence[Cell], basis: Floats, others: Sequence[Cell], others_basis: Floats
     ) -> Floats:
-        """Covariance of what is smooth, before the samples."""
+        """Prior covariance of the smooth part."""
         squared = squares(self.data.space, cells, others)
         return np.asarray(basis @ others_basis.T + kernel(self.logs, squared))
 
     def solved(self, cells: Sequence[Cell], basis: Floats, rough: float | None = None) -> Floats:
-        """Covariances of the samples with cells, whitened; shape (samples, cells). `rough`: how rough the cells are."""
+        """Whitened covariances of the samples with configurations, shape (samples, cells). `rough`: roughness of
+        these."""
         known, rough = self.data.known.cells, self.rough if rough is None else rough
         before = self.smooth(known, self.data.basis, cells, basis) + rough**2 * _same(known, cells)
         return np.asarray(linalg.solve_triangular(self._factor, before, lower=True))
 
     @cached_property
     def left_out(self) -> Predicted:
-        """Of each sample from all the others, measuring it included (Sundararajan & Keerthi 2001)."""
+        """Leave-one-out prediction of each sample, including its measurement error (Sundararajan & Keerthi 2001)."""
         inverse = linalg.cho_solve((self._factor, True), np.eye(len(self.data.rest)))
         each = np.diag(inverse)
         return Predicted(self.data.known.log - self._weights / each, 1 / np.sqrt(each))
@@ -148,7 +149,7 @@ class Process:
 
 
 def fitted(data: Data, prior: Prior, start: Floats | None = None) -> Process:
-    """By the hyper-parameters of highest posterior density; soon found where `start` is near."""
+    """Fit by maximum posterior density; fast if `start` is near."""
     count = len(data.space.factors)
     medians, spreads = prior.medians(count), prior.spreads(count)
     found = optimize.minimize(
@@ -167,7 +168,7 @@ def fitted(data: Data, prior: Prior, start: Floats | None = None) -> Process:
 
 
 def kernel(logs: Floats, squared: Floats) -> Floats:
-    """Covariance of the smooth rest, from squared distances by factor."""
+    """Covariance of the smooth residual, from squared distances by factor."""
     distance = np.sqrt(np.tensordot(np.exp(-2 * logs[1:-1]), squared, axes=1))
     signal = math.exp(2 * logs[0])
     return np.asarray(signal * (1 + SQRT5 * distance + 5 / 3 * distance**2) * np.exp(-SQRT5 * distance))
@@ -184,7 +185,8 @@ def squares(space: Space, cells: Sequence[Cell], others: Sequence[Cell]) -> Floa
 
 
 def left_out(whole: Process, without: Callable[[int], Alone]) -> Predicted:
-    """Of each sample from all the others, its measuring included: by new fits, or at once where they are many."""
+    """Leave-one-out prediction of each sample, including its measurement error: by refits, or in closed form for many
+    samples."""
     known = whole.data.known
     if len(known.cells) > REFITTED:
         return whole.left_out
@@ -194,7 +196,8 @@ def left_out(whole: Process, without: Callable[[int], Alone]) -> Predicted:
 
 
 def widened(known: KnownResponses, left: Predicted) -> float:
-    """Factor of standard deviations, by errors of left-out samples and Student's for their number; 1 at least."""
+    """Widening factor of standard deviations, from leave-one-out errors and Student's quantile for their number; at
+    least 1."""
     squared = np.minimum(((left.log - known.log) / left.sd) ** 2, FARTHEST**2)
     freedom = BELIEVED + squared.size
     scale = math.sqrt(max((BELIEVED + float(squared.sum())) / freedom, 1.0))
@@ -202,7 +205,7 @@ def widened(known: KnownResponses, left: Predicted) -> float:
 
 
 def _regret(logs: Floats, data: Data, medians: Floats, spreads: Floats) -> tuple[float, Floats]:
-    """Less the log posterior density, and its gradient."""
+    """Negative log posterior density, and its gradient."""
     factor = _cholesky(data, logs)
     weights = linalg.cho_solve((factor, True), data.rest)
     inverse = linalg.cho_solve((factor, True), np.eye(len(data.rest)))

@@ -1,8 +1,8 @@
 """The quadratic of response-surface methodology, by least squares ("Cutting Corners", section 4).
 
 Terms: a constant, each coded level, its square where a factor has three levels or more, and each product of two
-factors. A categorical factor has a column for each level but the first, and no squares; where samples are too few for
-its products with the others, it goes without them.
+factors. A categorical factor has a column for each level but the first, and no squares; its products with other factors
+are left out if samples are too few.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from etude.surface.samples import KnownResponses
 from etude.surface.surrogate import Predicted
 
 SPARE = 1.5
-"""Samples a term, below which nothing is said of its errors: they would be luck."""
+"""Minimum samples per term for an estimate of errors."""
 LEAST_SHARE = 0.05
-"""A raw quadratic may fall below 0: its answers are never below this share of the least sample."""
+"""Lower bound of predictions of the raw quadratic, which may be negative, as a share of the smallest sample."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class Fitted:
     known: KnownResponses
     logs: bool
     products: bool
-    """Of categorical factors with others."""
+    """True if products of categorical factors with others are included."""
     name: str
 
     def predict(self, cells: Sequence[Cell]) -> Predicted:
@@ -49,7 +49,7 @@ class Fitted:
 
     @cached_property
     def left_out(self) -> Predicted:
-        """Of each sample from the others; sd is inf where that cannot be told."""
+        """Leave-one-out prediction of each sample; sd is inf if unknown."""
         free = 1 - (self._directions**2).sum(axis=1)
         alone = (free < 1e-9) | (len(self.known.cells) < SPARE * self._corner.shape[1])
         free = np.where(alone, 1.0, free)
@@ -100,7 +100,7 @@ class Fitted:
 
 @dataclass(frozen=True)
 class Quadratic:
-    """A Surrogate: of the response itself, as the paper has it, or of its log."""
+    """A Surrogate: of the response itself, as in the paper, or of its log."""
 
     logs: bool = False
 
@@ -117,7 +117,7 @@ class Quadratic:
 
 
 def terms(space: Space, cells: Sequence[Cell], *, products: bool = True) -> Floats:
-    """Of the quadratic, shape (cells, terms). `products`: those of categorical factors with others as well."""
+    """Terms of the quadratic, shape (cells, terms). `products`: include those of categorical factors with others."""
     coded, one = space.coded(cells), np.ones((len(cells), 1))
     mains, squares, categorical = [], [], []
     for at, factor in enumerate(space.factors):

@@ -1,4 +1,4 @@
-"""Which surrogate to believe, by what it predicts of samples that it has not seen; samples, where too many."""
+"""Selection of a surrogate by leave-one-out error, and of a subsample for large maps."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from etude.surface.surrogates.quadratic import Quadratic
 from etude.surface.surrogates.softmin import SoftMinimum
 
 LEVEL, SLOPE = 1.0, 0.6
-"""Standard deviations before any sample: of the level around the samples' mean, and of a slope in coded levels."""
+"""Prior standard deviations: of the level around the samples' mean, and of a slope in coded levels."""
 LEAST = 3
-"""Samples."""
+"""Minimum number of samples."""
 SMOOTH = Prior()
 
 
@@ -53,70 +53,70 @@ def _fitted(
 
 
 def trend(space: Space, cells: Sequence[Cell]) -> Floats:
-    """A constant and a slope in each factor whose levels have an order, scaled by what they may be."""
+    """A constant and a slope for each ordered factor, scaled by their prior standard deviations."""
     coded = space.coded(cells)
     sloping = [at for at, factor in enumerate(space.factors) if factor.scale != "categorical"]
     return np.column_stack([np.full(len(cells), LEVEL), SLOPE * coded[:, sloping]])
 
 
 class Judging(Fit, Protocol):
-    """A Fit that can be judged."""
+    """A Fit with leave-one-out predictions."""
 
     @property
     def left_out(self) -> Predicted:
-        """What would have been said of each sample without it."""
+        """Leave-one-out prediction of each sample."""
         ...
 
 
 class Candidate(Protocol):
-    """A Surrogate of such."""
+    """A Surrogate whose fits have leave-one-out predictions."""
 
     @property
     def name(self) -> str:
-        """By which it is asked for."""
+        """Name of the surrogate."""
         ...
 
     def fit(self, space: Space, known: KnownResponses) -> Judging | None:
-        """As a Surrogate's."""
+        """See `Surrogate.fit`."""
         ...
 
 
 FALLBACK = Gaussian()
 SURROGATES: tuple[Candidate, ...] = (FALLBACK, SoftMinimum(), Quadratic(logs=True), Quadratic())
-"""All that are tried. The first stands where none can be judged."""
+"""Candidates. The first is the default if none can be evaluated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """How one surrogate did on left-out samples."""
+    """Leave-one-out result of one surrogate."""
 
     name: str
     error: float
-    """Mean absolute error, relative to the response; inf where it cannot be told."""
+    """Mean absolute error, relative to the response; inf if unknown."""
     spread: float
-    """Standard error of that mean, over samples."""
+    """Standard error of that mean over samples."""
     why: str = ""
-    """Why there is none."""
+    """Reason if unknown."""
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """A Fit: the one that was chosen, and how all did."""
+    """A Fit: the selected one, and the results of all."""
 
     fit: Judging
     judged: tuple[Judged, ...]
-    """In the order of the surrogates."""
+    """Results in the order of the surrogates."""
     known: KnownResponses
-    """What all were fitted to."""
+    """Samples that all were fitted to."""
 
     @property
     def name(self) -> str:
-        """Of the surrogate that was chosen."""
+        """Name of the selected surrogate."""
         return self.fit.name
 
     @property
     def left_out(self) -> Predicted:
-        """Of the one that was chosen."""
+        """Leave-one-out predictions of the selected surrogate."""
         return self.fit.left_out
 
     def predict(self, cells: Sequence[Cell]) -> Predicted:
@@ -125,22 +125,22 @@ class Choice:
 
 @dataclass(frozen=True, eq=False)
 class LearningChoice(Choice):
-    """One that knows how cells hang together (plans.Learning)."""
+    """A choice with the covariance of configurations (plans.Learning)."""
 
     learning: Learning
 
     def lessons(self, cells: Sequence[Cell], among: Sequence[Cell]) -> Lessons:
-        """See plans.Learning."""
+        """Information gains; see plans.Learning."""
         return self.learning.lessons(cells, among)
 
     def sd_after(self, cells: Sequence[Cell], pending: Sequence[Cell]) -> Floats:
-        """See plans.Learning."""
+        """Standard deviations after `pending`; see plans.Learning."""
         return self.learning.sd_after(cells, pending)
 
 
 @dataclass(frozen=True)
 class SelectedSurrogate:
-    """A Surrogate: of several, by leave-one-out error."""
+    """A Surrogate that selects one of several by leave-one-out error."""
 
     surrogates: tuple[Candidate, ...] = SURROGATES
     name: str = "auto"
@@ -161,7 +161,7 @@ class SelectedSurrogate:
 
 
 def judge(name: str, fit: Judging | None, known: KnownResponses) -> Judged:
-    """By its left-out samples."""
+    """Leave-one-out result of a fit."""
     if fit is None:
         return Judged(name, math.inf, math.inf, f"{len(known.cells)} samples are too few")
     left = fit.left_out
@@ -172,13 +172,13 @@ def judge(name: str, fit: Judging | None, known: KnownResponses) -> Judged:
 
 
 MOST = 500
-"""Samples that a surrogate is fitted to."""
+"""Maximum number of samples that a surrogate is fitted to."""
 NEWEST = 100
-"""Of them, those that came last."""
+"""Number of last samples that are always included."""
 
 
 def subsample(space: Space, known: KnownResponses, most: int = MOST, newest: int = NEWEST) -> KnownResponses:
-    """At most so many samples, in their order; all where they are no more."""
+    """Subsample of at most `most` samples, in order: the newest, and others far from each other."""
     count = len(known.cells)
     if count <= most:
         return known

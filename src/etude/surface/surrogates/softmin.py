@@ -1,10 +1,10 @@
-"""A soft minimum of limits, and a Gaussian process of what it leaves.
+"""Soft minimum of limits, with a Gaussian process of its residuals.
 
-A system is as quick as its tightest limit lets it be: one grows with the number of disks, one with that of workers, one
-is a lock that nothing widens. Each numeric factor limits the response to c·level^b, each level of a categorical one to
-a constant, and one constant is there always; of all of them the response is the minimum, with the corner rounded by a
-sharpness. Coefficients have weak priors, so that four samples are enough to begin with. Once they are found, the soft
-minimum is a basis of a process (process.py) in the directions in which they may still move.
+A system's speed is set by its tightest limit: one grows with the number of disks, one with the number of workers, one
+is a lock that no factor widens. Each numeric factor limits the response to c·level^b, each level of a categorical one
+to a constant, and there is one overall constant; the response is the minimum of all, with the corner rounded by a
+sharpness. Coefficients have weak priors, so that four samples are enough. The fitted soft minimum, linearised in its
+coefficients, is a basis of a process (process.py).
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from etude.surface.surrogates.gp_linear_mean import GpLinearMean
 from etude.surface.surrogates.process import Alone, Data, Prior, fitted
 
 LEAST = 4
-"""Samples."""
+"""Minimum number of samples."""
 RESIDUE = Prior(signal=0.06, signal_spread=0.5, length=1.0, rough=0.04, rough_spread=0.3)
 ROUGH = 0.03
-"""Standard deviation of the log response around the limits, for the first fit."""
+"""Standard deviation of the log response around the limits, in the first fit."""
 POWER, POWER_SPREAD = 0.8, 0.4
-"""Of a level: b, its sign apart."""
+"""Prior of the power b of a level, without its sign."""
 HEIGHT_SPREAD = 1.2
 """Standard deviation of the log of a limit."""
 SHARPNESS, SHARPNESS_SPREAD = np.log(3.0), 0.5
 ABOVE = 0.3
-"""How far limits are expected above the median response, in logs."""
+"""Expected distance of limits above the median response, in logs."""
 
 
 @dataclass(frozen=True, eq=False)
 class CoefficientPrior:
-    """Normal distributions of the coefficients before any sample."""
+    """Normal priors of the coefficients."""
 
     means: Floats
     spreads: Floats
@@ -45,18 +45,18 @@ class CoefficientPrior:
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """The form of the soft minimum on a space. Coefficients: the constant's log height, then by factor log heights
-    (and the power of one with an order), and last the log of the sharpness."""
+    """The form of the soft minimum on a space. Coefficients: log height of the constant, then by factor log heights
+    (and the power of an ordered one), and last the log of the sharpness."""
 
     space: Space
 
     @cached_property
     def size(self) -> int:
-        """How many coefficients."""
+        """Number of coefficients."""
         return 2 + sum(_width(factor) for factor in self.space.factors)
 
     def value(self, coefficients: Floats, cells: Sequence[Cell]) -> tuple[Floats, Floats]:
-        """The log response, shape (cells,), and its slopes, shape (cells, coefficients)."""
+        """The log response, shape (cells,), and its gradients, shape (cells, coefficients)."""
         design, which = self._design
         rows = np.asarray(cells, dtype=np.intp).reshape(len(cells), -1)
         heights = np.full((len(cells), 1 + len(which)), coefficients[0])
@@ -75,11 +75,11 @@ class Limits:
         slopes[:, 0] = shares[:, 0]
         for at, (place, inputs) in enumerate(parts):
             slopes[:, place] = shares[:, at + 1, None] * inputs
-        slopes[:, -1] = (shares * heights).sum(axis=1) - logs  # by the log of the sharpness
+        slopes[:, -1] = (shares * heights).sum(axis=1) - logs  # derivative by the log of the sharpness
         return logs, slopes
 
     def prior(self, median: float, signs: Floats) -> CoefficientPrior:
-        """Of the coefficients; `signs` of the powers, by factor."""
+        """Prior of the coefficients; `signs` of the powers, by factor."""
         means, spreads = [median + 2 * ABOVE], [HEIGHT_SPREAD]
         for factor, sign in zip(self.space.factors, signs, strict=True):
             if factor.scale == "categorical":
@@ -92,7 +92,7 @@ class Limits:
 
     @cached_property
     def _design(self) -> tuple[list[Floats], list[slice]]:
-        """By factor: what each level multiplies the coefficients with, and which these are."""
+        """Design by factor: multipliers of the coefficients at each level, and the slice of these coefficients."""
         design, which, at = [], [], 1
         for factor in self.space.factors:
             count = len(factor.levels)
@@ -127,7 +127,7 @@ def _fitted(
     name: str,
     near: tuple[Floats, Floats] | None = None,
 ) -> GpLinearMean:
-    """`near`: coefficients and the process's logs of a fit to nearly the same samples."""
+    """Fit; `near`: coefficients and the process's logs of a fit to nearly the same samples."""
     higher = believed.means + 1.0 * (np.arange(limits.size) == 0)
     starts = [believed.means, higher] if near is None else [near[0]]
     coefficients = _coefficients(limits, known, believed, starts)
@@ -145,7 +145,7 @@ def _fitted(
 def _straight(
     limits: Limits, believed: CoefficientPrior, coefficients: Floats, cells: Sequence[Cell]
 ) -> tuple[Floats, Floats]:
-    """The soft minimum as a normal prior of a straight function: its mean, and its basis."""
+    """Linearised soft minimum with normal prior: its mean, and its basis."""
     logs, slopes = limits.value(coefficients, cells)
     return logs - slopes @ (coefficients - believed.means), slopes * believed.spreads
 
@@ -153,7 +153,7 @@ def _straight(
 def _coefficients(
     limits: Limits, known: KnownResponses, believed: CoefficientPrior, starts: Sequence[Floats]
 ) -> Floats:
-    """Of highest posterior density, samples that stray counting less (soft L1)."""
+    """Coefficients of maximum posterior density, robust against outliers (soft L1)."""
     scale = np.sqrt(known.variance + ROUGH**2)
 
     def off(coefficients: Floats) -> Floats:
@@ -173,7 +173,7 @@ def _coefficients(
 
 
 def _signs(space: Space, known: KnownResponses) -> Floats:
-    """Whether the response rises or falls with each factor, by a straight line through all; +1 where in doubt."""
+    """Sign of the slope of the response for each factor, from a linear fit; +1 if unclear."""
     coded = space.coded(known.cells)
     centred = np.column_stack([coded - coded.mean(axis=0)])
     ridge = 0.1 * np.eye(coded.shape[1])
@@ -182,7 +182,7 @@ def _signs(space: Space, known: KnownResponses) -> Floats:
 
 
 def _places(factor: Factor) -> Floats:
-    """Logs of levels where they are above 0, coded levels otherwise; around 0."""
+    """Logs of positive levels, else coded levels; centred at 0."""
     places = factor.coded()
     if factor.numeric and float(factor.levels[0]) > 0:
         places = np.log(np.array([float(level) for level in factor.levels]))

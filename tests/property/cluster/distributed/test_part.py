@@ -61,14 +61,14 @@ def test_an_error_is_told_by_its_class_and_text(
 ) -> None:
     part = new_part(tmp_path, {"kind": "blocks"})
     assert part.error() is None
-    part.tell(error)
+    part.report_error(error)
     told = part.error()
     assert (type(told), str(told)) == (kind, str(error))
 
 
 def test_a_kind_that_is_not_known_is_told_to_the_controller(tmp_path: Path) -> None:
     part = new_part(tmp_path, {"kind": "dance"})
-    assert worker.do(part.place) == InputError.exit_code
+    assert worker.run_part(part.place) == InputError.exit_code
     told = part.error()
     assert isinstance(told, InputError)
     assert "dance" in str(told)

@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 
 from etude.api import make_plan
 from etude.cluster.distributed import blocks
-from etude.cluster.distributed.blocks import LEAST, Blocks, shares
+from etude.cluster.distributed.blocks import MIN_BLOCKS, Blocks, split_blocks
 from etude.cluster.distributed.jobs import Jobs
 from etude.cluster.distributed.part import new_part, parts_of
 from etude.cluster.distributed.request import document_of, stored_request
-from etude.cluster.pool.job import TRIES, JobEnd
+from etude.cluster.pool.job import MAX_ATTEMPTS, JobEnd
 from etude.cluster.pool.journal import Journal
 from etude.cluster.pool.pool_config import PoolSpec
 from etude.cluster.pool.simulated import Death, SimulatedPool
-from etude.cluster.pool.slurm.commands import Unanswered
+from etude.cluster.pool.slurm.commands import SlurmUnreachable
 from etude.errors import CommandFailed, MachineRefuses, UsageError
 from etude.experiment.plan import Plan, digest, to_document
 from etude.experiment.test import Test
@@ -70,7 +70,7 @@ def test_a_fixed_number_of_trials_is_made_exactly_and_dealt_to_the_nodes(
     decisions = spread(plan, tmp_path, pool_of(made, nodes)).run()
     assert all(decision.enough for decision in decisions)
     assert [kept(tmp_path, name) for name in "ab"] == [trials, trials]
-    assert len({s["host"] for s in sittings(tmp_path)}) == max(min(nodes, trials // LEAST), 1)
+    assert len({s["host"] for s in sittings(tmp_path)}) == max(min(nodes, trials // MIN_BLOCKS), 1)
     assert not Journal(tmp_path).unfinished()
     assert json.loads((tmp_path / "experiment.json").read_text())["pool"]["ended"] == "complete"
 
@@ -197,7 +197,7 @@ def test_nodes_that_die_one_after_the_other_end_it_in_one_line(tmp_path: Path) -
     deaths = [Death(f"node00{n}", 0.5 + n, math.inf) for n in range(1, 6)]
     pool = pool_of(made, 1)
     pool = SimulatedPool(5, lambda job, node: made.duration_s(job, node) + 100, made.finish, deaths)
-    with pytest.raises(MachineRefuses, match=f"attempt {TRIES} of {TRIES}"):
+    with pytest.raises(MachineRefuses, match=f"attempt {MAX_ATTEMPTS} of {MAX_ATTEMPTS}"):
         spread(plan_of("a", trials=1), tmp_path, pool).run()
 
 
@@ -234,7 +234,7 @@ class Silent(SimulatedPool):
     """A pool whose scheduler does not answer any more."""
 
     def ended(self, timeout_s: float | None = None) -> Sequence[JobEnd]:
-        raise Unanswered("Slurm has not answered")
+        raise SlurmUnreachable("Slurm has not answered")
 
     def cancel(self, id: str) -> None:
         raise AssertionError(f"job {id} was to go on")
@@ -242,7 +242,7 @@ class Silent(SimulatedPool):
 
 def test_jobs_go_on_where_the_scheduler_is_silent(tmp_path: Path) -> None:
     made = Nodes()
-    with pytest.raises(Unanswered):
+    with pytest.raises(SlurmUnreachable):
         spread(plan_of("a", trials=6), tmp_path, Silent(3, made.duration_s, made.finish)).run()
     assert len(Journal(tmp_path).unfinished()) == 3
 
@@ -261,8 +261,8 @@ def test_a_node_that_was_to_blame_may_have_been_mended_when_it_is_gone_on_with(t
 
 @given(st.integers(1, 10_000), st.integers(1, 600))
 def test_blocks_are_dealt_evenly_and_none_is_lost(blocks: int, jobs: int) -> None:
-    found = shares(blocks, jobs)
+    found = split_blocks(blocks, jobs)
     assert sum(found) == blocks
     assert len(found) <= jobs
     assert max(found) - min(found) <= 1
-    assert blocks < LEAST or min(found) >= LEAST
+    assert blocks < MIN_BLOCKS or min(found) >= MIN_BLOCKS

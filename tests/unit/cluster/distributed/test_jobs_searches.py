@@ -36,7 +36,7 @@ def _still_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def done(job: Job, node: str) -> None:
-    assert worker.do(job.place) == 0
+    assert worker.run_part(job.place) == 0
 
 
 def sought(within: float = 0.2) -> SearchSpec:

@@ -52,7 +52,7 @@ def spread(where: Path, pool: SimulatedPool) -> Tests:
     document = document_of("run", "s", plan_of(asked), asked.program.digest, PoolSpec("slurm"))
     out = where / "out"
     out.mkdir(exist_ok=True)
-    return Tests(asked, groups_of(asked.outline(), "s.ap"), Jobs(out, pool), document)
+    return Tests(asked, groups_of(asked.dry_run(), "s.ap"), Jobs(out, pool), document)
 
 
 def test_a_node_runs_its_tests_as_they_were_asked_for(
@@ -66,7 +66,7 @@ def test_a_node_runs_its_tests_as_they_were_asked_for(
     (out := tmp_path / "out").mkdir()
     made, monitor = Nodes(), Monitoring(0.5, 2)
     jobs = Jobs(out, SimulatedPool(1, made.duration_s, made.finish))
-    Tests(asked, groups_of(asked.outline(), "s.ap"), jobs, document, monitor).run()
+    Tests(asked, groups_of(asked.dry_run(), "s.ap"), jobs, document, monitor).run()
     run: list[tuple[ScriptOptions, Monitoring]] = []
     monkeypatch.setattr(tests, "run_script", lambda its, *_, monitor, **__: run.append((its, monitor)))
     for part in parts_of(out):
@@ -126,7 +126,7 @@ def test_a_script_that_does_what_no_job_may_is_refused(tmp_path: Path, line: str
     (tmp_path / "s.ap").write_text(f"{line}\n")
     asked = read_script(str(tmp_path / "s.ap"))
     with pytest.raises(UsageError, match=r"s\.ap: .* --pool"):
-        groups_of(asked.outline(), "s.ap")
+        groups_of(asked.dry_run(), "s.ap")
 
 
 def test_the_plan_of_the_whole_script_is_kept(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etude.cluster.pool.allocation import MARK, Node, address_of, other_node
+from etude.cluster.pool.allocation import PLACE_VARIABLE, Node, address_of, other_node
 from etude.errors import MachineRefuses, UsageError
 from etude.peak.harnesses.spec import read_harness
 from etude.peak.task import TrialRequest
@@ -63,7 +63,9 @@ def test_a_command_arrives_at_the_other_node_as_it_was_written(hold: bool, text:
     words = shlex.split(Node("7", "lab4", "a").line(text, Path("/in a place"), hold=hold))
     assert words[:2] == ["exec", "srun"]
     assert words[-1] == text
-    assert {"--jobid=7", "--nodelist=lab4", "--chdir=/in a place", f"{MARK}=/in a place"} <= {*words}
+    assert {"--jobid=7", "--nodelist=lab4", "--chdir=/in a place", f"{PLACE_VARIABLE}=/in a place"} <= {
+        *words
+    }
 
 
 def held(command: str) -> subprocess.Popen[bytes]:
@@ -92,7 +94,7 @@ def test_a_sweep_ends_what_was_started_for_its_directory_and_nothing_else(tmp_pa
     there, elsewhere = (
         subprocess.Popen(
             ["sh", "-c", "trap '' TERM; echo; while :; do sleep 0.1; done"],
-            env={MARK: str(place), "PATH": "/usr/bin:/bin"},
+            env={PLACE_VARIABLE: str(place), "PATH": "/usr/bin:/bin"},
             stdout=subprocess.PIPE,
         )
         for place in (tmp_path, tmp_path / "other")

@@ -15,7 +15,7 @@ import pytest
 
 from etude.cluster.pool import local
 from etude.cluster.pool.job import Job
-from etude.cluster.pool.job_status import read_begun
+from etude.cluster.pool.job_status import read_start
 from etude.cluster.pool.journal import Journal, JournaledPool
 from etude.cluster.pool.local import LocalPool
 from etude.errors import MachineRefuses
@@ -138,7 +138,7 @@ def test_a_controller_that_is_killed_leaves_its_jobs_to_the_next(tmp_path: Path)
     first.wait()
     pool = JournaledPool(LocalPool(lock=tmp_path / "lock"), Journal(tmp_path))
     try:
-        assert [each.what for each in pool.take_up()] == ["a", "b"]
+        assert [each.what for each in pool.recover()] == ["a", "b"]
         (tmp_path / "go").touch()
         told = []
         while pool.under_way:
@@ -150,7 +150,7 @@ def test_a_controller_that_is_killed_leaves_its_jobs_to_the_next(tmp_path: Path)
     assert told == [("a", "done"), ("b", "done")]
     assert (tmp_path / "ran").read_text() == "a\nb\n"
     assert Journal(tmp_path).unfinished() == ()
-    assert read_begun(tmp_path / "a") is not None
+    assert read_start(tmp_path / "a") is not None
 
 
 def test_a_job_that_ran_on_another_machine_is_told_of_that_one(pool: LocalPool, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etude.cluster.pool.job import Job
-from etude.cluster.pool.job_status import JobStatus, end, last_line, read_begun, read_end
+from etude.cluster.pool.job_status import JobStatus, last_line, parse_status, read_end, read_start
 from etude.cluster.pool.shell import Checks
 from etude.cluster.pool.staging import StagedJob, note, stage_job, staged_job
 from etude.errors import UsageError
@@ -27,7 +27,7 @@ def ran(place: Path, *command: str, checks: Checks = BARE, **changes: object) ->
     stage_job(job, StagedJob("t", 1.0), checks)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     done = subprocess.run(["sh", str(place / "job.sh")], env=environment, check=False, timeout=60)
-    return done.returncode, end(place)
+    return done.returncode, read_end(place)
 
 
 def test_a_job_writes_how_it_ended(tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_a_job_writes_how_it_ended(tmp_path: Path) -> None:
     assert (code, ended.how, ended.code) == (3, "failed", 3)
     assert last_line(tmp_path / "a") == "said"
     assert ended.began_s <= ended.ended_s
-    began = read_begun(tmp_path / "a")
+    began = read_start(tmp_path / "a")
     assert began is not None
     assert began.nodes == os.uname().nodename
 
@@ -88,7 +88,7 @@ def test_a_job_that_is_ended_by_a_signal_leaves_it_to_others_to_say_so(tmp_path:
     code, ended = ran(tmp_path, "sh", "-c", "kill -TERM $PPID")
     assert code == 143
     assert ended is None
-    assert read_begun(tmp_path) is not None
+    assert read_start(tmp_path) is not None
 
 
 def test_a_variable_has_a_name(tmp_path: Path) -> None:
@@ -98,9 +98,9 @@ def test_a_variable_has_a_name(tmp_path: Path) -> None:
 
 def test_the_record_is_read_back_and_a_new_job_has_no_end(tmp_path: Path) -> None:
     ran(tmp_path, "true")
-    assert end(tmp_path) is not None
+    assert read_end(tmp_path) is not None
     stage_job(Job("a", ("true",), tmp_path, tmp_path), StagedJob("u", 2.0), BARE)
-    assert end(tmp_path) is None
+    assert read_end(tmp_path) is None
     assert staged_job(tmp_path) == StagedJob("u", 2.0)
     note(tmp_path, StagedJob("u", 2.0, "17"))
     assert staged_job(tmp_path) == StagedJob("u", 2.0, "17")
@@ -113,7 +113,7 @@ def test_an_end_says_how_when_and_where(tmp_path: Path, missing: str) -> None:
     said = json.loads((tmp_path / "end.json").read_text())
     del said[missing]
     (tmp_path / "end.json").write_text(json.dumps(said))
-    assert end(tmp_path) is None
+    assert read_end(tmp_path) is None
 
 
 @given(
@@ -121,7 +121,7 @@ def test_an_end_says_how_when_and_where(tmp_path: Path, missing: str) -> None:
     | st.recursive(st.none() | st.booleans() | st.floats() | st.text(max_size=5), st.lists)
 )
 def test_any_file_is_read_or_is_none(content: object) -> None:
-    read_end(content if isinstance(content, str) else str(content))
+    parse_status(content if isinstance(content, str) else str(content))
 
 
 @settings(max_examples=examples(20))
@@ -130,5 +130,5 @@ def test_any_record_is_read_or_is_none(tmp_path_factory: pytest.TempPathFactory,
     place = tmp_path_factory.mktemp("place")
     for name in ("job.json", "end.json", "begun.json", "output"):
         (place / name).write_bytes(content)
-    staged_job(place), end(place), read_begun(place)
+    staged_job(place), read_end(place), read_start(place)
     assert last_line(place).isprintable()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from etude.errors import InputError
 from etude.machine.boot.record import Record
-from etude.machine.boot.resume import count_boot, progress, too_many
+from etude.machine.boot.resume import count_boot, has_too_many_boots, progress
 
 RECORD = Record(words=[], state="/s", results="/r", directory="/", environment={}, program=["x"])
 
@@ -21,7 +21,7 @@ def boots_until_stop(found: list[str], most_boots: int) -> int | None:
     record = replace(RECORD, most_boots=most_boots)
     for number, each in enumerate(found, 1):
         record = count_boot(record, each)
-        if too_many(record):
+        if has_too_many_boots(record):
             return number
     return None
 

@@ -12,7 +12,7 @@ import pytest
 
 from etude.errors import CommandFailed, EtudeError, InputError
 from etude.machine.boot import record
-from etude.machine.boot.resume import GoOn, become, resume
+from etude.machine.boot.resume import ResumeCommand, replace_process, resume
 from etude.machine.boot.status import boot_status
 from etude.machine.boot.wait_for_boot import BootState
 from support.golden import Golden
@@ -20,7 +20,7 @@ from support.golden import Golden
 SETTLED = BootState(3.0, True, 0.1, {"cpu": 0.0}, 0)
 
 
-def boot(settle: Any = None) -> GoOn:
+def boot(settle: Any = None) -> ResumeCommand:
     return resume(lambda line: None, settle or (lambda most_s: SETTLED))
 
 
@@ -57,7 +57,7 @@ def test_the_fourth_boot_without_progress_gives_up_for_good(kept: Any) -> None:
         boot(lambda most_s: pytest.fail("nothing is waited for"))
     assert "\n" not in str(caught.value)
     assert not record.path().exists()
-    assert record.stopped_path().exists()
+    assert record.given_up_path().exists()
 
 
 def test_progress_begins_the_count_anew(kept: Any) -> None:
@@ -119,9 +119,12 @@ def test_a_state_that_cannot_be_believed_is_refused_and_the_record_stays(
 
 
 def test_what_cannot_be_run_is_one_line(kept: Any, tmp_path: Path) -> None:
-    for what in (GoOn(["/nosuch"], {}, "/"), GoOn(["/bin/true"], {}, str(tmp_path / "nosuch"))):
+    for what in (
+        ResumeCommand(["/nosuch"], {}, "/"),
+        ResumeCommand(["/bin/true"], {}, str(tmp_path / "nosuch")),
+    ):
         with pytest.raises(InputError, match="cannot be run"):
-            become(what)
+            replace_process(what)
 
 
 def test_how_things_stand_is_said_without_changing_them(kept: Any, tmp_path: Path, golden: Golden) -> None:
@@ -142,7 +145,7 @@ def test_how_things_stand_is_said_without_changing_them(kept: Any, tmp_path: Pat
     assert refused.refused is not None
     assert record.path().read_bytes() == before
     record.give_up()
-    assert boot_status().given_up == str(record.stopped_path())
+    assert boot_status().given_up == str(record.given_up_path())
     golden("\n\n".join((nothing_said, waits_said, refused_said, said())))
 
 

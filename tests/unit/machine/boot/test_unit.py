@@ -167,4 +167,4 @@ def test_a_python_that_others_may_change_is_told(tmp_path: Path, monkeypatch: py
     python.write_text("")
     python.chmod(0o777)
     monkeypatch.setattr("sys.executable", str(python))
-    assert any(str(python) in line for line in unit.doubts())
+    assert any(str(python) in line for line in unit.untrusted_programs())

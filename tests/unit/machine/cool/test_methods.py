@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.errors import MachineRefuses
-from etude.machine.cool.dataset import OWN_BYTES, Residency, not_as_declared
+from etude.machine.cool.dataset import LOOP_FILE_SLACK_BYTES, Residency, difference_from_declared
 from etude.machine.cool.methods import Cooled, cool
-from etude.machine.cool.steps import check_anew, remount
+from etude.machine.cool.steps import check_remountable, remount
 from etude.osutil.mounts import parsed
 from etude.results.model import CACHE_WAYS, check_measurement, to_line
 from support.builders import measurement
@@ -24,8 +24,10 @@ def test_a_cold_data_set_is_one_of_which_a_hundredth_at_most_is_in_memory(
     way: str, size: int, own: int, below: int
 ) -> None:
     seen = Residency(3, size, min(own, size), 0, below)
-    wrong = not_as_declared(way, seen)
-    assert (wrong is None) == (size == 0 or min(own, size) + max(below - OWN_BYTES, 0) <= 0.01 * size)
+    wrong = difference_from_declared(way, seen)
+    assert (wrong is None) == (
+        size == 0 or min(own, size) + max(below - LOOP_FILE_SLACK_BYTES, 0) <= 0.01 * size
+    )
     if wrong and below > min(own, size):
         assert "loop device" in wrong
 
@@ -33,7 +35,7 @@ def test_a_cold_data_set_is_one_of_which_a_hundredth_at_most_is_in_memory(
 @given(sizes, sizes)
 def test_a_warm_data_set_is_one_of_which_nine_tenths_are_in_memory(size: int, own: int) -> None:
     seen = Residency(3, size, min(own, size), None, 5 * size)
-    assert (not_as_declared("warm", seen) is None) == (size == 0 or min(own, size) / size >= 0.9)
+    assert (difference_from_declared("warm", seen) is None) == (size == 0 or min(own, size) / size >= 0.9)
 
 
 def test_what_was_done_is_a_member_of_the_row() -> None:
@@ -76,7 +78,7 @@ def test_what_was_not_done_says_why() -> None:
 )
 def test_what_would_not_come_back_is_not_unmounted(line: str, refusal: str) -> None:
     with pytest.raises(MachineRefuses, match=refusal):
-        check_anew(next(parsed(line)))
+        check_remountable(next(parsed(line)))
 
 
 def test_remount_asks_which_file_system() -> None:

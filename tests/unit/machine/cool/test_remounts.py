@@ -51,19 +51,19 @@ def unmounted(machine: Machine, backing: str = "") -> None:
 def test_nothing_is_left_of_a_remount_that_came_to_its_end(machine: Machine) -> None:
     with remounts.noted_remounts(MOUNT, "rw", ""):
         pass
-    assert (remounts.finish(), machine.done) == ([], [])
+    assert (remounts.restore_mounts(), machine.done) == ([], [])
 
 
 def test_the_next_start_mounts_what_was_left_unmounted(machine: Machine) -> None:
     unmounted(machine)
-    assert remounts.finish() == ["/mnt/data"]
+    assert remounts.restore_mounts() == ["/mnt/data"]
     assert machine.done == [("mount", "-t", "ext4", "-o", "noatime,rw", "--", "/dev/loop9", "/mnt/data")]
-    assert remounts.finish() == []
+    assert remounts.restore_mounts() == []
 
 
 def test_a_loop_device_that_went_with_its_last_close_is_made_again(machine: Machine) -> None:
     unmounted(machine, "/srv/image")
-    remounts.finish()
+    remounts.restore_mounts()
     assert machine.done[0][4:] == ("noatime,rw,loop", "--", "/srv/image", "/mnt/data")
 
 
@@ -71,9 +71,9 @@ def test_what_cannot_be_mounted_is_kept_for_the_next_time(machine: Machine) -> N
     unmounted(machine)
     machine.broken = True
     with pytest.raises(MachineRefuses, match="mount_again"):
-        remounts.finish()
+        remounts.restore_mounts()
     machine.broken = False
-    assert remounts.finish() == ["/mnt/data"]
+    assert remounts.restore_mounts() == ["/mnt/data"]
 
 
 def test_another_remount_first_mounts_what_is_away(machine: Machine) -> None:

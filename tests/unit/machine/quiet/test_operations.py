@@ -152,7 +152,7 @@ def test_the_status_says_what_is_what_and_changes_nothing(kernel: Kernel) -> Non
     assert states["thp"] == states["shield"] == "unavailable"
     apply_restore.apply(parse(["aslr"]), kernel)
     (row,) = quiet_status(parse(["aslr"]), kernel)
-    assert (row.state, row.now, row.told) == ("held", "2", "held (1 changed)")
+    assert (row.state, row.now, row.state_text) == ("held", "2", "held (1 changed)")
     apply_restore.restore(kernel)
     assert {**kernel.seen(), "x": 0}.keys() - before.keys() == {"x"}
 

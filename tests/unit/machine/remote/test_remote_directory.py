@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.machine.remote.remote_directory import command, understood
+from etude.machine.remote.remote_directory import command, parse_facts
 
 
 def keeper(directory: Path) -> tuple[subprocess.Popen[str], list[str]]:
@@ -39,7 +39,7 @@ def test_its_directory_lives_as_long_as_its_input(tmp_path: Path, name: str) -> 
     base = tmp_path / name
     base.mkdir()
     process, said = keeper(base)
-    facts = understood(said)
+    facts = parse_facts(said)
     own = Path(facts.directory)
     assert own.parent == base
     assert own.stat().st_mode & 0o777 == 0o700
@@ -51,14 +51,14 @@ def test_its_directory_lives_as_long_as_its_input(tmp_path: Path, name: str) -> 
 
 def test_one_that_is_killed_leaves_what_the_next_removes_and_spares_the_living(tmp_path: Path) -> None:
     first, said = keeper(tmp_path)
-    left = Path(understood(said).directory)
+    left = Path(parse_facts(said).directory)
     first.kill()
     ended(first)
     assert left.exists()
     second, said = keeper(tmp_path)
-    assert understood(said).removed == 1
+    assert parse_facts(said).removed == 1
     third, said = keeper(tmp_path)
-    assert understood(said).removed == 0, "the second lives"
+    assert parse_facts(said).removed == 0, "the second lives"
     assert not left.exists()
     ended(second)
     ended(third)
@@ -69,13 +69,13 @@ def test_a_directory_that_is_not_there_is_its_reason(tmp_path: Path) -> None:
     process, said = keeper(tmp_path / "none")
     ended(process)
     with pytest.raises(ValueError, match=str(tmp_path / "none")):
-        understood(said)
+        parse_facts(said)
 
 
 @given(st.lists(st.text(max_size=30), max_size=8))
 def test_whatever_answers_is_understood_or_refused(lines: list[str]) -> None:
     with pytest.raises(ValueError, match=r"\S"):
-        understood([line for line in lines if not line.startswith("directory")])
+        parse_facts([line for line in lines if not line.startswith("directory")])
 
 
 def test_a_process_of_another_boot_owns_nothing(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_a_process_of_another_boot_owns_nothing(tmp_path: Path) -> None:
         (tmp_path / name / "keeper").write_text(f"{pid} {began} {of}\n")
     process, said = keeper(tmp_path)
     ended(process)
-    assert understood(said).removed == 1
+    assert parse_facts(said).removed == 1
     assert [path.name for path in tmp_path.iterdir()] == ["etude-remote-2"]
 
 

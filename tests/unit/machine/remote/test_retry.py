@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from etude.machine.remote.hosts import Entry
-from etude.machine.remote.link import Unreached, reach
+from etude.machine.remote.link import HostUnreachable, connect_with_retries
 
 ENTRY = Entry("server", "10.77.0.2", patience_s=10.0)
 REFUSED = "ssh: connect to host 10.77.0.2 port 22: Connection refused"
@@ -31,7 +31,7 @@ def failing(times: int, why: str) -> Callable[[Entry], int]:
         nonlocal tries
         tries += 1
         if tries <= times:
-            raise Unreached(entry, why)
+            raise HostUnreachable(entry, why)
         return tries
 
     return way
@@ -52,25 +52,25 @@ def failing(times: int, why: str) -> Callable[[Entry], int]:
     ],
 )
 def test_which_part_it_was(why: str, part: str, passes: bool) -> None:
-    error = Unreached(ENTRY, why)
+    error = HostUnreachable(ENTRY, why)
     assert (error.part, error.passes) == (part, passes)
 
 
 def test_a_host_that_starts_meanwhile_is_reached() -> None:
     time = Time()
-    assert reach(failing(3, REFUSED), ENTRY, time.clock, time.pause) == 4
+    assert connect_with_retries(failing(3, REFUSED), ENTRY, time.clock, time.pause) == 4
     assert time.now == 3.0
 
 
 def test_patience_ends() -> None:
     time = Time()
-    with pytest.raises(Unreached, match="tried 11 times in 10 s"):
-        reach(failing(99, REFUSED), ENTRY, time.clock, time.pause)
+    with pytest.raises(HostUnreachable, match="tried 11 times in 10 s"):
+        connect_with_retries(failing(99, REFUSED), ENTRY, time.clock, time.pause)
     assert time.now == 10.0
 
 
 def test_what_does_not_pass_is_not_tried_again() -> None:
     time = Time()
-    with pytest.raises(Unreached):
-        reach(failing(1, "Permission denied (publickey)."), ENTRY, time.clock, time.pause)
+    with pytest.raises(HostUnreachable):
+        connect_with_retries(failing(1, "Permission denied (publickey)."), ENTRY, time.clock, time.pause)
     assert time.now == 0.0

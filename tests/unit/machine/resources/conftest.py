@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from etude.machine.resources.ledger import Ledger, held_entries
+from etude.machine.resources.ledger import Ledger, held_ledger
 
 TREES = Path(__file__).with_name("trees")
 
@@ -27,5 +27,5 @@ def tree(tmp_path: Path) -> Callable[[str], Path]:
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Iterator[Ledger]:
-    with held_entries(tmp_path / "ledger") as one:
+    with held_ledger(tmp_path / "ledger") as one:
         yield one

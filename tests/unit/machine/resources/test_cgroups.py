@@ -8,8 +8,8 @@ import pytest
 
 from etude.errors import InputError, MachineRefuses
 from etude.machine.resources import undo_steps
-from etude.machine.resources.cgroup_limit import Confined
-from etude.machine.resources.cgroups import Place, placed_in
+from etude.machine.resources.cgroup_limit import CgroupResource
+from etude.machine.resources.cgroups import Place, cgroup_place
 from etude.machine.resources.io_limit import BUFFERED, Io, whole
 from etude.machine.resources.ledger import Ledger
 from etude.machine.resources.resource import Setting
@@ -19,7 +19,7 @@ Lay = Callable[[str], Path]
 SLICE = "sys/fs/cgroup/user.slice/user-0.slice"
 
 
-def applied(resource: Confined, level: str, ledger: Ledger) -> dict[str, str]:
+def applied(resource: CgroupResource, level: str, ledger: Ledger) -> dict[str, str]:
     """The files of the group."""
     (group,) = resource.apply(level, Setting(), ledger).groups
     return {file.name: file.read_text() for file in Path(group).iterdir()}
@@ -27,14 +27,14 @@ def applied(resource: Confined, level: str, ledger: Ledger) -> dict[str, str]:
 
 def test_in_v2_a_group_is_below_the_nearest_without_processes(tree: Lay) -> None:
     root = tree("systemd-v2")
-    assert placed_in("memory", root) == Place(2, root / SLICE)
-    assert placed_in("cpu", root) == Place(2, root / SLICE, (root / SLICE,))
+    assert cgroup_place("memory", root) == Place(2, root / SLICE)
+    assert cgroup_place("cpu", root) == Place(2, root / SLICE, (root / SLICE,))
 
 
 def test_in_v2_a_controller_is_given_from_the_root_down(tree: Lay) -> None:
     root = tree("systemd-v2")
     top = root / "sys/fs/cgroup"
-    assert placed_in("io", root) == Place(2, root / SLICE, (top, top / "user.slice", root / SLICE))
+    assert cgroup_place("io", root) == Place(2, root / SLICE, (top, top / "user.slice", root / SLICE))
 
 
 def test_controllers_that_were_given_are_withdrawn(tree: Lay, ledger: Ledger, monkeypatch) -> None:
@@ -57,7 +57,7 @@ def test_a_controller_stays_while_another_group_of_ours_is_there(tree: Lay, ledg
 
 
 def test_a_container_that_holds_processes_says_why_not(tree: Lay) -> None:
-    assert "holds processes" in str(placed_in("cpu", tree("container-v2")))
+    assert "holds processes" in str(cgroup_place("cpu", tree("container-v2")))
     assert "systemd-run --scope" in str(Quota(root=tree("container-v2")).check())
 
 
@@ -70,29 +70,29 @@ def test_a_read_only_mount_says_why_not(tree: Lay, ledger: Ledger) -> None:
 
 
 def test_a_machine_without_cgroups_says_why_not(tmp_path: Path) -> None:
-    assert "blkio" in str(placed_in("io", tmp_path))
+    assert "blkio" in str(cgroup_place("io", tmp_path))
 
 
 def test_in_v1_a_group_is_below_this_process_s_own(tree: Lay) -> None:
     root = tree("v1")
-    assert placed_in("cpu", root) == Place(1, root / "sys/fs/cgroup/cpu,cpuacct")
-    assert placed_in("memory", root) == Place(1, root / "sys/fs/cgroup/memory/job7")
-    assert placed_in("io", root) == Place(1, root / "sys/fs/cgroup/blkio")
+    assert cgroup_place("cpu", root) == Place(1, root / "sys/fs/cgroup/cpu,cpuacct")
+    assert cgroup_place("memory", root) == Place(1, root / "sys/fs/cgroup/memory/job7")
+    assert cgroup_place("io", root) == Place(1, root / "sys/fs/cgroup/blkio")
 
 
 @pytest.mark.parametrize("own", ["/other", "/docker/ab12/../cd34", "/docker/ab12/gone"])
 def test_a_group_that_a_mount_does_not_show_is_below_the_mount(tree: Lay, own: str) -> None:
     root = tree("v1")
     (root / "proc/self/cgroup").write_text(f"4:memory:{own}\n")
-    assert placed_in("memory", root) == Place(1, root / "sys/fs/cgroup/memory")
+    assert cgroup_place("memory", root) == Place(1, root / "sys/fs/cgroup/memory")
 
 
 def test_each_controller_is_found_in_the_version_that_has_it(tree: Lay) -> None:
     root = tree("mixed")
     unified = root / "sys/fs/cgroup/unified"
-    assert placed_in("memory", root) == Place(1, root / "sys/fs/cgroup/memory")
-    assert placed_in("cpu", root) == Place(2, unified, (unified,))
-    found = placed_in("cpuset", root)
+    assert cgroup_place("memory", root) == Place(1, root / "sys/fs/cgroup/memory")
+    assert cgroup_place("cpu", root) == Place(2, unified, (unified,))
+    found = cgroup_place("cpuset", root)
     assert isinstance(found, str)
     assert "cpuset" in found
 

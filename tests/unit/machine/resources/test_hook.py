@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from etude.errors import MachineRefuses
 from etude.machine.resources.ledger import Ledger
-from etude.machine.resources.resource import Setting, limited
-from etude.machine.resources.table import Hook, with_defaults
+from etude.machine.resources.resource import Setting, applied_levels
+from etude.machine.resources.table import Hook, with_values
 
 
 def test_a_hook_is_run_with_its_level_and_undone(tmp_path: Path) -> None:
     hook = Hook(command="echo {level} > a", undo="rm a; echo {level} >> b", directory=tmp_path)
-    with limited({"h": hook}, {"h": "3 4"}, tmp_path / "l"):
+    with applied_levels({"h": hook}, {"h": "3 4"}, tmp_path / "l"):
         assert (tmp_path / "a").read_text() == "3 4\n"
     assert not (tmp_path / "a").exists()
     assert (tmp_path / "b").read_text() == "3 4\n"
@@ -24,7 +24,7 @@ def test_a_hook_that_fails_is_undone_and_says_its_last_line(tmp_path: Path) -> N
     hook = Hook(command="touch a; echo first >&2; echo broken >&2; exit 3", undo="rm a", directory=tmp_path)
     with (
         pytest.raises(MachineRefuses, match=r"^h=1: .*: broken$"),
-        limited({"h": hook}, {"h": "1"}, tmp_path / "l"),
+        applied_levels({"h": hook}, {"h": "1"}, tmp_path / "l"),
     ):
         pytest.fail("it was applied")
     assert not (tmp_path / "a").exists()
@@ -54,11 +54,11 @@ def test_a_hook_knows_what_other_resources_gave(tmp_path: Path, ledger: Ledger) 
 
 
 def test_braces_of_the_shell_stay() -> None:
-    assert with_defaults("echo ${list} {1..3}; { true; }", {"level": "1"}) == "echo ${list} {1..3}; { true; }"
+    assert with_values("echo ${list} {1..3}; { true; }", {"level": "1"}) == "echo ${list} {1..3}; { true; }"
 
 
 @given(st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=30))
 def test_a_level_is_one_word_of_the_shell(level: str) -> None:
     import shlex
 
-    assert shlex.split(with_defaults("run {level} end", {"level": level})) == ["run", level, "end"]
+    assert shlex.split(with_values("run {level} end", {"level": level})) == ["run", level, "end"]

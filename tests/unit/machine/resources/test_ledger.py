@@ -9,7 +9,7 @@ import pytest
 
 from etude.errors import InputError, MachineRefuses
 from etude.machine.resources import ledger as ledgers
-from etude.machine.resources.ledger import FILE, NEW, Ledger, held_entries
+from etude.machine.resources.ledger import FILE, NEW, Ledger, held_ledger
 from etude.osutil.commands import tool
 
 
@@ -67,7 +67,7 @@ def test_what_is_undone_is_forgotten_step_by_step(ledger: Ledger, monkeypatch) -
 
 def test_a_directory_that_cannot_be_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(MachineRefuses, match=str(tmp_path / "file")), held_entries(tmp_path / "file"):
+    with pytest.raises(MachineRefuses, match=str(tmp_path / "file")), held_ledger(tmp_path / "file"):
         pass
 
 
@@ -81,7 +81,7 @@ def test_no_change_is_made_that_cannot_be_written_down_before(ledger: Ledger, mo
 def test_steps_with_other_members_are_kept(tmp_path: Path) -> None:
     text = '{"version": 1, "steps": [{"undo": "remove_file", "name": "a"}]}'
     (tmp_path / FILE).write_text(text)
-    with pytest.raises(MachineRefuses, match="remove_file"), held_entries(tmp_path) as ledger:
+    with pytest.raises(MachineRefuses, match="remove_file"), held_ledger(tmp_path) as ledger:
         ledger.undo()
     assert (tmp_path / FILE).read_text() == text
 
@@ -89,34 +89,34 @@ def test_steps_with_other_members_are_kept(tmp_path: Path) -> None:
 def test_one_process_at_a_time_has_a_directory(ledger: Ledger) -> None:
     with (
         pytest.raises(MachineRefuses, match="another process"),
-        held_entries(ledger.directory, patience_s=0.0),
+        held_ledger(ledger.directory, patience_s=0.0),
     ):
         pass
 
 
 def test_steps_of_a_former_holder_are_found(tmp_path: Path) -> None:
-    with held_entries(tmp_path) as first:
+    with held_ledger(tmp_path) as first:
         first.before("remove_file", path="a")
-    with held_entries(tmp_path) as second:
+    with held_ledger(tmp_path) as second:
         assert second.steps == [{"undo": "remove_file", "path": "a"}]
 
 
 def test_what_was_half_written_when_its_process_was_killed_is_dropped(tmp_path: Path) -> None:
     (tmp_path / NEW).write_text('{"version": 1, "st')
-    with held_entries(tmp_path) as ledger:
+    with held_ledger(tmp_path) as ledger:
         assert ledger.steps == []
     assert not (tmp_path / NEW).exists()
 
 
 def test_a_tool_that_outlives_its_process_keeps_others_from_undoing(tmp_path: Path) -> None:
-    with held_entries(tmp_path) as ledger:
+    with held_ledger(tmp_path) as ledger:
         running = int(ledger.tool("sh", "-c", "sleep 60 & echo $!"))
     try:
-        with pytest.raises(MachineRefuses, match="another process"), held_entries(tmp_path, patience_s=0.0):
+        with pytest.raises(MachineRefuses, match="another process"), held_ledger(tmp_path, patience_s=0.0):
             pass
     finally:
         os.kill(running, signal.SIGKILL)
-    with held_entries(tmp_path, patience_s=60.0):
+    with held_ledger(tmp_path, patience_s=60.0):
         pass
 
 
@@ -129,5 +129,5 @@ def test_a_tool_is_not_ended_by_a_signal_to_the_terminal_s_group() -> None:
 )
 def test_a_file_that_is_no_ledger_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / FILE).write_text(text)
-    with pytest.raises(InputError, match=r"resources\.json: expected"), held_entries(tmp_path):
+    with pytest.raises(InputError, match=r"resources\.json: expected"), held_ledger(tmp_path):
         pass

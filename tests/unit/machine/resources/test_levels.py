@@ -23,7 +23,7 @@ def test_any_text_is_a_level_or_one_line_of_error(parser, text: str) -> None:
 
 @given(st.sets(st.integers(0, 300), min_size=1))
 def test_a_list_of_cpus_is_read_back(chosen: set[int]) -> None:
-    assert levels.cpus(levels.listed(sorted(chosen)) + ",") == sorted(chosen)
+    assert levels.cpus(levels.cpu_list_text(sorted(chosen)) + ",") == sorted(chosen)
 
 
 @given(st.integers(1, 1 << 20), st.sampled_from("KMGT"))

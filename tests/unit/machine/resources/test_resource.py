@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from etude.errors import InputError, Interrupted, MachineRefuses
-from etude.machine.resources.ledger import FILE, Ledger, held_entries
-from etude.machine.resources.resource import Setting, limited, undo_left
+from etude.machine.resources.ledger import FILE, Ledger, held_ledger
+from etude.machine.resources.resource import Setting, applied_levels, undo_left
 
 
 @dataclass
@@ -18,7 +18,7 @@ class Standin:
 
     file: Path
     name: str = "standin"
-    confines: bool = False
+    is_cgroup: bool = False
     fails: bool = False
     gives: Setting = field(default_factory=Setting)
 
@@ -39,23 +39,23 @@ class Standin:
 
 def test_resources_are_at_their_levels_within_and_gone_after(tmp_path: Path) -> None:
     file = tmp_path / "a"
-    with limited({"a": Standin(file)}, {"a": "3", "other": "x"}, tmp_path / "l"):
+    with applied_levels({"a": Standin(file)}, {"a": "3", "other": "x"}, tmp_path / "l"):
         assert file.read_text() == "3 "
     assert not file.exists()
 
 
 def test_cgroups_come_last(tmp_path: Path) -> None:
     """So their processes end before anything that they may use."""
-    group = Standin(tmp_path / "group", confines=True)
+    group = Standin(tmp_path / "group", is_cgroup=True)
     volume = Standin(tmp_path / "volume", gives=Setting(values={"volume": "/mnt"}))
-    with limited({"group": group, "volume": volume}, {"group": "1", "volume": "2"}, tmp_path / "l"):
+    with applied_levels({"group": group, "volume": volume}, {"group": "1", "volume": "2"}, tmp_path / "l"):
         assert group.file.read_text() == "1 volume"
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError, SystemExit], ids=lambda each: each.__name__)
 def test_all_is_undone_after_an_exception(tmp_path: Path, error: type[BaseException]) -> None:
     file = tmp_path / "a"
-    with pytest.raises(error), limited({"a": Standin(file)}, {"a": "1"}, tmp_path / "l"):
+    with pytest.raises(error), applied_levels({"a": Standin(file)}, {"a": "1"}, tmp_path / "l"):
         raise error
     assert not file.exists()
 
@@ -64,7 +64,7 @@ def test_what_was_applied_is_undone_where_a_later_one_fails(tmp_path: Path) -> N
     a, b = Standin(tmp_path / "a"), Standin(tmp_path / "b", fails=True)
     with (
         pytest.raises(MachineRefuses, match="b=2: no space"),
-        limited({"a": a, "b": b}, {"a": "1", "b": "2"}, tmp_path / "l"),
+        applied_levels({"a": a, "b": b}, {"a": "1", "b": "2"}, tmp_path / "l"),
     ):
         pytest.fail("it was not applied")
     assert not a.file.exists()
@@ -75,7 +75,7 @@ def test_a_level_that_cannot_be_is_refused_before_anything_is_changed(tmp_path: 
     a, b = Standin(tmp_path / "a", fails=True), Standin(tmp_path / "b")
     with (
         pytest.raises(InputError, match="b=bad: level"),
-        limited({"a": a, "b": b}, {"a": "1", "b": "bad"}, tmp_path / "l"),
+        applied_levels({"a": a, "b": b}, {"a": "1", "b": "bad"}, tmp_path / "l"),
     ):
         pytest.fail("it was accepted")
 
@@ -83,7 +83,10 @@ def test_a_level_that_cannot_be_is_refused_before_anything_is_changed(tmp_path: 
 @pytest.mark.usefixtures("default_signals")
 def test_sigterm_undoes_all_and_is_an_error_with_its_exit_code(tmp_path: Path) -> None:
     file = tmp_path / "a"
-    with pytest.raises(Interrupted) as caught, limited({"a": Standin(file)}, {"a": "1"}, tmp_path / "l"):
+    with (
+        pytest.raises(Interrupted) as caught,
+        applied_levels({"a": Standin(file)}, {"a": "1"}, tmp_path / "l"),
+    ):
         os.kill(os.getpid(), signal.SIGTERM)
     assert caught.value.exit_code == 128 + signal.SIGTERM
     assert not file.exists()
@@ -103,7 +106,7 @@ def test_a_signal_while_undoing_waits_for_its_end(tmp_path: Path, monkeypatch) -
     a, b = Standin(tmp_path / "a"), Standin(tmp_path / "b")
     with (
         pytest.raises(KeyboardInterrupt),
-        limited({"a": a, "b": b}, {"a": "1", "b": "2"}, tmp_path / "l"),
+        applied_levels({"a": a, "b": b}, {"a": "1", "b": "2"}, tmp_path / "l"),
     ):
         pass
     assert gone == [str(b.file), str(a.file)]
@@ -111,7 +114,7 @@ def test_a_signal_while_undoing_waits_for_its_end(tmp_path: Path, monkeypatch) -
 
 def test_what_a_killed_process_left_is_undone(tmp_path: Path) -> None:
     file = tmp_path / "a"
-    with held_entries(tmp_path / "l") as ledger:
+    with held_ledger(tmp_path / "l") as ledger:
         Standin(file).apply("1", Setting(), ledger)  # and killed here
     assert undo_left(tmp_path / "l") == ["remove_file"]
     assert not file.exists()
@@ -122,9 +125,9 @@ def test_what_a_killed_process_left_is_undone(tmp_path: Path) -> None:
 
 def test_what_was_left_is_undone_before_levels_are_applied(tmp_path: Path) -> None:
     old = tmp_path / "old"
-    with held_entries(tmp_path / "l") as ledger:
+    with held_ledger(tmp_path / "l") as ledger:
         Standin(old).apply("1", Setting(), ledger)
-    with limited({}, {}, tmp_path / "l"):
+    with applied_levels({}, {}, tmp_path / "l"):
         assert not old.exists()
 
 

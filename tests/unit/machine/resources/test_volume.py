@@ -10,7 +10,7 @@ from etude.machine.resources import ledger as ledgers
 from etude.machine.resources import undo_steps, volume
 from etude.machine.resources.ledger import Ledger
 from etude.machine.resources.resource import Setting
-from etude.machine.resources.volume import Volume, file_system_lacking, md_lacking, used
+from etude.machine.resources.volume import Volume, file_system_lacking, md_lacking, reason_in_use
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(ledgers, "tool", tool)
     monkeypatch.setattr(undo_steps, "tool", tool)
-    monkeypatch.setattr(volume, "used", lambda path: None)
+    monkeypatch.setattr(volume, "reason_in_use", lambda path: None)
     return lines
 
 
@@ -79,8 +79,8 @@ def test_more_disks_than_are_named_are_refused() -> None:
 
 
 def test_what_is_no_disk_is_refused(tmp_path: Path) -> None:
-    assert "No such file" in str(used(str(tmp_path / "none")))
-    assert "/dev/null" in (used("/dev/null") or "")
+    assert "No such file" in str(reason_in_use(str(tmp_path / "none")))
+    assert "/dev/null" in (reason_in_use("/dev/null") or "")
 
 
 @pytest.mark.skipif(not Path("/dev/loop0").is_block_device(), reason="no block device to ask of")
@@ -96,7 +96,7 @@ def test_what_is_no_disk_is_refused(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_a_disk_in_use_is_not_erased(tmp_path: Path, path: str, text: str, said: str) -> None:
     write(tmp_path, path, text)
-    assert re.search(said, str(used("/dev/loop0", tmp_path)))
+    assert re.search(said, str(reason_in_use("/dev/loop0", tmp_path)))
 
 
 def test_a_kernel_has_a_file_system_built_in_or_as_a_module(tmp_path: Path) -> None:

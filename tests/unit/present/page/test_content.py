@@ -14,16 +14,13 @@ from etude.analysis.cross_session import NotSupported
 from etude.analysis.verdict import not_compared
 from etude.analysis.verdict_options import VerdictOptions
 from etude.api import make_plan, run
-from etude.present.export import to_json, to_markdown
-from etude.present.not_compared_text import not_compared_lines
-from etude.present.notebook import as_html
+from etude.present.export import as_html, to_json, to_markdown
 from etude.present.page import content_of, gather
 from etude.present.page.answers import QUESTIONS, Answer, answers_of, headline
 from etude.present.page.gather import Gathered
+from etude.present.sentences.comparison import UNPAIRED, precision_line
 from etude.present.sentences.status import status_of
-from etude.present.status_line import status_line
-from etude.present.text import UNPAIRED, precision_line
-from etude.present.verdict_text import answer_lines
+from etude.present.sentences.verdict import answer_lines, not_compared_lines, status_line
 from etude.units.formatting import percent
 from support import pages
 from support.fakes import World, around
@@ -162,9 +159,7 @@ def test_later_results_are_compared_with_the_first_and_their_machines_too(tmp_pa
     found = gather([str(old), str(new)], between_sessions=0.03)
     content = content_of(found)
     (table,) = content.differences
-    assert [[cell.text for cell in row] for row in table.rows] == [
-        ["system.kernel_release", "6.1.0", "6.12.0"]
-    ]
+    assert [list(row) for row in table.rows] == [["system.kernel_release", "6.1.0", "6.12.0"]]
     assert len(content.comparisons.rows) == 4  # one within each result, two across
     told = {answer.key: " ".join(answer.sentences) for answer in content.answers}
     assert "1 difference" in told["where"]

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 from etude.present.page import content_of, gather
-from etude.present.page.html import to_html
-from etude.present.page.markdown import to_markdown
+from etude.present.to_html import to_html
+from etude.present.to_markdown import to_markdown
 from support.golden import Golden
 from support.monitored import busy_second, trials_of_seconds
 

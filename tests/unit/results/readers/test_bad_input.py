@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from etude.errors import InputError
 from etude.results.readers import formats_of, read_table
-from etude.results.readers.rows import MOST_COLUMNS
+from etude.results.readers.rows import MAX_COLUMNS
 from etude.results.readers.source import UNFITTING
 from etude.results.table import Table
 from support.profiles import examples
@@ -200,9 +200,9 @@ def test_a_hundred_thousand_columns(tmp_path: Path, name: str, content: bytes) -
 
 
 def test_many_rows_with_columns_of_their_own_are_too_many(tmp_path: Path) -> None:
-    lines = [f"BenchmarkX 1 1 u{i}" for i in range(MOST_COLUMNS + 1)]
+    lines = [f"BenchmarkX 1 1 u{i}" for i in range(MAX_COLUMNS + 1)]
     (tmp_path / "t").write_text("\n".join(lines) + "\n")
-    with pytest.raises(InputError, match=f"/t: .*{MOST_COLUMNS}"):
+    with pytest.raises(InputError, match=f"/t: .*{MAX_COLUMNS}"):
         read_table(tmp_path / "t")
 
 

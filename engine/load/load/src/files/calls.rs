@@ -7,7 +7,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread;
 
-use etude_clock::{SECOND, monotonic_ns, own_cpu_ns};
+use etude_clock::{SECOND, monotonic_ns, own_cpu_ns, seconds};
 use etude_launch::sys;
 use etude_workload::Stream;
 
@@ -15,6 +15,7 @@ use crate::files::call::{Caller, Place};
 use crate::files::leader_follower::Thread;
 use crate::files::state::{State, Step};
 use crate::files::wait::Waiter;
+use crate::gate::Numbers;
 use crate::plan::{Plan, Wait};
 use crate::report_line::Line;
 use crate::summary::{About, Summary};
@@ -141,9 +142,10 @@ impl<'a> Calls<'a> {
         signals: OwnedFd,
         place: Place,
         stream: Stream,
+        numbers: Numbers,
     ) -> io::Result<Calls<'a>> {
         let shared = Shared {
-            state: Mutex::new(State::new(plan, stream)),
+            state: Mutex::new(State::new(plan, stream, numbers)),
             place: Arc::new(place),
             wait: plan.wait,
             stop: AtomicBool::new(false),
@@ -331,8 +333,4 @@ impl Drop for Calls<'_> {
 
 fn processors() -> f64 {
     thread::available_parallelism().map_or(1.0, |count| count.get() as f64)
-}
-
-fn seconds(ns: u64) -> f64 {
-    ns as f64 / 1e9
 }

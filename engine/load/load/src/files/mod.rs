@@ -7,9 +7,7 @@ mod call;
 mod calls;
 mod errno;
 mod handles;
-mod job;
 mod leader_follower;
-mod order;
 mod paths;
 mod populate;
 mod quantile;
@@ -22,14 +20,16 @@ use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 
+use etude_options::Failed;
 use etude_workload::Kind;
 
-use crate::exit::{Wrong, machine, signals};
+use crate::exit::{machine, signals};
 use crate::files::call::Place;
 use crate::files::calls::Calls;
 use crate::files::handles::Handles;
 use crate::files::paths::Paths;
 use crate::files::ring::Ring;
+use crate::gate::Numbers;
 use crate::incompressible_data::Data;
 use crate::named_workload::Chosen;
 use crate::options::{FilesAsked, Format, Way};
@@ -45,24 +45,25 @@ const MOST_HANDLES: usize = 4096;
 const OTHERS: usize = 64;
 
 /// Puts the file set right and offers the load.
-pub(crate) fn offer(asked: &FilesAsked, chosen: &Chosen, plan: &Plan, format: Format) -> Result<(), Wrong> {
+pub(crate) fn offer(asked: &FilesAsked, chosen: &Chosen, plan: &Plan, format: Format) -> Result<(), Failed> {
     let place = ready(asked, chosen, plan)?;
-    let stream = chosen.stream(plan.seed);
+    let (stream, numbers) = (chosen.stream(plan.seed), Numbers::of(&chosen.set));
     let file_set = Some(root_of(asked, chosen).display().to_string());
     let about = About { target: "files", workload: Some(chosen.name()), file_set, roll: None };
     let signals = signals()?;
     if asked.way == Way::IoUring {
-        let ring = Ring::new(place, stream, plan.outstanding).map_err(|error| (refused(&error), 5))?;
+        let ring =
+            Ring::new(place, stream, numbers, plan.outstanding).map_err(|error| (refused(&error), 5))?;
         return run_client(plan, about, signals, ring, format);
     }
     run_with_report(Kind::ALL.map(Kind::name).to_vec(), plan, format, |lines| {
-        let calls = Calls::new(plan, about, lines, signals, place, stream);
+        let calls = Calls::new(plan, about, lines, signals, place, stream, numbers);
         calls.and_then(Calls::run).map_err(machine)
     })
 }
 
 /// Puts the file set right, and offers nothing.
-pub(crate) fn populate_only(asked: &FilesAsked, chosen: &Chosen) -> Result<(), Wrong> {
+pub(crate) fn populate_only(asked: &FilesAsked, chosen: &Chosen) -> Result<(), Failed> {
     populate::populate(&root_of(asked, chosen), &chosen.set, &Data::new(chosen.seed))
 }
 
@@ -70,7 +71,7 @@ fn root_of(asked: &FilesAsked, chosen: &Chosen) -> PathBuf {
     populate::root_of(&asked.directory, &chosen.name(), chosen.seed)
 }
 
-fn ready(asked: &FilesAsked, chosen: &Chosen, plan: &Plan) -> Result<Place, Wrong> {
+fn ready(asked: &FilesAsked, chosen: &Chosen, plan: &Plan) -> Result<Place, Failed> {
     let root = root_of(asked, chosen);
     let data = Data::new(chosen.seed);
     populate::populate(&root, &chosen.set, &data)?;

@@ -7,9 +7,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 
+use etude_options::Failed;
 use etude_workload::FileSet;
 
-use crate::exit::Wrong;
 use crate::files::space::{Need, Space};
 use crate::incompressible_data::{Data, MOST};
 use crate::progress::Progress;
@@ -45,9 +45,9 @@ struct Missing {
 ///
 /// # Errors
 /// There is not enough room, with nothing written; or the directory cannot be read or written.
-pub(crate) fn populate(root: &Path, set: &FileSet, data: &Data) -> Result<(), Wrong> {
+pub(crate) fn populate(root: &Path, set: &FileSet, data: &Data) -> Result<(), Failed> {
     let directory = root.parent().unwrap_or(root);
-    let refused = |error: io::Error| -> Wrong { (refusal(directory, &error), 5) };
+    let refused = |error: io::Error| -> Failed { (refusal(directory, &error), 5) };
     if !directory.is_dir() {
         let line = format!("--directory {}: there is no such directory; make it first", directory.display());
         return Err((line, 5));

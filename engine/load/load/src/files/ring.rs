@@ -13,8 +13,8 @@ use io_uring::{IoUring, cqueue, opcode, squeue, types};
 use crate::files::call::{Caller, Place};
 use crate::files::errno;
 use crate::files::handles::Handle;
-use crate::files::job::{Job, claim};
-use crate::files::order::Order;
+use crate::files::state::Job;
+use crate::gate::{Gate, Numbers};
 use crate::incompressible_data::MOST;
 use crate::target::{Ended, Failure, Target, Ticket};
 
@@ -39,7 +39,10 @@ pub(crate) struct Ring {
     place: Arc<Place>,
     caller: Caller,
     stream: Stream,
-    order: Order<Job>,
+    numbers: Numbers,
+    gate: Gate<Job>,
+    /// Were held back, and may go.
+    ready: Vec<Job>,
     /// By the number that the kernel gives back.
     flights: Vec<Option<Flight>>,
     free: Vec<usize>,
@@ -53,7 +56,7 @@ pub(crate) struct Ring {
 impl Ring {
     /// # Errors
     /// The kernel has no io_uring, or does not allow it.
-    pub fn new(place: Place, stream: Stream, outstanding: usize) -> io::Result<Ring> {
+    pub fn new(place: Place, stream: Stream, numbers: Numbers, outstanding: usize) -> io::Result<Ring> {
         // SAFETY: takes integers only; the kernel would let every timer of this thread be late by 50 µs.
         unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
         let entries = outstanding.next_power_of_two().clamp(8, MOST_ENTRIES) as u32;
@@ -67,7 +70,9 @@ impl Ring {
             caller: Caller::new(place.clone(), 0),
             place,
             stream,
-            order: Order::new(),
+            numbers,
+            gate: Gate::new(numbers.len()),
+            ready: Vec::new(),
             flights: Vec::new(),
             free: Vec::new(),
             buffers: Vec::new(),
@@ -249,9 +254,12 @@ impl Ring {
                 result: result.map_err(|number| Failure::Status(errno::name(number))),
             });
         }
-        let mut freed = Vec::new();
-        self.order.ended(job.ticket, |job| freed.push(job));
-        freed.into_iter().try_for_each(|job| self.go(job))
+        self.gate.end(self.numbers.claim(&job.operation), |job| self.ready.push(job));
+        self.go_ready()
+    }
+
+    fn go_ready(&mut self) -> io::Result<()> {
+        std::mem::take(&mut self.ready).into_iter().try_for_each(|job| self.go(job))
     }
 }
 
@@ -270,13 +278,14 @@ impl Target for Ring {
 
     fn send(&mut self, ticket: Ticket) -> io::Result<()> {
         let job = Job { ticket, due_ns: 0, operation: self.stream.next() };
-        match self.order.admit(claim(&job), job) {
+        match self.gate.admit(ticket, self.numbers.claim(&job.operation), job) {
             Some(job) => self.go(job),
             None => Ok(()),
         }
     }
 
     fn listen(&mut self, until_ns: u64, ended: &mut Vec<Ended>) -> io::Result<()> {
+        self.go_ready()?;
         let unsent = !self.ring.submission().is_empty();
         let waits = self.ended.is_empty() && self.ring.completion().is_empty() && until_ns > monotonic_ns();
         if waits {
@@ -294,7 +303,7 @@ impl Target for Ring {
     }
 
     fn give_up(&mut self, ticket: Ticket) {
-        self.order.drop_held(|job| job.ticket == ticket, drop);
+        self.gate.leave(ticket, |job| self.ready.push(job));
         if let Some(flight) = self.flights.iter_mut().flatten().find(|flight| flight.job.ticket == ticket) {
             flight.lost = true;
         }

@@ -6,19 +6,26 @@
 use std::collections::VecDeque;
 
 use etude_clock::own_cpu_ns;
-use etude_workload::{Kind, Stream};
+use etude_workload::{Kind, Operation, Stream};
 
 use crate::files::call::Errno;
 use crate::files::errno;
-use crate::files::job::{Job, claim};
 use crate::files::leader_follower::{Ahead, Thread, Turn};
-use crate::files::order::Order;
+use crate::gate::{Gate, Numbers};
 use crate::plan::{Load, Plan};
 use crate::report_line::Own;
 use crate::schedule::Schedule;
 use crate::tally::Tally;
 use crate::target::Failure;
 use crate::window::Window;
+
+/// A request that was drawn.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Job {
+    pub ticket: u64,
+    pub due_ns: u64,
+    pub operation: Operation,
+}
 
 /// What a thread does next.
 #[derive(Debug)]
@@ -57,7 +64,8 @@ pub(crate) struct State {
     schedule: Schedule,
     stream: Stream,
     pub turn: Turn,
-    order: Order<Job>,
+    numbers: Numbers,
+    gate: Gate<Job>,
     /// Were held back, and may go.
     ready: VecDeque<Job>,
     /// Due and not sent.
@@ -90,14 +98,15 @@ pub(crate) struct State {
 
 impl State {
     /// Nothing is offered before it [begins](State::begin).
-    pub fn new(plan: &Plan, stream: Stream) -> State {
+    pub fn new(plan: &Plan, stream: Stream, numbers: Numbers) -> State {
         // Clients do not wait for each other.
         let eager = matches!(plan.load, Load::Closed { .. });
         State {
             schedule: Schedule::at(std::iter::empty(), 0),
             stream,
             turn: Turn::new(Kind::ALL.len(), eager),
-            order: Order::new(),
+            numbers,
+            gate: Gate::new(numbers.len()),
             ready: VecDeque::new(),
             waiting: VecDeque::new(),
             running: Vec::new(),
@@ -147,7 +156,7 @@ impl State {
     }
 
     fn unsent(&self) -> usize {
-        self.waiting.len() + self.ready.len() + self.order.held()
+        self.waiting.len() + self.ready.len() + self.gate.held()
     }
 
     /// A thread's call is over.
@@ -156,7 +165,7 @@ impl State {
         let kind = job.operation.kind.index();
         self.turn.back(thread, kind, end_ns.saturating_sub(begin_ns));
         let ready = &mut self.ready;
-        self.order.ended(job.ticket, |freed| ready.push_back(freed));
+        self.gate.end(self.numbers.claim(&job.operation), |freed| ready.push_back(freed));
         if lost {
             // A place without a thread is none: what was due meanwhile could not be sent.
             if !self.turn.has_idle() {
@@ -198,7 +207,7 @@ impl State {
                 continue;
             }
             let job = self.draw(due_ns);
-            if let Some(job) = self.order.admit(claim(&job), job) {
+            if let Some(job) = self.gate.admit(job.ticket, self.numbers.claim(&job.operation), job) {
                 return self.start(thread, job, now_ns, due_ns >= self.full_ns);
             }
         }
@@ -211,7 +220,7 @@ impl State {
     }
 
     fn is_full(&self) -> bool {
-        self.busy + self.order.held() + self.ready.len() >= self.places
+        self.busy + self.gate.held() + self.ready.len() >= self.places
     }
 
     fn draw(&mut self, due_ns: u64) -> Job {
@@ -332,10 +341,11 @@ impl State {
             self.time_out(due_ns, None, now_ns);
         }
         let mut over = Vec::new();
-        let timeout_ns = self.timeout_ns;
-        self.order.drop_held(|job| job.due_ns.saturating_add(timeout_ns) <= now_ns, |job| over.push(job));
+        let (timeout_ns, ready) = (self.timeout_ns, &mut self.ready);
+        let is_over = |job: &Job| job.due_ns.saturating_add(timeout_ns) <= now_ns;
+        self.gate.drop_held(is_over, |job| over.push(job), |freed| ready.push_back(freed));
         for running in self.running.iter_mut().flatten() {
-            if !running.lost && running.job.due_ns.saturating_add(timeout_ns) <= now_ns {
+            if !running.lost && is_over(&running.job) {
                 running.lost = true;
                 self.busy -= 1;
                 over.push(running.job);
@@ -372,7 +382,7 @@ impl State {
     fn unanswered(&self) -> impl Iterator<Item = u64> {
         let running =
             self.running.iter().flatten().filter(|running| !running.lost).map(|running| running.job);
-        let drawn = running.chain(self.ready.iter().copied()).chain(self.order.all_held().copied());
+        let drawn = running.chain(self.ready.iter().copied()).chain(self.gate.all_held().copied());
         drawn.map(|job| job.due_ns).chain(self.waiting.iter().copied())
     }
 

@@ -28,7 +28,7 @@ fn open(rate: f64) -> Load {
 fn state(plan: &Plan, threads: usize) -> State {
     let workload = Workload::preset("postmark").unwrap();
     let set = FileSet::new(&workload, 1.0, 1).unwrap();
-    let mut state = State::new(plan, Stream::new(&workload, &set, 1));
+    let mut state = State::new(plan, Stream::new(&workload, &set, 1), Numbers::of(&set));
     for _ in 0..threads {
         let thread = state.add_thread();
         state.turn.park(thread);
@@ -124,9 +124,8 @@ proptest! {
         // What makes or removes an object has it alone.
         for (earlier, (job, begin, _)) in jobs.iter().enumerate() {
             for (other, _, ends) in &jobs[earlier.saturating_sub(40)..earlier] {
-                let (one, two) = (claim(job), claim(other));
-                let meet = one.key == two.key && (one.ordered || two.ordered);
-                prop_assert!(!meet || ends <= begin, "{:?} {:?}", job, other);
+                let [one, two] = [job, other].map(|job| state.numbers.claim(&job.operation));
+                prop_assert!(!one.meets(two) || ends <= begin, "{:?} {:?}", job, other);
             }
         }
     }

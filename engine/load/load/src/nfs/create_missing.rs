@@ -62,14 +62,14 @@ impl<'a> Make<'a> {
         progress: &'a mut dyn FnMut(usize, usize),
     ) -> Make<'a> {
         let children = children(objects);
-        let all = objects.all().filter(|object| objects.at_first(*object)).count();
+        let all = objects.numbers.all().filter(|object| objects.at_first(*object)).count();
         Make { objects, children, data, most_write_bytes, progress, done: 0, all }
     }
 
     /// What is to be done, where files that are there have these sizes.
     pub fn first(&mut self, sizes: &HashMap<usize, u64>) -> VecDeque<Job> {
         let mut jobs = VecDeque::new();
-        let all = self.objects.all();
+        let all = self.objects.numbers.all();
         for object in all.filter(|object| self.objects.at_first(*object)).collect::<Vec<_>>() {
             match (self.objects.handle(object), object) {
                 (Some(handle), Object::File(file)) => {

@@ -175,7 +175,7 @@ pub(crate) fn form(object: Object) -> Form {
 pub(crate) fn children(objects: &Objects) -> Vec<Vec<Object>> {
     let directories = objects.set.directories() + objects.set.spare_directories();
     let mut found: Vec<Vec<Object>> = vec![Vec::new(); directories];
-    for object in objects.all().filter(|object| *object != Object::Directory(0)) {
+    for object in objects.numbers.all().filter(|object| *object != Object::Directory(0)) {
         if let Some(children) = found.get_mut(objects.place(object).0) {
             children.push(object);
         }

@@ -1,52 +1,29 @@
-//! All files, directories and links of a file set under one number each, with the handles by which the server knows them.
+//! All files, directories and links of a file set, with the handles by which the server knows them.
 
 use etude_nfs::Handle;
 use etude_workload::{FileSet, Object};
 
-/// Directories first, then files, then links.
+use crate::gate::Numbers;
+
 pub(crate) struct Objects {
     pub set: FileSet,
     handles: Vec<Option<Handle>>,
-    directories: usize,
-    files: usize,
+    pub numbers: Numbers,
 }
 
 impl Objects {
     pub fn new(set: FileSet) -> Objects {
-        let directories = set.directories() + set.spare_directories();
-        let files = set.files();
-        let links = set.links() + set.spare_links();
-        Objects { set, handles: vec![None; directories + files + links], directories, files }
-    }
-
-    pub fn len(&self) -> usize {
-        self.handles.len()
-    }
-
-    pub fn number(&self, object: Object) -> usize {
-        match object {
-            Object::Directory(index) => index,
-            Object::File(index) => self.directories + index,
-            Object::Link(index) => self.directories + self.files + index,
-        }
-    }
-
-    pub fn all(&self) -> impl Iterator<Item = Object> + use<> {
-        let (directories, files) = (self.directories, self.files);
-        let links = self.handles.len() - directories - files;
-        (0..directories)
-            .map(Object::Directory)
-            .chain((0..files).map(Object::File))
-            .chain((0..links).map(Object::Link))
+        let numbers = Numbers::of(&set);
+        Objects { set, handles: vec![None; numbers.len()], numbers }
     }
 
     /// The handle, where it is known.
     pub fn handle(&self, object: Object) -> Option<Handle> {
-        *self.handles.get(self.number(object))?
+        *self.handles.get(self.numbers.number(object))?
     }
 
     pub fn know(&mut self, object: Object, handle: Option<Handle>) {
-        let number = self.number(object);
+        let number = self.numbers.number(object);
         if let Some(known) = self.handles.get_mut(number) {
             *known = handle;
         }

@@ -3,6 +3,7 @@
 use etude_nfs::{Call, Failure, Handle, answers};
 use etude_workload::{Kind, Object, Operation};
 
+use crate::gate::renamed;
 use crate::incompressible_data::Pieces;
 use crate::nfs::objects::Objects;
 use crate::nfs::pool::{Place, Pool};
@@ -102,11 +103,6 @@ pub(crate) fn find(pool: &mut Pool, objects: &Objects, tag: u64, object: Object)
     let (parent, name) = objects.place(object);
     let directory = objects.handle(Object::Directory(parent))?;
     pool.call(tag, &Call::Lookup { directory: &directory, name: name.as_bytes() })
-}
-
-/// Whose name the object of a rename gets.
-pub(crate) fn renamed(operation: &Operation) -> Object {
-    Object::File(usize::try_from(operation.offset).unwrap_or(usize::MAX))
 }
 
 /// What an answer says: the handle, of those that bring one.

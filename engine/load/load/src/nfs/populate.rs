@@ -115,7 +115,7 @@ fn own_directory(client: &mut Client, export: Handle, name: &[u8]) -> Result<Han
 /// Whether what is missing has room.
 fn enough(objects: &Objects, sizes: &HashMap<usize, u64>, space: &Space) -> Result<(), String> {
     let (mut bytes, mut files) = (0_u64, 0_u64);
-    for object in objects.all() {
+    for object in objects.numbers.all() {
         let missing = objects.handle(object).is_none();
         files += u64::from(missing);
         bytes += match object {
@@ -202,7 +202,7 @@ mod tests {
         let line = enough(&objects, &HashMap::new(), &files).unwrap_err();
         assert!(line.contains("files more, and 3 are free"), "{line}");
         let handle = Handle::new(b"there");
-        for object in objects.all() {
+        for object in objects.numbers.all() {
             objects.know(object, handle);
         }
         let sizes = (0..objects.set.files()).map(|file| (file, objects.set.file(file).bytes)).collect();

@@ -7,10 +7,10 @@ use etude_clock::monotonic_ns;
 use etude_nfs::{Failure as Wrong, Handle, answers};
 use etude_workload::{Kind, Object, Operation, Stream};
 
+use crate::gate::{Gate, renamed};
 use crate::incompressible_data::Pieces;
-use crate::nfs::object_order::{Claim, Turns};
 use crate::nfs::objects::Objects;
-use crate::nfs::operation_calls::{Asked, Found, Limits, ask, find, read, renamed};
+use crate::nfs::operation_calls::{Asked, Found, Limits, ask, find, read};
 use crate::nfs::pool::{Place, Pool};
 use crate::nfs::populate::Prepared;
 use crate::target::{Ended, Failure, Target, Ticket};
@@ -42,7 +42,7 @@ struct Work {
     objects: Objects,
     data: Pieces,
     limits: Limits,
-    turns: Turns,
+    gate: Gate<Ticket>,
     requests: HashMap<Ticket, Request>,
     /// Over, and not told yet.
     ended: Vec<Ended>,
@@ -53,9 +53,9 @@ struct Work {
 impl NfsTarget {
     pub fn new(prepared: Prepared, stream: Stream) -> NfsTarget {
         let Prepared { objects, pool, data, limits, mounted } = prepared;
-        let turns = Turns::new(objects.len());
+        let gate = Gate::new(objects.numbers.len());
         let requests = HashMap::new();
-        let work = Work { objects, data, limits, turns, requests, ended: Vec::new(), ready: Vec::new() };
+        let work = Work { objects, data, limits, gate, requests, ended: Vec::new(), ready: Vec::new() };
         let kinds = Kind::ALL.map(Kind::name).to_vec();
         NfsTarget { stream, pool, work, kinds, _mounted: mounted }
     }
@@ -68,9 +68,9 @@ impl Target for NfsTarget {
 
     fn send(&mut self, ticket: Ticket) -> io::Result<()> {
         let operation = self.stream.next();
-        let begins = self.work.turns.begin(ticket, self.work.claim(&operation));
+        let claim = self.work.objects.numbers.claim(&operation);
         self.work.requests.insert(ticket, Request { operation, state: State::Held });
-        if begins {
+        if let Some(ticket) = self.work.gate.admit(ticket, claim, ticket) {
             self.work.dispatch(&mut self.pool, ticket);
         }
         Ok(())
@@ -93,7 +93,10 @@ impl Target for NfsTarget {
     fn give_up(&mut self, ticket: Ticket) {
         let Some(request) = self.work.requests.remove(&ticket) else { return };
         match request.state {
-            State::Held => drop(self.work.turns.leave(ticket, &mut self.work.ready)),
+            State::Held => {
+                let Work { gate, ready, .. } = &mut self.work;
+                gate.leave(ticket, |freed| ready.push(freed));
+            }
             State::Finding(place, _) | State::Asked(place) => {
                 self.pool.give_up(place);
                 self.work.forget(&request.operation);
@@ -105,14 +108,6 @@ impl Target for NfsTarget {
 }
 
 impl Work {
-    fn claim(&self, operation: &Operation) -> Claim {
-        let object = self.objects.number(operation.object);
-        let other = (operation.kind == Kind::Rename)
-            .then(|| self.objects.number(renamed(operation)))
-            .filter(|other| *other != object && *other < self.objects.len());
-        Claim { object, other, alone: operation.ordered }
-    }
-
     fn dispatch_ready(&mut self, pool: &mut Pool) {
         while !self.ready.is_empty() {
             // What fails at once makes others ready.
@@ -201,8 +196,8 @@ impl Work {
     }
 
     fn release(&mut self, operation: &Operation) {
-        let claim = self.claim(operation);
-        self.turns.end(claim, &mut self.ready);
+        let claim = self.objects.numbers.claim(operation);
+        self.gate.end(claim, |freed| self.ready.push(freed));
     }
 }
 

@@ -10,13 +10,14 @@ mod scored_roll;
 
 use std::os::fd::OwnedFd;
 
+use etude_clock::seconds;
+use etude_options::Failed;
 use etude_replay::Changes;
 use etude_terminal::complain;
 
 use self::pass_sequence::Course;
 use self::places::Places;
 use self::scored_roll::piece;
-use crate::exit::Wrong;
 use crate::options::{Format, RollAsked};
 use crate::plan::Plan;
 use crate::run::run_with_report;
@@ -25,14 +26,14 @@ use crate::run::run_with_report;
 ///
 /// # Errors
 /// The roll is wrong (3), it cannot be played so fast (2), or not here (5).
-pub(crate) fn offer(asked: &RollAsked, plan: &Plan, signals: &OwnedFd, format: Format) -> Result<(), Wrong> {
+pub(crate) fn offer(asked: &RollAsked, plan: &Plan, signals: &OwnedFd, format: Format) -> Result<(), Failed> {
     let piece = piece(asked)?;
     let plan = &whole_passes(plan, piece.score.length_ns);
     let passes = plan.warm_up_ns.saturating_add(plan.duration_ns).div_ceil(piece.score.length_ns);
     let many = if piece.score.changes == Changes::Nothing { 1 } else { passes };
     let mut places = Places::make(asked, &piece, many, signals)?;
     if piece.score.length_ns > plan.duration_ns {
-        let (pass_s, run_s) = (piece.score.length_ns as f64 / 1e9, plan.duration_ns as f64 / 1e9);
+        let (pass_s, run_s) = (seconds(piece.score.length_ns), seconds(plan.duration_ns));
         complain!(
             "etude load: a pass of the roll lasts {pass_s:.1} s: {run_s} s are only a part, which may have another rate"
         );

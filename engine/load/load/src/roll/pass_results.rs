@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::mpsc::Sender;
 
+use etude_clock::seconds;
 use etude_replay::{Played, Sums};
 
 use super::scored_roll::Piece;
@@ -128,8 +129,4 @@ fn failures(now: &BTreeMap<u16, u64>, then: &BTreeMap<u16, u64>) -> Vec<(&'stati
     let name = |number: u16| etude_calls::errors::name(number).unwrap_or("mismatch");
     let newly = now.iter().map(|(number, count)| (name(*number), count - then.get(number).unwrap_or(&0)));
     newly.filter(|(_, count)| *count > 0).collect()
-}
-
-fn seconds(ns: u64) -> f64 {
-    ns as f64 / 1e9
 }

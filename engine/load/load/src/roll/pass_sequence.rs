@@ -5,12 +5,12 @@ use std::sync::mpsc::Sender;
 
 use etude_clock::{monotonic_ns, own_cpu_ns};
 use etude_launch::sys;
+use etude_options::Failed;
 use etude_replay::{Ended, Offered, Pass, Played, Refused};
 
 use super::pass_results::{Telling, Whole};
 use super::places::Places;
 use super::scored_roll::Piece;
-use crate::exit::Wrong;
 use crate::plan::Plan;
 use crate::report_line::Line;
 use crate::summary::RollAbout;
@@ -74,7 +74,7 @@ impl<'a> Course<'a> {
 
     /// # Errors
     /// A pass cannot be played.
-    pub fn run(mut self) -> Result<(), Wrong> {
+    pub fn run(mut self) -> Result<(), Failed> {
         let (ended, cpu, cpu_ns) = match self.play() {
             Ok(done) => done,
             Err(wrong) => {
@@ -107,7 +107,7 @@ impl<'a> Course<'a> {
     }
 
     /// How it ended, and the CPU time that it took: of one CPU, and ns.
-    fn play(&mut self) -> Result<(&'static str, f64, u64), Wrong> {
+    fn play(&mut self) -> Result<(&'static str, f64, u64), Failed> {
         let cpu_ns = self.cpu_so_far_ns();
         self.cpu_ns = cpu_ns;
         let ended = self.offer()?;
@@ -118,7 +118,7 @@ impl<'a> Course<'a> {
     }
 
     /// Until all is offered, or a signal; how it ended.
-    fn offer(&mut self) -> Result<&'static str, Wrong> {
+    fn offer(&mut self) -> Result<&'static str, Failed> {
         let end_ns = self.until_ns;
         let mut window = Window::new(self.from_ns, self.plan.window_ns, end_ns);
         loop {
@@ -155,7 +155,7 @@ impl<'a> Course<'a> {
     }
 
     /// Waits for what was due and has not ended, up to the bound or a further signal.
-    fn drain(&mut self) -> Result<(), Wrong> {
+    fn drain(&mut self) -> Result<(), Failed> {
         let (told, until_ns) = (self.told, self.until_ns.saturating_add(self.plan.drain_ns));
         loop {
             let now = monotonic_ns();
@@ -169,7 +169,7 @@ impl<'a> Course<'a> {
     }
 
     /// Starts the passes whose time is near.
-    fn start_due(&mut self, now: u64) -> Result<(), Wrong> {
+    fn start_due(&mut self, now: u64) -> Result<(), Failed> {
         while self.more()
             && self.begins_ns(self.started) <= now + AHEAD_NS
             && self.under_way.len() < MOST_PASSES
@@ -198,7 +198,7 @@ impl<'a> Course<'a> {
     }
 
     /// Passes that have ended are counted, and their memory is given back.
-    fn reap(&mut self) -> Result<(), Wrong> {
+    fn reap(&mut self) -> Result<(), Failed> {
         let mut at = 0;
         while at < self.under_way.len() {
             match self.under_way[at].ended().map_err(|wrong| self.refused(wrong))? {
@@ -260,12 +260,12 @@ impl<'a> Course<'a> {
         own_cpu_ns() + ns(usage.ru_utime) + ns(usage.ru_stime) + alive
     }
 
-    fn refused(&self, Refused(line, code): Refused) -> Wrong {
+    fn refused(&self, Refused(line, code): Refused) -> Failed {
         (if code == 3 { format!("{}: {line}", self.piece.name) } else { line }, code)
     }
 
     /// Ends what is still under way: nobody waits for it.
-    fn leave(&mut self) -> Result<(), Wrong> {
+    fn leave(&mut self) -> Result<(), Failed> {
         self.under_way.iter_mut().for_each(Pass::leave);
         let until_ns = monotonic_ns() + LEAVE_NS;
         while !self.under_way.is_empty() {

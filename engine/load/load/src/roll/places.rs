@@ -10,14 +10,14 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use etude_clock::monotonic_ns;
+use etude_clock::{monotonic_ns, seconds};
 use etude_launch::sys;
+use etude_options::Failed;
 use etude_replay::{Changes, untouched};
 use etude_script::{Needed, Preparation, Refused, Shared, prepare_sharing, room_of};
 use etude_terminal::complain;
 
 use super::scored_roll::{Files, Piece};
-use crate::exit::Wrong;
 use crate::options::RollAsked;
 
 /// Says whose a directory is, and which roll's files are in it.
@@ -46,7 +46,7 @@ impl Places {
     ///
     /// # Errors
     /// There is no room, or the directory is somebody else's (5).
-    pub fn make(asked: &RollAsked, piece: &Piece, many: u64, signals: &OwnedFd) -> Result<Places, Wrong> {
+    pub fn make(asked: &RollAsked, piece: &Piece, many: u64, signals: &OwnedFd) -> Result<Places, Failed> {
         let begun = monotonic_ns();
         let root = asked.directory.join(format!("etude-load-roll-{}", plain(&piece.name)));
         check_directory(&asked.directory)?;
@@ -68,7 +68,7 @@ impl Places {
         }
         done?;
         places.write_marker(&mark)?;
-        places.prepared_s = (monotonic_ns() - begun) as f64 / 1e9;
+        places.prepared_s = seconds(monotonic_ns() - begun);
         let shared = match places.shared {
             Files { many: 0, .. } => String::new(),
             Files { many, bytes } => {
@@ -94,7 +94,7 @@ impl Places {
     ///
     /// # Errors
     /// Something cannot be removed (5).
-    pub fn clear(&mut self) -> Result<(), Wrong> {
+    pub fn clear(&mut self) -> Result<(), Failed> {
         self.remove_passes()?;
         fs::remove_file(self.root.join(MARKER))
             .and_then(|()| fs::remove_dir(&self.root))
@@ -102,7 +102,7 @@ impl Places {
     }
 
     /// Makes the directory of all places, or takes the one that is there if it is ours; what its marker says.
-    fn claim(&self) -> Result<String, Wrong> {
+    fn claim(&self) -> Result<String, Failed> {
         let root = &self.root;
         match fs::create_dir(root) {
             Ok(()) => return self.write_marker("").map(|()| String::new()),
@@ -125,12 +125,12 @@ impl Places {
             .map_err(|_| refused(root, "was not made by etude load: name another directory, or remove it"))
     }
 
-    fn write_marker(&self, text: &str) -> Result<(), Wrong> {
+    fn write_marker(&self, text: &str) -> Result<(), Failed> {
         let path = self.root.join(MARKER);
         fs::write(&path, text).map_err(|error| refused(&path, &format!("cannot be written: {error}")))
     }
 
-    fn remove_passes(&self) -> Result<(), Wrong> {
+    fn remove_passes(&self) -> Result<(), Failed> {
         let _ = fs::remove_file(self.root.join(ANOTHER));
         let entries = fs::read_dir(&self.root).map_err(|error| refused(&self.root, &error.to_string()))?;
         for entry in entries.flatten() {
@@ -157,7 +157,7 @@ impl Places {
 
     /// Whether all places will fit, as far as what they begin with: bytes and files of one that shares nothing, and of one
     /// that shares what it can.
-    fn room(&self, whole: (u64, u64), further: (u64, u64)) -> Result<(), Wrong> {
+    fn room(&self, whole: (u64, u64), further: (u64, u64)) -> Result<(), Failed> {
         let (root, many) = (&self.root, self.many);
         let wholes = many.div_ceil(MOST_NAMES);
         let bytes = in_all((whole.0, further.0), wholes, many);
@@ -187,7 +187,7 @@ impl Places {
         Ok(())
     }
 
-    fn fill(&mut self, asked: &RollAsked, piece: &Piece, signals: &OwnedFd) -> Result<(), Wrong> {
+    fn fill(&mut self, asked: &RollAsked, piece: &Piece, signals: &OwnedFd) -> Result<(), Failed> {
         let needed = &piece.roll.needed;
         let of_roll = |refused: Refused| {
             let line = match refused.code {
@@ -230,7 +230,7 @@ fn in_all((first, further): (u64, u64), wholes: u64, many: u64) -> u64 {
     first.saturating_mul(wholes).saturating_add(further.saturating_mul(many - wholes))
 }
 
-fn check_directory(directory: &Path) -> Result<(), Wrong> {
+fn check_directory(directory: &Path) -> Result<(), Failed> {
     match fs::metadata(directory) {
         Ok(found) if found.is_dir() => Ok(()),
         Ok(_) => Err(refused(directory, "is no directory; name one with --directory")),
@@ -240,7 +240,7 @@ fn check_directory(directory: &Path) -> Result<(), Wrong> {
     }
 }
 
-fn refused(path: &Path, what: &str) -> Wrong {
+fn refused(path: &Path, what: &str) -> Failed {
     (format!("{}: {what}", path.display()), 5)
 }
 

@@ -47,7 +47,7 @@ fn asked(directory: &Directory) -> RollAsked {
     RollAsked { roll: "some.roll".into(), directory, pace, only: Vec::new(), own: false }
 }
 
-fn make(directory: &Directory, piece: &Piece, many: u64) -> Result<Places, Wrong> {
+fn make(directory: &Directory, piece: &Piece, many: u64) -> Result<Places, Failed> {
     Places::make(&asked(directory), piece, many, &sys::signalfd(&[]).unwrap())
 }
 

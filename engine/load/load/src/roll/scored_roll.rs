@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use etude_clock::seconds;
+use etude_options::Failed;
 use etude_replay::{Roll, Score};
 use etude_script::{Needed, What};
 
-use crate::exit::Wrong;
 use crate::options::{Pace, RollAsked};
 use crate::summary::LeftOut;
 
@@ -51,7 +52,7 @@ impl Files {
 ///
 /// # Errors
 /// The roll is wrong (3), or it cannot be played so fast (2).
-pub(super) fn piece(asked: &RollAsked) -> Result<Piece, Wrong> {
+pub(super) fn piece(asked: &RollAsked) -> Result<Piece, Failed> {
     let shown = asked.roll.display().to_string();
     let input = |what: String| (format!("{shown}: {what}"), 3);
     let mut roll = Roll::open(&asked.roll).map_err(input)?;
@@ -77,7 +78,7 @@ pub(super) fn piece(asked: &RollAsked) -> Result<Piece, Wrong> {
     if natural.requests == 0 || natural.length_ns == 0 {
         return Err(input("has no calls that could be a load: record a program that uses files".to_owned()));
     }
-    let run_s = natural.length_ns as f64 / 1e9;
+    let run_s = seconds(natural.length_ns);
     let natural_rate = natural.requests as f64 / run_s;
     let multiple = match asked.pace {
         Pace::Rate(rate) => rate / natural_rate,

@@ -135,9 +135,11 @@ fn a_range_is_kept_where_the_kernel_has_read_it() {
 fn offsets_are_kept_as_they_are_behind_a_call_that_succeeds() {
     let [input, output] = [0, 1].map(|_| {
         // SAFETY: a name that ends with a zero byte; the descriptors are the test's own.
-        let fd = unsafe { libc::memfd_create(c"offsets".as_ptr(), 0) };
-        assert_eq!(unsafe { libc::ftruncate(fd, 100) }, 0);
-        fd as u64
+        unsafe {
+            let fd = libc::memfd_create(c"offsets".as_ptr(), 0);
+            assert_eq!(libc::ftruncate(fd, 100), 0);
+            fd as u64
+        }
     });
     let bytes = |offset: u64| Some(offset.to_le_bytes().to_vec());
     for clock in CLOCKS {

@@ -6,6 +6,7 @@ use crate::rewrite::batch::{self, Batch, Place};
 use crate::rewrite::breakpoints::{self, Breakpoints};
 use crate::rewrite::code::{Scanned, scanned};
 use crate::rewrite::filters::Suspended;
+use crate::rewrite::frame::{self, Frame};
 use crate::rewrite::hook::{Clock, Code, Entry};
 use crate::rewrite::in_flight_record::half_written;
 use crate::rewrite::layout::{EXCHANGE, RING};
@@ -111,12 +112,11 @@ impl Image {
         if !self.code.made().contains(&regs.rip.wrapping_sub(self.hook)) {
             return None;
         }
-        let frame = Memory::unopened(tid).read(regs.rsp, 32).ok()?;
-        let word = |at: usize| u64::from_le_bytes(frame[at..at + 8].try_into().expect("eight bytes"));
+        let frame = Frame::read(&Memory::unopened(tid), regs.rsp).ok()?;
         let result = regs.rax as i64;
         Some(Raw {
-            number: word(16) as u32,
-            begun: word(24),
+            number: frame.word(frame::NUMBER) as u32,
+            begun: frame.word(frame::BEGUN),
             ended: now,
             result: if RESTARTS.contains(&result) { -i64::from(libc::EINTR) } else { result },
             arguments: [regs.rdi, regs.rsi, regs.rdx, regs.r10, regs.r8, regs.r9],
@@ -131,10 +131,8 @@ impl Image {
 
     /// A call that mapped code, of the thread that tells of it.
     pub fn told(&self, memory: &Memory, regs: &libc::user_regs_struct) -> Option<Told> {
-        // The hook's frame, as it stands at the trap.
-        let frame = memory.read(regs.rsp, 72).ok()?;
-        let word = |at: usize| u64::from_le_bytes(frame[at..at + 8].try_into().expect("eight bytes"));
-        let (number, result, ended) = (word(16), word(32), word(64));
+        let frame = Frame::read(memory, regs.rsp).ok()?;
+        let [number, result, ended] = [frame::NUMBER, frame::RESULT, frame::ENDED].map(|at| frame.word(at));
         let anew = (number == libc::SYS_mmap as u64)
             .then(|| (result, result.saturating_add(regs.rsi.next_multiple_of(4096))));
         Some(Told { anew, ended })

@@ -4,7 +4,8 @@ use std::io;
 
 use crate::rewrite::clock::ticks;
 use crate::rewrite::filters::Suspended;
-use crate::rewrite::hook::{LOOK, URING};
+use crate::rewrite::frame::{self, Frame};
+use crate::rewrite::hook::URING;
 use crate::rewrite::image::Image;
 use crate::rewrite::method::Technique;
 use crate::rewrite::preparation::Patched;
@@ -123,9 +124,10 @@ impl<S: Sink> Tracer<S> {
             self.before_call(tid, HOOK, regs);
             return Ok(());
         }
-        let noted = Memory::unopened(tid).read(regs.rsp + LOOK, 32)?;
-        let word = |at: usize| u64::from_le_bytes(noted[at..at + 8].try_into().expect("eight bytes"));
-        let [number, came, begun, ended] = [0, 8, 16, 24].map(word);
+        let frame = Frame::read(&Memory::unopened(tid), regs.rsp)?;
+        let number = frame.word(frame::NUMBER);
+        let [came, begun, ended] =
+            [frame::LOOK_CAME, frame::LOOK_BEGUN, frame::LOOK_ENDED].map(|at| frame.word(at));
         if number >= URING.into() {
             self.before_call(tid, HOOK, &libc::user_regs_struct { rax: number, ..*regs });
         } else {

@@ -6,6 +6,7 @@
 
 use std::io;
 
+use crate::rewrite::frame::{self, Frame};
 use crate::rewrite::hook::Code;
 use crate::rewrite::remote::{Memory, Pid};
 use crate::rewrite::ring::Raw;
@@ -24,29 +25,28 @@ pub fn half_written(
     let at = regs.rip.wrapping_sub(hook);
     let Some(place) = code.halves().iter().position(|half| half.contains(&at)) else { return Ok(None) };
     let memory = Memory::unopened(tid);
-    let frame = memory.read(regs.rsp, 80)?;
-    let word = |at: usize| u64::from_le_bytes(frame[at..at + 8].try_into().expect("eight bytes"));
-    let (number, begun, result) = (word(16) as u32, word(24), word(32) as i64);
+    let frame = Frame::read(&memory, regs.rsp)?;
+    let result = frame.word(frame::RESULT);
     let mut raw = Raw {
-        number,
-        begun,
+        number: frame.word(frame::NUMBER) as u32,
+        begun: frame.word(frame::BEGUN),
         ended: regs.rdx,
-        result,
-        arguments: [regs.rdi, regs.rsi, word(8), regs.r10, 0, 0],
+        result: result as i64,
+        arguments: [regs.rdi, regs.rsi, frame.word(frame::RDX), regs.r10, 0, 0],
         texts: [None, None],
     };
     if place == 1 {
-        raw.ended = word(64);
+        raw.ended = frame.word(frame::ENDED);
         (raw.arguments[4], raw.arguments[5]) = (regs.r8, regs.r9);
-        let lengths = [word(72) & 0xffff_ffff, word(72) >> 32];
-        raw.texts = [0, 1].map(|which| text(&memory, word(40 + 8 * which), lengths[which]));
+        raw.texts = [0, 1]
+            .map(|which| text(&memory, frame.word(frame::TEXTS[which]), frame.half(frame::LENGTHS[which])));
     }
-    (regs.rip, regs.rax) = (hook + code.halves()[place].end, result as u64);
+    (regs.rip, regs.rax) = (hook + code.halves()[place].end, result);
     Ok(Some(raw))
 }
 
 /// Bytes without their final zero, as in `Ring`.
-fn text(memory: &Memory, at: u64, length: u64) -> Option<Vec<u8>> {
+fn text(memory: &Memory, at: u64, length: u32) -> Option<Vec<u8>> {
     let last = length.checked_sub(1)?;
     memory.read(at, last as usize).ok()
 }

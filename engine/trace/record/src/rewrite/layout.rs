@@ -15,6 +15,8 @@ pub const EXCHANGE: usize = RINGS * RING;
 pub const EXCHANGE_LENGTH: usize = 4 << 20;
 /// Bytes of a slot; a record takes one or more.
 pub const SLOT: usize = 64;
+/// Bytes of the longest text that is kept.
+pub const MOST_TEXT: usize = 1900;
 /// Bytes kept free for records of signal handlers, which may come between the look for room and the reservation.
 pub const MARGIN: usize = 16384;
 

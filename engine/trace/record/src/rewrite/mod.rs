@@ -39,6 +39,8 @@ mod elf;
 #[cfg(target_arch = "x86_64")]
 mod filters;
 #[cfg(target_arch = "x86_64")]
+mod frame;
+#[cfg(target_arch = "x86_64")]
 pub(crate) mod hook;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod hook_cost;

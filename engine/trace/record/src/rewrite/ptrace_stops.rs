@@ -9,11 +9,10 @@ use etude_calls::{Address, Call, Kind, Processor, Range, RangeLock};
 
 use crate::PROCESSOR;
 use crate::requests::Found;
+use crate::rewrite::layout::MOST_TEXT;
 use crate::rewrite::remote::{Memory, Pid, ptrace};
 use crate::rewrite::ring::Raw;
 
-/// The longest text that is kept, as in the hook.
-const LONGEST: usize = 1900;
 const PAGE: u64 = 4096;
 /// What the kernel answers where a call is made again by itself.
 pub const RESTARTS: std::ops::RangeInclusive<i64> = -516..=-512;
@@ -193,9 +192,9 @@ fn text(pid: Pid, at: u64) -> Option<Vec<u8>> {
     let memory = Memory::of(pid).ok()?;
     let mut bytes = Vec::new();
     let mut place = at;
-    while bytes.len() < LONGEST {
+    while bytes.len() < MOST_TEXT {
         let room = (PAGE - place % PAGE) as usize;
-        let piece = memory.read(place, room.min(LONGEST - bytes.len())).ok()?;
+        let piece = memory.read(place, room.min(MOST_TEXT - bytes.len())).ok()?;
         if let Some(end) = piece.iter().position(|byte| *byte == 0) {
             bytes.extend(&piece[..end]);
             return Some(bytes);

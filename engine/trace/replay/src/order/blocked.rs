@@ -99,7 +99,7 @@ impl Order {
             let has = |each: &Blocked| match owner {
                 Owner::Process(process) => each.process == process,
                 Owner::Flock(description) | Owner::Description(description) => {
-                    self.slots_of(each.process).any(|(_, slot)| slot.description == description)
+                    self.slots_of(each.process).any(|slot| slot.description == description)
                 }
             };
             let ended = |each: &Blocked| {

@@ -1,6 +1,11 @@
 //! Descriptors: opened before they are used, closed after their last use.
 
-use etude_calls::{Kind, Moves, Outcome};
+use etude_calls::Kind;
+use etude_fsmodel::flags::{O_ACCMODE, O_CLOEXEC, O_CREAT, O_RDWR, O_TRUNC, O_WRONLY, is_nameless};
+use etude_fsmodel::{
+    Closed, DescriptorChange, NameChange, Opens, Reuse, Table, appends, descriptor_change, ends, name_change,
+    open_flags,
+};
 use etude_script::Called;
 
 use super::edges::Edge;
@@ -13,17 +18,16 @@ use super::{Content, Opened, Order, Slot};
 impl Order {
     /// Descriptors that a call uses, ends or moves.
     pub(super) fn descriptors(&mut self, here: Point, process: u32, called: &Called) {
+        let change = descriptor_change(&called.done());
+        if let DescriptorChange::Closes(_) = change {
+            return self.change(here, process, &change);
+        }
         for index in 0..called.call.used(&called.arguments) {
             let kind = called.call.kind(&called.arguments, index);
             if !matches!(kind, Kind::Fd | Kind::DirFd) {
                 continue;
             }
-            let fd = called.arguments[index] as i64;
-            let Some(slot) = self.slots.get(&(process, fd)).cloned() else { continue };
-            if called.call.name() == "close" && called.result >= 0 {
-                self.closes(here, process, fd);
-                continue;
-            }
+            let Some(slot) = self.slot_of(process, called.arguments[index] as i32) else { continue };
             self.uses(here, slot.thing, Edge::Descriptors);
             let opened = &self.opened[slot.description];
             if moves_position(called, index) && self.contents[opened.file].pipe.is_none() {
@@ -33,37 +37,46 @@ impl Order {
         }
     }
 
-    /// What a process has open, and what it had: numbers with [`CLOSED`].
-    pub(super) fn slots_of(&self, process: u32) -> impl Iterator<Item = (i64, &Slot)> {
-        let own = self.slots.iter().filter(move |((of, _), _)| *of == process);
-        own.map(|((_, fd), slot)| (*fd, slot)).filter(|(fd, _)| fd & CLOSED == 0)
+    pub(super) fn slot_of(&self, process: u32, descriptor: i32) -> Option<Slot> {
+        Some(self.tables.get(&process)?.get(descriptor)?.behind)
     }
 
-    fn closes(&mut self, here: Point, process: u32, fd: i64) {
-        let Some(slot) = self.slots.remove(&(process, fd)) else { return };
-        self.makes(here, slot.thing, Edge::Descriptors);
-        self.gives_back(here, self.opened[slot.description].file, Owner::Process(process));
-        self.leaves(here, slot.description);
-        // Whoever gets the number next waits for this.
-        let thing = self.thing(Some(here));
-        self.slots.insert((process, fd | CLOSED), Slot { thing, ..slot });
+    /// What a process has open.
+    pub(super) fn slots_of(&self, process: u32) -> impl Iterator<Item = Slot> {
+        self.tables.get(&process).into_iter().flat_map(Table::iter).map(|(_, slot)| slot.behind)
     }
 
-    fn close_those(&mut self, here: Point, process: u32, those: impl Fn(i64, &Slot) -> bool) {
-        let mut closed: Vec<i64> =
-            self.slots_of(process).filter(|(fd, slot)| those(*fd, slot)).map(|(fd, _)| fd).collect();
-        closed.sort_unstable();
-        closed.into_iter().for_each(|fd| self.closes(here, process, fd));
+    fn table(&mut self, process: u32) -> &mut Table<Slot> {
+        self.tables.entry(process).or_insert_with(|| Table::new(Reuse::Replaces))
+    }
+
+    /// Does what a call did to the table of its process, and ends what that closed.
+    fn change(&mut self, here: Point, process: u32, change: &DescriptorChange) {
+        let closed = self.table(process).apply(change);
+        self.ends(here, process, closed);
+    }
+
+    fn ends(&mut self, here: Point, process: u32, closed: Closed<Slot>) {
+        for (fd, slot) in closed {
+            let Slot { description, thing } = slot.behind;
+            self.makes(here, thing, Edge::Descriptors);
+            self.gives_back(here, self.opened[description].file, Owner::Process(process));
+            self.leaves(here, description);
+            // Whoever gets the number next waits for this.
+            let thing = self.thing(Some(here));
+            self.closed.insert((process, fd), thing);
+        }
     }
 
     pub(super) fn exec(&mut self, here: Point, process: u32) {
-        self.close_those(here, process, |_, slot| slot.closes_at_exec);
+        let closed = self.table(process).exec();
+        self.ends(here, process, closed);
     }
 
     /// The end of a process closes what it has open.
     pub(super) fn end(&mut self, here: Point, process: u32) {
         self.ending = true;
-        self.close_those(here, process, |_, _| true);
+        self.change(here, process, &DescriptorChange::ClosesRange { first: 0, last: i32::MAX });
         self.ending = false;
     }
 
@@ -88,87 +101,78 @@ impl Order {
         }
     }
 
-    /// What a call that went well leaves behind.
+    /// What a call leaves behind.
     pub(super) fn results(&mut self, here: Point, process: u32, called: &Called) {
-        let (name, arguments) = (called.call.name(), &called.arguments);
-        match name {
-            "dup" | "dup2" | "dup3" if arguments[0] as i64 != called.result => {
-                let closes_at_exec = name == "dup3" && arguments[2] & O_CLOEXEC != 0;
-                self.copy(here, process, arguments[0] as i64, called.result, closes_at_exec);
-            }
-            "dup2" => {}
-            "fcntl" if matches!(arguments[1], F_DUPFD | F_DUPFD_CLOEXEC) => {
-                let closes_at_exec = arguments[1] == F_DUPFD_CLOEXEC;
-                self.copy(here, process, arguments[0] as i64, called.result, closes_at_exec);
-            }
-            "fcntl" if arguments[1] == F_SETFD => {
-                if let Some(slot) = self.slots.get_mut(&(process, arguments[0] as i64)) {
-                    slot.closes_at_exec = arguments[2] & 1 != 0;
+        let done = called.done();
+        match descriptor_change(&done) {
+            DescriptorChange::Opens { descriptor, what, flags } => {
+                self.open(here, process, called, (descriptor, flags));
+                if what == Opens::Accepted {
+                    self.joins(process, descriptor, called);
                 }
             }
-            "close_range" if arguments[2] & CLOSE_RANGE_CLOEXEC == 0 => {
-                let range = arguments[0] as i64..=arguments[1] as i64;
-                self.close_those(here, process, |fd, _| range.contains(&fd));
+            DescriptorChange::OpensPair { descriptors: Some(pair), sockets, flags } => {
+                self.pair(here, process, pair, sockets, flags & O_CLOEXEC != 0);
             }
-            "pipe" | "pipe2" | "socketpair" => self.pair(here, process, called),
-            "connect" => self.joins(process, called.arguments[0] as i64, called),
-            "accept" | "accept4" => {
-                self.open(here, process, called);
-                self.joins(process, called.result, called);
+            DescriptorChange::Copies { from, to, closes_at_exec, .. } => {
+                if let Some(slot) = self.slot_of(process, from) {
+                    self.slot(here, process, to, slot.description, closes_at_exec);
+                }
             }
-            "shutdown" => self.shuts(here, process, called),
-            "mknod" | "mknodat" => self.fifo(process, called),
-            "chdir" => {
-                if let Some(path) = self.paths(process, called).pop() {
+            DescriptorChange::SetsFlags { descriptor, flags } => {
+                if let Some(slot) = self.slot_of(process, descriptor) {
+                    self.opened[slot.description].append = appends(flags);
+                }
+            }
+            DescriptorChange::Connects(descriptor) => self.joins(process, descriptor, called),
+            DescriptorChange::EntersPath => {
+                if let Some(path) = self.paths(process, &done).pop() {
                     self.cwd.insert(process, path);
                 }
             }
-            "fchdir" => {
-                if let Some(path) = self.directory(process, called.arguments[0] as i64) {
+            DescriptorChange::EntersDescriptor(descriptor) => {
+                if let Some(path) = self.directory(process, Some(descriptor)) {
                     self.cwd.insert(process, path);
                 }
             }
-            "rename" | "renameat" | "renameat2" => {
-                if let [from, to] = &self.paths(process, called)[..]
-                    && let Some(file) = self.files.remove(from)
-                {
-                    self.files.insert(to.clone(), file);
+            // `descriptors` has done it.
+            DescriptorChange::Closes(_) => {}
+            change => self.change(here, process, &change),
+        }
+        match (name_change(&done), &self.paths(process, &done)[..]) {
+            (NameChange::MakesNode { mode }, [.., path]) => self.fifo(path, mode),
+            (NameChange::Renames { swaps }, [from, to]) => self.renames(from, to, swaps),
+            (NameChange::Links, [from, to]) => {
+                let file = self.files.get(from).copied();
+                self.files.extend(file.map(|file| (to.clone(), file)));
+            }
+            (NameChange::LinksDescriptor(descriptor), [to]) => {
+                let file = self.file_of(process, descriptor);
+                self.files.extend(file.map(|file| (to.clone(), file)));
+            }
+            (NameChange::Removes { .. }, paths) => {
+                for path in paths {
+                    self.files.remove(path);
                 }
             }
-            "link" | "linkat" => {
-                let behind = |order: &Order| {
-                    let slot = order.slots.get(&(process, arguments[0] as i64))?;
-                    Some(order.opened[slot.description].file)
-                };
-                let (file, to) = match &self.paths(process, called)[..] {
-                    [from, to] => (self.files.get(from).copied(), to.clone()),
-                    // Of what a descriptor stands for.
-                    [to] => (behind(self), to.clone()),
-                    _ => return,
-                };
-                self.files.extend(file.map(|file| (to, file)));
-            }
-            "unlink" | "unlinkat" | "rmdir" => {
-                for path in self.paths(process, called) {
-                    self.files.remove(&path);
-                }
-            }
-            _ if called.call.row().outcome == Outcome::Descriptor => self.open(here, process, called),
             _ => {}
+        }
+        if called.call.name() == "shutdown" && called.result >= 0 {
+            self.shuts(here, process, called);
         }
     }
 
-    fn open(&mut self, here: Point, process: u32, called: &Called) {
+    fn open(&mut self, here: Point, process: u32, called: &Called, (descriptor, flags): (i32, u64)) {
+        let done = called.done();
         // A file without a name is none that another call opens.
-        let nameless = open_flags(called) & O_TMPFILE == O_TMPFILE;
-        let path = self.paths(process, called).pop().filter(|_| !nameless);
+        let nameless = open_flags(&done).is_some_and(is_nameless);
+        let path = self.paths(process, &done).pop().filter(|_| !nameless);
         let known = path.as_ref().and_then(|path| self.files.get(path)).copied();
         let file = known.unwrap_or_else(|| self.content(Content::default()));
         if let Some(path) = &path {
             self.files.insert(path.clone(), file);
         }
-        let flags = open_flags(called);
-        if flags & O_TRUNC != 0 && flags & O_PATH == 0 {
+        if open_flags(&done).is_some_and(|flags| flags & O_TRUNC != 0) {
             self.size(here, file, Use::Sets(0));
             self.overwrites(here, file);
         }
@@ -176,7 +180,7 @@ impl Order {
         if let Some(path) = path {
             self.directories.insert(description, path);
         }
-        self.slot(here, process, called.result, description, flags & O_CLOEXEC != 0);
+        self.slot(here, process, descriptor, description, flags & O_CLOEXEC != 0);
     }
 
     pub(super) fn content(&mut self, content: Content) -> usize {
@@ -187,7 +191,7 @@ impl Order {
     /// Something that is opened.
     fn description(&mut self, here: Point, file: usize, flags: u64) -> usize {
         let (position, reads) = (self.thing(Some(here)), flags & O_ACCMODE != O_WRONLY);
-        self.opened.push(Opened { file, position, append: flags & O_APPEND != 0, reads, copies: 0 });
+        self.opened.push(Opened { file, position, append: appends(flags), reads, copies: 0 });
         self.places.push(0);
         if let Some(pipe) = self.contents[file].pipe.filter(|_| reads) {
             self.pipes[pipe.reads].readers += 1;
@@ -196,10 +200,8 @@ impl Order {
     }
 
     /// Both ends of a pipe, or a pair of sockets.
-    fn pair(&mut self, here: Point, process: u32, called: &Called) {
-        let Some(pair) = called.texts.iter().find(|text| text.bytes.len() == 8) else { return };
-        let closes_at_exec = called.call.name() != "pipe" && called.arguments[1] & O_CLOEXEC != 0;
-        let ends = if called.call.name() == "socketpair" {
+    fn pair(&mut self, here: Point, process: u32, pair: [i32; 2], sockets: bool, closes_at_exec: bool) {
+        let ends = if sockets {
             let (one, other) = (self.stream(), self.stream());
             let both = [End { reads: one, writes: other }, End { reads: other, writes: one }];
             both.map(|end| (self.content(Content { pipe: Some(end), ..Content::default() }), O_RDWR))
@@ -207,17 +209,16 @@ impl Order {
             let file = self.new_pipe();
             [(file, 0), (file, O_WRONLY)]
         };
-        for (bytes, (file, flags)) in pair.bytes.chunks_exact(4).zip(ends) {
-            let fd = i32::from_le_bytes(bytes.try_into().expect("four bytes"));
+        for (fd, (file, flags)) in pair.into_iter().zip(ends) {
             let description = self.description(here, file, flags);
-            self.slot(here, process, fd.into(), description, closes_at_exec);
+            self.slot(here, process, fd, description, closes_at_exec);
         }
     }
 
     /// One half of a connection between two sockets, which both name. Who accepts waits in the kernel for who connects.
-    fn joins(&mut self, process: u32, fd: i64, called: &Called) {
+    fn joins(&mut self, process: u32, fd: i32, called: &Called) {
         let Some(name) = called.text(1) else { return };
-        let Some(slot) = self.slots.get(&(process, fd)) else { return };
+        let Some(slot) = self.slot_of(process, fd) else { return };
         let file = self.opened[slot.description].file;
         let end = self.half_made.remove(name).unwrap_or_else(|| {
             let (one, other) = (self.stream(), self.stream());
@@ -229,13 +230,12 @@ impl Order {
     }
 
     /// A pipe that has a name.
-    fn fifo(&mut self, process: u32, called: &Called) {
+    fn fifo(&mut self, path: &[u8], mode: u64) {
         const S_IFMT: u64 = 0o170000;
         const S_IFIFO: u64 = 0o10000;
-        let mode = called.arguments[if called.call.name() == "mknod" { 1 } else { 2 }];
-        if let Some(path) = self.paths(process, called).pop().filter(|_| mode & S_IFMT == S_IFIFO) {
+        if mode & S_IFMT == S_IFIFO {
             let file = self.new_pipe();
-            self.files.insert(path, file);
+            self.files.insert(path.to_vec(), file);
         }
     }
 
@@ -251,69 +251,23 @@ impl Order {
         self.pipes.len() - 1
     }
 
-    fn copy(&mut self, here: Point, process: u32, from: i64, to: i64, closes_at_exec: bool) {
-        if let Some(slot) = self.slots.get(&(process, from)).cloned() {
-            self.slot(here, process, to, slot.description, closes_at_exec);
-        }
-    }
-
-    fn slot(&mut self, here: Point, process: u32, fd: i64, description: usize, closes_at_exec: bool) {
+    fn slot(&mut self, here: Point, process: u32, fd: i32, description: usize, closes_at_exec: bool) {
         self.opened[description].copies += 1;
-        self.closes(here, process, fd);
-        if let Some(slot) = self.slots.remove(&(process, fd | CLOSED)) {
-            self.makes(here, slot.thing, Edge::Descriptors);
+        self.change(here, process, &DescriptorChange::ClosesRange { first: fd, last: fd });
+        if let Some(thing) = self.closed.remove(&(process, fd)) {
+            self.makes(here, thing, Edge::Descriptors);
         }
         let thing = self.thing(Some(here));
-        self.slots.insert((process, fd), Slot { description, thing, closes_at_exec });
-    }
-}
-
-/// Marks a number whose descriptor was closed.
-const CLOSED: i64 = 1 << 40;
-
-const O_ACCMODE: u64 = 3;
-const O_WRONLY: u64 = 1;
-const O_RDWR: u64 = 2;
-const O_TRUNC: u64 = 0o1000;
-const O_PATH: u64 = 0o10000000;
-const O_TMPFILE: u64 = 0o20200000;
-const O_APPEND: u64 = 0o2000;
-const O_CLOEXEC: u64 = 0o2000000;
-const F_DUPFD: u64 = 0;
-const F_SETFD: u64 = 2;
-const F_DUPFD_CLOEXEC: u64 = 1030;
-const CLOSE_RANGE_CLOEXEC: u64 = 4;
-
-fn open_flags(called: &Called) -> u64 {
-    match called.call.name() {
-        "open" => called.arguments[1],
-        "openat" => called.arguments[2],
-        "creat" => 0o1101,
-        // A socket's type is not among these flags.
-        "socket" => called.arguments[1] & O_CLOEXEC | O_RDWR,
-        "accept4" => called.arguments[3] & O_CLOEXEC | O_RDWR,
-        _ => 0,
+        self.table(process).open(fd, Slot { description, thing }, closes_at_exec);
     }
 }
 
 pub(super) fn creates(called: &Called) -> bool {
-    open_flags(called) & 0o100 != 0
+    open_flags(&called.done()).is_some_and(|flags| flags & O_CREAT != 0)
 }
 
 /// Whether a call uses and moves the position of its descriptor at `index`.
 fn moves_position(called: &Called, index: usize) -> bool {
-    let kinds = called.call.row().arguments;
-    let moves = called.call.row().moves;
-    match called.call.name() {
-        "lseek" | "getdents" | "getdents64" => true,
-        // An offset that stands in memory is used instead.
-        "copy_file_range" | "splice" | "sendfile" => {
-            kinds.get(index + 1) != Some(&Kind::OffsetAt) || called.text(index + 1).is_none()
-        }
-        _ if moves == Moves::Nothing => false,
-        _ => kinds
-            .iter()
-            .position(|kind| *kind == Kind::Offset)
-            .is_none_or(|at| (called.arguments[at] as i64) < 0),
-    }
+    matches!(called.call.name(), "lseek" | "getdents" | "getdents64")
+        || ends(&called.done()).iter().flatten().any(|end| end.argument == index && end.at.is_none())
 }

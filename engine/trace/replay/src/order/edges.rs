@@ -1,7 +1,5 @@
 //! Why a thread waits for another.
 
-use std::ffi::OsStr;
-
 /// Kinds of waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Edge {
@@ -52,14 +50,14 @@ impl Edges {
         })
     }
 
-    /// The same of what stands on a command line.
+    /// The value of an option.
     ///
     /// # Errors
     /// One is unknown: what was expected.
-    pub fn asked(words: &OsStr) -> Result<Edges, String> {
-        words.to_str().and_then(Edges::named).ok_or_else(|| {
+    pub fn option(words: &str) -> Result<Edges, String> {
+        Edges::named(words).ok_or_else(|| {
             let kinds = Edge::NAMES.map(|(name, _)| name).join(",");
-            format!("--order \"{}\": expected all, none, or some of {kinds}", words.display())
+            format!("{words:?}: expected all, none, or some of {kinds}")
         })
     }
 

@@ -87,7 +87,7 @@ impl Order {
         if !is_about_locks(called) {
             return None;
         }
-        let description = self.slots.get(&(process, called.arguments[0] as i64))?.description;
+        let description = self.slot_of(process, called.arguments[0] as i32)?.description;
         let file = self.opened[description].file;
         let (lock, releases, waits) = match RangeLock::of(called.call, &called.arguments) {
             Some(RangeLock { owner, waits }) => {
@@ -136,9 +136,9 @@ impl Order {
 
     /// Whether a process has locks that its end may give back.
     pub(super) fn has_locks(&self, process: u32) -> bool {
-        self.slots_of(process).any(|(_, Slot { description, .. })| {
-            let locks = &self.contents[self.opened[*description].file].locks;
-            [Owner::Process(process), Owner::Flock(*description), Owner::Description(*description)]
+        self.slots_of(process).any(|Slot { description, .. }| {
+            let locks = &self.contents[self.opened[description].file].locks;
+            [Owner::Process(process), Owner::Flock(description), Owner::Description(description)]
                 .into_iter()
                 .any(|owner| locks.has(owner))
         })

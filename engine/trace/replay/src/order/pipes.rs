@@ -80,7 +80,7 @@ impl Order {
     /// `shutdown` of a descriptor: what goes out of it, or comes in, goes no further.
     pub(super) fn shuts(&mut self, here: Point, process: u32, called: &Called) {
         let [fd, how, ..] = called.arguments;
-        let Some(End { reads, writes }) = self.end_of(process, fd as i64) else { return };
+        let Some(End { reads, writes }) = self.end_of(process, fd as i32) else { return };
         // SHUT_RD, SHUT_WR, SHUT_RDWR
         let streams: &[usize] = match how {
             0 => &[reads],

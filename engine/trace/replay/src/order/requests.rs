@@ -28,7 +28,7 @@ impl Order {
                     0.. => (words[3], words[2]),
                     _ => (0, u64::MAX),
                 };
-                let file = self.file_of(process, words[0] as i64).filter(|_| moves != Moves::Nothing);
+                let file = self.file_of(process, words[0] as i32).filter(|_| moves != Moves::Nothing);
                 let asked = Asked { by: here, file, from, bytes, writes: moves == Moves::Writes };
                 self.asked.insert((process, interface, words[1], words[tag]), asked);
             }

@@ -1,6 +1,7 @@
 //! How long a file is: whoever asks waits for all that made it longer before, and comes before whoever does so next.
 
 use etude_calls::Kind;
+use etude_fsmodel::{SizeChange, size_change};
 use etude_script::{Called, Needed, What};
 
 use super::edges::Edge;
@@ -25,6 +26,8 @@ pub enum Use {
     /// It is so long at least.
     Reaches(u64),
     Sets(u64),
+    Shrinks(u64),
+    Grows(u64),
 }
 
 impl Size {
@@ -49,7 +52,13 @@ impl Size {
                 others.extend(self.set.iter().chain(&self.asked));
                 keep_last(&mut self.longer, here);
             }
-            Use::Sets(bytes) => {
+            Use::Sets(_) | Use::Shrinks(_) | Use::Grows(_) => {
+                let bytes = match how {
+                    Use::Shrinks(bytes) => self.bytes.saturating_sub(bytes),
+                    Use::Grows(bytes) => self.bytes.saturating_add(bytes),
+                    Use::Sets(bytes) | Use::Reaches(bytes) => bytes,
+                    Use::Asks => self.bytes,
+                };
                 others.extend(self.set);
                 others.append(&mut self.longer);
                 others.append(&mut self.asked);
@@ -87,22 +96,25 @@ impl Order {
     /// Calls that ask how long a file is, or say so.
     pub(super) fn sizes(&mut self, here: Point, process: u32, called: &Called) {
         const SEEK_END: u64 = 2;
-        const KEEP_SIZE: u64 = 1;
         if called.result < 0 {
             return;
         }
-        let words = &called.arguments;
+        let (done, words) = (called.done(), &called.arguments);
         let how = match called.call.name() {
             "lseek" if words[2] >= SEEK_END => Use::Asks,
             "fstat" | "stat" | "lstat" | "newfstatat" | "statx" => Use::Asks,
-            "ftruncate" | "truncate" => Use::Sets(words[1]),
-            "fallocate" if words[1] & KEEP_SIZE == 0 => Use::Reaches(words[2].saturating_add(words[3])),
-            _ => return,
+            _ => match size_change(&done) {
+                SizeChange::Sets(bytes) => Use::Sets(bytes),
+                SizeChange::Reaches(bytes) => Use::Reaches(bytes),
+                SizeChange::Shrinks(bytes) => Use::Shrinks(bytes),
+                SizeChange::Grows(bytes) => Use::Grows(bytes),
+                SizeChange::Nothing | SizeChange::Allocates => return,
+            },
         };
-        let named = self.paths(process, called).pop();
+        let named = self.paths(process, &done).pop();
         let file = match (named, called.call.row().arguments[0]) {
             (Some(path), _) => self.files.get(&path).copied(),
-            (None, Kind::Fd | Kind::DirFd) => self.file_of(process, words[0] as i64),
+            (None, Kind::Fd | Kind::DirFd) => self.file_of(process, words[0] as i32),
             _ => None,
         };
         if let Some(file) = file {
@@ -116,7 +128,7 @@ impl Order {
         others.into_iter().for_each(|other| self.wait(here, other, Edge::Sizes));
     }
 
-    pub(super) fn file_of(&self, process: u32, fd: i64) -> Option<usize> {
-        Some(self.opened[self.slots.get(&(process, fd))?.description].file)
+    pub(super) fn file_of(&self, process: u32, fd: i32) -> Option<usize> {
+        Some(self.opened[self.slot_of(process, fd)?.description].file)
     }
 }

@@ -432,3 +432,27 @@ fn waits_have_kinds_and_only_those_that_are_wanted_are_there() {
     assert_eq!(kinds("threads,names"), [Edge::Threads]);
     assert_eq!(kinds("none"), []);
 }
+
+#[test]
+fn what_is_in_a_renamed_directory_is_the_same_file() {
+    let text = format!(
+        "{TWO}0: openat(AT_FDCWD, \"/d/x\", O_RDWR|O_CREAT, 0644) = 5\n0: rename(\"/d\", \"/e\") = 0
+1: openat(AT_FDCWD, \"/e/x\", O_RDWR) = 6\n0: pwrite64(5, 10, 0) = 10\n1: pread64(6, 10, 0) = 10\n"
+    );
+    assert!(waits(&text).contains(&(7, 6)), "{:?}", waits(&text));
+}
+
+#[test]
+fn flags_that_are_set_later_count() {
+    // Both append: neither says which bytes are whose.
+    let text = format!(
+        "{TWO}0: openat(AT_FDCWD, \"/a\", O_WRONLY) = 5\n0: fcntl(3, F_SETFL, O_RDWR|O_APPEND) = 0
+1: pwrite64(5, 10, 4096) = 10\n0: write(3, 10) = 10\n"
+    );
+    assert!(waits(&text).contains(&(6, 5)), "{:?}", waits(&text));
+    // A descriptor that close_range marks is closed at exec.
+    let text = format!(
+        "{TWO}0: close_range(4, 4, CLOSE_RANGE_CLOEXEC) = 0\n1: fstat(4) = 0\n0: exec()\n1: openat(AT_FDCWD, \"/c\", O_RDONLY) = 4\n"
+    );
+    assert!(waits(&text).contains(&(6, 5)), "{:?}", waits(&text));
+}

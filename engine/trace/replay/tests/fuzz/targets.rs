@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use clap::ValueEnum;
 use etude_calls::Call;
 use etude_replay::{Reading, Roll, compile, only_below, untouched};
 use etude_script::ops::{Class, Glob, Rounds, Sizes};
@@ -290,7 +291,7 @@ fn changed(random: &mut Random, seeds: &Seeds) -> Came {
             let all: Vec<Call> = Call::all().collect();
             ops::filter(&script, &[*random.of(&all), Call::named("write").expect("a call")], &[])
         }
-        3 => ops::filter(&script, &[], &[random.of(&Class::NAMES).1]),
+        3 => ops::filter(&script, &[], &[*random.of(Class::value_variants())]),
         4 => {
             let pattern = random.of(&["**", "d/*", "?n", "[!a-c]*", "a/**/b"]);
             ops::only_files(&script, &[Glob::new(pattern.as_bytes()).expect("a pattern")])

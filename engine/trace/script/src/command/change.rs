@@ -3,155 +3,159 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::{ArgGroup, Args};
 use etude_calls::Call;
-use lexopt::prelude::*;
+use etude_options::{Failed, values};
 
-use super::{Failed, files, usage};
+use super::files;
 use crate::model::Script;
 use crate::ops::{self, Class, Glob, Refused, Rounds, Sizes};
 
-pub const VERBS: [&str; 6] = ["cut", "filter", "repeat", "merge", "clone", "scale"];
-
-/// What was asked for; of each verb only its own.
-#[derive(Default)]
-struct Options {
+/// Where a script comes from and where the new one goes.
+#[derive(Args)]
+pub struct Files {
+    /// Where the new script goes (default, and -: standard output)
+    #[arg(short, long, value_name = "FILE")]
     output: Option<OsString>,
-    from_ns: Option<u64>,
-    to_ns: Option<u64>,
+    script: OsString,
+}
+
+#[derive(Args)]
+#[command(group = ArgGroup::new("part").args(["from", "to", "files"]).required(true).multiple(true))]
+pub struct Cut {
+    /// Keep what began from this time of the original on, in seconds since its beginning; what was open then is opened
+    /// anew
+    #[arg(long, value_name = "S", value_parser = values::duration(0..=u64::MAX))]
+    from: Option<u64>,
+    /// Keep what began before this time
+    #[arg(long, value_name = "S", value_parser = values::duration(0..=u64::MAX))]
+    to: Option<u64>,
+    /// Keep calls on files with such a name, at any time, and what these need; ** goes through directories; may be given
+    /// again
+    #[arg(long, value_name = "GLOB", value_parser = OsStringValueParser::new().try_map(glob))]
     files: Vec<Glob>,
+    #[command(flatten)]
+    of: Files,
+}
+
+#[derive(Args)]
+#[command(group = ArgGroup::new("part").args(["calls", "classes"]).required(true).multiple(true))]
+pub struct Filter {
+    /// Keep these calls, and what opens and closes their descriptors
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = call)]
     calls: Vec<Call>,
+    /// Keep calls of data, metadata, descriptors, memory, other
+    #[arg(long, value_name = "CLASS,...", value_delimiter = ',')]
     classes: Vec<Class>,
+    #[command(flatten)]
+    of: Files,
+}
+
+#[derive(Args)]
+pub struct Repeat {
+    /// Each round has files of its own in 1/, 2/ ...
+    #[arg(long)]
     own: bool,
+    #[arg(value_name = "N", value_parser = values::whole::<u32>(0..=u32::MAX.into()))]
+    times: u32,
+    #[command(flatten)]
+    of: Files,
+}
+
+#[derive(Args)]
+pub struct Merge {
+    /// In one directory
+    #[arg(long)]
     shared: bool,
+    /// Where the new script goes (default, and -: standard output)
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<OsString>,
+    #[arg(value_name = "SCRIPT", required = true)]
+    scripts: Vec<OsString>,
+}
+
+#[derive(Args)]
+pub struct Clone {
+    #[arg(value_name = "K", value_parser = values::whole::<u32>(0..=u32::MAX.into()))]
+    times: u32,
+    #[command(flatten)]
+    of: Files,
+}
+
+#[derive(Args)]
+#[command(group = ArgGroup::new("factor").args(["sizes", "gaps"]).required(true).multiple(true))]
+pub struct Scale {
+    /// Transfers, places in files and files are F times as large
+    #[arg(long, value_name = "F", value_parser = values::positive(f64::MAX))]
     sizes: Option<f64>,
+    /// And become multiples of this
+    #[arg(long, value_name = "BYTES", value_parser = values::size, requires = "sizes")]
     align: Option<u64>,
+    /// The times between calls are F times as long; 0 leaves them out
+    #[arg(long, value_name = "F", value_parser = values::number(0.0..=f64::MAX))]
     gaps: Option<f64>,
-    /// What stands without a name.
-    words: Vec<OsString>,
+    #[command(flatten)]
+    of: Files,
 }
 
-/// Runs a verb.
-pub fn change(verb: &str, words: Vec<OsString>) -> Result<(), Failed> {
-    let options = options(verb, words).map_err(|error| usage(&format!("{verb}: {error}")))?;
-    let script = match verb {
-        "merge" => {
-            let scripts = options.words.iter().map(|name| Ok(files::read(name)?.script));
-            let scripts = scripts.collect::<Result<Vec<Script>, Failed>>()?;
-            made(verb, ops::merge(&scripts, options.shared))?
-        }
-        "repeat" | "clone" => {
-            let [times, name] = &options.words[..] else {
-                return Err(usage(&format!("{verb}: expected a number and a script")));
-            };
-            let times = times.to_str().and_then(|word| word.parse().ok());
-            let times =
-                times.ok_or_else(|| usage(&format!("{verb}: expected how many times, then the script")))?;
-            let script = files::read(name)?.script;
-            let rounds = if options.own { Rounds::Own } else { Rounds::Same };
-            made(
-                verb,
-                if verb == "clone" {
-                    ops::clone(&script, times)
-                } else {
-                    ops::repeat(&script, times, rounds)
-                },
-            )?
-        }
-        _ => {
-            let [name] = &options.words[..] else {
-                return Err(usage(&format!("{verb}: expected one script")));
-            };
-            enough(verb, &options)?;
-            part(verb, files::read(name)?.script, &options)?
-        }
-    };
-    files::write(&script, options.output.as_ref())
-}
-
-/// Whether anything was asked for.
-fn enough(verb: &str, options: &Options) -> Result<(), Failed> {
-    let (asked, expected) = match verb {
-        "cut" => {
-            let times = options.from_ns.is_some() || options.to_ns.is_some();
-            (times || !options.files.is_empty(), "--from, --to or --files")
-        }
-        "filter" => (!options.calls.is_empty() || !options.classes.is_empty(), "--calls or --classes"),
-        _ if options.align.is_some() && options.sizes.is_none() => (false, "--sizes beside --align"),
-        _ => (options.sizes.is_some() || options.gaps.is_some(), "--sizes or --gaps"),
-    };
-    if asked { Ok(()) } else { Err(usage(&format!("{verb}: expected {expected}"))) }
-}
-
-fn part(verb: &str, mut script: Script, options: &Options) -> Result<Script, Failed> {
-    match verb {
-        "cut" => {
-            if options.from_ns.is_some() || options.to_ns.is_some() {
-                let (from, to) = (options.from_ns.unwrap_or(0), options.to_ns.unwrap_or(u64::MAX));
-                script = made(verb, ops::cut(&script, from, to))?;
-            }
-            if !options.files.is_empty() {
-                script = made(verb, ops::only_files(&script, &options.files))?;
-            }
-        }
-        "filter" => script = made(verb, ops::filter(&script, &options.calls, &options.classes))?,
-        _ => {
-            if let Some(factor) = options.sizes {
-                let sizes = Sizes { factor, align: options.align.unwrap_or(1) };
-                script = made(verb, ops::scale_sizes(&script, sizes))?;
-            }
-            if let Some(factor) = options.gaps {
-                script = made(verb, ops::scale_gaps(&script, factor))?;
-            }
-        }
+impl Files {
+    fn changed(
+        &self,
+        verb: &str,
+        change: impl FnOnce(Script) -> Result<Script, Refused>,
+    ) -> Result<(), Failed> {
+        let script = files::read(&self.script)?.script;
+        files::write(&made(verb, change(script))?, self.output.as_ref())
     }
-    Ok(script)
+}
+
+pub fn cut(options: &Cut) -> Result<(), Failed> {
+    options.of.changed("cut", |mut script| {
+        if options.from.is_some() || options.to.is_some() {
+            script = ops::cut(&script, options.from.unwrap_or(0), options.to.unwrap_or(u64::MAX))?;
+        }
+        if options.files.is_empty() { Ok(script) } else { ops::only_files(&script, &options.files) }
+    })
+}
+
+pub fn filter(options: &Filter) -> Result<(), Failed> {
+    options.of.changed("filter", |script| ops::filter(&script, &options.calls, &options.classes))
+}
+
+pub fn repeat(options: &Repeat) -> Result<(), Failed> {
+    let rounds = if options.own { Rounds::Own } else { Rounds::Same };
+    options.of.changed("repeat", |script| ops::repeat(&script, options.times, rounds))
+}
+
+pub fn merge(options: &Merge) -> Result<(), Failed> {
+    let scripts = options.scripts.iter().map(|name| Ok(files::read(name)?.script));
+    let scripts = scripts.collect::<Result<Vec<Script>, Failed>>()?;
+    files::write(&made("merge", ops::merge(&scripts, options.shared))?, options.output.as_ref())
+}
+
+pub fn clone(options: &Clone) -> Result<(), Failed> {
+    options.of.changed("clone", |script| ops::clone(&script, options.times))
+}
+
+pub fn scale(options: &Scale) -> Result<(), Failed> {
+    options.of.changed("scale", |mut script| {
+        if let Some(factor) = options.sizes {
+            let sizes = Sizes { factor, align: options.align.unwrap_or(1) };
+            script = ops::scale_sizes(&script, sizes)?;
+        }
+        options.gaps.map_or(Ok(script.clone()), |factor| ops::scale_gaps(&script, factor))
+    })
 }
 
 fn made(verb: &str, made: Result<Script, Refused>) -> Result<Script, Failed> {
-    made.map_err(|Refused(why)| (format!("{verb}: {why}"), 2))
+    made.map_err(|Refused(why)| (format!("{verb}: {why}"), etude_options::USAGE))
 }
 
-fn options(verb: &str, words: Vec<OsString>) -> Result<Options, lexopt::Error> {
-    let mut found = Options::default();
-    let mut parser = lexopt::Parser::from_args(words);
-    while let Some(argument) = parser.next()? {
-        match (verb, argument) {
-            (_, Short('o') | Long("output")) => found.output = Some(parser.value()?),
-            ("cut", Long("from")) => found.from_ns = Some(time("--from", &parser.value()?)?),
-            ("cut", Long("to")) => found.to_ns = Some(time("--to", &parser.value()?)?),
-            ("cut", Long("files")) => found.files.push(Glob::new(parser.value()?.as_bytes())?),
-            ("filter", Long("calls")) => {
-                for name in parser.value()?.string()?.split(',') {
-                    let call =
-                        Call::named(name).ok_or_else(|| format!("--calls {name}: there is no such call"))?;
-                    found.calls.push(call);
-                }
-            }
-            ("filter", Long("classes")) => {
-                for name in parser.value()?.string()?.split(',') {
-                    let class = Class::NAMES.iter().find(|(known, _)| *known == name);
-                    let expected = Class::NAMES.map(|(known, _)| known).join(", ");
-                    let class =
-                        class.ok_or_else(|| format!("--classes {name}: expected some of {expected}"))?;
-                    found.classes.push(class.1);
-                }
-            }
-            ("repeat", Long("own")) => found.own = true,
-            ("merge", Long("shared")) => found.shared = true,
-            ("scale", Long("sizes")) => found.sizes = Some(parser.value()?.parse()?),
-            ("scale", Long("gaps")) => found.gaps = Some(parser.value()?.parse()?),
-            ("scale", Long("align")) => {
-                let size = etude_quantity::size(&parser.value()?.string()?);
-                found.align = Some(size.map_err(|why| format!("--align {why}"))?);
-            }
-            (_, Value(word)) => found.words.push(word),
-            (_, other) => return Err(other.unexpected()),
-        }
-    }
-    Ok(found)
+fn glob(pattern: OsString) -> Result<Glob, String> {
+    Glob::new(pattern.as_bytes())
 }
 
-/// In ns.
-fn time(option: &str, value: &OsString) -> Result<u64, lexopt::Error> {
-    etude_quantity::duration(&value.to_string_lossy(), "s").map_err(|why| format!("{option} {why}").into())
+fn call(name: &str) -> Result<Call, String> {
+    Call::named(name).ok_or_else(|| format!("{name:?}: expected the name of a system call"))
 }

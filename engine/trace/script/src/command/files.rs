@@ -7,9 +7,9 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
+use etude_options::Failed;
 use etude_trace::ordinary;
 
-use super::Failed;
 use crate::model::Script;
 use crate::parse::{Parsed, parse};
 

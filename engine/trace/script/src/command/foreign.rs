@@ -2,21 +2,39 @@
 
 use std::ffi::OsString;
 
+use clap::Args;
+use etude_options::Failed;
 use etude_quantity::counted;
 use etude_terminal::complain;
-use lexopt::prelude::*;
 
-use super::{Failed, files, usage};
+use super::files;
 
-struct Options {
-    input: OsString,
+#[derive(Args)]
+pub struct Import {
+    /// Where the script goes (default, and -: standard output)
+    #[arg(short, long, value_name = "FILE")]
     output: Option<OsString>,
+    /// Say nothing but what is wrong
+    #[arg(short, long)]
     quiet: bool,
+    #[arg(value_name = "TEXT")]
+    input: OsString,
+}
+
+#[derive(Args)]
+pub struct Export {
+    /// Where the iolog goes (default, and -: standard output)
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<OsString>,
+    /// Say nothing but what is wrong
+    #[arg(short, long)]
+    quiet: bool,
+    #[arg(value_name = "SCRIPT")]
+    input: OsString,
 }
 
 /// Makes a script of a text.
-pub fn import(words: Vec<OsString>) -> Result<(), Failed> {
-    let options = options(words).map_err(|error| usage(&format!("import: {error}")))?;
+pub fn import(options: &Import) -> Result<(), Failed> {
     let shown = files::shown(&options.input);
     let text = files::bytes(&options.input)?;
     let imported = crate::import(&text).map_err(|what| (format!("{shown}:{what}"), 3))?;
@@ -33,8 +51,7 @@ pub fn import(words: Vec<OsString>) -> Result<(), Failed> {
 }
 
 /// Writes what fio plays of a script.
-pub fn export(words: Vec<OsString>) -> Result<(), Failed> {
-    let options = options(words).map_err(|error| usage(&format!("export: {error}")))?;
+pub fn export(options: &Export) -> Result<(), Failed> {
     let script = files::read(&options.input)?.script;
     let mut done = crate::Exported::default();
     files::put(options.output.as_ref(), |out| {
@@ -53,19 +70,4 @@ pub fn export(words: Vec<OsString>) -> Result<(), Failed> {
         );
     }
     Ok(())
-}
-
-fn options(words: Vec<OsString>) -> Result<Options, lexopt::Error> {
-    let (mut input, mut output, mut quiet) = (None, None, false);
-    let mut parser = lexopt::Parser::from_args(words);
-    while let Some(argument) = parser.next()? {
-        match argument {
-            Short('o') | Long("output") => output = Some(parser.value()?),
-            Short('q') | Long("quiet") => quiet = true,
-            Value(word) if input.is_none() => input = Some(word),
-            _ => return Err(argument.unexpected()),
-        }
-    }
-    let input = input.ok_or("expected a file")?;
-    Ok(Options { input, output, quiet })
 }

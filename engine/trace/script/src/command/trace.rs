@@ -4,10 +4,12 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use clap::Args;
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use etude_options::Failed;
 use etude_terminal::complain;
-use lexopt::prelude::*;
 
-use super::{Failed, files, usage};
+use super::files;
 use crate::from_trace::{Kept, Options, Report, from_trace};
 use crate::hash::random_key;
 
@@ -17,29 +19,73 @@ const MOST_LINES: usize = 12;
 /// The exit status for a trace that is cut short.
 const CUT_SHORT: u8 = 9;
 
-struct Asked {
-    trace: PathBuf,
+#[derive(Args)]
+pub struct TraceOptions {
+    /// Where the new script goes (default, and -: standard output)
+    #[arg(short, long, value_name = "FILE")]
     output: Option<OsString>,
-    report: Option<PathBuf>,
-    quiet: bool,
-    /// A trace that is cut short is no error.
+    /// What the program made keeps its names
+    #[arg(long)]
+    keep_names: bool,
+    /// Files below FROM are below TO in the replay; may be given again
+    #[arg(long = "map", value_name = "/FROM=TO", value_parser = OsStringValueParser::new().try_map(map))]
+    maps: Vec<Map>,
+    /// Every name is replaced by a hash with a key that nobody knows
+    #[arg(long)]
+    hash_names: bool,
+    /// Which pipes and Unix sockets are replayed: whole (default; those both of whose ends are in the program), all, none
+    #[arg(long, value_name = "KIND")]
+    pipes: Option<Kept>,
+    /// infer: a process that does nothing while one that it started ends waited for that (default)
+    #[arg(long, value_name = "infer|none", value_parser = ["infer", "none"], default_value = "infer")]
+    waits: String,
+    /// Gaps are shorter by what threads waited for a CPU while others had it
+    #[arg(long)]
+    without_run_delay: bool,
+    /// A trace that is cut short is no error: the script has what is there
+    #[arg(long)]
     partial: bool,
-    options: Options,
+    /// Write all that was renamed, left out or is not known, a line each
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Say nothing but what is wrong
+    #[arg(short, long)]
+    quiet: bool,
+    /// As earlier versions had --pipes all
+    #[arg(long, hide = true, value_parser = ["pipes"])]
+    keep: Option<String>,
+    trace: PathBuf,
 }
 
-/// Makes it; `words` are all arguments.
-pub fn script(words: Vec<OsString>) -> Result<(), Failed> {
-    let asked = asked(words).map_err(|error| usage(&error.to_string()))?;
+/// A directory of the recorded program, and the one that it becomes.
+type Map = (Vec<u8>, Vec<u8>);
+
+impl TraceOptions {
+    fn rules(&self) -> Result<Options, Failed> {
+        let hash_names = self.hash_names.then(random_key).transpose();
+        Ok(Options {
+            keep_names: self.keep_names,
+            maps: self.maps.clone(),
+            hash_names: hash_names.map_err(|error| (error.to_string(), 5))?,
+            pipes: self.pipes.or(self.keep.as_ref().map(|_| Kept::All)).unwrap_or_default(),
+            waits: self.waits == "infer",
+            without_run_delay: self.without_run_delay,
+        })
+    }
+}
+
+/// Makes a script of a trace.
+pub fn script(asked: &TraceOptions) -> Result<(), Failed> {
     let shown = asked.trace.display();
     if !asked.trace.exists() {
         let verbs = "check, cut, filter, repeat, merge, clone or scale";
         return Err((format!("{shown}: no such file; expected a trace, or {verbs} and a script"), 3));
     }
     let (script, mut report) =
-        from_trace(&asked.trace, &asked.options).map_err(|error| (error.to_string(), 3))?;
+        from_trace(&asked.trace, &asked.rules()?).map_err(|error| (error.to_string(), 3))?;
     files::write(&script, asked.output.as_ref())?;
     let cut_short = report.warning.take_if(|_| !asked.partial);
-    tell(&asked, &report)?;
+    tell(asked, &report)?;
     match cut_short {
         None => Ok(()),
         Some(what) => {
@@ -50,80 +96,18 @@ pub fn script(words: Vec<OsString>) -> Result<(), Failed> {
     }
 }
 
-fn asked(words: Vec<OsString>) -> Result<Asked, lexopt::Error> {
-    let mut found = Asked {
-        trace: PathBuf::new(),
-        output: None,
-        report: None,
-        quiet: false,
-        partial: false,
-        options: Options::default(),
-    };
-    let mut parser = lexopt::Parser::from_args(words);
-    while let Some(argument) = parser.next()? {
-        match argument {
-            Short('o') | Long("output") => found.output = Some(parser.value()?),
-            Long("report") => found.report = Some(parser.value()?.into()),
-            Short('q') | Long("quiet") => found.quiet = true,
-            Long("partial") => found.partial = true,
-            Long("keep-names") => found.options.keep_names = true,
-            Long("hash-names") => {
-                found.options.hash_names = Some(random_key().map_err(|error| error.to_string())?);
-            }
-            Long("map") => found.options.maps.push(map(&parser.value()?)?),
-            Long("waits") => found.options.waits = waits(&parser.value()?.string()?)?,
-            Long("without-run-delay") => found.options.without_run_delay = true,
-            Long("pipes") => found.options.pipes = pipes(&parser.value()?.string()?)?,
-            // As earlier versions had it.
-            Long("keep") => keep(&parser.value()?.string()?, &mut found.options)?,
-            Value(trace) if found.trace.as_os_str().is_empty() => found.trace = trace.into(),
-            _ => return Err(argument.unexpected()),
-        }
-    }
-    if found.trace.as_os_str().is_empty() {
-        return Err("expected a trace".into());
-    }
-    Ok(found)
-}
-
-fn map(word: &OsString) -> Result<(Vec<u8>, Vec<u8>), lexopt::Error> {
+fn map(word: OsString) -> Result<Map, String> {
     let bytes = word.as_bytes();
-    let wrong = || format!("--map {}: expected /FROM=TO", word.to_string_lossy());
-    let equals = bytes.iter().position(|byte| *byte == b'=').ok_or_else(wrong)?;
-    let (from, to) = (&bytes[..equals], &bytes[equals + 1..]);
+    let equals = bytes.iter().position(|byte| *byte == b'=').unwrap_or(bytes.len());
+    let (from, to) = (&bytes[..equals], bytes.get(equals + 1..).unwrap_or_default());
     if !from.starts_with(b"/") || to.starts_with(b"/") || to.is_empty() {
-        return Err(wrong().into());
+        return Err(format!("{:?}: expected /FROM=TO", word.to_string_lossy()));
     }
     Ok((from.to_vec(), to.to_vec()))
 }
 
-fn waits(word: &str) -> Result<bool, lexopt::Error> {
-    match word {
-        "infer" => Ok(true),
-        "none" => Ok(false),
-        other => Err(format!("--waits {other}: expected infer or none").into()),
-    }
-}
-
-fn pipes(word: &str) -> Result<Kept, lexopt::Error> {
-    match word {
-        "whole" => Ok(Kept::Whole),
-        "all" => Ok(Kept::All),
-        "none" => Ok(Kept::None),
-        other => Err(format!("--pipes {other}: expected whole, all or none").into()),
-    }
-}
-
-fn keep(word: &str, options: &mut Options) -> Result<(), lexopt::Error> {
-    match word {
-        "pipes" => options.pipes = Kept::All,
-        other => return Err(format!("{other} cannot be kept: expected --pipes whole, all or none").into()),
-    }
-    Ok(())
-}
-
 /// What the script has not, or otherwise: on standard error, and all of it in a file where that is asked for.
-fn tell(asked: &Asked, report: &Report) -> Result<(), Failed> {
+fn tell(asked: &TraceOptions, report: &Report) -> Result<(), Failed> {
     let lines = report.lines();
     if let Some(path) = &asked.report {
         let text: String = lines.iter().map(|line| format!("{line}\n")).collect();

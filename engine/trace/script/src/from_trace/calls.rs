@@ -4,15 +4,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use etude_calls::{Kind as Argument, Outcome};
+use etude_fsmodel::flags::{AT_FDCWD, O_ACCMODE, O_CREAT, O_DIRECTORY, O_EXCL, O_TRUNC, is_nameless};
+use etude_fsmodel::{NameChange, appends, follows, is_link_target, name_change, open_flags};
 use etude_trace::{Event, Text};
 use smallvec::SmallVec;
 
+use crate::from_trace::Walk;
 use crate::from_trace::rules::{self, Itself};
-use crate::from_trace::tables::{
-    AT_FDCWD, Behind, O_CREAT, O_DIRECTORY, O_EXCL, O_TMPFILE, O_TRUNC, Opening, open_flags,
-};
+use crate::from_trace::tables::{Behind, Opening, done};
 use crate::from_trace::tree::{Kind, Origin, Path, parent};
-use crate::from_trace::{Walk, tables};
 use crate::model::Called;
 
 const ANONYMOUS: u64 = 0x20;
@@ -177,7 +177,7 @@ impl Walk<'_> {
 
     fn pair(&mut self, process: u32, event: &Event) -> Result<Called, &'static str> {
         let ends = self.begins_pipe(event)?;
-        if event.result >= 0 && tables::new_descriptors(event).is_empty() {
+        if event.result >= 0 && done(event).pair().is_none() {
             return Err("pipe whose descriptors are not recorded");
         }
         self.tables.apply(process, event, &ends.map(|behind| Rc::new(Opening::new(behind, None, None))));
@@ -230,10 +230,10 @@ impl Walk<'_> {
             match kind {
                 Argument::DirFd => directory = event.arguments[index] as i32,
                 // What stands in a link is looked at when it is known where that is.
-                Argument::Path if index == 0 && name.starts_with("symlink") => {}
+                Argument::Path if is_link_target(event.call, index) => {}
                 Argument::Path => match event.text(index).filter(|text| !text.is_empty()) {
                     Some(text) => {
-                        let follows = rules::follows(event, index);
+                        let follows = follows(&done(event), index);
                         let (base, text) = self.begins(process, directory, text, follows)?;
                         let shown = self.tree.resolve(&base, &text, false);
                         let relative = !text.starts_with(b"/") && is_within(&shown, &base);
@@ -306,12 +306,12 @@ impl Walk<'_> {
         names: &[Named],
     ) -> Result<Option<Rc<Opening>>, &'static str> {
         let Some(named) = names.last() else { return Ok(None) };
-        let (name, first) = (event.call.name(), &names[0]);
+        let (name, first, done) = (event.call.name(), &names[0], done(event));
         for each in names.iter().filter(|each| each.shown != each.meant) {
             self.tree.exists(&each.shown, Kind::Unknown);
         }
         if event.result < 0 {
-            if event.result == -2 && open_flags(event).is_none_or(|flags| flags & O_CREAT == 0) {
+            if event.result == -2 && open_flags(&done).is_none_or(|flags| flags & O_CREAT == 0) {
                 let at = if name.starts_with("symlink") { named } else { first };
                 self.tree.missing(&at.meant);
             } else if rules::tells_of_a_file(name, event.result.saturating_neg()) {
@@ -320,48 +320,57 @@ impl Walk<'_> {
             }
             return Ok(None);
         }
-        let makes = matches!(name, "mkdir" | "mkdirat" | "mknod" | "mknodat" | "symlink" | "symlinkat")
-            || open_flags(event).is_some()
-            || name == "linkat" && names.len() == 1;
+        let (change, opens) = (name_change(&done), open_flags(&done));
+        let makes = opens.is_some()
+            || matches!(
+                change,
+                NameChange::MakesDirectory
+                    | NameChange::MakesNode { .. }
+                    | NameChange::MakesLink
+                    | NameChange::LinksDescriptor(_)
+            );
         if !makes && self.bound > 0 && self.tree.is_free(&first.meant) {
             self.bound -= 1;
             self.places_socket(&first.meant);
         }
-        match name {
-            "open" | "openat" | "creat" => return self.opens(event, named).map(Some),
-            "mkdir" | "mkdirat" => {
+        if let Some(flags) = opens {
+            return self.opens(flags, named).map(Some);
+        }
+        match change {
+            NameChange::MakesDirectory => {
                 self.tree.creates(&named.meant, Kind::Directory);
             }
-            "mknod" | "mknodat" => {
-                let regular = matches!(event.arguments[named.argument + 1] & 0o170000, 0 | 0o100000);
+            NameChange::MakesNode { mode } => {
+                let regular = matches!(mode & 0o170000, 0 | 0o100000);
                 self.tree.creates(&named.meant, if regular { Kind::File } else { Kind::Special });
                 return if regular { Ok(None) } else { Err("device or named pipe") };
             }
-            "symlink" | "symlinkat" => {
+            NameChange::MakesLink => {
                 self.tree.creates(&named.meant, Kind::Link(event.text(0).cloned().unwrap_or_default()));
             }
-            "rmdir" | "unlink" | "unlinkat" => {
-                let directory = name == "rmdir" || name == "unlinkat" && event.arguments[2] & 0x200 != 0;
+            NameChange::Removes { directory } => {
                 self.tree.exists(&named.meant, if directory { Kind::Directory } else { Kind::Unknown });
                 self.tree.removes(&named.meant);
             }
-            "rename" | "renameat" | "renameat2" => {
-                let swaps = name == "renameat2" && event.arguments[4] & 2 != 0;
+            NameChange::Renames { swaps } => {
                 if swaps {
                     self.tree.exists(&named.meant, Kind::Unknown);
                 }
-                self.tree.renames(&first.meant, &named.meant, swaps);
-                self.tables.renames(&first.meant, &named.meant, swaps);
+                // Two names of one file: nothing happens.
+                if swaps || !self.tree.is_same(&first.meant, &named.meant) {
+                    self.tree.renames(&first.meant, &named.meant, swaps);
+                    self.tables.renames(&first.meant, &named.meant, swaps);
+                }
             }
-            "linkat" if names.len() == 1 => {
-                let opening = self.kept(process, event.arguments[0] as i32)?;
+            NameChange::LinksDescriptor(descriptor) => {
+                let opening = self.kept(process, descriptor)?;
                 if let Some(node) = opening.node {
                     self.tree.names_too(node, &named.meant);
                     opening.path.replace(Some(named.meant.clone()));
                 }
             }
-            "link" | "linkat" => self.tree.links(&first.meant, &named.meant),
-            _ => {
+            NameChange::Links => self.tree.links(&first.meant, &named.meant),
+            NameChange::Nothing => {
                 let kind = match name {
                     "chdir" => Kind::Directory,
                     // Where it leads is known by the recorder's list alone.
@@ -388,13 +397,12 @@ impl Walk<'_> {
         self.placeholders.push(Called { call, arguments, texts, result: 0, duration_ns: Some(0) });
     }
 
-    fn opens(&mut self, event: &Event, named: &Named) -> Result<Rc<Opening>, &'static str> {
-        let flags = open_flags(event).expect("it is an open");
-        let node = if flags & O_TMPFILE != 0 {
+    fn opens(&mut self, flags: u64, named: &Named) -> Result<Rc<Opening>, &'static str> {
+        let node = if is_nameless(flags) {
             self.tree.exists(&named.meant, Kind::Directory);
             self.tree.nameless()
         } else if flags & O_CREAT == 0 {
-            let written = flags & 3 != 0;
+            let written = flags & O_ACCMODE != 0;
             let kind = match flags & O_DIRECTORY != 0 {
                 true => Kind::Directory,
                 false if written => Kind::File,
@@ -414,7 +422,7 @@ impl Walk<'_> {
             file.cut();
         }
         let opening = Opening::new(Behind::File, Some(named.meant.clone()), Some(node));
-        opening.appends.set(flags & tables::O_APPEND != 0);
+        opening.appends.set(appends(flags));
         Ok(Rc::new(opening))
     }
 }

@@ -2,17 +2,17 @@
 
 use std::rc::Rc;
 
-use etude_calls::{Call, Moves};
+use etude_calls::Call;
+use etude_fsmodel::{SizeChange, ends, size_change};
 use etude_trace::{Event, Text};
 
 use crate::from_trace::Walk;
 use crate::from_trace::calls::called;
-use crate::from_trace::tables::{Behind, Opening};
+use crate::from_trace::tables::{Behind, Opening, done};
 use crate::from_trace::tree::{File, Kind};
 use crate::model::Called;
 
 const SEEK_END: u64 = 2;
-const KEEP_SIZE: u64 = 1;
 
 impl Walk<'_> {
     /// What a call tells that moves data, or asks for a place.
@@ -33,61 +33,64 @@ impl Walk<'_> {
             self.of(opening, |file| file.kind = Kind::Directory);
         }
         let Ok(result) = u64::try_from(event.result) else { return };
+        let done = done(event);
+        match size_change(&done) {
+            SizeChange::Nothing | SizeChange::Allocates => {}
+            SizeChange::Reaches(end) => self.of(opening, |file| {
+                // A file that was shorter is longer now.
+                file.writes(end, 0);
+                file.changed = true;
+            }),
+            SizeChange::Sets(_) | SizeChange::Shrinks(_) | SizeChange::Grows(_) => {
+                self.of(opening, File::cut)
+            }
+        }
         let vectored = matches!(name, "readv" | "preadv" | "preadv2");
         let asked = (!vectored).then_some(words[2]);
-        let here = || opening.position.get();
-        match (name, event.call.row().moves) {
-            ("pread64" | "preadv" | "preadv2" | "sqe_read" | "iocb_read", _) if words[3] != u64::MAX => {
-                self.of(opening, |file| file.reads(words[3], asked, result));
+        if let [Some(end), None] = ends(&done) {
+            let at = end.at.unwrap_or(opening.position.get());
+            if end.writes {
+                self.writes(opening, end.at, result, end.appends);
+            } else {
+                self.of(opening, |file| file.reads(at, asked, result));
+                if end.at.is_none() {
+                    opening.position.set(at.saturating_add(result));
+                }
             }
-            ("pwrite64" | "pwritev" | "pwritev2" | "sqe_write" | "iocb_write", _) if words[3] != u64::MAX => {
-                self.of(opening, |file| file.writes(words[3], result));
-            }
-            (_, Moves::Reads) => {
-                self.of(opening, |file| file.reads(here(), asked, result));
-                opening.position.set(here().saturating_add(result));
-            }
-            (_, Moves::Writes) => self.writes(opening, result),
-            ("lseek", _) => {
+        }
+        match name {
+            "lseek" => {
                 if words[2] == SEEK_END {
                     let end = result.wrapping_sub(words[1]);
                     self.of(opening, |file| file.ends(end));
                 }
                 opening.position.set(result);
             }
-            ("ftruncate", _) => self.of(opening, File::cut),
-            ("fallocate", _) => {
-                let (mode, end) = (words[1], words[2].saturating_add(words[3]));
-                self.of(opening, |file| match mode {
-                    0 => file.writes(end, 0),
-                    _ if mode & KEEP_SIZE != 0 => {}
-                    _ => file.cut(),
-                });
-                // A file that was shorter is longer now.
-                self.of(opening, |file| file.changed |= mode & KEEP_SIZE == 0);
-            }
-            ("mmap", _) => {
+            "mmap" => {
                 let end = words[5].saturating_add(words[1]);
                 self.of(opening, |file| file.mapped = file.mapped.max(end));
             }
-            ("getdents" | "getdents64", _) => self.of(opening, |file| {
+            "getdents" | "getdents64" => self.of(opening, |file| {
                 (file.kind, file.listed) = (Kind::Directory, true);
             }),
             _ => {}
         }
     }
 
-    fn writes(&mut self, opening: &Rc<Opening>, bytes: u64) {
-        let here = opening.position.get();
+    /// Bytes go to a place, to the position, or to the end.
+    fn writes(&mut self, opening: &Rc<Opening>, at: Option<u64>, bytes: u64, to_end: bool) {
+        let here = at.unwrap_or(opening.position.get());
         let mut end = here.saturating_add(bytes);
         self.of(opening, |file| {
-            if opening.appends.get() {
+            if bytes > 0 && (to_end || opening.appends.get()) {
                 end = file.appends(bytes);
             } else {
                 file.writes(here, bytes);
             }
         });
-        opening.position.set(end);
+        if at.is_none() {
+            opening.position.set(end);
+        }
     }
 
     fn of(&mut self, opening: &Rc<Opening>, told: impl FnOnce(&mut File)) {
@@ -161,7 +164,7 @@ impl Walk<'_> {
                     self.of(opening, |file| file.writes(at, bytes));
                     opening.spot.set(at + bytes);
                 }
-                None => self.writes(opening, bytes),
+                None => self.writes(opening, None, bytes, false),
             }
         }
         match (input, output) {

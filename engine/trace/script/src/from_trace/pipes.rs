@@ -13,7 +13,7 @@ use crate::model::PIPE_ROOM;
 use crate::world::End;
 
 /// Which ones are wanted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Kept {
     None,
     /// Those of which every byte that was read was written by the recorded program.

@@ -100,30 +100,6 @@ pub(crate) fn tells_of_a_file(name: &str, errno: i64) -> bool {
         || errno == 13 && (name == "access" || name.starts_with("faccessat"))
 }
 
-/// Whether a call is about a link itself, if its path ends with one. `index`: of the path among its arguments.
-pub(crate) fn follows(event: &Event, index: usize) -> bool {
-    let words = &event.arguments;
-    const NOFOLLOW: u64 = 0x100;
-    match event.call.name() {
-        "lstat" | "readlink" | "readlinkat" | "unlink" | "unlinkat" | "rmdir" | "rename" | "renameat"
-        | "renameat2" | "mkdir" | "mkdirat" | "mknod" | "mknodat" | "symlink" | "symlinkat" | "link"
-        | "lchown" | "lsetxattr" | "lgetxattr" | "llistxattr" | "lremovexattr" => false,
-        "newfstatat" | "utimensat" => words[3] & NOFOLLOW == 0,
-        "statx" => words[2] & NOFOLLOW == 0,
-        "faccessat2" => words[3] & NOFOLLOW == 0,
-        "fchownat" => words[4] & NOFOLLOW == 0,
-        "linkat" => words[4] & 0x400 != 0 && index == 1,
-        "open" => opens_through(words[1]),
-        "openat" => opens_through(words[2]),
-        _ => true,
-    }
-}
-
-fn opens_through(flags: u64) -> bool {
-    use crate::from_trace::tables::{O_CREAT, O_EXCL, O_NOFOLLOW};
-    flags & O_NOFOLLOW == 0 && flags & (O_CREAT | O_EXCL) != O_CREAT | O_EXCL
-}
-
 /// The part of the calling process that a path in `/proc` goes through.
 pub(crate) enum Itself {
     Root,

@@ -7,13 +7,14 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::rc::Rc;
 
 use etude_calls::Address;
+use etude_fsmodel::flags::AT_FDCWD;
 use etude_trace::{Event, Text};
 
 use crate::from_trace::Walk;
 use crate::from_trace::calls::called;
 use crate::from_trace::pipes::{COPIED, Kept, OTHERS, Pipes, Unfit, makes_streams};
 use crate::from_trace::stream::Survey;
-use crate::from_trace::tables::{AT_FDCWD, Behind, Opening};
+use crate::from_trace::tables::{Behind, Opening};
 use crate::from_trace::tree::{Node, Path};
 use crate::model::Called;
 

@@ -383,6 +383,19 @@ fn a_path_through_the_program_itself_leads_to_what_it_stands_for() {
 }
 
 #[test]
+fn a_rename_between_two_names_of_one_file_leaves_both() {
+    let trace = [
+        event("open", (10, 11), &[0, 0o302, 0o644], 3, &[(0, b"a")]),
+        event("link", (20, 21), &[0, 0], 0, &[(0, b"a"), (1, b"b")]),
+        event("rename", (30, 31), &[0, 0], 0, &[(0, b"a"), (1, b"b")]),
+        event("open", (40, 41), &[0, 0], 4, &[(0, b"a")]),
+    ]
+    .map(|event| (0, event));
+    let (script, _) = made(&one(), &trace, &Options { keep_names: true, ..Options::default() });
+    assert!(script.needed.iter().all(|needed| needed.what == What::Directory), "{:?}", script.needed);
+}
+
+#[test]
 fn a_descriptor_and_a_working_directory_follow_a_rename() {
     let create = 0o102;
     let at_fdcwd = -100_i64 as u64;

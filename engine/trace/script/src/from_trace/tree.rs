@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use etude_fsmodel::{SLASH, resolve};
 use etude_trace::Found;
 
 pub(crate) type Path = Arc<[u8]>;
@@ -173,31 +174,14 @@ impl Tree {
 
     /// Where a path leads, and the links that its last component is: those in its directories are not named in a script.
     fn walk(&self, base: &[u8], text: &[u8], follow: bool) -> (Vec<u8>, Vec<Vec<u8>>) {
-        let mut rest: Vec<Vec<u8>> = components(text).rev().map(<[u8]>::to_vec).collect();
-        let (mut path, mut passed, mut links) = (base.to_vec(), Vec::new(), 0);
-        while let Some(component) = rest.pop() {
-            if component == b".." {
-                path.truncate(parent(&path).map_or(1, <[u8]>::len));
-                continue;
+        let mut passed = Vec::new();
+        let path = resolve(SLASH, base, text, follow, |at, last| {
+            let target = if self.linked { self.link_at(at) } else { None }?;
+            if last {
+                passed.push(at.to_vec());
             }
-            if path != b"/" {
-                path.push(b'/');
-            }
-            path.extend_from_slice(&component);
-            if self.linked
-                && (follow || !rest.is_empty())
-                && links < 40
-                && let Some(target) = self.link_at(&path)
-            {
-                links += 1;
-                if rest.is_empty() {
-                    passed.push(path.clone());
-                }
-                let directory = parent(&path).map_or(1, <[u8]>::len);
-                path.truncate(if target.first() == Some(&b'/') { 1 } else { directory });
-                rest.extend(components(&target).rev().map(<[u8]>::to_vec));
-            }
-        }
+            Some(target)
+        });
         (path, passed)
     }
 
@@ -236,6 +220,11 @@ impl Tree {
     /// What is called so now, if that is known.
     pub fn at(&self, path: &[u8]) -> Option<Node> {
         self.names.get(path).copied().flatten()
+    }
+
+    /// Whether two paths are names of one file, as far as that is known.
+    pub fn is_same(&self, one: &[u8], other: &[u8]) -> bool {
+        self.at(one).is_some_and(|node| self.at(other) == Some(node))
     }
 
     /// Whether it is gone, though a process may still be in it.
@@ -394,28 +383,6 @@ mod tests {
 
     fn path(text: &str) -> Path {
         text.as_bytes().into()
-    }
-
-    #[test]
-    fn a_path_goes_through_links_and_dots() {
-        let link = |path: &str, target: &str| Found {
-            path: path.into(),
-            kind: "link".into(),
-            target: Some(target.into()),
-            ..Found::default()
-        };
-        let mut tree = Tree::new(vec![link("/lib", "usr/lib"), link("/a/b", "/x"), link("/loop", "loop")]);
-        let mut is = |base: &str, text: &str, follow, to: &str| {
-            let got = tree.resolve(&path(base), &path(text), follow);
-            assert_eq!(String::from_utf8_lossy(&got), to, "{base} {text}");
-        };
-        is("/home/u", "x/./y//z/", true, "/home/u/x/y/z");
-        is("/home/u", "../../../..", true, "/");
-        is("/", "lib/c.so", true, "/usr/lib/c.so");
-        is("/q", "/lib", false, "/lib");
-        is("/q", "/lib", true, "/usr/lib");
-        is("/a", "b/c", true, "/x/c");
-        is("/a", "/loop/c", true, "/loop/c");
     }
 
     #[test]

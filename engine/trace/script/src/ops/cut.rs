@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use etude_calls::Role;
+use etude_fsmodel::flags::{O_CLOEXEC, O_CREAT, O_EXCL, O_TMPFILE, O_TRUNC, is_nameless};
 
 use super::builder::{HERE, Rhythm, call, close, close_in_place, remove, rooted};
 use super::pipes::{Fate, fate, without_broken_pipes};
@@ -10,11 +11,10 @@ use super::prune::prune;
 use super::{Made, Refused};
 use crate::model::{Action, Called, Needed, Script, Step, What};
 use crate::times::{Span, times, turns};
-use crate::world::{Description, Kept, NodeId, Process, World};
+use crate::world::{Description, NodeId, NodeKind, Process, World, needed_of};
 
-const O_CLOEXEC: u64 = 0o2000000;
-/// O_CREAT, O_EXCL, O_TRUNC and O_TMPFILE without O_DIRECTORY: they have been done.
-const DONE: u64 = 0o1300 | 0o20000000;
+/// They have been done.
+const DONE: u64 = O_CREAT | O_EXCL | O_TRUNC;
 
 /// Keeps what began from `from_ns` on and before `to_ns`. Descriptors that were open then are opened anew at the
 /// beginning, at their positions.
@@ -115,9 +115,9 @@ impl Cutting {
 
     /// Makes the state of the beginning.
     fn begin(&mut self) {
-        self.needed = self.world.names.needed();
+        self.needed = needed_of(&self.world.names);
         let open = |process: &Process| -> Vec<Description> {
-            process.descriptors.values().flatten().map(|slot| slot.description).collect()
+            process.table.iter().map(|(_, slot)| slot.behind).collect()
         };
         for process in self.world.processes.values() {
             let nameless = |number: &Description| self.world.opened[*number as usize].node.is_none();
@@ -126,7 +126,7 @@ impl Cutting {
         // What the processes that are made so far have: each begins with what the one that forks it has.
         self.process(0, &Process::default());
         for (node, (name, thread)) in std::mem::take(&mut self.lent) {
-            let directory = self.world.names.node(node).kept == Kept::Directory;
+            let directory = self.world.names.node(node).kind == NodeKind::Directory;
             self.rhythm.push(thread, remove(&rooted(&name), directory));
         }
     }
@@ -141,25 +141,25 @@ impl Cutting {
             self.rhythm.push(number, call("chdir", &[], &[&rooted(path)], 0));
         }
         have.place = wanted.place;
-        for (descriptor, slots) in have.descriptors.clone() {
-            if wanted.slot(descriptor) != slots.back().copied() {
-                have.close(descriptor);
+        for descriptor in have.table.numbers().collect::<Vec<_>>() {
+            if wanted.slot(descriptor) != have.slot(descriptor) {
+                have.table.close(descriptor);
                 self.rhythm.push(number, close(descriptor));
             }
         }
-        for (descriptor, slots) in &wanted.descriptors {
-            let slot = *slots.back().expect("there is one, or the descriptor is not there");
-            if have.slot(*descriptor).is_none() && !self.lost.contains(&slot.description) {
-                let copied = have.descriptors.iter().find(|(_, had)| had[0].description == slot.description);
+        for descriptor in wanted.table.numbers() {
+            let slot = wanted.slot(descriptor).expect("it is open");
+            if have.slot(descriptor).is_none() && !self.lost.contains(&slot.behind) {
+                let copied = have.table.iter().find(|(_, had)| had.behind == slot.behind);
                 let cloexec = if slot.closes_at_exec { O_CLOEXEC } else { 0 };
-                match copied.map(|(descriptor, _)| *descriptor as u64) {
+                match copied.map(|(descriptor, _)| descriptor as u64) {
                     Some(from) => {
-                        let values = [from, *descriptor as u64, cloexec];
-                        self.rhythm.push(number, call("dup3", &values, &[], i64::from(*descriptor)));
+                        let values = [from, descriptor as u64, cloexec];
+                        self.rhythm.push(number, call("dup3", &values, &[], i64::from(descriptor)));
                     }
-                    None => self.open(number, *descriptor, slot.description, cloexec),
+                    None => self.open(number, descriptor, slot.behind, cloexec),
                 }
-                have.open(*descriptor, slot.description, slot.closes_at_exec);
+                have.table.open(descriptor, slot.behind, slot.closes_at_exec);
             }
         }
         let threads = self.present.get(&number).map(|(_, threads)| threads.clone()).unwrap_or_default();
@@ -186,9 +186,11 @@ impl Cutting {
             Some(name) => rooted(name),
             None => rooted(&self.lend(node, thread)),
         };
-        let flags = opened.flags & !DONE & !O_CLOEXEC | cloexec;
+        // A file without a name is opened by the one that it is lent.
+        let done = if is_nameless(opened.flags) { DONE | O_TMPFILE } else { DONE };
+        let flags = opened.flags & !done & !O_CLOEXEC | cloexec;
         self.rhythm.push(thread, call("openat", &[HERE, 0, flags], &[&path], i64::from(descriptor)));
-        if opened.position > 0 && self.world.names.node(node).kept != Kept::Directory {
+        if opened.position > 0 && self.world.names.node(node).kind != NodeKind::Directory {
             let values = [descriptor as u64, opened.position, 0];
             self.rhythm.push(thread, call("lseek", &values, &[], opened.position as i64));
         }
@@ -205,8 +207,8 @@ impl Cutting {
         };
         let mut names = (1_u32..).map(|number| format!("etude_cut{number}").into_bytes());
         let name = names.find(|name| !taken(name)).expect("numbers do not end");
-        let what = match self.world.names.node(node).kept {
-            Kept::File { bytes, allocated, seen } => {
+        let what = match self.world.names.node(node).kind {
+            NodeKind::File { bytes, allocated, seen } => {
                 What::File { bytes, allocated: (allocated < bytes).then_some(allocated), seen }
             }
             _ => What::Directory,

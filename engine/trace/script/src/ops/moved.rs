@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use etude_calls::Kind;
 
 use crate::model::{Action, Called, Needed, Step, What};
-use crate::world::{failed, is_target, key};
+use crate::world::{is_link_target, key};
 
 /// Puts what steps name into a directory.
 pub struct Moved<'a> {
@@ -32,7 +32,7 @@ impl<'a> Moved<'a> {
                 self.away.insert(*thread, away);
             }
             Action::Call(called) => {
-                if matches!(called.call.name(), "chdir" | "fchdir") && !failed(called) {
+                if matches!(called.call.name(), "chdir" | "fchdir") && !called.failed() {
                     self.away.insert(process, true);
                 }
                 return Action::Call(self.called(called, away));
@@ -53,7 +53,7 @@ impl<'a> Moved<'a> {
             let from_place = !(beside && called.arguments[index - 1] as i32 != -100);
             if text.bytes.starts_with(b"/") {
                 text.bytes = [b"/", &self.path(&text.bytes)[..]].concat().into();
-            } else if from_place && !away && !is_target(called.call, index) && !text.bytes.is_empty() {
+            } else if from_place && !away && !is_link_target(called.call, index) && !text.bytes.is_empty() {
                 text.bytes = self.path(&text.bytes).into();
             }
         }

@@ -7,7 +7,7 @@ use etude_calls::{Kind, Moves};
 
 use super::builder::{Rhythm, close_in_place};
 use crate::model::{Action, Called, PIPE_ROOM, Script, Step};
-use crate::world::{Description, End, World, failed};
+use crate::world::{Description, End, World};
 
 /// What becomes of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,11 +24,10 @@ pub fn fate(world: &World, thread: u32, called: &Called, lost: &HashSet<Descript
     let (name, arguments) = (called.call.name(), &called.arguments);
     let is_lost = |descriptor: i32| world.description(process, descriptor).map(|of| lost.contains(&of));
     if name == "close_range" {
-        let number = |bound: u64| i32::try_from(bound).unwrap_or(i32::MAX);
-        let range = number(arguments[0])..=number(arguments[1]).max(number(arguments[0]));
-        let open = world.processes.get(&process).map(|process| process.descriptors.range(range));
+        let [first, last] = [0, 1].map(|index| i32::try_from(arguments[index]).unwrap_or(i32::MAX));
+        let open = world.processes.get(&process).map(|process| process.table.range(first, last));
         let mut open =
-            open.into_iter().flatten().filter_map(|(descriptor, _)| is_lost(*descriptor)).peekable();
+            open.into_iter().flatten().filter_map(|(descriptor, _)| is_lost(descriptor)).peekable();
         return if open.peek().is_some() && open.all(|lost| lost) { Fate::Out } else { Fate::Kept };
     }
     let copies = matches!(name, "dup2" | "dup3") && arguments[0] != arguments[1];
@@ -39,7 +38,7 @@ pub fn fate(world: &World, thread: u32, called: &Called, lost: &HashSet<Descript
         return Fate::Kept;
     }
     let target = arguments[1] as i32;
-    match is_lost(target).filter(|_| copies && !failed(called)) {
+    match is_lost(target).filter(|_| copies && !called.failed()) {
         Some(false) => Fate::Closes(target),
         _ => Fate::Out,
     }

@@ -2,7 +2,7 @@
 
 use super::builder::call;
 use crate::model::{Action, Called, Script, Step};
-use crate::world::{Kept, World, failed, from_positions};
+use crate::world::{NodeKind, World, from_positions};
 
 /// The original, and what is kept of it, side by side.
 pub struct Positions {
@@ -20,10 +20,11 @@ impl Positions {
         let mut seeks = Vec::new();
         if let Action::Call(called) = &step.action
             && keep
-            && !failed(called)
+            && !called.failed()
         {
             seeks.extend(
-                from_positions(called).filter_map(|descriptor| self.seek(step.thread, called, descriptor)),
+                from_positions(&called.done())
+                    .filter_map(|descriptor| self.seek(step.thread, called, descriptor)),
             );
         }
         self.original.step(step);
@@ -54,7 +55,7 @@ impl World {
     fn position(&self, thread: u32, descriptor: i32) -> Option<u64> {
         let process = self.threads.get(&thread).copied().unwrap_or(0);
         let opened = &self.opened[self.description(process, descriptor)? as usize];
-        let is_file = matches!(self.names.node(opened.node?).kept, Kept::File { .. });
+        let is_file = matches!(self.names.node(opened.node?).kind, NodeKind::File { .. });
         is_file.then_some(opened.position)
     }
 }

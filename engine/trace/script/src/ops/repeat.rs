@@ -7,7 +7,7 @@ use super::moved::Moved;
 use super::side::{highest, shifted};
 use super::{Made, Refused};
 use crate::model::{Action, Needed, Script, Step, What};
-use crate::world::{Kept, ROOT, World, key};
+use crate::world::{NodeKind, ROOT, World, key, names_of};
 
 /// What each round finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,9 +74,7 @@ pub fn repeat(script: &Script, times: u32, rounds: Rounds) -> Made {
 /// Steps that close what the first process has open, and go back to where it began.
 fn leave(world: &World, tidy: &mut Vec<Action>) {
     let Some(process) = world.processes.get(&0) else { return };
-    for (descriptor, slots) in &process.descriptors {
-        tidy.extend(slots.iter().map(|_| close(*descriptor)));
-    }
+    tidy.extend(process.table.iter().map(|(descriptor, _)| close(descriptor)));
     if process.place != ROOT {
         tidy.push(call("chdir", &[], &[b"/"], 0));
     }
@@ -104,13 +102,13 @@ fn unwaited(script: &Script) -> impl Iterator<Item = Step> {
 
 /// Steps that make the files what they were at the beginning, but for what they hold.
 fn clean(script: &Script, after: &World, tidy: &mut Vec<Action>) -> Result<(), Refused> {
-    let before = World::new(script).names;
+    let before = names_of(&script.needed);
     for Needed { path, .. } in &script.needed {
         let path = key(path);
-        let there = after.names.find(&path).map(|node| &after.names.node(node).kept);
-        let was = before.find(&path).map(|node| &before.node(node).kept);
+        let there = after.names.find(&path).map(|node| &after.names.node(node).kind);
+        let was = before.find(&path).map(|node| &before.node(node).kind);
         match (was, there) {
-            (Some(Kept::File { bytes, .. }), Some(Kept::File { bytes: now, .. })) => {
+            (Some(NodeKind::File { bytes, .. }), Some(NodeKind::File { bytes: now, .. })) => {
                 if now != bytes {
                     tidy.push(call("truncate", &[0, *bytes], &[&rooted(&path)], 0));
                 }
@@ -129,7 +127,7 @@ fn clean(script: &Script, after: &World, tidy: &mut Vec<Action>) -> Result<(), R
     for (path, node) in all.into_iter().rev().filter(|(path, _)| before.find(path).is_none()) {
         let node = after.names.node(node);
         if node.made || node.used {
-            tidy.push(remove(&rooted(path), node.kept == Kept::Directory));
+            tidy.push(remove(&rooted(path), node.kind == NodeKind::Directory));
         }
     }
     Ok(())

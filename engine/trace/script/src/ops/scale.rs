@@ -6,7 +6,7 @@ use etude_calls::{Kind, Moves, Outcome};
 
 use super::{Made, Refused};
 use crate::model::{Action, Called, Needed, Script, Step, What};
-use crate::world::{World, failed, key};
+use crate::world::{World, key};
 
 const LONGEST_GAP_NS: f64 = 100.0 * 365.25 * 86400e9;
 
@@ -109,10 +109,11 @@ fn settle(made: &mut Script) {
     for step in &mut made.steps {
         let process = world.threads.get(&step.thread).copied().unwrap_or(0);
         match &mut step.action {
-            Action::Call(called) if failed(called) => {}
+            Action::Call(called) if called.failed() => {}
             Action::Call(called) if called.call.name() == "lseek" => seek(&world, process, called),
             Action::Call(called) => {
-                if let Some(rest) = world.readable(process, called) {
+                let rest = world.readable(process, &called.done());
+                if let Some(rest) = rest {
                     let asked = size(called).unwrap_or(called.result as u64);
                     called.result = asked.min(rest).min(i64::MAX as u64) as i64;
                 }
@@ -175,7 +176,7 @@ fn scale(called: &mut Called, sizes: Sizes) {
         }
     }
     let is_size = matches!(row.outcome, Outcome::Bytes | Outcome::Offset);
-    if is_size && !failed(called) && called.result > 0 {
+    if is_size && !called.failed() && called.result > 0 {
         let scaled = sizes.signed(called.result);
         // What was whole stays whole, and no more comes than was asked for.
         called.result = match (size_before, size(called)) {

@@ -16,7 +16,7 @@ use crate::names::is_standard;
 use crate::world::{Effect, World, key};
 
 /// What a call is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Class {
     /// Moves, places and keeps the bytes of files.
     Data,
@@ -31,14 +31,6 @@ pub enum Class {
 }
 
 impl Class {
-    pub const NAMES: [(&'static str, Class); 5] = [
-        ("data", Class::Data),
-        ("metadata", Class::Metadata),
-        ("descriptors", Class::Descriptors),
-        ("memory", Class::Memory),
-        ("other", Class::Other),
-    ];
-
     pub fn of(call: Call) -> Class {
         let row = call.row();
         match row.name {

@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use clap::ValueEnum;
 use etude_calls::Call;
 use etude_trace::{Policy, Scheduling};
 use proptest::prelude::*;
@@ -9,7 +10,7 @@ use super::builder::{HERE, call, close, remove};
 use super::*;
 use crate::model::{Action, Needed, Step, What};
 use crate::times::times;
-use crate::world::{Kept, World, failed};
+use crate::world::{NodeKind, World};
 use crate::{check, parse, write};
 
 mod apart;
@@ -112,7 +113,7 @@ impl Making {
                 .find(|number| world.processes[&process].slot(*number).is_none())
                 .expect("numbers do not end")
         };
-        let open: Vec<i32> = self.world.processes[&process].descriptors.keys().copied().collect();
+        let open: Vec<i32> = self.world.processes[&process].table.numbers().collect();
         let some = (!open.is_empty()).then(|| open[which % open.len()]);
         let path = PATHS[which];
         let there = self.world.names.find(path).is_some();
@@ -133,7 +134,7 @@ impl Making {
                 let description = self.world.description(process, descriptor).unwrap() as usize;
                 let opened = &self.world.opened[description];
                 let Some(node) = opened.node else { return };
-                let Kept::File { bytes, .. } = self.world.names.node(node).kept else { return };
+                let NodeKind::File { bytes, .. } = self.world.names.node(node).kind else { return };
                 let (at, name, values) = match what {
                     5 => (number * 20, "pread64", [descriptor as u64, 0, number, number * 20]),
                     _ => (opened.position, "read", [descriptor as u64, 0, number, 0]),
@@ -202,8 +203,8 @@ fn sound(script: &Script) -> Result<World, TestCaseError> {
         if let Action::Call(called) = &step.action {
             let process = world.threads[&step.thread];
             let creates = called.call.name() == "openat" && called.arguments[2] & 0o100 != 0;
-            let paths = world.paths(process, called);
-            if let Some((_, path)) = paths.first().filter(|_| !creates && !failed(called)) {
+            let paths = world.paths(process, &called.done());
+            if let Some((_, path)) = paths.first().filter(|_| !creates && !called.failed()) {
                 prop_assert!(
                     world.names.find(path).is_some(),
                     "{} is not there: {:?}",
@@ -221,18 +222,18 @@ fn sound(script: &Script) -> Result<World, TestCaseError> {
 /// What each process has open at the end: name and position of each descriptor that has a file.
 fn open_files(world: &World, process: u32) -> BTreeMap<i32, (Option<Vec<u8>>, u64)> {
     let Some(process) = world.processes.get(&process) else { return BTreeMap::new() };
-    let files = process.descriptors.iter().filter_map(|(descriptor, slots)| {
-        let opened = &world.opened[slots.back()?.description as usize];
+    let files = process.table.numbers().filter_map(|descriptor| {
+        let opened = &world.opened[process.slot(descriptor)?.behind as usize];
         let name = world.names.name(opened.node?).map(<[u8]>::to_vec);
-        Some((*descriptor, (name, opened.position)))
+        Some((descriptor, (name, opened.position)))
     });
     files.collect()
 }
 
 /// Names of files with their sizes.
 fn names(world: &World) -> Vec<(Vec<u8>, u64)> {
-    let size = |(path, node): (&[u8], _)| match world.names.node(node).kept {
-        Kept::File { bytes, .. } => Some((path.to_vec(), bytes)),
+    let size = |(path, node): (&[u8], _)| match world.names.node(node).kind {
+        NodeKind::File { bytes, .. } => Some((path.to_vec(), bytes)),
         _ => None,
     };
     world.names.all().filter_map(size).collect()
@@ -316,7 +317,7 @@ proptest! {
     fn a_part_of_the_calls_takes_as_long_as_all(script in scripts(), class in 0_usize..5, path in 0_usize..6) {
         let name = String::from_utf8_lossy(PATHS[path]).into_owned();
         let glob = Glob::new(PATHS[path]).unwrap();
-        let wanted = Class::NAMES[class].1;
+        let wanted = Class::value_variants()[class];
         for part in [filter(&script, &[], &[wanted]).unwrap(), only_files(&script, &[glob]).unwrap()] {
             sound(&part)?;
             prop_assert_eq!(spent(&part), spent(&script), "{}", name);

@@ -4,34 +4,31 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
+use clap::Parser;
 use etude_terminal::complain;
 use etude_trace::ordinary;
-use lexopt::prelude::*;
 
 use crate::model::Needed;
 use crate::prepare::{Preparation, Refused, catch_signals, prepare};
 
-const HELP: &str = "\
-Build the files that a script or a roll needs, in a directory of their own.
-
-usage: etude prepare [options] SCRIPT|ROLL DIRECTORY
-
-      --sync     wait until all is on disk
-  -q, --quiet    say nothing but what is wrong
-  -h, --help
-
-DIRECTORY must be empty, or not there. Files have the lengths that the script gives, and contents that cannot be
-compressed. Nothing outside of DIRECTORY is touched, and nothing is left if not all can be made. More: docs/prepare.md.
-
-exit status: 0; 2 usage; 3 the script is wrong; 5 the machine does not allow it: no space, not permitted, not empty;
-128+n ended by signal n
-";
-
+/// Build the files that a script or a roll needs, in a directory of their own
+#[derive(Parser)]
+#[command(
+    override_usage = "[options] SCRIPT|ROLL DIRECTORY",
+    after_help = "DIRECTORY must be empty, or not there. Files have the lengths that the script gives, and contents that \
+                  cannot be compressed. Nothing outside of DIRECTORY is touched, and nothing is left if not all can be \
+                  made. More: docs/prepare.md.\n\nexit status: 0; 2 usage; 3 the script is wrong; 5 the machine does not \
+                  allow it: no space, not permitted, not empty; 128+n ended by signal n"
+)]
 struct Options {
+    /// Wait until all is on disk
+    #[arg(long)]
+    sync: bool,
+    /// Say nothing but what is wrong
+    #[arg(short, long)]
+    quiet: bool,
     script: PathBuf,
     directory: PathBuf,
-    sync: bool,
-    quiet: bool,
 }
 
 /// What a roll needs, of its bytes; the error says what is wrong with it.
@@ -39,33 +36,9 @@ pub type OfRoll = fn(Vec<u8>) -> Result<Vec<Needed>, String>;
 
 /// Runs the verb; its exit status. `of_roll` reads rolls.
 pub fn main(arguments: impl Iterator<Item = OsString>, of_roll: OfRoll) -> u8 {
-    match options(arguments) {
-        Ok(Some(options)) => {
-            run(&options, of_roll).unwrap_or_else(|refused| complain(&refused.line, refused.code))
-        }
-        Ok(None) => {
-            print!("{HELP}");
-            0
-        }
-        Err(error) => complain(&format!("{error}; see etude prepare --help"), 2),
-    }
-}
-
-fn options(arguments: impl Iterator<Item = OsString>) -> Result<Option<Options>, lexopt::Error> {
-    let (mut sync, mut quiet, mut paths) = (false, false, Vec::new());
-    let mut parser = lexopt::Parser::from_args(arguments);
-    while let Some(argument) = parser.next()? {
-        match argument {
-            Long("sync") => sync = true,
-            Short('q') | Long("quiet") => quiet = true,
-            Short('h') | Long("help") => return Ok(None),
-            Value(path) => paths.push(PathBuf::from(path)),
-            _ => return Err(argument.unexpected()),
-        }
-    }
-    let [script, directory] =
-        <[PathBuf; 2]>::try_from(paths).map_err(|_| "expected a script and a directory")?;
-    Ok(Some(Options { script, directory, sync, quiet }))
+    etude_options::run("etude prepare", arguments, |options: Options| {
+        run(&options, of_roll).map_err(|refused| (refused.line, refused.code))
+    })
 }
 
 fn run(options: &Options, of_roll: OfRoll) -> Result<u8, Refused> {
@@ -101,9 +74,4 @@ fn needed(path: &Path, of_roll: OfRoll) -> Result<Vec<Needed>, Refused> {
     }
     let parsed = crate::parse(&name, &text).map_err(|wrong| Refused::input(wrong.to_string()))?;
     Ok(parsed.script.needed)
-}
-
-fn complain(line: &str, code: u8) -> u8 {
-    complain!("etude prepare: {line}");
-    code
 }

@@ -10,8 +10,8 @@ fn after(text: &str) -> World {
 }
 
 fn bytes(world: &World, path: &str) -> Option<u64> {
-    match world.names.node(world.names.find(path.as_bytes())?).kept {
-        Kept::File { bytes, .. } => Some(bytes),
+    match world.names.node(world.names.find(path.as_bytes())?).kind {
+        NodeKind::File { bytes, .. } => Some(bytes),
         _ => None,
     }
 }
@@ -54,7 +54,7 @@ fn descriptors_go_with_forks_copies_and_execs() {
         "file \"a\" 1\n0: openat(AT_FDCWD, \"a\", O_RDONLY|O_CLOEXEC) = 3\n0: dup2(3, 7) = 7\n0: fork(1)\n0: close(3) = 0
 1: exec()\n1: fcntl(7, F_SETFD, 1) = 0\n1: fork(2)\n2: close_range(0, 4294967295, 0) = 0\n0: openat(AT_FDCWD, \"a\", O_RDONLY) = 7\n0: close(7) = 0\n",
     );
-    let open = |process| world.processes[&process].descriptors.keys().copied().collect::<Vec<_>>();
+    let open = |process| world.processes[&process].table.numbers().collect::<Vec<_>>();
     assert_eq!((open(0), open(1), open(2)), (vec![7], vec![7], vec![]));
     assert_eq!(world.description(0, 7), Some(1), "of two that were given one number the older is closed");
     assert!(world.processes[&1].slot(7).unwrap().closes_at_exec);

@@ -1,1 +1,1 @@
-"""A pool by Slurm: what is asked of its commands, what they answer, and what that means for a job."""
+"""A pool by Slurm: the commands, their output, and what it means for a job."""

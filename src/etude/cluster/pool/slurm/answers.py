@@ -1,6 +1,6 @@
-"""What Slurm's commands print, as data: squeue, scontrol, sinfo, sacct, each in a format that we ask it for.
+"""Output of Slurm's commands as data: squeue, scontrol, sinfo, sacct, each in a format that we request.
 
-Times are asked for as seconds since the epoch (SLURM_TIME_FORMAT=%s), so no time zone comes between.
+Times are requested as seconds since the epoch (SLURM_TIME_FORMAT=%s), so no time zone matters.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ _PAIR = re.compile(r"(?:^|(?<= ))([A-Z][A-Za-z/:_]*)=")
 
 @dataclass(frozen=True, slots=True)
 class SlurmJob:
-    """A job as Slurm tells of it."""
+    """A job as Slurm reports it."""
 
     id: str
     state: str
     """PENDING, RUNNING, COMPLETED, NODE_FAIL, …"""
     reason: str = ""
-    """Why it waits, or why it ended."""
+    """Reason why it waits, or why it ended."""
     nodes: tuple[str, ...] = ()
     started_s: float | None = None
     ended_s: float | None = None
-    """Since the epoch; of a running job that it will have ended at the latest."""
+    """Seconds since the epoch; of a running job, its time limit."""
     code: int | None = None
-    """Exit status; None where it is not told, or a signal ended it."""
+    """Exit status; None if unknown, or if a signal ended it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +42,14 @@ class Node:
 
     name: str
     usable: bool
-    """It runs jobs or would; not down, drained, reserved for maintenance or silent."""
+    """True if it runs or accepts jobs: not down, drained, reserved for maintenance or silent."""
     partition: str
     is_default: bool
     features: frozenset[str]
 
 
 def queue(text: str) -> dict[str, SlurmJob]:
-    """Jobs by id, of `squeue -h -o QUEUE_FORMAT`; lines that are none are passed over."""
+    """Jobs by id, from `squeue -h -o QUEUE_FORMAT`; other lines are ignored."""
     found = {}
     for fields in _rows(text, 6):
         id, state, nodes, started, ended, reason = fields
@@ -59,7 +59,8 @@ def queue(text: str) -> dict[str, SlurmJob]:
 
 
 def job(text: str) -> SlurmJob | None:
-    """Of `scontrol -o show job ID`; None where it is none. What a user wrote (a comment) stands behind all of this."""
+    """Job of `scontrol -o show job ID`; None if there is none. User text (a comment) comes after all fields used
+    here."""
     pairs = _pairs(text)
     if not pairs.get("JobId", "").isdigit() or not pairs.get("JobState"):
         return None
@@ -76,17 +77,17 @@ def job(text: str) -> SlurmJob | None:
 
 
 def nodes(text: str) -> tuple[Node, ...]:
-    """Of `sinfo -h -N -o NODE_FORMAT`; a node in several partitions is told of for each."""
+    """Nodes of `sinfo -h -N -o NODE_FORMAT`; a node in several partitions appears once for each."""
     found = []
     for name, state, partition, features in _rows(text, 4):
-        usable = state.rstrip("~#^+") in _USABLE  # asleep, or waking up: Slurm wakes it for a job
+        usable = state.rstrip("~#^+") in _USABLE  # asleep or waking up: Slurm wakes it for a job
         named = frozenset(features.replace("(null)", "").replace("(", "").replace(")", "").split(",")) - {""}
         found.append(Node(name, usable, partition.removesuffix("*"), partition.endswith("*"), named))
     return tuple(found)
 
 
-def accounted_jobs(text: str) -> SlurmJob | None:
-    """The last of `sacct -n -P -X -o ACCOUNTING_FORMAT`: of a job that was requeued, its last run."""
+def accounted_job(text: str) -> SlurmJob | None:
+    """Last row of `sacct -n -P -X -o ACCOUNTING_FORMAT`: the last run of a job that was requeued."""
     last = None
     for id, state, code, started, ended, nodes_of in _rows(text, 6):
         if id.isdigit() and state:
@@ -96,7 +97,7 @@ def accounted_jobs(text: str) -> SlurmJob | None:
 
 
 def _rows(text: str, fields: int) -> Iterator[list[str]]:
-    """The last field may have bars in it."""
+    """Rows of fields; the last field may contain bars."""
     for line in text.split("\n"):
         found = [field.strip() for field in line.split("|", fields - 1)]
         if len(found) == fields:
@@ -104,7 +105,7 @@ def _rows(text: str, fields: int) -> Iterator[list[str]]:
 
 
 def _pairs(text: str) -> Mapping[str, str]:
-    """`Key=value Key=value`, the first of each key; a value may have spaces."""
+    """`Key=value Key=value`, the first of each key; a value may contain spaces."""
     _, *parts = _PAIR.split(text)
     pairs: dict[str, str] = {}
     for key, value in zip(parts[::2], parts[1::2], strict=True):
@@ -117,6 +118,6 @@ def _seconds(text: str) -> float | None:
 
 
 def _code(text: str) -> int | None:
-    """`3:0` is exit status 3, `0:9` signal 9."""
+    """`3:0` is exit status 3, `0:9` is signal 9."""
     found = re.fullmatch("([0-9]{1,6}):([0-9]{1,6})", text.strip())
     return int(found[1]) if found and found[2] == "0" else None

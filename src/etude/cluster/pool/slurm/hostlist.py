@@ -1,23 +1,23 @@
-"""Slurm's lists of nodes: `n[1-3,07],login` stands for n1, n2, n3, n07 and login (hostlist of Slurm's manual)."""
+"""Slurm's lists of nodes: `n[1-3,07],login` is n1, n2, n3, n07 and login (hostlist of Slurm's manual)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-MOST = 65536
-"""Nodes that a list may stand for: Slurm's own bound."""
+MAX_NODES = 65536
+"""Maximum nodes of a list: Slurm's own bound."""
 
 _PART = re.compile(r"[A-Za-z0-9._-]+|\[([0-9,-]+)\]")
 _RANGE = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?")
 
 
 def expand(text: str) -> tuple[str, ...] | None:
-    """The names, in order; empty of an empty list, None of what is no list."""
+    """The names, in order; an empty tuple for an empty list, None for an invalid one."""
     names: list[str] = []
     for word in re.split(r",(?![^\[]*\])", text) if text else ():
         found = _names(word)
-        if found is None or len(names) + len(found) > MOST:
+        if found is None or len(names) + len(found) > MAX_NODES:
             return None
         names += found
     return tuple(names)
@@ -28,7 +28,7 @@ def _names(word: str) -> list[str] | None:
     while at < len(word):
         part = _PART.match(word, at)
         ends = [part[0]] if part and part[1] is None else _ends(part[1]) if part else None
-        if part is None or ends is None or len(names) * len(ends) > MOST:
+        if part is None or ends is None or len(names) * len(ends) > MAX_NODES:
             return None
         names = [name + end for name in names for end in ends]
         at = part.end()
@@ -42,12 +42,12 @@ def _ends(ranges: str) -> list[str] | None:
         if found is None:
             return None
         first, last = int(found[1]), int(found[2] or found[1])
-        if not first <= last < first + MOST:
+        if not first <= last < first + MAX_NODES:
             return None
         ends += _numbers(first, last, len(found[1]))
-    return ends if len(ends) <= MOST else None
+    return ends if len(ends) <= MAX_NODES else None
 
 
 def _numbers(first: int, last: int, width: int) -> Iterator[str]:
-    """As wide as the first is written: [07-10] is 07, 08, 09, 10."""
+    """Numbers padded to the width of the first: [07-10] is 07, 08, 09, 10."""
     return (str(number).zfill(width) for number in range(first, last + 1))

@@ -1,6 +1,6 @@
-"""A pool by Slurm: each job has nodes of its own, and is followed by one squeue for all of them.
+"""A pool by Slurm: each job has exclusive nodes; one squeue follows all jobs.
 
-A job's own `end.json` decides where it is there; Slurm's word where it is not.
+A job's own `end.json` decides how it ended; without one, Slurm's state does.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from etude.cluster.pool.job import How, Job, JobEnd
-from etude.cluster.pool.job_status import SCRIPT, JobStatus, by_itself, end, read_begun
+from etude.cluster.pool.job_status import SCRIPT, JobStatus, end_from_status, read_end, read_start
 from etude.cluster.pool.pool_config import PoolSpec
 from etude.cluster.pool.shell import Checks
 from etude.cluster.pool.slurm import states
 from etude.cluster.pool.slurm.answers import Node, SlurmJob
-from etude.cluster.pool.slurm.commands import Slurm, Unanswered, is_unanswered
+from etude.cluster.pool.slurm.commands import Slurm, SlurmUnreachable, unreachable_error
 from etude.cluster.pool.slurm.hostlist import expand
 from etude.cluster.pool.staging import StagedJob, note, stage_job, staged_job
 from etude.errors import MachineRefuses
@@ -28,11 +28,11 @@ _WORDS = re.compile("[A-Za-z0-9_.:-]+(?:[&|][A-Za-z0-9_.:-]+)*")
 
 
 def arguments(job: Job, token: str, spec: PoolSpec, known: Collection[Node]) -> list[str]:
-    """Of sbatch. `token` is the name by which it is found again; `known` are all nodes of the partition.
+    """Arguments of sbatch. `token` is the name by which the job is found again; `known`: all nodes of the partition.
 
-    Nodes are exclusive, with all of their memory; those that the job avoids are left out as long as enough others are
-    as the pool's keys want them. A job never runs twice under one number: what Slurm would requeue is told as lost, and
-    submitted anew elsewhere.
+    Nodes are exclusive, with all of their memory; those that the job avoids are excluded as long as enough others fit
+    the pool's settings. A job never runs twice under one id: one that Slurm would requeue is reported as lost, and
+    submitted again on other nodes.
     """
     words = [
         f"--job-name={token}",
@@ -49,14 +49,14 @@ def arguments(job: Job, token: str, spec: PoolSpec, known: Collection[Node]) -> 
     names = {node.name for node in known}
     without = set(expand(spec.exclude) or ())
     if spec.nodelist:
-        # --nodelist of sbatch asks for all of these nodes; here it means none but these.
+        # --nodelist of sbatch requests all of these nodes; here it means only these.
         without |= names - set(expand(spec.nodelist) or ())
     if len({node.name for node in known if fits(node, spec)} - job.avoid) >= job.nodes:
         without |= job.avoid
     if job.only is not None:
         words.append(f"--nodelist={job.only}")
         without.discard(job.only)
-    # A name that Slurm does not know, of a node that was taken out of it, would refuse the whole job.
+    # Slurm refuses a job that names a node which is no longer configured.
     without &= names
     if without:
         words.append(f"--exclude={','.join(sorted(without))}")
@@ -64,8 +64,8 @@ def arguments(job: Job, token: str, spec: PoolSpec, known: Collection[Node]) -> 
 
 
 def fits(node: Node, spec: PoolSpec) -> bool:
-    """Whether jobs of this pool may come to that node. Of constraints `a&b` and `a|b` are looked at; any other is
-    Slurm's to judge, and counts as met."""
+    """True if jobs of this pool may run on that node. Only constraints `a&b` and `a|b` are checked; any other
+    counts as met, and Slurm judges it."""
     if spec.nodelist and node.name not in (expand(spec.nodelist) or ()):
         return False
     if node.name in (expand(spec.exclude) or ()):
@@ -79,11 +79,11 @@ def fits(node: Node, spec: PoolSpec) -> bool:
 
 
 OPEN_S, ANSWER_S = 20.0, 300.0
-"""How long Slurm may be silent when a pool is opened, and while jobs are under way."""
+"""Time that Slurm may be silent when a pool is opened, and while jobs are under way, s."""
 SHARED_S = 15.0
-"""By when a file that was written on a node is seen here: NFS remembers for a few seconds that there was none."""
-LOOK_S, LONGEST_LOOK_S, QUEUE_S = 0.1, 10.0, 1.0
-"""Files are looked at with growing pauses, 2 % of the time without an end; Slurm is asked once a second at most."""
+"""Time until a file that was written on a node is visible here, s: NFS caches its absence for a few seconds."""
+LOOK_S, MAX_LOOK_S, QUEUE_S = 0.1, 10.0, 1.0
+"""Files are polled with growing pauses, 2 % of the time since the last end; Slurm is asked at most once a second."""
 
 
 @dataclass
@@ -107,16 +107,16 @@ class SlurmPool:
         clock: Callable[[], float] = time.time,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Raises MachineRefuses where Slurm does not answer, or has no such partition or nodes."""
+        """Raises MachineRefuses: Slurm does not answer, or has no such partition or nodes."""
         self._spec, self._clock, self._pause = spec, clock, pause
         self._slurm = slurm or Slurm()
         self._followed: dict[str, _Followed] = {}
         self._asked_s, self._event_s = -math.inf, clock()
-        self._silent: tuple[float, Unanswered] | None = None
-        """Since when Slurm has not answered, and what it said last."""
+        self._silent: tuple[float, SlurmUnreachable] | None = None
+        """Start of Slurm's silence and its last error; None while it answers."""
         try:
             known = self._slurm.nodes(spec.partition, OPEN_S)
-        except Unanswered as error:
+        except SlurmUnreachable as error:
             raise MachineRefuses(
                 f"Slurm does not answer: {error.last}; see that slurmctld runs (scontrol ping) and SLURM_CONF "
                 "names its file"
@@ -133,16 +133,16 @@ class SlurmPool:
             )
 
     def width(self, nodes: int = 1) -> int:
-        """By what sinfo says now; busy nodes count, since they will be free."""
+        """Nodes that sinfo reports as usable, divided by `nodes`; busy nodes count, since they will be free."""
         known = self._slurm.nodes(self._spec.partition, ANSWER_S)
         usable = len({node.name for node in known if node.usable and fits(node, self._spec)})
         return max(min(usable, self._spec.nodes_at_once or usable) // nodes, 1)
 
     def submit(self, job: Job) -> str:
-        """A place is one job: one that was submitted from it before, by whomever, is followed and not made again."""
+        """Submit a job; one that was submitted from the same directory before is followed instead."""
         before = staged_job(job.place)
         if before is not None:
-            found = before.id or self._slurm.named(before.token, ANSWER_S)
+            found = before.id or self._slurm.find_job(before.token, ANSWER_S)
             if found is not None:
                 self._follow(found, job, before.submitted_s)
                 return found
@@ -153,7 +153,7 @@ class SlurmPool:
         words = arguments(job, now.token, self._spec, self._known)
         try:
             id = self._slurm.submit(words)
-        except Unanswered as lost:
+        except SlurmUnreachable as lost:
             id = self._submitted_again(words, now.token, lost)
         except MachineRefuses as error:
             raise MachineRefuses(f"{job.name}: Slurm refuses the job: {error}") from None
@@ -162,19 +162,19 @@ class SlurmPool:
         return id
 
     def adopt(self, id: str, job: Job) -> None:
-        """By its id alone; when it was submitted stands in its place."""
+        """Follow the job by its id; the time of submission comes from its directory."""
         before = staged_job(job.place)
         self._follow(id, job, before.submitted_s if before else self._clock())
 
     def ended(self, timeout_s: float | None = None) -> Sequence[JobEnd]:
-        """See `Pool`. Raises MachineRefuses where Slurm is silent for too long; jobs go on and can be adopted."""
+        """See `Pool`. Raises MachineRefuses if Slurm is silent for too long; jobs continue and can be adopted."""
         until = None if timeout_s is None else self._clock() + timeout_s
         while self._followed:
             found = self._look()
             if found:
                 self._event_s = self._clock()
                 return found
-            pause = min(max(LOOK_S, 0.02 * (self._clock() - self._event_s)), LONGEST_LOOK_S)
+            pause = min(max(LOOK_S, 0.02 * (self._clock() - self._event_s)), MAX_LOOK_S)
             if until is not None:
                 pause = min(pause, until - self._clock())
             if pause <= 0:
@@ -183,55 +183,55 @@ class SlurmPool:
         return ()
 
     def running(self) -> frozenset[str]:
-        """As of the last look."""
+        """Ids of the running jobs, as of the last poll."""
         return frozenset(id for id, each in self._followed.items() if each.state in states.RUNNING)
 
     def cancel(self, id: str) -> None:
-        """By scancel: processes on the nodes have KillWait to end."""
+        """Cancel with scancel: processes on the nodes have KillWait to end."""
         self._followed.pop(id, None)
         self._slurm.cancel(id, ANSWER_S)
 
     def clock_s(self) -> float:
-        """Since the epoch."""
+        """Seconds since the epoch."""
         return self._clock()
 
     def close(self) -> None:
-        """Jobs go on."""
+        """Does nothing: jobs continue."""
         self._followed.clear()
 
     def _follow(self, id: str, job: Job, submitted_s: float) -> None:
         self._followed[id] = _Followed(job, submitted_s)
         self._event_s = self._clock()
 
-    def _submitted_again(self, words: Sequence[str], token: str, lost: Unanswered) -> str:
-        """The answer was lost, and perhaps not the job: it is looked for by its name before it is made again."""
+    def _submitted_again(self, words: Sequence[str], token: str, lost: SlurmUnreachable) -> str:
+        """Submit again after a lost answer; the job is looked up by its name first."""
         waited, pause = 0.0, 1.0
         while waited < ANSWER_S:
             self._pause(pause)
             waited, pause = waited + pause, min(2 * pause, 30.0)
             try:
-                return self._slurm.named(token, 0.0) or self._slurm.submit(words)
-            except Unanswered as error:
+                return self._slurm.find_job(token, 0.0) or self._slurm.submit(words)
+            except SlurmUnreachable as error:
                 lost = error
-        raise is_unanswered(lost, ANSWER_S)
+        raise unreachable_error(lost, ANSWER_S)
 
     def _look(self) -> list[JobEnd]:
-        """What has ended since the last look."""
+        """Jobs that have ended since the last poll."""
         ends = [self._done(id) for id in tuple(self._followed)]
         now = self._clock()
-        # Where files tell of ends all the time, Slurm is asked now and then all the same: some never write theirs.
-        every_s = LONGEST_LOOK_S if any(ends) else max(QUEUE_S, 0.02 * (now - self._event_s))
-        if now - self._asked_s >= min(every_s, LONGEST_LOOK_S):
+        # Slurm is also asked while files report ends: some jobs never write theirs.
+        every_s = MAX_LOOK_S if any(ends) else max(QUEUE_S, 0.02 * (now - self._event_s))
+        if now - self._asked_s >= min(every_s, MAX_LOOK_S):
             ends += self._asked(now)
         found = [each for each in ends if each is not None]
         if not found and self._silent is not None and now - self._silent[0] > ANSWER_S:
-            raise is_unanswered(self._silent[1], ANSWER_S)
+            raise unreachable_error(self._silent[1], ANSWER_S)
         return found
 
     def _done(self, id: str) -> JobEnd | None:
-        """A job that says that it succeeded, or that its node could not run it. A failure may be Slurm's doing: that
-        is told by its own word."""
-        written = end(self._followed[id].job.place)
+        """The end of a job that succeeded, or that its node could not run. A failure may be Slurm's doing: then its
+        state decides."""
+        written = read_end(self._followed[id].job.place)
         return None if written is None or written.how == "failed" else self._by_itself(id, written)
 
     def _asked(self, now: float) -> list[JobEnd | None]:
@@ -240,14 +240,14 @@ class SlurmPool:
         self._asked_s = now
         try:
             seen = self._slurm.queue()
-        except Unanswered as error:
+        except SlurmUnreachable as error:
             self._silent = (now if self._silent is None else self._silent[0], error)
             return []
         self._silent = None
         busy = any(seen[id].state in states.RUNNING for id in self._followed if id in seen)
         ends: list[JobEnd | None] = []
         for id in tuple(self._followed):
-            with suppress(Unanswered):  # what is asked further of one job is asked again at the next look
+            with suppress(SlurmUnreachable):  # further questions on one job are repeated at the next poll
                 ends.append(self._judged(id, seen.get(id), now, busy))
         return ends
 
@@ -262,7 +262,7 @@ class SlurmPool:
         if how is None:
             return None
         if seen.state in ("COMPLETED", "FAILED"):
-            written = end(followed.job.place)
+            written = read_end(followed.job.place)
             if written is not None:
                 return self._by_itself(id, written)
             if not self._waited_for_files(followed, now):
@@ -275,7 +275,7 @@ class SlurmPool:
 
     def _waiting(self, id: str, seen: SlurmJob, now: float, busy: bool) -> JobEnd | None:
         followed = self._followed[id]
-        why = states.is_held(seen.reason)
+        why = states.held_reason(seen.reason)
         if why is None:
             if busy or not states.is_stuck(seen.reason):
                 followed.stuck_since = None
@@ -288,14 +288,14 @@ class SlurmPool:
         return self._by_slurm(id, seen, "held", f"{why} ({seen.reason}); it was withdrawn")
 
     def _forgotten(self, id: str, now: float) -> JobEnd | None:
-        """Slurm knows nothing of it any more."""
+        """The end of a job that Slurm has forgotten."""
         followed = self._followed[id]
-        written = end(followed.job.place)
+        written = read_end(followed.job.place)
         if written is not None:
             return self._by_itself(id, written)
         if not self._waited_for_files(followed, now):
             return None
-        seen = self._slurm.accounted(id)
+        seen = self._slurm.accounted_job(id)
         how = states.end_of_state(seen) if seen is not None else None
         if seen is not None and how is not None:
             return self._by_slurm(id, seen, *how)
@@ -309,11 +309,11 @@ class SlurmPool:
     def _by_itself(self, id: str, written: JobStatus) -> JobEnd:
         followed = self._followed.pop(id)
         nodes = expand(written.nodes) or (written.nodes,)
-        return by_itself(id, followed.job, written, nodes, followed.submitted_s)
+        return end_from_status(id, followed.job, written, nodes, followed.submitted_s)
 
     def _by_slurm(self, id: str, seen: SlurmJob, how: How, why: str) -> JobEnd:
         followed = self._followed.pop(id)
-        written = read_begun(followed.job.place)
+        written = read_start(followed.job.place)
         nodes = (expand(written.nodes) or () if written else ()) or seen.nodes
         started = written.began_s if written else seen.started_s if nodes else None
         now = self._clock()

@@ -1,4 +1,4 @@
-"""What Slurm's states and reasons mean for a job of ours (the manual pages of squeue and sacct list them)."""
+"""Slurm's job states and reasons, as ends of our jobs (the manual pages of squeue and sacct list them)."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ _FOR_A_PERSON = {
     "AdminAction": "an administrator holds it",
     "launch failed requeued held": "Slurm holds it after a failure to start",
 }
-"""Reasons to wait that no time mends."""
+"""Reasons to wait that never resolve by themselves."""
 
 _PATIENT = ("ReqNodeNotAvail", "PartitionDown", "PartitionInactive", "Reservation", "Licenses", "NodeDown")
 _LIMITS = ("Assoc", "QOS", "MaxMemPerLimit")
 
 
-def is_held(reason: str) -> str | None:
-    """Why a waiting job waits for a person; None where it waits for its turn, or may not wait for long."""
+def held_reason(reason: str) -> str | None:
+    """Reason why a waiting job needs a person; None if it waits for its turn or for something temporary."""
     name = reason.replace(" ", "") if reason.startswith("JobHeld") else reason
     for known, words in _FOR_A_PERSON.items():
         if name.strip("()").startswith(known):
@@ -58,12 +58,12 @@ def is_held(reason: str) -> str | None:
 
 
 def is_stuck(reason: str) -> bool:
-    """Whether what it waits for is not its turn: nodes that are not there, a limit that others use up."""
+    """True if the job waits for more than its turn: nodes that are down, a limit that others use up."""
     return reason.startswith((*_PATIENT, *_LIMITS))
 
 
 def end_of_state(seen: SlurmJob) -> tuple[How, str] | None:
-    """How a job has ended by Slurm's account, and why; None while it waits or runs."""
+    """End of a job by Slurm's account, and the reason; None while it waits or runs."""
     if seen.state in WAITING or seen.state in RUNNING:
         return None
     if seen.state in _ENDS:

@@ -1,1 +1,1 @@
-"""Tools whose reports are understood as they are: one module each."""
+"""Readers of the native reports of tools: one module each."""

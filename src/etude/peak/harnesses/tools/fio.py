@@ -1,8 +1,8 @@
 """fio with rate_iops: windows are differences of the reports that `--status-interval` prints, all since the start.
 
-`--output-format=json+` holds every class of latency, so windows have histograms. fio counts a response from when it was
-issued: a thread that is behind its schedule does not show it in its latency but in what it issued, so give it many
-threads with a small rate each (`numjobs`, `thread`, `group_reporting`). Source: fio 3.33, what it prints.
+`--output-format=json+` holds every class of latency, so windows have histograms. fio measures latency from the time of
+issue: a thread behind its schedule issues less but shows no latency, so use many threads with a small rate each
+(`numjobs`, `thread`, `group_reporting`). Source: output of fio 3.33.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from etude.peak.window import Window
 NEEDS = "fio"
 SPINS = False
 HISTOGRAM = "json+"
-"""What it has to be told for percentiles."""
+"""Option needed for percentiles."""
 
 
 @dataclass
@@ -33,10 +33,10 @@ class Fio:
     _seen: str = ""
     _last: Totals | None = None
     _began_s: float | None = None
-    """By the clock of the reports."""
+    """Begin of the run by the clock of the reports."""
 
     def feed(self, text: str) -> list[LoadReport]:
-        """A window a report."""
+        """One window per report."""
         self._text += text
         self._seen = (self._seen + text)[-4096:]
         found = []
@@ -49,25 +49,25 @@ class Fio:
         return found
 
     def end(self) -> list[LoadReport]:
-        """What is left. The rest of a report that is cut short is left out."""
+        """Remaining windows. A truncated report is dropped."""
         found = self.feed("")
         if self._last is None and not found:
             raise Unreadable(f"what fio printed ends with {excerpt(self._seen)!r}: expected json or json+")
         return found
 
     def _timed(self, report: Mapping[str, Any], now: Totals) -> Totals:
-        """With the time at which it was counted. fio takes its runtime first, waits until each thread has woken up from
-        between two of its requests, and counts then; the report's time of day is from after that."""
+        """Totals with the time at which they were counted. fio first takes its runtime, then waits until each thread
+        has woken up from between two requests, and counts then; the report's time of day is taken after that."""
         try:
             at_s = float(report["timestamp_ms"]) * 1e-3
         except EDITED:
             return now
-        if self._began_s is None:  # of the first window only the runtime is known: let it be warm-up
+        if self._began_s is None:  # only the runtime of the first window is known: it should be warm-up
             self._began_s = at_s - now.ran_s
         return replace(now, ran_s=at_s - self._began_s)
 
     def _reports(self) -> Iterator[Mapping[str, Any]]:
-        """Whole documents; each begins and ends with a brace in the first column."""
+        """Complete documents; each begins and ends with a brace in the first column."""
         while (begins := _line(self._text, "{")) is not None and (
             ends := _line(self._text, "}", begins)
         ) is not None:
@@ -98,7 +98,7 @@ class Fio:
 
 @dataclass(frozen=True)
 class Totals:
-    """Since the start, of all jobs and both directions."""
+    """Totals since the start, over all jobs and directions."""
 
     ran_s: float
     done: int
@@ -108,7 +108,7 @@ class Totals:
 
 
 def totals(report: Mapping[str, Any]) -> Totals:
-    """Of one report. Raises Unreadable for what is none of fio's."""
+    """Totals of one report. Raises Unreadable for output that is not fio's."""
     ran, done, failed, sum_ns = 0.0, 0, 0, 0.0
     bins: dict[int, int] = {}
     try:
@@ -129,7 +129,7 @@ def totals(report: Mapping[str, Any]) -> Totals:
 
 
 def _line(text: str, brace: str, begin: int = 0) -> int | None:
-    """Where a line begins that is this brace."""
+    """Position of the first line that consists of this brace."""
     if begin == 0 and text.startswith(brace):
         return 0
     place = text.find("\n" + brace, begin)

@@ -1,7 +1,7 @@
-"""hey -o csv: windows from its lines, one a request, which it prints at the end.
+"""hey -o csv: windows from its lines, one per request, printed at the end.
 
 hey has a fixed number of clients, each of which waits for its answer (`-c {load}`; `-q` slows them down): loads are
-clients. Requests without an answer are on no line. Source: hey 0.1, what it prints.
+clients. Requests without an answer have no line. Source: output of hey 0.1.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from etude.peak.harnesses.single_requests import Request, SingleRequests
 NEEDS = "csv"
 SPINS = False
 HISTOGRAM = ""
-"""What it has to be told for percentiles."""
+"""Option needed for percentiles."""
 
 
 def request(line: str) -> Request | None:
-    """Of one line: how long it took, its parts, the status and when it was begun; None for the heading."""
+    """A request from a line: response time, its parts, the status and the begin; None for the heading."""
     if line.startswith("response-time"):
         return None
     fields = line.split(",")

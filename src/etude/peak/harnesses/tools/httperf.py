@@ -1,8 +1,8 @@
-"""httperf --rate: one window at the end, with a histogram of 1 ms classes where it is asked for with `-v -v`.
+"""httperf --rate: one window at the end, with a histogram of 1 ms classes if `-v -v` is given.
 
-httperf sends by the clock whatever the server does, so how long it took tells whether it sent in time; its response
-times are those of whole connections, from when each was begun. It spins: that its core is busy says nothing.
-Source: httperf 0.9.0, what it prints.
+httperf sends by the clock whatever the server does, so its duration shows if it sent in time; its response times are
+those of whole connections from their begin. It spins, so CPU utilisation says nothing.
+Source: output of httperf 0.9.0.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from etude.results.histograms import Histogram
 NEEDS = "httperf"
 SPINS = True
 HISTOGRAM = "-v -v"
-"""What it has to be told for percentiles."""
+"""Option needed for percentiles."""
 
 _N = r"([0-9.]+)"
 _TOTAL = re.compile(rf"Total: connections (\d+) requests (\d+) replies (\d+) test-duration {_N} s")
@@ -41,7 +41,7 @@ class Httperf:
     text: str = ""
 
     def feed(self, text: str) -> list[LoadReport]:
-        """Nothing before the end."""
+        """No windows before the end."""
         self.text += text
         bounded_text(len(self.text), "a summary of httperf")
         return []
@@ -62,7 +62,8 @@ class Httperf:
         given_up = _TIMEOUT.search(self.text)
         if late and given_up:
             waited_s = max(waited_s, float(given_up[1]))
-        # The last was sent no earlier than so long before the end: a slow answer does not make the generator late.
+        # The last request was sent no earlier than this before the end: a slow response does not make the generator
+        # late.
         sending_s = max(ran_s - waited_s, sent / self.run.load)
         due = sent if self.run.closed else round(self.run.load * sending_s)
         mean_s = float(times[2]) * 1e-3 if times and answered else None
@@ -71,7 +72,7 @@ class Httperf:
 
 
 def histogram(text: str) -> Histogram | None:
-    """Of the lifetimes of connections: each class counts as its upper end. None where it was not asked for."""
+    """Lifetimes of connections, each class at its upper end. None if it was not requested."""
     found = [(float(ms), int(count)) for ms, count in _CLASS.findall(text)]
     if not found:
         return None

@@ -1,7 +1,8 @@
-"""k6 run --out json=/dev/stdout: windows from its points of http_req_duration, one a request, while it runs.
+"""k6 run --out json=/dev/stdout: windows from its points of http_req_duration, one per request, while it runs.
 
 An arrival rate of the script (`constant-arrival-rate`) offers loads in requests per second; a fixed number of users is
-a load of clients. Times do not hold a wait for a free user: allow enough of them. Source: k6, "JSON" of its outputs.
+a load of clients. Times do not include the wait for a free user: allow enough of them. Source: k6 documentation, "JSON"
+output.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from etude.peak.harnesses.single_requests import Request, SingleRequests
 NEEDS = "json="
 SPINS = False
 HISTOGRAM = ""
-"""What it has to be told for percentiles."""
+"""Option needed for percentiles."""
 
 
 def request(line: str) -> Request | None:
-    """Of one line; None for other metrics, and for what k6 prints besides."""
+    """A request from a line; None for other metrics and for text that k6 prints."""
     if '"http_req_duration"' not in line or '"Point"' not in line:
         return None
     try:

@@ -1,8 +1,8 @@
 """pgbench -R: windows from its log of single transactions (`-l --log-prefix={log}`), read while it runs.
 
-A line is: client, number, latency, script, seconds and microseconds of its end, and with -R its schedule lag. The
-latency is counted from when the transaction was due, so a server that falls behind shows it. pgbench writes a page at a
-time, about 80 lines, so windows come that much later. Source: PostgreSQL 15, pgbench, "Per-Transaction Logging".
+A line is: client, number, latency, script, seconds and microseconds of its end, and with -R its schedule lag. Latency
+is measured from the time the transaction was due, so it shows a server that falls behind. pgbench writes a page at a
+time, about 80 lines, which delays windows. Source: PostgreSQL 15, pgbench, "Per-Transaction Logging".
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from etude.peak.window import Window
 NEEDS = "{log}"
 SPINS = False
 HISTOGRAM = ""
-"""What it has to be told for percentiles."""
+"""Option needed for percentiles."""
 
 
 class Transaction(NamedTuple):
-    """Of one line, µs."""
+    """A line of the log, µs."""
 
     ended: int
     latency: float | None
-    """From when it was due; None where it failed or was skipped."""
+    """Time from when it was due; None if it failed or was skipped."""
     lag: float
 
 
@@ -38,16 +38,16 @@ class Pgbench:
 
     run: Run
     _places: dict[str, int] = field(default_factory=dict)
-    """Of each file (one a thread), how much was read."""
+    """Bytes read of each file (one per thread)."""
     _ended: dict[str, int] = field(default_factory=dict)
-    """Of each file, when its last line's transaction ended: all before it is known."""
+    """End of the last transaction in each file: all earlier ones are known."""
     _held: list[Transaction] = field(default_factory=list)
     _from: int | None = None
     _until: int = 0
-    """Windows end here so far, as a count of windows."""
+    """Number of reported windows."""
 
     def feed(self, text: str) -> list[LoadReport]:
-        """Windows that are over in the logs of all threads."""
+        """Windows that have ended in the logs of all threads."""
         for path in glob(escape(self.run.log) + ".*"):
             self._read(path)
         if not self._held or (self._from is None and not self._begins()):
@@ -57,7 +57,7 @@ class Pgbench:
         return self._windows(int(known / self.run.window_s))
 
     def end(self) -> list[LoadReport]:
-        """What is left, the last window perhaps a shorter one."""
+        """Remaining windows; the last one may be shorter."""
         found = self.feed("")
         if self._from is None:
             raise Unreadable(f"no transaction stands in the log {self.run.log}.*: expected pgbench -l -R")
@@ -69,7 +69,7 @@ class Pgbench:
         return found
 
     def _begins(self) -> bool:
-        """From when the first was due."""
+        """Set the begin: when the first transaction was due. True if there is one."""
         self._from = min((int(t.ended - (t.latency or 0.0)) for t in self._held), default=None)
         return self._from is not None
 
@@ -112,7 +112,7 @@ class Pgbench:
 
 
 def transaction(line: str) -> Transaction:
-    """Of one line. Raises Unreadable."""
+    """A transaction from a line. Raises Unreadable."""
     words = line.split()
     try:
         if len(words) < 6:

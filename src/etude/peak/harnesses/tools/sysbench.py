@@ -1,8 +1,8 @@
 """sysbench --rate: windows from the reports of `--report-checkpoints={checkpoints}`, one histogram at the end.
 
-A checkpoint tells of the time since the one before. Latencies hold the wait in sysbench's own queue. Only means are
-told by checkpoints: with `--histogram` and no checkpoints there is one window, at the end, that knows percentiles.
-Source: sysbench 1.0.20, what it prints.
+A checkpoint covers the time since the previous one. Latencies include the wait in sysbench's own queue. Checkpoints
+report only means: with `--histogram` and no checkpoints there is one window at the end, with percentiles.
+Source: output of sysbench 1.0.20.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from etude.results.histograms import Histogram
 NEEDS = "sysbench"
 SPINS = False
 HISTOGRAM = "--histogram"
-"""What it has to be told for percentiles."""
+"""Option needed for percentiles."""
 _MOST_REPORTS = 1000
-"""In one trial."""
+"""Upper bound of reports in one trial."""
 
 _N = r"([0-9.]+)"
 _REPORT = re.compile(
@@ -44,7 +44,7 @@ class Sysbench:
     _until_s: float = 0.0
 
     def feed(self, text: str) -> list[LoadReport]:
-        """A window a report that is whole."""
+        """One window per complete report."""
         self._text += text
         found = []
         while match := _REPORT.search(self._text):
@@ -55,7 +55,7 @@ class Sysbench:
         return found
 
     def end(self) -> list[LoadReport]:
-        """What is left."""
+        """Remaining windows."""
         found = self.feed("")
         if not found and not self._until_s:
             raise Unreadable(f"what sysbench printed ends with {excerpt(self._text)!r}: expected its report")
@@ -76,7 +76,7 @@ class Sysbench:
 
 
 def histogram(report: str, done: int) -> Histogram | None:
-    """That of a report; None where it has none, or one that is of more than this report's events."""
+    """Histogram of a report; None if it has none, or one of more than this report's events."""
     found = [(float(ms), int(count)) for ms, count in _CLASS.findall(report)]
     counts = np.array([count for _, count in found], dtype=np.int64)
     if not found or int(counts.sum()) != done:
@@ -86,7 +86,7 @@ def histogram(report: str, done: int) -> Histogram | None:
 
 
 def checkpoints(run: Run) -> str:
-    """When reports are due: sysbench takes whole seconds, and a word has a limit."""
+    """Times of reports: sysbench takes whole seconds, and the list has a maximum length."""
     step = max(round(run.window_s), math.ceil(run.runlength_s / _MOST_REPORTS), 1)
     return ",".join(str(at) for at in range(step, max(int(run.runlength_s), 1), step)) or "1"
 

@@ -1,1 +1,1 @@
-"""What is believed of a server's peak rate and of the shape of its curve, given its trials."""
+"""Posterior of a server's peak rate and of the shape of its curve, given its trials."""

@@ -1,8 +1,8 @@
-"""Which load to offer next.
+"""Choice of the next load.
 
-The one that raises the probability of the best answer most for its benchmarking time, one step ahead: at each load that
-comes into question, what a trial may tell under each shape and peak, how long it then takes to tell it, and the answer
-that one would give. So loads near the answer are taken on both sides of it, where one short trial tells more than a
+The load whose trial raises the probability of the best answer most per benchmarking time, one step ahead. For each
+candidate load, the possible outcomes of a trial under each shape and peak, its expected duration, and the resulting
+answer are evaluated. This selects loads on both sides of the answer, where a short trial gives more information than a
 long one in the middle.
 """
 
@@ -22,32 +22,32 @@ from etude.peak.policies.belief.grid import Belief
 from etude.peak.task import Task, Trial
 
 GROWTH = 3.5
-"""No load is offered that is so many times the highest that was fine: deep overloads may leave marks."""
+"""Maximum load over the highest passing one: deep overloads may affect later trials."""
 SAME = 0.1
-"""Loads closer than this share of `within` are made the same: repeated trials tell how far trials differ."""
+"""Loads closer than this share of `within` are made equal: repeated trials show the between-trial variance."""
 CLEAR = 3.0
-"""A side is clear when the reading is off the limit by so many of its standard deviations."""
+"""Standard deviations from the limit at which a load's side is clear."""
 LEAST_WINDOWS = 2
-"""The shortest trial."""
+"""Windows of the shortest trial."""
 SHARES = (0.02, 0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9, 0.98)
-"""Of the belief: loads that come into question; and beside the best answer, in units of `within`:"""
+"""Quantiles of the posterior that are candidate loads; others are next to the best answer, in units of `within`:"""
 BESIDE = (-9.0, -6.0, -4.0, -3.0, -2.0, -1.3, -1.0, -0.6, 0.6, 1.0, 1.3, 2.0, 3.0, 4.0, 6.0)
 AGAIN = 0.5
-"""Of its cost, what counts of a second trial at an end of the bracket: it is needed before an answer anyway."""
+"""Weight of the cost of a second trial at an end of the bracket: an answer needs it anyway."""
 _EDGES = np.array([-math.inf, -2, -1, -0.6, -0.45, -0.3, -0.2, -0.1, 0, 0.1, 0.2, 0.3, 0.45, 0.6, math.inf])
-"""Readings, in logs, that are told from each other; of those beyond the limits of curves no more is known."""
+"""Edges of the classes of log SLO ratios; beyond the limits of the curves there is one class each."""
 _LEAST = 1e-6
-"""Shapes and peaks less likely than this do not matter to a choice."""
+"""Probability below which shapes and peaks are ignored in a choice."""
 WINDOW_S, OVERHEAD_S = 10.0, 60.0
-"""Of a trial before there was one."""
+"""Defaults before the first trial, s."""
 SLOW = 3.0
-"""Where the promise is so many trials off or more, the shape has to be learnt first."""
+"""Estimated trials to the target above which learning the shape comes first."""
 
 
 def next_load(
     task: Task, belief: Belief, known: Sequence[Evidence], trials: Sequence[Trial], most: float
 ) -> tuple[float, str]:
-    """A load, at most `most`, and why."""
+    """The next load, at most `most`, and the reason."""
     if not known and task.seed_spread is None:
         return task.seed_load or task.lowest, "where it begins"
     if not known and task.seed_trials and task.seed_load is not None and task.seed_spread is not None:
@@ -90,20 +90,20 @@ def _most_telling(
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Of a trial that may be made, as expected now."""
+    """Expected outcome of a trial that may be made."""
 
     sure: float
-    """The probability of the best answer after it."""
+    """Probability of the best answer after it."""
     bits: float
-    """What it tells of shape and peak together (mutual information, nats)."""
+    """Mutual information of its outcome with shape and peak, nats."""
     windows: float
-    """Until it ends."""
+    """Expected windows until it ends."""
 
 
 def forecast_of(belief: Belief, load: float, variance: float, longest: int, within: float) -> Forecast:
-    """Of a trial at a load.
+    """Forecast of a trial at a load.
 
-    `variance`: of one window's log reading.
+    `variance`: variance of one window's log SLO ratio.
     """
     expected = np.clip(family().log_readings(math.log(load) - belief.log_peak), FLOOR, CAP)
     likely = belief.joint.T > _LEAST
@@ -124,7 +124,7 @@ def forecast_of(belief: Belief, load: float, variance: float, longest: int, with
 
 
 def _most_in(outcomes: Floats, belief: Belief, within: float) -> Floats:
-    """Of each outcome, the most probability that lies `within` of one rate, shape (outcomes,)."""
+    """Maximum probability within `within` of one rate after each outcome, shape (outcomes,)."""
     step = float(belief.log_peak[1] - belief.log_peak[0])
     wide = math.log((1 + within) / (1 - within)) / step
     sums = np.vstack([np.zeros(outcomes.shape[1]), np.cumsum(outcomes, axis=0)])
@@ -137,7 +137,7 @@ def _most_in(outcomes: Floats, belief: Belief, within: float) -> Floats:
 
 
 def scatter(known: Sequence[Evidence], load: float) -> float:
-    """The variance of one window's log reading: as of the nearest load that was tried."""
+    """Variance of one window's log SLO ratio, from the nearest measured load."""
     if not known:
         return PRIOR_SCATTER
     near = min(known, key=lambda each: abs(math.log(each.load / load)))

@@ -1,10 +1,9 @@
-"""No answer rests on one slow trial: the loads on either side of it have a second one, at another time.
+"""Confirmation of answers: no answer depends on a single slow trial; the loads on either side have a second one.
 
-A trial may be disturbed: by another program, a slow mode, a mark of the trial before. That makes it slower, never
-quicker: a load that is clearly fine has no second trial. What is off the other trials of
-its load, which agree, is left out; two that disagree get a third. Where a disturbance shows itself (steal
-time, requests sent late), one trial without it is enough to leave a slower one out, and an answer rests on none that
-had it.
+A trial may be disturbed by another program, a slow mode, or hysteresis. This makes it slower, never faster, so a
+clearly passing load needs no second trial. A trial far off the others of its load, which agree, is excluded; two that
+disagree get a third. If a disturbance is visible (steal time, late requests), one trial without it is enough to exclude
+a slower one, and no answer depends on a disturbed one.
 """
 
 from __future__ import annotations
@@ -15,16 +14,16 @@ from collections.abc import Sequence
 from etude.peak.policies.belief.evidence import PRIOR_BETWEEN, Evidence
 
 SURPRISED, DOUBTED = 3, 4
-"""So many trials needs a load that is too much: where the curve says otherwise, and where trials of a load disagree."""
+"""Trials that a failing load needs if the curve contradicts it, or if its trials disagree."""
 APART = 3.0
 """Standard deviations by which two trials of a load disagree."""
 CLEARLY = math.log(1.5)
-"""Log reading from which on two trials agree, whatever they read: the load is too much. As far below the limit, a load
-is clearly fine."""
+"""Log SLO ratio above which two trials agree whatever they read: the load fails. As far below the limit, a load clearly
+passes."""
 
 
 def disagree(one: Evidence, other: Evidence) -> bool:
-    """Whether two trials of one load differ by more than their windows allow."""
+    """True if two trials of one load differ by more than their windows explain."""
     if min(one.value, other.value) >= CLEARLY:
         return False
     spread = math.sqrt(one.within + other.within + 2 * PRIOR_BETWEEN)
@@ -32,17 +31,17 @@ def disagree(one: Evidence, other: Evidence) -> bool:
 
 
 MOST_SUSPECT = 4
-"""After so many trials of a load no more are made because of disturbances."""
+"""Maximum trials of a load that are repeated because of disturbances."""
 
 
 def slower_trials(one: Evidence, other: Evidence) -> bool:
-    """Whether the first disagrees with the other, being slower."""
+    """True if `one` is slower than `other` and they disagree."""
     return one.value > other.value and disagree(one, other)
 
 
 def disturbed_trials(known: Sequence[Evidence]) -> list[Evidence]:
-    """Trials that are slower than all others of their load, of which there are two at least that agree, or one that
-    is not suspect while they are."""
+    """Trials slower than all others of their load, of which at least two agree, or one is undisturbed while these are
+    suspect."""
     found = []
     for load in sorted({each.load for each in known}):
         group = sorted((each for each in known if each.load == load), key=lambda each: each.value)
@@ -60,13 +59,13 @@ def disturbed_trials(known: Sequence[Evidence]) -> list[Evidence]:
 
 
 def all_but(known: Sequence[Evidence], dropped: Sequence[Evidence]) -> list[Evidence]:
-    """All but these."""
+    """Trials without the dropped ones."""
     orders = {each.order for each in dropped}
     return [each for each in known if each.order not in orders]
 
 
 def ends(known: Sequence[Evidence]) -> tuple[float | None, float | None]:
-    """The highest load judged fine below the lowest judged too much, and that one; None where there is none."""
+    """The highest passing load below the lowest failing one, and that one; None if there is none."""
     groups: dict[float, list[Evidence]] = {}
     for each in known:
         groups.setdefault(each.load, []).append(each)
@@ -80,8 +79,8 @@ def ends(known: Sequence[Evidence]) -> tuple[float | None, float | None]:
 
 
 def unconfirmed_loads(known: Sequence[Evidence]) -> list[tuple[float, str]]:
-    """Loads that need another trial before an answer may rest on them, and why. The load that is too much comes first:
-    the other then shows whether it has left a mark."""
+    """Loads that need another trial before an answer may depend on them, and the reason. The failing load comes first:
+    the other one then shows hysteresis."""
     kept = all_but(known, disturbed_trials(known))
     fine, too_much = ends(kept)
     found = []
@@ -97,6 +96,6 @@ def unconfirmed_loads(known: Sequence[Evidence]) -> list[tuple[float, str]]:
 
 
 def half_suspect(group: Sequence[Evidence]) -> bool:
-    """Whether half or more of the trials of a load are suspect; only of those that were too much, where any were."""
+    """True if half or more of the trials of a load are suspect, counting only failing ones if there are any."""
     told = [each for each in group if each.value > 0] or group
     return 2 * sum(each.suspect for each in told) >= len(told)

@@ -1,11 +1,11 @@
-"""Shapes that a server's curve may have: its reading y at load factor ρ = λ/λ*, rising, with y(1) = 1.
+"""Prior family of curves: SLO ratio y at load factor ρ = λ/λ*, rising, with y(1) = 1.
 
     mm1      1/(1/f - (1/f - 1)ρ)                              one queue, f = y(0)
     mmc      f(1 + C(c, u)/(c(1 - u))), u = u*ρ                c servers; C is Erlang's, u* makes y(1) = 1
     power    f + (1 - f)ρ^k                                    from a slow ramp (k < 1) to a knee (k = 40)
 
-They are tabulated as log y over log ρ. Only what is near the limit tells a peak: below `FLOOR` and above `CAP` a curve
-counts as flat, since there its height says more of how the server fails than of where.
+They are tabulated as log y over log ρ. Only values near the limit locate the peak: below `FLOOR` and above `CAP` a
+curve counts as flat, since its height there depends on how the server fails.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from scipy import optimize
 Floats = NDArray[np.float64]
 
 CAP = math.log(2.0)
-"""Log of the reading from which on all that is known is "at least so much"."""
+"""Log SLO ratio at which curves are censored above ("at least this much")."""
 FLOOR = math.log(0.02)
-"""Log of the reading below which all that is known is "next to nothing"."""
+"""Log SLO ratio at which curves are censored below."""
 
 _STEP = 0.0025
 _FIRST, _LAST = -2281 * _STEP, 555 * _STEP
-"""From ρ = 1/300 to 4; ρ = 1 is a point of the table, for the steepest are all but vertical there."""
+"""Range ρ = 1/300 to 4; ρ = 1 is a point of the table, since the steepest curves are almost vertical there."""
 
 _BASES = (0.03, 0.08, 0.15, 0.3, 0.6, 0.85)
 _EXPONENTS = {0.7: 0.25, 1.0: 0.7, 1.5: 1.0, 2.0: 1.0, 3.0: 1.0, 5.0: 1.0, 10.0: 1.0, 20.0: 1.0, 40.0: 1.0}
-"""Of the power curves, with the weight of each."""
+"""Exponents of the power curves, with their weights."""
 _SERVERS = (3, 12, 48)
 _SHARES = {"mm1": 0.3, "mmc": 0.2, "power": 0.5}
 
@@ -43,12 +43,12 @@ class Family:
 
     names: tuple[str, ...]
     weights: Floats
-    """How much each is believed before anything was measured, shape (K,); they sum to 1."""
+    """Prior probabilities of the shapes, shape (K,); they sum to 1."""
     table: Floats
-    """Log readings at log ρ from `_FIRST` in steps of `_STEP`, shape (K, N)."""
+    """Log SLO ratios at log ρ from `_FIRST` in steps of `_STEP`, shape (K, N)."""
 
     def log_readings(self, log_rho: Floats) -> Floats:
-        """Of every shape at load factors given by their logs, shape (G,) -> (K, G)."""
+        """Log SLO ratios of every shape at log load factors, shape (G,) -> (K, G)."""
         place = np.clip((log_rho - _FIRST) / _STEP, 0, self.table.shape[1] - 1.001)
         left = place.astype(np.intp)
         share = place - left
@@ -57,7 +57,7 @@ class Family:
 
 @cache
 def family() -> Family:
-    """The one that is used everywhere; made once."""
+    """The shared family; created once."""
     rho = np.exp(np.linspace(_FIRST, _LAST, round((_LAST - _FIRST) / _STEP) + 1))
     made = [(name, weight, curve) for name, weight, curve in _curves(rho)]
     weights = np.array([weight for _, weight, _ in made])
@@ -91,7 +91,7 @@ def _mmc(rho: Floats, base: float, servers: int) -> Floats:
 
 
 def _waiting(used: Floats, servers: int) -> Floats:
-    """Erlang's C: the share of requests that wait, at a utilisation."""
+    """Erlang C: the share of requests that wait, by utilisation."""
     offered = used * servers
     blocked = np.ones_like(used)
     for n in range(1, servers + 1):

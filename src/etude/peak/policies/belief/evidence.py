@@ -1,13 +1,13 @@
-"""What one trial says of its load: the log of its reading, and how far that may be off.
+"""Evidence of one trial: the log of its SLO ratio, and its variance.
 
-The variance of a log reading has three parts.
+The variance of a log SLO ratio has three parts.
 
-- *within*: what is left of the windows' own scatter in their mean, v/n, with v learned from the windows themselves and,
+- *within*: the windows' own variance in their mean, v/n, with v estimated from the windows themselves and,
   while they are few, from a prior: v = (ν₀v₀ + Σd²)/(ν₀ + n - 1), d the relative deviations of batches of windows.
-  Where neighbouring batches go together (lag-1 correlation r), n counts as n(1 - r)/(1 + r).
+  With autocorrelated batches (lag-1 correlation r), the effective n is n(1 - r)/(1 + r).
 - *start*: the first windows of a trial may be off, together by about `START` windows: (START/n)².
-  One window has no scatter, and both are a guess (ν₀ = 1): repeated loads tell what share of it is true.
-- *between*: trials of the same load differ by more than their windows tell; τ² is learned over all trials
+  One window has no variance, and both are a guess (ν₀ = 1), scaled by repeated loads.
+- *between*: trials of the same load differ by more than their windows; τ² is estimated over all trials
   (`between_trial_variance`), from a prior of 3 %.
 """
 
@@ -29,44 +29,44 @@ from etude.peak.window import Window
 
 MOST_BATCHES = 20
 START = 0.8
-"""The start-up transient: by how many windows' worth the first ones may be off."""
+"""Start-up transient: error of the first windows, in windows' worth."""
 SETTLING, LEFT = 2, 0.4
-"""After so many windows so much of the transient is left: without them, where that tells more."""
+"""Initial windows that may be skipped, and the share of the transient that remains after them."""
 PRIOR_SCATTER, PRIOR_FREEDOM = 0.15, 3.0
-"""v₀ and ν₀: the relative variance of one window, and how many windows that guess is worth."""
+"""v₀ and ν₀: prior relative variance of one window, and its weight in windows."""
 PRIOR_BETWEEN, BETWEEN_FREEDOM = 0.03**2, 4.0
 GUESS_FREEDOM = 1.0
 DIED_VARIANCE = 0.3**2
-"""Of the log reading of a trial that ended in the server's failure: it may be a mishap."""
+"""Variance of the log SLO ratio of a trial that ended in the server's failure, which may be a mishap."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Of one trial of the server."""
+    """Evidence of one trial of the server."""
 
     load: float
     value: float
-    """Log of the reading, between `FLOOR` and log `WORST`: 0 is the limit."""
+    """Log SLO ratio, between `FLOOR` and log `WORST`: 0 is the limit."""
     within: float
-    """Variance of `value` by the windows' scatter and the start-up transient."""
+    """Variance of `value` from the windows' scatter and the start-up transient."""
     windows: int
     order: int
-    """Which of all trials it was."""
+    """Index among all trials."""
     slack: float = 0.0
-    """The server may have been quicker than `value`, by so much in logs: an overload before may have slowed it."""
+    """Log factor by which the server may be faster than `value`, if an earlier overload slowed it."""
     suspect: bool = False
-    """While it ran, the machine had much more steal time than in the other trials, or the generator was late."""
+    """The trial had much more steal time than the others, or the generator was late."""
     slow_share: float = 0.0
-    """The probability that the server was slower than usual in this trial (`modes.slow_share`)."""
+    """Probability that the server was in its slow mode in this trial (`grid.slow_share`)."""
 
     @property
     def overload(self) -> bool:
-        """Whether the load was far too much."""
+        """True if the load was far too high."""
         return self.value >= CAP
 
 
 def evidence_of(task: Task, trials: Sequence[Trial]) -> list[Evidence]:
-    """Of all trials that tell something of the server, in the order in which they were made."""
+    """Evidence of all trials with information on the server, in order."""
     flags = steal_share([trial.machine for trial in trials])
     found = [
         replace(found, suspect=True) if flags[order] or sent_late(task, trial) else found
@@ -78,7 +78,7 @@ def evidence_of(task: Task, trials: Sequence[Trial]) -> list[Evidence]:
 
 
 def _of_the_guess(known: Sequence[Evidence]) -> float:
-    """The variance of trials of one window, as a share of what is guessed while no load is repeated."""
+    """Variance of one-window trials as a share of the guess that is used while no load is repeated."""
     groups: dict[float, list[Evidence]] = {}
     for each in known:
         if each.windows == 1 and FLOOR < each.value < CAP:
@@ -92,14 +92,14 @@ def _of_the_guess(known: Sequence[Evidence]) -> float:
 
 
 def of_trial(goal: Goal, trial: Trial, order: int) -> Evidence | None:
-    """None where its windows do not tell the goal's quantity."""
+    """Evidence of a trial; None if its windows lack the goal's quantity."""
     if trial.ended == "died" or trial.limited == "server":
         return Evidence(trial.load, math.log(WORST), DIED_VARIANCE, len(trial.windows), order)
     return of_windows(goal, trial.load, trial.windows, order)
 
 
 def of_windows(goal: Goal, load: float, windows: Sequence[Window], order: int) -> Evidence | None:
-    """Of a trial that may be running still."""
+    """Evidence of a trial that may still be running."""
     whole = goal.reading(windows)
     if math.isnan(whole):
         return None
@@ -111,18 +111,18 @@ def of_windows(goal: Goal, load: float, windows: Sequence[Window], order: int) -
 
 
 def _skipped(count: int, reading: float) -> int:
-    """How many windows of the start are left out: what is expected to tell most; what they show decides nothing."""
+    """Number of initial windows to skip, by the expected variance and not by the data."""
     skips = range(0, min(2 * SETTLING, count // 3) + 1, SETTLING)
     return min(skips, key=lambda n: reading * PRIOR_SCATTER / (count - n) + (_start(n) / (count - n)) ** 2)
 
 
 def _start(skipped: int) -> float:
-    """What is left of the transient."""
+    """Remaining part of the transient, in windows' worth."""
     return START * float(LEFT ** (skipped / SETTLING))
 
 
 def _read(goal: Goal, windows: Sequence[Window], start: float) -> tuple[float, float]:
-    """The log reading and its variance."""
+    """The log SLO ratio and its variance."""
     whole = goal.reading(windows)
     value = min(max(math.log(max(whole, 1e-9)), FLOOR), math.log(WORST))
     return value, _scatter(batch_readings(goal, windows), min(whole, 1.0)) + (
@@ -131,15 +131,15 @@ def _read(goal: Goal, windows: Sequence[Window], start: float) -> tuple[float, f
 
 
 def batch_readings(goal: Goal, windows: Sequence[Window]) -> NDArray[np.float64]:
-    """Readings of at most `MOST_BATCHES` runs of windows that stand together, all of the same length but the last."""
+    """SLO ratios of at most `MOST_BATCHES` batches of consecutive windows, all of the same length except the last."""
     size = max(1, math.ceil(len(windows) / MOST_BATCHES))
     found = (goal.reading(windows[at : at + size]) for at in range(0, len(windows), size))
     return np.array([value for value in found if not math.isnan(value)])
 
 
 def _scatter(batches: NDArray[np.float64], reading: float) -> float:
-    """Relative variance of the mean of batches. The guess grows with the reading: the longer requests wait for each
-    other, the fewer independent ones there are in a window."""
+    """Relative variance of the mean of batches. The prior grows with the SLO ratio: the longer requests queue, the
+    fewer independent ones are in a window."""
     n = len(batches)
     mean = float(batches.mean()) if n else 0.0
     if mean <= 0:
@@ -150,7 +150,7 @@ def _scatter(batches: NDArray[np.float64], reading: float) -> float:
 
 
 def _lengthening(off: NDArray[np.float64]) -> float:
-    """(1 + r)/(1 - r) where neighbours are significantly alike, else 1."""
+    """Variance inflation (1 + r)/(1 - r) of significantly autocorrelated batches, else 1."""
     n = len(off)
     square = float(off @ off)
     if n < 8 or square <= 0:
@@ -160,7 +160,7 @@ def _lengthening(off: NDArray[np.float64]) -> float:
 
 
 def between_trial_variance(known: Iterable[Evidence]) -> float:
-    """τ²: the variance of the effect that a whole trial has, from trials repeated at one load."""
+    """τ²: variance of the whole-trial effect, from trials repeated at one load."""
     groups: dict[float, list[Evidence]] = {}
     for each in known:
         if FLOOR < each.value < CAP:

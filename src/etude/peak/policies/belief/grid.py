@@ -1,4 +1,4 @@
-"""The belief itself: a weight for each shape and each peak rate on a grid, and what follows from it."""
+"""The posterior: a weight for each shape and each peak rate on a grid, and quantities derived from it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from etude.peak.policies.belief.seed import Seed, seed_of
 from etude.peak.task import Task
 
 AGREED = 2
-"""So many trials in the usual mode are assumed besides those that were made."""
+"""Prior weight of the usual mode, in trials."""
 
 
 def split_modes(known: Sequence[Evidence]) -> list[tuple[list[Evidence], list[Evidence]]]:
-    """Of each load whose trials disagree, the quicker and the slower ones: on either side of the widest gap. Trials
-    with steal time are slow for a reason that is known."""
+    """The faster and the slower trials of each load whose trials disagree, split at the widest gap. Trials with steal
+    time are excluded, since their slowness has a known cause."""
     quiet = [each for each in known if not each.suspect]
     found = []
     for load in sorted({each.load for each in quiet}):
@@ -35,19 +35,19 @@ def split_modes(known: Sequence[Evidence]) -> list[tuple[list[Evidence], list[Ev
 
 
 def quicker_ones(known: Sequence[Evidence]) -> list[Evidence]:
-    """Those of the quicker mode, of loads whose trials disagree."""
+    """Trials of the faster mode, at loads whose trials disagree."""
     return [each for quicker, _ in split_modes(known) for each in quicker]
 
 
 def slower_ones(known: Sequence[Evidence]) -> list[Evidence]:
-    """Those of the slower mode, of loads whose trials disagree."""
+    """Trials of the slower mode, at loads whose trials disagree."""
     return [each for _, slower in split_modes(known) for each in slower]
 
 
 def slow_share(known: Sequence[Evidence]) -> float:
-    """The probability that a trial is of the slower mode, from loads that have several; 0 where all of them agree.
+    """Probability that a trial is in the slower mode, from repeated loads; 0 if all of these agree.
 
-    A load that was far too much in each trial is so in both modes, and tells nothing of them.
+    A load that failed clearly in each trial does so in both modes and gives no information.
     """
     shows = {each.load for each in known if each.value < CLEARLY}
     loads = [each.load for each in known if each.load in shows]
@@ -55,22 +55,21 @@ def slow_share(known: Sequence[Evidence]) -> float:
 
 
 FREEDOM = 5.0
-"""Student's: trials go wrong more often than a normal law allows."""
+"""Degrees of freedom of Student's law: outliers are more frequent than in a normal law."""
 DISCREPANCY = 0.25
-"""No server is exactly of a family. All shapes meet at y = 1; with the distance from there, in units of log y,
-grows what a real curve may differ by, so that trials far from the peak say little of it."""
+"""Model discrepancy, in units of log y: no server follows a family exactly. It grows with the distance from y = 1, so
+that trials far from the peak have little weight."""
 _EDGE = math.log(1.3)
 SLOWER = (0.85, 0.7, 0.5)
-"""Speeds of a server in a slow mode, of its usual one, each as likely as the others."""
+"""Speeds of the slow mode relative to the usual one, equally likely."""
 
 
 def log_likelihood(expected: Floats, value: float, variance: float, slack: float = 0.0) -> Floats:
-    """Of a log reading, where shapes and peaks lead one to expect `expected` (any shape), up to a constant.
+    """Log likelihood of a log SLO ratio with expected value `expected` (any shape), up to a constant.
 
-    Student's law with 5 degrees of freedom and the variance `variance` + (DISCREPANCY·log y)². Beyond the limit a
-    reading grows with the time that one waits, so a high one is "at least so much": where a curve is at its cap, a
-    reading above is no miss, and between 1.3 and the cap the miss fades. By less than `slack` above it is no miss
-    either.
+    Student's law with 5 degrees of freedom and the variance `variance` + (DISCREPANCY·log y)². Beyond the limit the SLO
+    ratio grows with the duration of the trial, so that high values are censored: a value above a curve at its cap is no
+    residual, and between 1.3 and the cap the residual fades. Less than `slack` above is no residual either.
     """
     spread = np.sqrt(variance + (DISCREPANCY * expected) ** 2)
     miss = value - expected
@@ -80,7 +79,7 @@ def log_likelihood(expected: Floats, value: float, variance: float, slack: float
 
 
 def with_slow(usual: Floats, slow: Sequence[Floats], share: float) -> Floats:
-    """Log likelihood of a trial that was, with the probability `share`, of a slow mode; `slow` for each of `SLOWER`."""
+    """Log likelihood of a trial that was in a slow mode with probability `share`; `slow` for each of `SLOWER`."""
     parts = [usual + math.log1p(-share), *(each + math.log(share / len(slow)) for each in slow)]
     most = np.maximum.reduce(parts)
     return np.asarray(most + np.log(sum(np.exp(part - most) for part in parts)))
@@ -88,7 +87,7 @@ def with_slow(usual: Floats, slow: Sequence[Floats], share: float) -> Floats:
 
 POINTS = 240
 MARGIN = math.log(2.0)
-"""The grid reaches so far beyond the loads that may be asked for."""
+"""Extension of the grid beyond the permitted loads, in logs."""
 _TAIL = 1e-5
 _DEEPEST = 4
 _RARE = 1e-3
@@ -96,18 +95,18 @@ _RARE = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Belief:
-    """Over log λ* and the shape."""
+    """Posterior over log λ* and the shape."""
 
     log_peak: Floats
     """Evenly spaced, shape (G,)."""
     joint: Floats
     """Probabilities, shape (K, G); they sum to 1."""
     between: float
-    """τ², with which it was made."""
+    """τ² of the likelihood."""
 
     @property
     def marginal(self) -> Floats:
-        """Of the peak alone, shape (G,)."""
+        """Marginal probabilities of the peak, shape (G,)."""
         return np.asarray(self.joint.sum(axis=0))
 
     def below(self, rate: Floats | float) -> Floats:
@@ -118,22 +117,22 @@ class Belief:
         return np.asarray(np.interp(np.log(rate), edges, sums))
 
     def quantile(self, share: float) -> float:
-        """The rate that λ* is below with this probability."""
+        """Quantile of λ*."""
         step = self.log_peak[1] - self.log_peak[0]
         edges = np.append(self.log_peak - step / 2, self.log_peak[-1] + step / 2)
         sums = np.append(0.0, np.cumsum(self.marginal))
         return math.exp(float(np.interp(share * sums[-1], sums, edges)))
 
     def best_rate(self, within: float) -> tuple[float, float]:
-        """The rate for which P(|rate/λ* - 1| <= within) is highest, and that probability."""
+        """The rate with the highest P(|rate/λ* - 1| <= within), and that probability."""
         rates = np.exp(self.log_peak)
         held = self.below(rates / (1 - within)) - self.below(rates / (1 + within))
-        # The middle of all that are as good: a sharp belief is held whole by many.
+        # The middle of all equally good rates: a narrow posterior lies entirely within `within` of many.
         good = np.flatnonzero(held >= held.max() - 1e-6)
         return float(np.exp(self.log_peak[good].mean())), float(held.max())
 
     def best_region(self, width: float) -> tuple[float, float]:
-        """The rate for which P(|y(rate/λ*) - 1| <= width) is highest, and that probability."""
+        """The rate with the highest P(|y(rate/λ*) - 1| <= width), and that probability."""
         rates = self._plausible()
         held = np.array([self.in_region(rate, width) for rate in rates])
         good = np.flatnonzero(held >= held.max() - 1e-6)
@@ -150,7 +149,7 @@ class Belief:
         return np.array([self.quantile(float(share)) for share in shares])
 
     def shapes(self) -> tuple[tuple[str, float], ...]:
-        """How likely each is, the likeliest first, but for those that hardly are."""
+        """Probable shapes with their probabilities, by falling probability."""
         weights = self.joint.sum(axis=1)
         order = np.argsort(-weights, kind="stable")
         return tuple(
@@ -158,14 +157,14 @@ class Belief:
         )
 
     def updated(self, evidence: Evidence) -> Belief:
-        """With one more trial."""
+        """The posterior after one more trial."""
         logs = np.log(np.maximum(self.joint, 1e-300)) + _likelihood(self.log_peak, evidence, self.between)
         return Belief(self.log_peak, _normal(logs), self.between)
 
     def misses(self, known: Sequence[Evidence]) -> Floats:
-        """How far each trial is from what the most plausible of shapes and peaks leads one to expect, in units of its
-        own spread, shape (trials,); 0 for what is far beyond the limit, as expected."""
-        # Student's law undone: log L = -3·log(1 + miss²/3) and a constant.
+        """Residual of each trial under the most probable shape and peak, in its own standard deviations, shape
+        (trials,); 0 for censored values beyond the limit."""
+        # Inverse of Student's law: log L = -3·log(1 + miss²/3) plus a constant.
         shape, at = np.unravel_index(int(np.argmax(self.joint)), self.joint.shape)
         found = []
         for each in known:
@@ -179,7 +178,7 @@ class Belief:
 
 
 def posterior_of(task: Task, known: Sequence[Evidence]) -> Belief:
-    """After these trials: on the whole range first, then on what of it is plausible still."""
+    """Posterior after these trials: first on the whole range, then on a grid over its plausible part."""
     return _believed(task.lowest, task.highest, seed_of(task), tuple(known))
 
 
@@ -208,7 +207,7 @@ def _on(low: float, high: float, seed: Seed, known: tuple[Evidence, ...], tau: f
 
 @lru_cache(maxsize=128)
 def _kept(low: float, high: float, evidence: Evidence, tau: float) -> Floats:
-    """The same trials are asked for again at each decision."""
+    """Cached likelihood: each decision needs the same trials again."""
     return _likelihood(np.linspace(low, high, POINTS), evidence, tau)
 
 

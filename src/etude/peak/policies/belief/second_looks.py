@@ -1,15 +1,14 @@
-"""What has to be looked at once more before an answer may be trusted; a look costs a trial, so only where it matters.
+"""Checks before an answer is trusted. Each check costs a trial and is made only if it can change the answer.
 
-1. *After an overload* a server may stay slow for a while. What was measured then may make its peak look lower than it
-   is: by a factor of `LEFT_OVER` at most, say. Where the answer would hold even so, nothing is asked; else the highest
-   load that was fine before the overload is offered again, and has to be as quick as before. Where it is not, once
-   more at once: one slow trial may be chance.
-2. *A lower load that was slower* than a higher one: both again.
-3. *Nothing clearly too much above the answer*: a load well above it has to be, or the limit was only brushed by a hump.
-   A load further above says nothing: a hump may end before it.
-4. *Below the lowest load*: a higher load may be better still.
-5. *Requests that failed in an overload*: whether a load well above is answered still less.
-6. *Too few windows* of loads that are fine (`FEW`): one of these again, which shows stalls and marks.
+1. *Hysteresis*: a server may stay slow for a while after an overload, by a factor of at most `LEFT_OVER`, so that its
+   peak looks too low. Unless the answer would hold anyway, the highest load that passed before the overload is offered
+   again and has to be as fast as before; if it is not, it is offered once more, since one slow trial may be chance.
+2. *A lower load slower than a higher one*: both are repeated.
+3. *No clearly failing load above the answer*: one well above it has to fail, or a hump may have brushed the limit.
+   A load further above is no evidence: a hump may end before it.
+4. *Below the lowest load*: a higher load may pass.
+5. *Requests that failed in an overload*: a load well above may be answered even less.
+6. *Too few windows* of passing loads (`FEW`): one of these is repeated, to show stalls and hysteresis.
 """
 
 from __future__ import annotations
@@ -24,34 +23,34 @@ from etude.peak.policies.belief.grid import posterior_of
 from etude.peak.task import Task, Trial, TrialRequest
 
 LEFT_OVER = math.log(3.0)
-"""Log of how many times slower an overload may leave a server."""
+"""Log of the maximum slowdown that an overload may leave in a server."""
 HOLDS = 0.8
-"""The answer holds even so when it has this probability then."""
+"""Probability that the answer must keep under that slowdown to stand without a check."""
 DEEP = math.log(2.5)
-"""Log of a reading that is no brush with the limit."""
+"""Log SLO ratio that is clearly beyond the limit."""
 MIDDLING = math.log(0.5)
-"""Log of a reading that could be of a load that is fine by far, or nearly too much."""
+"""Log SLO ratio of a load that may pass by far, or nearly fail."""
 ABOVE, FURTHER = 1.5, 1.9
-"""Well above the answer, and further than that, as multiples of it."""
+"""Multiples of the answer that count as well above it, and as too far above."""
 SHED = 0.02
-"""Share of the requests that fail beyond which an overload does not only queue."""
+"""Share of failing requests above which an overload sheds load instead of queueing it."""
 CALM = math.log(1.1)
-"""Log reading from which on windows differ anyway, and stalls do not show."""
+"""Log SLO ratio above which windows vary anyway, and stalls do not show."""
 FEW = 36
-"""Fewer windows of calm trials than this, in all, show neither rare stalls nor marks."""
+"""Minimum windows of trials without overload, in all, that show rare stalls and hysteresis."""
 LOOK_WINDOWS = 6
-"""What a look takes at least, so that two readings can be compared."""
+"""Minimum windows of a check, so that two SLO ratios can be compared."""
 
 
 def look(task: Task, known: Sequence[Evidence], rate: float, most: float) -> TrialRequest | None:
-    """The trial that is needed before `rate` is answered, of a load of at most `most`; None when none is."""
-    # Where the peak was predicted, it is no hump that the limit was brushed by.
+    """The trial needed before `rate` can be the answer, at a load of at most `most`; None if none is needed."""
+    # A predicted peak is no hump that brushes the limit.
     above = None if task.seed_spread is not None else _above(task, known, rate, most)
     return above or _recovered(task, known, rate)
 
 
 def is_shedding(task: Task, trials: Sequence[Trial], rate: float, most: float) -> TrialRequest | None:
-    """A load well above, where an overload was not queued but failed: it may answer fewer than at the peak."""
+    """A load well above the answer, if an overload failed requests: throughput may fall below that at the peak."""
     load = min(ABOVE * rate, most)
     fails = any(
         trial.limited == "server" and any(window.failed > SHED * window.offered for window in trial.windows)
@@ -64,8 +63,8 @@ def is_shedding(task: Task, trials: Sequence[Trial], rate: float, most: float) -
 
 
 def has_recovered(task: Task, known: Sequence[Evidence]) -> TrialRequest | None:
-    """A second look at once, while a mark is fresh: what came after an overload is neither fine even if it was slowed,
-    nor too much even so."""
+    """An immediate check for hysteresis, if a trial after an overload neither passes despite a slowdown nor fails
+    without one."""
     bad = overloads(known)
     if not bad or not any(MIDDLING < e.value < DEEP and e.order > bad[0].order for e in known):
         return None
@@ -73,7 +72,7 @@ def has_recovered(task: Task, known: Sequence[Evidence]) -> TrialRequest | None:
 
 
 def remarkable_loads(task: Task, known: Sequence[Evidence]) -> TrialRequest | None:
-    """Another trial of a load that was slower in the only one after an overload."""
+    """Another trial of a load that was slower in its only trial after an overload."""
     found = mark_disturbed(known)
     if found is None or found[1].trials > 1:
         return None
@@ -81,12 +80,12 @@ def remarkable_loads(task: Task, known: Sequence[Evidence]) -> TrialRequest | No
 
 
 def calm_windows(known: Sequence[Evidence]) -> int:
-    """Those in which a stall would have shown."""
+    """Number of windows in which a stall would have shown."""
     return sum(each.windows for each in known if each.value < CALM)
 
 
 def rising_evidence(known: Sequence[Evidence]) -> list[Evidence]:
-    """Without the loads below which, for certain, a higher load was quicker: the peak is looked for above them."""
+    """Evidence without loads below which a higher load was significantly faster: the peak is searched above them."""
     left = list(known)
     repeated = {each.load for each in by_load(known) if each.trials > 1}
     while (pair := conflict([e for e in left if e.load in repeated], SURE)) is not None:
@@ -95,7 +94,8 @@ def rising_evidence(known: Sequence[Evidence]) -> list[Evidence]:
 
 
 def recheck_of(known: Sequence[Evidence], load: float) -> Evidence | None:
-    """What a trial of this load is to be compared with: one before the first overload, when none came after it."""
+    """Evidence that a new trial of this load is compared with: its last trial before the first overload, if there is
+    none after it."""
     bad = overloads(known)
     if not bad:
         return None
@@ -137,7 +137,7 @@ def _holds_even_so(task: Task, known: Sequence[Evidence], rate: float, since: in
 
 
 def repeat_of(task: Task, known: Sequence[Evidence]) -> TrialRequest | None:
-    """The next trial of two loads of which the lower was slower, while either was tried but once."""
+    """The next trial of a pair of loads whose lower one was slower, while either has only one trial."""
     pair = conflict(known, DOUBT)
     if pair is None:
         return None

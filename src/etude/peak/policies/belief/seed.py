@@ -1,4 +1,4 @@
-"""What is believed of a peak rate and of a curve's shape before any trial."""
+"""Prior of a peak rate and of a curve's shape."""
 
 from __future__ import annotations
 
@@ -11,30 +11,31 @@ from etude.peak.policies.belief.curves import Floats, family
 from etude.peak.task import Task
 
 _SEEDED, _SEED_WIDTH = 0.7, 0.25
-"""How much a seed is trusted: the share of the prior around it, and the scale of that share, in log rate."""
+"""Trust in a seed: share of the prior around it, and the scale of that share in log rate."""
 _PREDICTED, _FREEDOM = 0.95, 5.0
-"""How much one is that says how far it may be off: it was predicted, and Student's law allows for a poor prediction."""
+"""Trust in a predicted seed with a stated error: share of the prior, and Student's degrees of freedom, for poor
+predictions."""
 _ALIKE = 0.9
-"""How much the shapes of similar configurations are trusted."""
+"""Trust in the shapes of similar configurations."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seed:
-    """What is believed before any trial: of a task, `seed_load`, `seed_spread` and `seed_shapes`."""
+    """Prior of a task: its `seed_load`, `seed_spread` and `seed_shapes`."""
 
     load: float | None
     spread: float | None
     shapes: tuple[tuple[str, float], ...] = ()
 
     def shape_weights(self) -> Floats:
-        """Of all shapes, shape (K,): a similar configuration's may be another."""
+        """Prior weights of all shapes, shape (K,); a similar configuration may have another shape."""
         own = family().weights
         known = dict(self.shapes)
         told = np.array([known.get(name, 0.0) for name in family().names])
         return own if not told.sum() else (1 - _ALIKE) * own + _ALIKE * told / told.sum()
 
     def log_prior(self, grid: Floats) -> Floats:
-        """Of log λ*, up to a constant."""
+        """Log prior of log λ*, up to a constant."""
         if self.load is None:
             return np.zeros_like(grid)
         if self.spread is None:
@@ -45,13 +46,13 @@ class Seed:
 
 
 def weight_of_seed(off: float, spread: float) -> float:
-    """How much a prediction counts beside measurements, as the inverse of a variance: a normal law's pulls as hard at
-    this distance, in log rate, from the prediction. The farther, the less."""
+    """Weight of a prediction relative to measurements, an inverse variance: a normal law with it exerts the same pull
+    at this distance, in log rate, from the prediction. It falls with the distance."""
     near = _PREDICTED * float(stats.t.pdf(off, _FREEDOM, 0.0, spread))
     counted = near / (near + (1 - _PREDICTED) / 5.0)
     return counted * (_FREEDOM - 1) / (_FREEDOM * spread**2 + off**2)
 
 
 def seed_of(task: Task) -> Seed:
-    """Of a task."""
+    """Prior of a task."""
     return Seed(task.seed_load, task.seed_spread, task.seed_shapes)

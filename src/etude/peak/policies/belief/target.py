@@ -1,4 +1,4 @@
-"""Whether what is believed is enough for what was promised."""
+"""Check of the posterior against the target."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ from etude.peak.policies.belief.second_looks import CALM
 from etude.peak.task import Task, Trial
 
 NEAR = 3.0
-"""A trial tells of the answer's neighbourhood when its load is within so many times `within` of it."""
+"""A trial is near the answer if its load is within this many times `within` of it."""
 LEAST_TRIALS = 2
 MISSED, MISSED_BY = 0.05, math.log(1.5)
-"""The probability that stalls have not shown, and how much slower answers are on average with them, in logs."""
+"""Probability of undetected stalls, and their effect on the mean response, in logs."""
 REGION_DOUBT = 0.3
-"""Of the doubt that is allowed, what the belief may have of a region: it is narrower than shapes agree on."""
+"""Fraction of the error budget that the posterior may use for a region target: it is narrower than shapes agree on."""
 ABOUT = math.log(2.0)
-"""Log by which a reading may be off the limit and still be near it."""
+"""Log SLO ratio up to which a trial counts as near the limit."""
 ABLE = 0.8
-"""What a generator could offer is known well enough from this share of what it could not on."""
+"""Ratio of the highest offered to the lowest not offered load above which the generator's maximum is known well
+enough."""
 
 
 @dataclass(frozen=True, slots=True)
 class TargetCheck:
-    """The best answer, and how far it may be trusted."""
+    """The best answer and its confidence."""
 
     rate: float
     confidence: float
@@ -37,7 +38,7 @@ class TargetCheck:
 
 
 def is_target_met(task: Task, belief: Belief, known: Sequence[Evidence]) -> TargetCheck:
-    """Of the task's promise."""
+    """Check of the task's target."""
     if task.promise == "rate":
         rate, confidence = belief.best_rate(task.within)
     else:
@@ -50,10 +51,10 @@ def is_target_met(task: Task, belief: Belief, known: Sequence[Evidence]) -> Targ
 
 
 def answer_of(task: Task, belief: Belief, known: Sequence[Evidence]) -> TargetCheck:
-    """As `is_target_met`, but of all rates that meet the target the one that is best where stalls were missed, too.
+    """Same as `is_target_met`, but of all rates that meet the target, the one that is also best if stalls were missed.
 
-    Rare windows carry much of the mean of a server that stalls. Most samples miss them, so that the answer is too high
-    more often than too low. Where the belief is narrower than the target, a lower rate is as good without stalls.
+    Rare windows dominate the mean of a server that stalls. Most samples miss them, so that answers are more often too
+    high than too low. If the posterior is narrower than the target, a lower rate is as good without stalls.
     """
     now = is_target_met(task, belief, known)
     if not now.met or task.promise != "rate" or task.whole:
@@ -74,7 +75,7 @@ def _within(task: Task, belief: Belief, rates: Floats) -> Floats:
 
 
 def _whole(task: Task, belief: Belief, rate: float, confidence: float) -> tuple[float, float]:
-    """Of whole loads: the promise is also met by the highest that is fine, when the next one is too much."""
+    """Whole-number loads: the target is also met by the highest passing load, if the next one fails."""
     rates = [float(max(math.floor(rate) + off, 1)) for off in (0, 1)]
     one = {each: float(belief.below(each + 1) - belief.below(each)) for each in rates}
     if task.promise == "rate":
@@ -87,8 +88,8 @@ def _whole(task: Task, belief: Belief, rate: float, confidence: float) -> tuple[
 
 
 def unbracketed(task: Task, known: Sequence[Evidence], rate: float) -> tuple[float, float] | None:
-    """The bound that trials give where `rate` is not theirs but the prior's: the highest load that was fine and inf, or
-    0 and the lowest that was too much. None where loads on both sides of it, or near it, were measured."""
+    """The bound given by the trials if `rate` comes from the prior: the highest passing load and inf, or 0 and the
+    lowest failing one. None if loads on both sides of it, or near it, were measured."""
     highest, lowest = max(each.load for each in known), min(each.load for each in known)
     more = max(1 + task.within, 1 + 1 / highest if task.whole else 0.0)
     near = bool(task.seed_trials)  # a prediction that counts as a trial is one near the limit
@@ -101,7 +102,7 @@ def unbracketed(task: Task, known: Sequence[Evidence], rate: float) -> tuple[flo
 
 
 def reach(task: Task, trials: Sequence[Trial]) -> float:
-    """The highest load that can be offered: the task's, or less where what was asked for was not offered."""
+    """Highest load that can be offered: the task's, or less if a requested load was not offered."""
     short = min((trial.load for trial in trials if not trial.offered), default=math.inf)
     able = max(
         (trial.load for trial in trials if trial.of_server and trial.load < short), default=task.lowest

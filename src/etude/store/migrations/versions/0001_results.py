@@ -1,4 +1,4 @@
-"""Results, their machines and tags, and of each test and metric what was measured."""
+"""Results, their machines and tags, and the measured values of each test and metric."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def upgrade() -> None:
 
 
 def _named(table: str, *more: sa.Column[str]) -> None:
-    """What is kept once and has a name."""
+    """Create a table of unique named rows."""
     op.create_table(
         table,
         sa.Column("id", sa.Integer, primary_key=True),

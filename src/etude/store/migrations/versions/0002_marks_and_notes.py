@@ -1,4 +1,4 @@
-"""Changes that a user expects, and what Étude itself found out about a history."""
+"""Expected changes (marks), and Étude's own notes on a history."""
 
 from __future__ import annotations
 

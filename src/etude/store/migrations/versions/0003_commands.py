@@ -1,4 +1,4 @@
-"""The measured command, so that a history knows where another one is measured under the same name."""
+"""The measured command, so that a history shows where it changed under the same name."""
 
 from __future__ import annotations
 

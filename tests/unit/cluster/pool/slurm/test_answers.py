@@ -70,10 +70,10 @@ def test_sinfo_tells_which_nodes_would_run_a_job() -> None:
 
 
 def test_sacct_tells_of_the_last_run() -> None:
-    assert answers.accounted_jobs(ACCOUNTED) == SlurmJob(
+    assert answers.accounted_job(ACCOUNTED) == SlurmJob(
         "1", "CANCELLED", "", ("n1",), 1795389400.0, 1795389456.0
     )
-    assert answers.accounted_jobs("") is None
+    assert answers.accounted_job("") is None
 
 
 @given(st.text(alphabet="|0123456789PENDIG n[]-,=:/\n()", max_size=200) | st.text(max_size=100))
@@ -81,7 +81,7 @@ def test_any_answer_is_read(text: str) -> None:
     answers.queue(text)
     answers.job(text)
     answers.nodes(text)
-    answers.accounted_jobs(text)
+    answers.accounted_job(text)
 
 
 names = st.from_regex(r"[a-z]{1,4}[0-9]{0,3}", fullmatch=True)

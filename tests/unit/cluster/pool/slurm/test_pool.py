@@ -12,7 +12,7 @@ import pytest
 
 from etude.cluster.pool.job import Job, JobEnd
 from etude.cluster.pool.pool_config import PoolSpec
-from etude.cluster.pool.slurm.commands import Slurm, Unanswered
+from etude.cluster.pool.slurm.commands import Slurm, SlurmUnreachable
 from etude.cluster.pool.slurm.pool import ANSWER_S, SHARED_S, SlurmPool
 from etude.errors import MachineRefuses
 from etude.osutil.commands import Done
@@ -341,7 +341,7 @@ def test_a_refusal_is_not_tried_again(fake: FakeSlurm, tmp_path: Path) -> None:
 )
 def test_what_passes_is_told_from_what_does_not(said: str) -> None:
     slurm = Slurm(lambda words: Done(1, b"", said.encode()), lambda seconds: None)
-    with pytest.raises(Unanswered):
+    with pytest.raises(SlurmUnreachable):
         slurm.ask(["squeue"])
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from etude.cluster.pool.job import ELSEWHERE, How
+from etude.cluster.pool.job import RETRYABLE, How
 from etude.cluster.pool.slurm import states
 from etude.cluster.pool.slurm.answers import SlurmJob
 
@@ -43,7 +43,7 @@ def test_what_waits_or_runs_has_not_ended(state: str) -> None:
 
 
 def test_a_node_that_cannot_run_it_says_nothing_of_the_job() -> None:
-    assert all(how in ELSEWHERE for how, _ in states.REFUSALS.values())
+    assert all(how in RETRYABLE for how, _ in states.REFUSALS.values())
 
 
 @pytest.mark.parametrize(
@@ -55,12 +55,12 @@ def test_a_node_that_cannot_run_it_says_nothing_of_the_job() -> None:
     ],
 )
 def test_a_reason_that_no_time_mends_is_a_hold(reason: str) -> None:
-    assert states.is_held(reason)
+    assert states.held_reason(reason)
 
 
 @pytest.mark.parametrize("reason", ["None", "Priority", "Resources", "BeginTime", "Dependency", ""])
 def test_a_turn_is_waited_for(reason: str) -> None:
-    assert states.is_held(reason) is None
+    assert states.held_reason(reason) is None
     assert not states.is_stuck(reason)
 
 
@@ -69,5 +69,5 @@ def test_a_turn_is_waited_for(reason: str) -> None:
     ["ReqNodeNotAvail, UnavailableNodes:n3", "PartitionDown", "AssocGrpNodeLimit", "QOSMaxJobsPerUserLimit"],
 )
 def test_what_is_not_a_turn_is_waited_for_with_bounds(reason: str) -> None:
-    assert states.is_held(reason) is None
+    assert states.held_reason(reason) is None
     assert states.is_stuck(reason)

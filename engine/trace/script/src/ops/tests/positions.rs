@@ -52,7 +52,20 @@ fn a_file_that_gets_a_name_by_its_descriptor_has_it() {
     let mut world = World::new(&script);
     script.steps.iter().for_each(|step| drop(world.step(step)));
     let node = world.names.node(world.names.find(b"one").unwrap());
-    assert_eq!(node.kept, Kept::File { bytes: 3, allocated: 3, seen: true });
+    assert_eq!(node.kind, NodeKind::File { bytes: 3, allocated: 3, seen: true });
     let kept = shown(&only_files(&script, &[Glob::new(b"one").unwrap()]).unwrap());
     assert_eq!(kept, text.replacen("etude script 1\n", "", 1));
+}
+
+#[test]
+fn a_file_without_a_name_that_is_open_at_a_cut_is_opened_as_a_file() {
+    let text = "etude script 1\nopenat(AT_FDCWD, \".\", O_RDWR|O_TMPFILE, 0644) = 3\nwrite(3, 5) = 5\ncompute(0.001000000)\n\
+        write(3, 5) = 5\nclose(3) = 0\n";
+    let script = parse("s", text.as_bytes()).unwrap_or_else(|wrong| panic!("{wrong}")).script;
+    let lines = shown(&cut(&script, 500_000, u64::MAX).unwrap());
+    let open = lines.lines().find(|line| line.contains("openat")).unwrap();
+    assert!(
+        open.contains("O_RDWR") && !open.contains("O_DIRECTORY") && !open.contains("O_TMPFILE"),
+        "{lines}"
+    );
 }

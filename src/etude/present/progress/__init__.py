@@ -1,0 +1,1 @@
+"""What is shown while something is measured, between trials only."""

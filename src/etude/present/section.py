@@ -1,0 +1,167 @@
+"""What is shown of a result, as data that do not know on what: sentences, commands, tables, figures, in order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from etude.figures.data import Figure
+
+Weight = Literal["plain", "strong", "aside", "warning"]
+"""How much a sentence matters."""
+Room = Literal["any", "screen", "page"]
+"""Where a block is shown: a screen has the short form of what a page has in full."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """A cell that holds a number."""
+
+    text: str
+    value: float
+    """By what rows are sorted; not a number for what is not known, which is sorted last."""
+
+
+Cell = str | Number
+
+
+def number(text: str, value: float | None) -> Number:
+    """A cell that holds a number; None: it is not known."""
+    return Number(text, math.nan if value is None else float(value))
+
+
+def cell_text(cell: Cell) -> str:
+    """The text of a cell."""
+    return cell if isinstance(cell, str) else cell.text
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table."""
+
+    heading: str
+    cells: Sequence[Cell]
+    rank: int = 0
+    """0: always there; of the others the highest is left out first where the screen is too narrow."""
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts of its cells."""
+        return [cell_text(cell) for cell in self.cells]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns of cells; the first names the rows."""
+
+    columns: tuple[Column, ...]
+    key: str = ""
+    """Its anchor in a page, each once."""
+    caption: str = ""
+    words: int = 1
+    """So many columns from the left hold words; those of numbers are set to the right."""
+    every: bool = False
+    """No column is left out, however narrow the screen: there are further tables then."""
+    room: Room = "any"
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """The headings of the columns."""
+        return tuple(column.heading for column in self.columns)
+
+    @property
+    def rows(self) -> tuple[tuple[Cell, ...], ...]:
+        """The cells of each row."""
+        return tuple(zip(*(column.cells for column in self.columns), strict=True))
+
+
+def page_table(
+    key: str, caption: str, headings: Sequence[str], rows: Iterable[Sequence[Cell]], words: int = 1
+) -> Table:
+    """A table of a page, by rows; `words`: how many columns from the left hold words."""
+    by_column = list(zip(*rows, strict=True)) or [()] * len(headings)
+    columns = tuple(Column(head, cells) for head, cells in zip(headings, by_column, strict=True))
+    return Table(columns, key, caption, words, room="page")
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence by itself, for a screen; an empty one parts what stands before from what follows."""
+
+    text: str = ""
+    weight: Weight = "plain"
+
+
+def note(text: str) -> Sentence:
+    """What a reader must know of the numbers."""
+    return Sentence(f"Note: {text}", "warning")
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command line that can be copied, and what it is for."""
+
+    what: str
+    command: str
+
+
+@dataclass(frozen=True)
+class FilePath:
+    """A path or another text that can be copied whole, and what it is."""
+
+    what: str
+    path: str
+    weight: Weight = "plain"
+
+
+@dataclass(frozen=True)
+class Paragraphs:
+    """Sentences under a heading."""
+
+    heading: str
+    lines: tuple[str, ...]
+    room: Room = "any"
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure with what it shows in words, for a page."""
+
+    caption: str
+    figure: Figure
+    size: tuple[float, float] | None = None
+    """Width and height in inches; None: a column's width."""
+
+
+Block = Sentence | Command | FilePath | Paragraphs | Table | Picture
+
+
+@dataclass(frozen=True)
+class Section:
+    """What is shown of one result."""
+
+    key: str
+    """Its anchor in a page; of several results with their numbers, so that each is once."""
+    heading: str
+    blocks: tuple[Block, ...]
+    """In the order of a screen; a page has all paragraphs, then all figures, then all tables."""
+    answer: tuple[str, ...] = ()
+    """What a whole page opens with; empty where the tests' own verdict does."""
+
+    @property
+    def paragraphs(self) -> tuple[Paragraphs, ...]:
+        """The paragraphs of a page."""
+        return tuple(each for each in self.blocks if isinstance(each, Paragraphs) and each.room != "screen")
+
+    @property
+    def pictures(self) -> tuple[Picture, ...]:
+        """The figures of a page."""
+        return tuple(each for each in self.blocks if isinstance(each, Picture))
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """The tables of a page."""
+        return tuple(each for each in self.blocks if isinstance(each, Table) and each.room != "screen")

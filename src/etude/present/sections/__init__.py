@@ -1,0 +1,1 @@
+"""A result of each verb as a section; and as the verb's JSON document."""

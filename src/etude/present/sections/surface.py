@@ -1,0 +1,301 @@
+"""A surface as a section: every cell, what they say, and figures; and as a document."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from etude.figures.surface_figures import figures_of
+from etude.present.section import (
+    Block,
+    Column,
+    Paragraphs,
+    Picture,
+    Section,
+    Sentence,
+    Table,
+    note,
+    number,
+    page_table,
+)
+from etude.present.section import Cell as TableCell
+from etude.present.sentences.surface import optimum_lines, summary_lines
+from etude.surface.effects import Ratio
+from etude.surface.factors import Cell, magnitude
+from etude.surface.limits import NOTHING, Limit
+from etude.surface.ranges import LITTLE, Range
+from etude.surface.summary import Summary, summarise
+from etude.surface.surface_result import Estimate, SurfaceResult
+from etude.surface.surface_text import axis_label, estimate_text, setting_text, span_text
+from etude.units.formatting import duration, percent
+
+MOST_ROWS = 60
+"""Of a table on a screen; a page and JSON have all cells."""
+CAPTIONS = {
+    "surface": "The response over the factors",
+    "map": "The same from above, with lines of equal response",
+    "effects": "Main effects: geometric means as ratios to each factor's lowest level, with intervals",
+}
+
+
+def surface_section(
+    mapped: SurfaceResult,
+    key: str = "surface",
+    heading: str = "Surface",
+    *,
+    status: str = "",
+    target: float | None = None,
+    little: float = LITTLE,
+    drawn: bool = True,
+) -> Section:
+    """The section of one surface: its cells, then what they say.
+
+    status: what a reader must know first. target: a response of which is said how much of each factor it takes.
+    little: a change of less is called none. drawn: with figures, which take seconds.
+    """
+    said = summarise(mapped, target=target, little=little)
+    drawings = figures_of(mapped) if drawn and mapped.filled.known.any() else {}
+    blocks: tuple[Block, ...] = (
+        *_cells_blocks(mapped, said),
+        *(Paragraphs(name, lines) for name, lines in summary_lines(said)),
+        *map(note, mapped.findings),
+        *([Paragraphs("Findings", mapped.findings, room="page")] if mapped.findings else ()),
+        *(Picture(_caption(name, figure.title), figure) for name, figure in drawings.items()),
+        cells_table(mapped, said, f"{key}-cells"),
+        effects_table(said, f"{key}-effects"),
+    )
+    answer = optimum_lines(said.optimum) if said.optimum else ("Nothing is known yet.",)
+    return Section(key, heading, blocks, (*filter(None, [status]), *answer))
+
+
+def _cells_blocks(mapped: SurfaceResult, said: Summary) -> Iterator[Block]:
+    """The cells as a screen has them."""
+    several = [n for n, factor in enumerate(mapped.space.factors) if len(factor.levels) > 1]
+    label = axis_label(mapped.response, mapped.unit)
+    yield Sentence(f"{label}, {100 * mapped.confidence:g} % intervals:", "strong")
+    if len(several) == 2:
+        yield _matrix(mapped, *several)
+    else:
+        yield from _list(mapped, said)
+    if any(mapped.estimate(cell).state == "predicted" for cell in mapped.space):
+        yield Sentence(f"~ predicted by {mapped.surrogate}; all else was measured.", "aside")
+
+
+def _matrix(mapped: SurfaceResult, a: int, b: int) -> Table:
+    """The factor with fewer levels across."""
+    across, down = sorted((a, b), key=lambda n: len(mapped.space.factors[n].levels))
+    factors, base = mapped.space.factors, [0] * len(mapped.space.factors)
+    cells = set(mapped.space)
+
+    def text(i: int, j: int) -> str:
+        cell = list(base)
+        cell[down], cell[across] = i, j
+        return _short(mapped.estimate(tuple(cell)), mapped.unit) if tuple(cell) in cells else ""
+
+    rows = range(len(factors[down].levels))
+    first = Column(axis_label(factors[down].name, factors[down].unit), [factors[down].text(i) for i in rows])
+    columns = [
+        Column(f"{factors[across].name}={factors[across].text(j)}", [text(i, j) for i in rows])
+        for j in range(len(factors[across].levels))
+    ]
+    return Table((first, *columns), every=True, room="screen")
+
+
+def _list(mapped: SurfaceResult, said: Summary) -> Iterator[Block]:
+    cells = list(mapped.space)
+    if len(cells) > MOST_ROWS:
+        cells = [cell for cell in cells if mapped.estimate(cell).state != "predicted"]
+    limiting = {limit.cell: limit.factor or NOTHING for limit in said.limits}
+    shown = cells[:MOST_ROWS]
+    columns = (
+        Column("cell", [setting_text(mapped.space.factors, cell) for cell in shown]),
+        Column(mapped.response, [_short(mapped.estimate(cell), mapped.unit) for cell in shown]),
+        Column("what limits", [limiting.get(cell, "–") for cell in shown], 1),
+    )
+    yield Table(columns, room="screen")
+    if len(shown) < mapped.space.size:
+        more = mapped.space.size - len(shown)
+        yield Sentence(f"{more} more cells stand in the report and in --json.", "aside")
+
+
+def _short(each: Estimate, unit: str) -> str:
+    """`~ 512.4/s ± 8 %`: predicted, and half the width of its interval."""
+    told = estimate_text(each, unit)
+    if each.value is None:
+        return "–" if told == "failed" else told
+    mark = "~ " if each.state == "predicted" else ""
+    if not (each.low > 0 and math.isfinite(each.high)):
+        return f"{mark}{told}"
+    half = max(each.value - each.low, each.high - each.value) / each.value
+    return f"{mark}{told} ± {percent(half)}"
+
+
+def cells_table(mapped: SurfaceResult, said: Summary, key: str = "cells") -> Table:
+    """A row a cell: its response, how it is known, what limits it, what it cost."""
+    factors = mapped.space.factors
+    limiting = {limit.cell: limit for limit in said.limits}
+    rows = tuple(_row(mapped, cell, limiting.get(cell)) for cell in mapped.space)
+    level = f"{100 * mapped.confidence:g} %"
+    headings = (
+        *(axis_label(factor.name, factor.unit) for factor in factors),
+        "known by", "what limits", mapped.response, f"interval, {level}", "trials", "benchmarking time",
+    )  # fmt: skip
+    caption = f"Every cell of the surface ({axis_label(mapped.response, mapped.unit)})"
+    return page_table(key, caption, headings, rows, len(factors) + 2)
+
+
+def effects_table(said: Summary, key: str = "effects") -> Table:
+    """A row a level of each factor."""
+    rows = tuple(
+        (
+            effect.factor,
+            level,
+            number(f"{ratio.value:.3g}", ratio.value) if ratio else number("–", None),
+            number(f"{ratio.low:.3g} … {ratio.high:.3g}", ratio.low) if ratio else number("–", None),
+        )
+        for effect in said.effects
+        for level, ratio in zip(effect.levels, effect.ratios, strict=True)
+    )
+    return page_table(key, "Main effects", ("factor", "level", "× lowest level", "interval"), rows, 2)
+
+
+def _row(mapped: SurfaceResult, cell: Cell, limit: Limit | None) -> tuple[TableCell, ...]:
+    each = mapped.estimate(cell)
+    cost_s, trials = _spent(mapped, cell)
+    levels = [
+        number(factor.text(level), magnitude(factor.levels[level])) if factor.numeric else factor.text(level)
+        for factor, level in zip(mapped.space.factors, cell, strict=True)
+    ]
+    state = f"{each.state}: {each.why}" if each.why and each.state == "failed" else each.state
+    return (
+        *levels,
+        state,
+        ("–" if limit is None else limit.factor or NOTHING),
+        number(estimate_text(each, mapped.unit), each.value),
+        number(span_text(each.low, each.high, mapped.unit), each.low if each.low > 0 else math.nan),
+        number(str(trials), trials),
+        number(duration(cost_s) if cost_s else "–", cost_s),
+    )
+
+
+def _spent(mapped: SurfaceResult, cell: Cell) -> tuple[float, int]:
+    """Benchmarking time in seconds, and trials, of a cell."""
+    made = [cost for cost in mapped.costs if cost.cell == cell]
+    if not made and (sample := mapped.last.get(cell)) is not None:
+        return sample.cost_s, sample.trials
+    return sum((cost.cost_s for cost in made), 0.0), sum(cost.trials for cost in made)
+
+
+def _caption(name: str, setting: str) -> str:
+    kind = name.partition("-")[0]
+    return f"{CAPTIONS.get(kind, kind)}{f' ({setting})' if setting else ''}."
+
+
+def surface_document(
+    mapped: SurfaceResult, *, target: float | None = None, little: float = LITTLE
+) -> dict[str, Any]:
+    """A surface as plain data for JSON; what is not bounded or not known is null."""
+    said = summarise(mapped, target=target, little=little)
+    limiting = {limit.cell: limit for limit in said.limits}
+    return {
+        "response": mapped.response,
+        "unit": mapped.unit,
+        "better": mapped.better,
+        "confidence": mapped.confidence,
+        "surrogate": mapped.surrogate or None,
+        "factors": [
+            {"name": f.name, "scale": f.scale, "levels": list(f.levels), "unit": f.unit}
+            for f in mapped.space.factors
+        ],
+        "cells": [_cell(mapped, cell) | _limit(limiting.get(cell)) for cell in mapped.space],
+        **_said(said),
+        "findings": list(mapped.findings),
+    }
+
+
+def _cell(mapped: SurfaceResult, cell: Cell) -> dict[str, Any]:
+    each, sample = mapped.estimate(cell), mapped.last.get(cell)
+    cost_s, trials = _spent(mapped, cell)
+    return {
+        "factors": mapped.space.settings(cell),
+        "state": each.state,
+        "value": each.value,
+        "low": each.low if each.low > 0 else None,
+        "high": each.high if math.isfinite(each.high) else None,
+        "kept": None if sample is None else sample.kept,
+        "why": each.why,
+        "cost_s": cost_s,
+        "trials": trials,
+    }
+
+
+def _limit(limit: Any) -> dict[str, Any]:
+    if limit is None or limit.factor is None:
+        return {"limits": None}
+    members = ("factor", "elasticity", "gain", "sure", "beyond")
+    return {"limits": {name: getattr(limit, name) for name in members}}
+
+
+def _said(said: Summary) -> dict[str, Any]:
+    best = said.optimum
+    return {
+        "optimum": None
+        if best is None
+        else {
+            "cell": best.name,
+            "state": best.best.state,
+            "value": best.best.value,
+            "low": best.best.low if best.best.low > 0 else None,
+            "high": best.best.high if math.isfinite(best.best.high) else None,
+            "alike": list(best.alike_names),
+            "edges": list(best.edges),
+        },
+        "effective_ranges": [_range(r) for overall, each in said.ranges for r in (overall, *each)],
+        "main_effects": [
+            {"factor": e.factor, "levels": list(e.levels), "ratios": [_ratio(r) for r in e.ratios]}
+            for e in said.effects
+        ],
+        "interactions": [
+            {"factors": e.factors, "first": e.first, "second": e.second, "ratio": _ratio(e.ratio)}
+            for e in said.interactions
+        ],
+        "crossovers": [
+            {
+                name: getattr(c, name)
+                for name in ("factor", "over", "under", "along", "setting", "at", "low", "high")
+            }
+            for c in said.crossovers
+        ],
+        "break_evens": [
+            {
+                name: getattr(b, name)
+                for name in ("factor", "setting", "target", "level", "earliest", "surely")
+            }
+            for b in said.break_evens
+        ],
+        "mape": None
+        if said.accuracy is None
+        else {name: getattr(said.accuracy, name) for name in ("mape", "low", "high", "worst", "count")},
+        "cost": {
+            name: getattr(said.spent, name)
+            for name in ("cells", "measured", "predicted", "bounded", "failed", "bench_s", "trials")
+        },
+    }
+
+
+def _range(r: Range) -> dict[str, Any]:
+    return {
+        "factor": r.factor,
+        "setting": r.setting,
+        "from": None if r.none else r.levels[r.low],
+        "to": None if r.none else r.levels[r.high],
+        "shown_to": None if r.none else r.levels[r.shown],
+        "open": r.open,
+        "little": r.little,
+        "could_be": r.could_be if math.isfinite(r.could_be) else None,
+    }
+
+
+def _ratio(ratio: Ratio | None) -> list[float] | None:
+    return None if ratio is None else [ratio.value, ratio.low, ratio.high]

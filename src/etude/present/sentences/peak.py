@@ -1,0 +1,257 @@
+"""Loads, readings and answers of a search in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from etude.analysis.subject import was_resumed, was_simulated
+from etude.cluster.pool.journal import FILE
+from etude.peak.goal import WORST, Criterion
+from etude.peak.search import BUDGET_SPENT, benchmarking_time_s
+from etude.peak.slo_ratio import Reading, slo_ratio_of, slo_ratios
+from etude.peak.task import Answer, Task, Trial
+from etude.peak.window import joined_windows
+from etude.present.sentences.status import FAILED_CELLS, NOT_CONVERGED, RESUMED, SIMULATED, UNFINISHED
+from etude.units.formatting import counted, duration, percent, quantity
+
+if TYPE_CHECKING:
+    from etude.peak.search_store import SearchStore
+    from etude.surface.map_store import MapStore
+    from etude.surface.surface_result import SurfaceResult
+
+NO_ANSWER = "no answer"
+"""In place of a response time."""
+_ADVICE = {
+    frozenset({"below-lowest", "failing"}): "look at what it answers (`etude load` names what fails)",
+    frozenset({"above-highest", "load-not-made"}): "higher loads could not be made",
+    frozenset({"above-highest", "generator-limited"}): "it takes a stronger load generator",
+    frozenset({"below-lowest"}): "ask for lower loads",
+    frozenset({"above-highest"}): "allow higher loads",
+}
+"""By the findings of an answer, the first that holds: what to do about a peak outside the loads that were offered."""
+
+
+def span_text(task: Task, low: float, high: float) -> str:
+    """`493.0 … 537.0/s`; a question mark where there is no bound."""
+    if low <= 0 and math.isinf(high):
+        return "?"
+    ends = ["?" if not 0 < end < math.inf else task.load_digits(end) for end in (low, high)]
+    return f"{ends[0]} … {ends[1]}{' clients' if task.closed else '/s'}"
+
+
+def value_text(criterion: Criterion, share: float) -> str:
+    """A reading in the criterion's own unit: `38.12 ms`, `0.5 % errors`."""
+    beyond = "> " if share >= WORST else ""
+    if criterion.of == "errors":
+        return f"{beyond}{percent(share * criterion.limit)} errors"
+    return beyond + quantity(share * criterion.limit, "s")
+
+
+def worst(task: Task, trial: Trial) -> tuple[Criterion, float] | None:
+    """The criterion that is met least, and its reading; None where nothing is known. Of two that are as far beyond
+    their limits as is told, the errors: response times of requests of which none was answered are not known."""
+    found = [(c, r) for c in task.goal.criteria if (r := c.reading(trial.windows)) is not None]
+    return max(found, key=lambda each: (each[1], each[0].of == "errors"), default=None)
+
+
+def _measured_text(task: Task, trial: Trial) -> str | None:
+    """The criterion that is met least in its own unit; None where nothing is known."""
+    measured = worst(task, trial)
+    if measured is None:
+        return None
+    criterion, share = measured
+    if criterion.of == "errors":
+        return f"{percent(joined_windows(trial.windows).failed_share)} errors"
+    return NO_ANSWER if _unanswered([trial]) else value_text(criterion, share)
+
+
+def _unanswered(trials: Sequence[Trial]) -> bool:
+    """Whether no request was answered."""
+    return not any(window.completed for trial in trials for window in trial.windows)
+
+
+def reading_texts(task: Task, trial: Trial) -> tuple[str, str]:
+    """What was measured, and what share of its limit that is."""
+    if trial.limited == "generator":
+        return "–", "generator"
+    measured = _measured_text(task, trial)
+    share = slo_ratio_of(task.goal, trial)
+    if trial.ended == "not-made":
+        return "–", "not made"
+    if trial.ended == "died":
+        return measured or "–", "died"
+    if trial.limited == "server":
+        return measured or "–", "behind"
+    if measured is None or math.isnan(share):
+        return "–", "–"
+    return measured, share_text(share)
+
+
+def share_text(share: float) -> str:
+    """`95 %` of the limit."""
+    return f"> {100 * WORST:.0f} %" if share >= WORST else f"{100 * share:.0f} %"
+
+
+def ran_text(trial: Trial) -> str:
+    """How long load was offered, and whether the policy ended it."""
+    return duration(trial.ran_s) + (" early" if trial.ended == "early" else "")
+
+
+def goal_text(task: Task) -> str:
+    """All criteria: `mean response ≤ 40 ms and errors ≤ 1 %`."""
+    return " and ".join(map(str, task.goal.criteria))
+
+
+def missed_line(task: Task, answer: Answer) -> str:
+    """That the target was not met, and what stood in the way."""
+    return f"The target ({target_text(task)}) is not met: {why_missed(answer)}."
+
+
+def why_missed(answer: Answer) -> str:
+    """The reason why the target is missed; of a peak outside the loads that may be offered, what to do. Requests that
+    fail at the lowest load are no matter of load."""
+    found = {each.kind: each.what for each in answer.findings}
+    why = found["failing"] if found.keys() >= {"failing", "below-lowest"} else answer.why
+    if why == BUDGET_SPENT:
+        why = f"{why}; the same command with a larger --budget resumes the search"
+    return ": ".join((why, *[text for kinds, text in _ADVICE.items() if found.keys() >= kinds][:1]))
+
+
+def target_text(task: Task) -> str:
+    """The target of a search, as a clause."""
+    level = confidence_text(task.confidence)
+    if task.promise == "rate":
+        return f"within {percent(task.within)} of the true peak at {level} confidence"
+    return f"at a load whose reading is within {percent(task.width)} of the limit, at {level} confidence"
+
+
+def answer_lines(task: Task, answer: Answer, trials: Sequence[Trial]) -> list[str]:
+    """The end of a search in sentences: the rate, the response time there, the interval, what stands in the way."""
+    lines = [_first(task, answer), *_around(task, answer, trials)]
+    if not answer.kept:
+        lines.append(missed_line(task, answer))
+    lines += finding_lines(answer)
+    early = sum(trial.ended == "early" for trial in trials)
+    offered = sum(min(trial.ran_s, trial.cost_s) for trial in trials)
+    spent_s = benchmarking_time_s(trials)
+    share = f", load was offered in {percent(offered / spent_s)} of it" if spent_s > 0 else ""
+    lines.append(
+        f"{counted(len(trials), 'trial')}, {early or 'none'} of them ended early: "
+        f"{duration(spent_s)} of benchmarking time{share}."
+    )
+    return lines
+
+
+def finding_lines(answer: Answer) -> list[str]:
+    """The findings that make the answer doubtful, less those that were named as why it misses its target."""
+    lines = (f"{finding.kind}: {finding.what}" for finding in answer.findings)
+    return [line for line in lines if answer.kept or line != answer.why]
+
+
+def _first(task: Task, answer: Answer) -> str:
+    goal, where = goal_text(task), _where(task, answer)
+    if answer.rate is None:
+        if where is None:
+            return f"Of the peak rate ({goal}) nothing is known yet."
+        sure = confidence_text(min(answer.confidence, task.confidence))
+        return f"{_bound(task, answer)} ({goal}), with {sure} confidence; the peak rate is not bracketed."
+    kept = f"; {_kept(task, answer)}" if answer.kept else ""
+    return f"Peak rate: {task.load_text(answer.rate)} ({goal}), {where or 'without bounds'}{kept}."
+
+
+def _bound(task: Task, answer: Answer) -> str:
+    """Of an answer without a rate: what was measured."""
+    if answer.low > 0 and math.isfinite(answer.high):
+        return f"Sustains at least {task.load_text(answer.low)} and less than {task.load_text(answer.high)}"
+    if answer.low > 0:
+        return f"Sustains at least {task.load_text(answer.low)}"
+    return f"Sustains less than {task.load_text(answer.high)}"
+
+
+def _where(task: Task, answer: Answer) -> str | None:
+    """`between 490.0 and 512.0/s with 95 % confidence`; None where there is no bound."""
+    level = f"with {confidence_text(task.confidence)} confidence"
+    low = task.load_text(answer.low) if answer.low > 0 else None
+    high = task.load_text(answer.high) if math.isfinite(answer.high) else None
+    if low is not None and high is not None:
+        first = low.removesuffix("/s").removesuffix(" clients").removesuffix(" client")
+        return f"between {first} and {high} {level}"
+    if low is None and high is None:
+        return None
+    return f"above {low} {level}" if low is not None else f"below {high} {level}"
+
+
+def confidence_text(confidence: float) -> str:
+    """`95 %`, and never more than is known: 99.96 % is `99.9 %`."""
+    return f"{math.floor(1000 * confidence + 1e-9) / 10:g} %"
+
+
+def _kept(task: Task, answer: Answer) -> str:
+    """How the target was met."""
+    more = answer.confidence > task.confidence
+    sure = f" with {confidence_text(answer.confidence)} confidence" if more else ""
+    if task.promise == "region":
+        return f"there the reading is within {percent(task.width)} of the limit{sure}"
+    rate = answer.rate or 0.0
+    wide = max(rate - answer.low, answer.high - rate) > task.within * rate * (1 + 1e-9)
+    if wide and not more:
+        return f"within {percent(task.within)} by the policy's own rule, which this interval does not show"
+    return f"within {percent(task.within)}{sure}"
+
+
+def neighbours(task: Task, answer: Answer, trials: Sequence[Trial]) -> list[Reading]:
+    """What was measured at the loads next to the answer, rising; one where a load is the answer, or the last."""
+    known = slo_ratios(task, trials)
+    middle = answer.rate or (answer.low if answer.low > 0 else answer.high)
+    below = max((each for each in known if each.load <= middle), key=lambda each: each.load, default=None)
+    above = min((each for each in known if each.load >= middle), key=lambda each: each.load, default=None)
+    return [each for each in dict.fromkeys((below, above)) if each is not None]
+
+
+def _around(task: Task, answer: Answer, trials: Sequence[Trial]) -> list[str]:
+    """The answer in the other unit: what was read at the loads next to it."""
+    found = neighbours(task, answer, trials)
+    if not found:
+        return []
+    told = [
+        f"{_in_unit(task, each, trials)} at {task.load_text(each.load)} ({counted(len(each.values), 'trial')})"
+        for each in found
+    ]
+    what = str(task.goal.criteria[0]).partition(" ≤")[0] if len(task.goal.criteria) == 1 else "the reading"
+    return [f"Next to it {what} was {' and '.join(told)}."]
+
+
+def _in_unit(task: Task, at: Reading, trials: Sequence[Trial]) -> str:
+    if len(task.goal.criteria) > 1:
+        return f"{share_text(at.mean)} of its limit"
+    (criterion,) = task.goal.criteria
+    if criterion.of != "errors" and _unanswered([t for t in trials if t.of_server and t.load == at.load]):
+        return f"unknown ({NO_ANSWER})"
+    return value_text(criterion, at.mean)
+
+
+def of_search(kept: SearchStore, answer: Answer) -> tuple[str, ...]:
+    """The words for a search, the most important first; none where all is as it should be."""
+    words = {
+        SIMULATED: was_simulated(kept.document),
+        NOT_CONVERGED: not answer.kept,
+        UNFINISHED: kept.answer is None,
+        RESUMED: was_resumed(kept.document),
+    }
+    return tuple(word for word, holds in words.items() if holds)
+
+
+def of_map(kept: MapStore, mapped: SurfaceResult) -> tuple[str, ...]:
+    """The words for a map, the most important first; none where all is as it should be."""
+    samples = mapped.last.values()
+    over_a_pool = (kept.directory / FILE).exists()
+    words = {
+        SIMULATED: was_simulated(kept.document),
+        FAILED_CELLS: any(sample.state == "failed" for sample in samples),
+        NOT_CONVERGED: any(sample.state != "failed" and not sample.kept for sample in samples),
+        UNFINISHED: kept.document.get("surface") is None,
+        RESUMED: not over_a_pool and was_resumed(kept.document),
+    }
+    return tuple(word for word, holds in words.items() if holds)

@@ -1,0 +1,90 @@
+"""Tables of sections and reports as LaTeX, for a paper: booktabs, every text escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from etude.present.section import Table, cell_text
+
+if TYPE_CHECKING:
+    from etude.present.page.report import Content
+
+_ESCAPES = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "`": r"\textasciigrave{}",
+    "'": r"\textquotesingle{}",
+    "[": "{[}",  # after \\ it would be a length
+    "]": "{]}",
+    "*": "{*}",
+    "-": "{-}",  # two of them would become a dash
+    "–": "--",
+    "—": "---",
+    "…": r"\ldots{}",
+    "×": r"\ensuremath{\times}",
+    "±": r"\ensuremath{\pm}",
+    "µ": r"\ensuremath{\mu}",
+    "→": r"\ensuremath{\rightarrow}",
+    "≤": r"\ensuremath{\leq}",
+    "≥": r"\ensuremath{\geq}",
+    "\u00a0": "~",
+}
+
+
+def to_latex(content: Content) -> str:
+    """Two tables, of tests and of comparisons, with captions that say what was compared and how often."""
+    return "\n".join(_lines(content)) + "\n"
+
+
+def escaped(text: str) -> str:
+    """Text that LaTeX sets as it is; control characters become blanks."""
+    plain = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return "".join(_ESCAPES.get(c, c) for c in plain)
+
+
+def _lines(c: Content) -> Iterator[str]:
+    yield r"% \usepackage{booktabs} \usepackage[T1]{fontenc} \usepackage{textcomp}; set with UTF-8"
+    yield f"% Made {_comment(c.made)} by etude {_comment(c.version)} from {_comment(', '.join(c.labels))}"
+    answers = {answer.key: answer.sentences for answer in c.answers}
+    often = " ".join(answers["often"])
+    if c.comparisons.rows:
+        caption = " ".join((*c.headline, often))
+        yield from _table(c.comparisons, caption)
+    if c.tests.rows:
+        yield from _table(c.tests, " ".join((f"{c.tests.caption}.", often, *answers["where"])))
+    for table in (*(table for part in c.parts for table in part.tables), *c.summaries):
+        yield from _table(table, f"{table.caption}.")
+    for w in c.warnings:
+        yield f"% warning: {_comment(': '.join(part for part in (w.test, w.text, w.advice) if part))}"
+
+
+def _table(table: Table, caption: str) -> Iterator[str]:
+    yield from (r"\begin{table}", r"\centering")
+    yield rf"\caption{{{escaped(caption)}}}"
+    yield rf"\label{{tab:{table.key}}}"
+    count = len(table.headings)
+    yield rf"\begin{{tabular}}{{{'l' * min(table.words, count)}{'r' * max(0, count - table.words)}}}"
+    yield r"\toprule"
+    yield rf"{' & '.join(map(escaped, table.headings))} \\"
+    yield r"\midrule"
+    for row in table.rows:
+        yield rf"{' & '.join(escaped(cell_text(cell)) for cell in row)} \\"
+    yield from (r"\bottomrule", r"\end{tabular}", r"\end{table}", "")
+
+
+def _comment(text: str) -> str:
+    """One line, so that nothing in it is set."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())

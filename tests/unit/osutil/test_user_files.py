@@ -1,0 +1,90 @@
+"""Pipes where a user names a file: one's own work as for any program, those of others hold nobody up."""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from etude import trail
+from etude.analysis.getstats.options import parse_getstats
+from etude.cli.analyse.export import write_text
+from etude.errors import EtudeError
+from etude.figures import save
+from etude.iolab import lab
+from etude.osutil import user_files
+from etude.osutil.user_files import APPEND, WRITE, open_user_file, write_user_file
+from etude.present.page.content import write
+from etude.results.bundle import verify
+from etude.script.checkpoint import is_state
+from etude.script.source import read_lines
+
+pytestmark = pytest.mark.timeout(10)
+
+USES: dict[str, Callable[[Path], Any]] = {
+    "script": read_lines,
+    "bundle": verify,
+    "options": lambda path: parse_getstats(["--load", str(path)]),
+    "log": lambda path: trail.begin(str(path)),
+    "report": lambda path: write(path, "x"),
+    "export": lambda path: write_text(path, "x"),
+    "figure": lambda path: save.write(str(path), b"x"),
+    "table": lambda path: lab.write_text(path, "x"),
+}
+
+
+@pytest.fixture
+def another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A FIFO of another user's than who this seems to be."""
+    os.mkfifo(tmp_path / "pipe")
+    user = os.geteuid() + 1
+    monkeypatch.setattr(user_files, "trusted_users", lambda: frozenset({user}))
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    return tmp_path / "pipe"
+
+
+@pytest.mark.parametrize("use", USES)
+def test_a_pipe_of_another_user_is_refused(another: Path, use: str) -> None:
+    with pytest.raises(EtudeError, match=str(another)):
+        USES[use](another)
+
+
+@pytest.mark.parametrize("flags", [os.O_RDONLY, WRITE, APPEND])
+def test_a_pipe_that_takes_the_place_of_a_file_is_refused(
+    another: Path, monkeypatch: pytest.MonkeyPatch, flags: int
+) -> None:
+    other_end = os.open(another, os.O_RDWR)
+    before = len(os.listdir("/proc/self/fd"))
+    monkeypatch.setattr(user_files.os, "stat", lambda path: os.lstat(__file__))
+    with pytest.raises(OSError, match="pipe") as refused:
+        open_user_file(another, flags)
+    assert refused.value.errno == errno.EACCES
+    assert len(os.listdir("/proc/self/fd")) == before
+    os.close(other_end)
+
+
+def test_a_pipe_of_ones_own_waits_for_its_other_end(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=write_user_file, args=(pipe, b"EXEC true\n"))
+    writer.start()
+    assert not is_state(pipe), "nor does this take what is in it"
+    assert [line.text for line in read_lines(pipe).lines] == ["EXEC true"]
+    writer.join()
+
+
+def test_a_file_is_written_anew_or_appended_to(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    write_user_file(path, b"long")
+    write_user_file(path, b"1")
+    with open(open_user_file(path, APPEND), "ab") as file:
+        assert os.get_blocking(file.fileno())
+        file.write(b"2")
+    assert path.read_bytes() == b"12"
+    with pytest.raises(FileNotFoundError):
+        open_user_file(tmp_path / "absent")
