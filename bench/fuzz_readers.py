@@ -17,8 +17,7 @@ from rows import ROOT
 
 sys.path.insert(0, str(ROOT / "tests"))
 
-from etude.analysis.gate import parse_bound
-from etude.analysis.predicate import read_predicate
+from etude.analysis.gate import parse_bound, read_predicate
 from etude.cli.getstats import main as getstats
 from etude.cli.main import main as etude
 from etude.cluster.pool.slurm import answers

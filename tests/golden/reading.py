@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from etude.analysis.load_subject import read_subject
+from etude.analysis.load_subject import Summaries, read_subject
 from etude.analysis.subject import subject_of
-from etude.analysis.summaries import Summaries
 from etude.cluster.pool.journal import Journal
 from etude.errors import EtudeError
 from etude.history.rules import read_rules

@@ -10,15 +10,19 @@ from typing import TypeVar, cast
 
 import numpy as np
 
-from etude.analysis.comparison import Comparison, OnMachine, Secondary, is_steady
-from etude.analysis.pairs import Pairs, machines_of, paired_values, pairs_of, samples
-from etude.analysis.quieter_metrics import (
+from etude.analysis.comparison import (
     CANDIDATES,
     LEAST_KNOWN,
     TIMES_NARROWER,
+    Comparison,
+    NoComparison,
+    OnMachine,
     QuieterMetric,
+    Secondary,
+    is_steady,
     with_cpu_time,
 )
+from etude.analysis.pairs import Pairs, machines_of, paired_values, pairs_of, samples
 from etude.analysis.subject import Subject, column_of
 from etude.analysis.time_breakdown import mean_trial_s, seconds_per_trial, time_span_s
 from etude.analysis.verdict_options import VerdictOptions
@@ -54,10 +58,10 @@ FINER = 2.0
 
 def compare_tests(
     subject: Subject, metric: str, verdict_options: VerdictOptions
-) -> tuple[list[Comparison], list[str]]:
+) -> tuple[list[Comparison], list[NoComparison]]:
     """Comparisons asked for, by the experiment or by `verdict_options.reference`; and why some are not there."""
     found: list[Comparison] = []
-    without: list[str] = []
+    without: list[NoComparison] = []
     planned = list(_asked_for(subject, verdict_options))
     for base, other, paired in planned:
         try:
@@ -65,7 +69,7 @@ def compare_tests(
                 _not_beyond, _compare(subject, base, other, metric, paired, verdict_options, len(planned))
             )
         except ValueError as error:
-            without.append(f"no {metric} of {other.test} against {base.test}: {error}")
+            without.append(NoComparison(metric, (other.test,), base.test, str(error)))
     without += _lacking(subject, metric, planned)
     if metric == "elapsed" and subject.shell is None:  # whose CPU time cannot be taken off
         found = [replace(c, quieter=_quieter(subject, c, verdict_options.confidence)) for c in found]
@@ -82,15 +86,17 @@ def _not_beyond(c: Comparison) -> Comparison:
     return replace(c, equivalence=replace(e, verdict="undecided"))
 
 
-def _lacking(subject: Subject, metric: str, planned: Sequence[tuple[Series, Series, bool]]) -> list[str]:
+def _lacking(
+    subject: Subject, metric: str, planned: Sequence[tuple[Series, Series, bool]]
+) -> list[NoComparison]:
     """Tests that nobody compares and that lack the metric that a user asked for."""
     compared = {series.test for base, other, _ in planned for series in (base, other)}
     made = [series for series in subject.tests if series.trials.size]
     lacking = [series.test for series in made if metric not in series.columns]
     if metric in (subject.asked.primary, *subject.asked.judged) or len(lacking) == len(made):
         return []
-    alone = [test for test in lacking if test not in compared]
-    return [f"no {metric} of {', '.join(alone)}: no such metric"] if alone else []
+    alone = tuple(test for test in lacking if test not in compared)
+    return [NoComparison(metric, alone, "", "")] if alone else []
 
 
 def _asked_for(subject: Subject, verdict_options: VerdictOptions) -> Iterator[tuple[Series, Series, bool]]:

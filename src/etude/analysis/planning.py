@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 
+from etude.analysis.comparison import CANDIDATES, TIMES_NARROWER, with_cpu_time
 from etude.analysis.comparisons import shell_cost
 from etude.analysis.pairs import paired_values
-from etude.analysis.quieter_metrics import CANDIDATES, TIMES_NARROWER, with_cpu_time
 from etude.analysis.subject import Subject, column_of
 from etude.analysis.time_breakdown import mean_trial_s, seconds_per_trial
 from etude.errors import InputError, UsageError
@@ -55,8 +55,8 @@ class Cost:
     """Of one trial of one test."""
 
     seconds: float | None
-    reason: str | None = None
-    """Why it is not known, or what it leaves out."""
+    lacking: Literal["", "starts", "times"] = ""
+    """`starts`: when trials began is not recorded, so that it is their elapsed time alone; `times`: nothing is."""
 
 
 @dataclass(frozen=True)
@@ -343,16 +343,15 @@ def _cost(tests: Sequence[Series], together: bool) -> Cost:
         return Cost(sum(known) / len(known))
     seconds = [mean_trial_s(series) for series in tests]
     if min(seconds) > 0.0:
-        reason = "it is not recorded when trials began: elapsed alone, without what is done around a trial"
-        return Cost(sum(seconds) / len(seconds), reason)
-    return Cost(None, "neither when trials began nor how long they took is recorded")
+        return Cost(sum(seconds) / len(seconds), "starts")
+    return Cost(None, "times")
 
 
 def _cost_alone(subject: Subject, series: Series) -> Cost:
     """Of a test that took turns with others: its own time, and what is done around a trial of any of them."""
     group = _in_blocks(subject, subject.tests)
     cost = _cost(group if series in group else (series,), series in group)
-    if series not in group or cost.seconds is None or cost.reason:
+    if series not in group or cost.seconds is None or cost.lacking:
         return cost
     own = [mean_trial_s(each) for each in group]
     return Cost(max(0.0, cost.seconds - sum(own) / len(own)) + mean_trial_s(series))
@@ -385,5 +384,8 @@ def _told(subject: Subject, what: str, function: Callable[[], T]) -> T:
     try:
         return function()
     except ValueError as error:
-        remedy = "; run a pilot of 10 trials, as with --trials 10" if "pilot of" in str(error) else ""
-        raise InputError(f"{subject.label}: {what}: {error}{remedy}") from None
+        if "pilot of" not in str(error):
+            raise InputError(f"{subject.label}: {what}: {error}") from None
+        raise InputError(
+            f"{subject.label}: {what}: {error}; run a pilot of 10 trials, as with --trials 10"
+        ) from None

@@ -222,7 +222,14 @@ def _verdict(directory: Path, name: str) -> tuple[list[Member], list[str]]:
     try:
         subject = read_subject(str(directory))
         assert isinstance(subject, Subject)
-        notes = tuple(note.replace(str(directory), label) for note in subject.notes)
+        notes = tuple(
+            replace(
+                note,
+                where=note.where.replace(str(directory), label),
+                text=note.text.replace(str(directory), label),
+            )
+            for note in subject.notes
+        )
         found = verdict(replace(subject, label=label, notes=notes), None, VerdictOptions(full=True))
     except EtudeError as error:
         why = f"There is no verdict: {error}".replace(str(directory), label)

@@ -12,7 +12,6 @@ import numpy as np
 from etude.surface.factors import Configuration, Factor
 from etude.surface.surface_result import Filled, z_of
 from etude.surface.surface_text import setting_text, settings_of
-from etude.units.formatting import digits
 
 
 @dataclass(frozen=True)
@@ -29,16 +28,6 @@ class Crossover:
     low: float | None
     high: float | None
     """Interval of `at`; None if it may extend beyond the measured levels."""
-
-    @property
-    def text(self) -> str:
-        """`fs: xfs overtakes ext4 at threads ≈ 6.3 (4.1 … 9.8)`."""
-        ends = ["?" if end is None else digits(end, 3) for end in (self.low, self.high)]
-        where = f" ({self.setting})" if self.setting else ""
-        return (
-            f"{self.factor}{where}: {self.over} overtakes {self.under} at {self.along} ≈ "
-            f"{digits(self.at, 3)} ({ends[0]} … {ends[1]})"
-        )
 
 
 def crossovers(filled: Filled, better: str = "higher") -> tuple[Crossover, ...]:

@@ -20,6 +20,7 @@ from etude.cluster.pool.job import MAX_ATTEMPTS, NODE_UNSUITABLE, RETRYABLE, Job
 from etude.cluster.pool.journal import JournaledPool, Submitted
 from etude.errors import CommandFailed, EtudeError, InputError, MachineRefuses
 from etude.peak.search import BUDGET_SPENT
+from etude.present.sentences.warnings import found_text
 from etude.stats.twosample import Difference, welch
 from etude.surface.configuration_jobs import (
     ConfigurationJobs,
@@ -59,7 +60,7 @@ def machine_findings(kept: MapStore, fit: Choice | None) -> list[str]:
     hosts = {line.sample.cell: line.system or line.host for line in kept.attempts() if not line.lost}
     if len(set(hosts.values())) < 2:
         return []
-    several = [w.text for w in machine_warnings(kept.document) if w.kind == "several-machines"]
+    several = [found_text(w) for w in machine_warnings(kept.document) if w.kind == "several-machines"]
     if fit is None:
         return several
     data = known_samples(kept.samples())

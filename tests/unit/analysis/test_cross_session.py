@@ -212,10 +212,10 @@ def test_stored_sittings_of_another_command_do_not_count_and_a_difference_is_sai
     assert isinstance(
         compared(old, new, stored=[bench(f"t{n}", "sort", 1.0) for n in range(3)]).found, CrossSessionRatio
     )
-    assert compared(old, bench("same", "sort", 1.3), known=stated_session_spread(3.0)).note == ""
+    assert compared(old, bench("same", "sort", 1.3), known=stated_session_spread(3.0)).other_command is False
     differing = compared(old, new, known=stated_session_spread(3.0))
-    assert differing.note
-    assert differing.note in line_of(differing, tmp_path)
+    assert differing.other_command
+    assert line_of(differing, tmp_path) != line_of(replace(differing, other_command=False), tmp_path)
 
 
 def test_what_cannot_be_compared_is_named_and_the_others_are_compared(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from etude.analysis.status_words import UNFINISHED
 from etude.errors import MachineRefuses
 from etude.figures.data import Figure
 from etude.figures.save import save
@@ -26,6 +25,7 @@ from etude.present.sections.peak import (
 from etude.present.sections.peaks import figure_of, named_apart
 from etude.present.sections.surface import surface_document, surface_section
 from etude.present.sentences.peak import of_map
+from etude.present.sentences.status import UNFINISHED
 from etude.present.sentences.verdict import as_line
 from etude.present.to_json import print_json
 from etude.present.to_terminal import show

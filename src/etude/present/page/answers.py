@@ -8,17 +8,19 @@ from functools import partial
 from typing import Any
 
 from etude.analysis.comparison import Comparison
-from etude.analysis.differences import Differences, first_line
+from etude.analysis.differences import Differences
+from etude.analysis.load_subject import Summaries
 from etude.analysis.subject import ended_in
-from etude.analysis.summaries import Summaries
 from etude.analysis.verdict import TestVerdict, Verdict
 from etude.present.page.gather import Gathered
 from etude.present.sentences import comparison as text
 from etude.present.sentences import details
 from etude.present.sentences.comparison import with_full_stop
 from etude.present.sentences.extension import lasted_s, reaching_command
+from etude.present.sentences.machines import machine_line
 from etude.present.sentences.notes import listed_names
 from etude.present.sentences.verdict import not_compared_lines, status_line, unanswered_lines
+from etude.present.sentences.warnings import group_text
 from etude.results.results import machine_member
 from etude.stats.cross_session import NotSupported
 from etude.units.formatting import counted, duration, percent, quantity, span
@@ -96,7 +98,7 @@ def _without_searches(found: Gathered) -> Gathered:
 def _machines_differ(found: Gathered) -> Iterator[str]:
     first = next((v.subject.label for v in found.verdicts if v.subject.experiment), "")
     for label, differences in found.machines:
-        line = first_line(first, label, Differences(differences, (), ()))
+        line = machine_line(first, label, Differences(differences, (), ()))
         if line is not None:
             yield line
 
@@ -431,7 +433,7 @@ def _size(c: Comparison) -> str:
 
 
 def _against(found: Gathered) -> Iterator[str]:
-    warnings = [f"{where}{w}" for where, verdict in _labelled(found) for w in verdict.warnings]
+    warnings = [where + group_text(w) for where, verdict in _labelled(found) for w in verdict.warnings]
     yield from map(with_full_stop, warnings[:MOST_NAMED])
     if len(warnings) > MOST_NAMED:
         yield f"{len(warnings) - MOST_NAMED} more warnings stand below."

@@ -13,6 +13,7 @@ from etude.analysis.verdict import TestVerdict, Verdict
 from etude.errors import EtudeError
 from etude.present.page.gather import Gathered
 from etude.present.sentences import comparison as text
+from etude.present.sentences.bounds import answer_reason
 
 MET, NOT_MET, OPEN, TO_BE_JUDGED = "met", "not met", "cannot be told", "to be judged"
 """Outcomes of an expectation; the last is for one in plain words, which a reader judges."""
@@ -74,7 +75,7 @@ def _judged(
     # It was written as what shall be; `fails` is true where the bound surely holds.
     verdicts = {answer.fails for answer in given}
     met = MET if verdicts == {True} else NOT_MET if False in verdicts else OPEN
-    return met, "; ".join(answer.why for answer in given)
+    return met, "; ".join(answer_reason(answer) for answer in given)
 
 
 def _is_bound(expect: str) -> bool:

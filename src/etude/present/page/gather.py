@@ -9,9 +9,8 @@ from pathlib import Path
 
 from etude.analysis.cross_session import CrossSession, compare_with_first
 from etude.analysis.differences import Difference, compare
-from etude.analysis.load_subject import read_subject
+from etude.analysis.load_subject import Summaries, read_subject
 from etude.analysis.subject import Subject
-from etude.analysis.summaries import Summaries
 from etude.analysis.verdict import Verdict, verdict
 from etude.analysis.verdict_options import VerdictOptions
 from etude.masking import Mask, mask_of_all

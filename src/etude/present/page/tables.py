@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from etude.analysis.comparison import Comparison
-from etude.analysis.summaries import SummaryRow
+from etude.analysis.load_subject import SummaryRow
 from etude.analysis.verdict import TestVerdict, Verdict
 from etude.analysis.verdict_options import usual_metrics
 from etude.present.page.gather import Gathered

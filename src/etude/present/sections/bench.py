@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from etude.analysis.subject import limited_in
 from etude.analysis.verdict import Verdict
 from etude.analysis.warnings import DataWarning
-from etude.analysis.warnings.ranking import FOLDED_ABOVE
-from etude.analysis.warnings.warning import KINDS
+from etude.analysis.warnings.warning import FOLDED_ABOVE, KINDS
 from etude.present.section import Block, Column, Command, FilePath, Sentence, Table, note
 from etude.present.sentences import comparison as text
 from etude.present.sentences.notes import MOST, note_line, notes_of, some_names
 from etude.present.sentences.verdict import answer_lines, joined_lines, status_line
+from etude.present.sentences.warnings import warning_text
 from etude.units.formatting import counted, quantity
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def notes_blocks(
         where = f"{verdict.subject.label}: " if len(verdicts) > 1 else ""
         found = [each for each in verdict.every if not _is_answered(verdict, each, marked)]
         if every:
-            lines += [(each.rank, f"{where}{each}") for each in found]
+            lines += [(each.rank, where + warning_text(each)) for each in found]
             continue
         notes = notes_of(found)
         lines += [(each.rank, f"{where}{note_line(each, len(verdict.tests))}") for each in notes[:MOST]]

@@ -8,15 +8,16 @@ from typing import Any
 
 from etude.analysis.comparison import Comparison
 from etude.analysis.cross_session import CrossSession
-from etude.analysis.summaries import Summaries, SummaryRow
+from etude.analysis.load_subject import Summaries, SummaryRow
 from etude.analysis.verdict import MetricSummary, TestVerdict, Verdict
 from etude.analysis.verdict_options import VerdictOptions
-from etude.analysis.verdict_status import status_of
 from etude.present.section import Block, Column, Command, Number, Sentence, Table, number
 from etude.present.sections.bench import notes_blocks
 from etude.present.sentences import comparison as text
 from etude.present.sentences import details, extra_statistics
 from etude.present.sentences.extension import narrowing_command, reaching_command
+from etude.present.sentences.result_notes import missing_reason
+from etude.present.sentences.status import status_of
 from etude.present.sentences.verdict import joined_lines, not_compared_lines
 from etude.present.sparkline import bar_lines
 from etude.results.series import Series
@@ -284,7 +285,7 @@ def _without_value(test: TestVerdict, everything: bool) -> list[str]:
     reasons: dict[str, list[str]] = {}
     for m in test.metrics:
         if m.summary is None and not m.joined:
-            reasons.setdefault(m.reason or "unknown", []).append(m.metric)
+            reasons.setdefault(missing_reason(m) or "unknown", []).append(m.metric)
     nothing = [m.metric for m in test.metrics if _is_nothing(m)]
     missing = [f"always 0: {', '.join(nothing)} (--all)"] if nothing and not everything else []
     missing += [f"not measured: {', '.join(names)}: {reason}" for reason, names in reasons.items()]

@@ -20,11 +20,12 @@ from etude.present.section import (
     number,
     page_table,
 )
+from etude.present.sentences.surface import optimum_lines, summary_lines
 from etude.surface.effects import Ratio
 from etude.surface.factors import Configuration, magnitude
 from etude.surface.limits import NOTHING, Limit
 from etude.surface.ranges import LITTLE, Range
-from etude.surface.summary import Summary, summarise, summary_lines
+from etude.surface.summary import Summary, summarise
 from etude.surface.surface_result import Estimate, SurfaceResult
 from etude.surface.surface_text import axis_label, estimate_text, setting_text, span_text
 from etude.units.formatting import duration, percent
@@ -64,7 +65,7 @@ def surface_section(
         cells_table(mapped, said, f"{key}-cells"),
         effects_table(said, f"{key}-effects"),
     )
-    answer = said.optimum.text if said.optimum else ("Nothing is known yet.",)
+    answer = optimum_lines(said.optimum) if said.optimum else ("Nothing is known yet.",)
     return Section(key, heading, blocks, (*filter(None, [status]), *answer))
 
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from etude.analysis.comparison import EXTENDED
-from etude.analysis.reachability import INSTEAD
+from etude.present.sentences.phrases import EXTENDED, INSTEAD
+from etude.present.sentences.result_notes import missing_reason
 from etude.stats.levels import LEVEL_WORDS
 from etude.units.formatting import (
     counted,
@@ -277,7 +277,7 @@ def test_line(test: TestVerdict, metric: str) -> str:
     """One test in one line: mean ± margin of error, median, range."""
     found = test.metric(metric)
     if found is None or found.summary is None:
-        reason = found.reason if found else "not measured"
+        reason = missing_reason(found) if found else "not measured"
         return f"{test.test}: {metric}: none: {reason}"
     s, unit = found.summary, found.unit
     per = f", {test.inner} launches each" if test.inner > 1 else ""

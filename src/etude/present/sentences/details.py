@@ -80,7 +80,7 @@ def _across_line(a: CrossSession, several: bool) -> str:
     if not (a.found.low > 1.0 or a.found.high < 1.0):
         head = f"{a.other} and the baseline {a.base} are not distinguishable in {a.metric}: ratio {ratio}"
     level = text.level_of(a.found)
-    note = f"; {a.note}" if a.note else ""
+    note = "; their command lines differ" if a.other_command else ""
     p = p_text(a.found.p if a.adjusted_p is None else a.adjusted_p)
     where = f"{a.other_label}: " if several else ""
     return (

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from etude.analysis.reachability import within_reach
+from etude.analysis.comparison import within_reach
 from etude.present.sentences.comparison import GOES_ON, MEASURES_ANEW
 from etude.units.formatting import percent
 

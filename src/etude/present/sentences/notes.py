@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from etude.analysis.warnings import DataWarning, meaning_of
-from etude.analysis.warnings.values import named, signed, size
+from etude.present.sentences.phrases import named, signed, size
+from etude.present.sentences.warnings import numbers_of, words_of
 from etude.units.formatting import counted, quantity
 
 Numbers = Mapping[str, Any]
@@ -30,10 +31,10 @@ def note_line(note: Note, tests: int) -> str:
 def short_text(warning: DataWarning) -> str:
     """Finding and advice without the test's name; the whole text where there is no shorter one."""
     short = _SHORT.get(warning.kind)
-    if short is None or not warning.numbers:
-        return ": ".join(part for part in (warning.text, warning.advice) if part)
-    machine = warning.numbers.get("machine")
-    return f"{f'on {machine}: ' if machine else ''}{short(warning, warning.numbers)}"
+    numbers = numbers_of(warning)
+    if short is None or not numbers:
+        return ": ".join(filter(None, words_of(warning)))
+    return f"{f'on {warning.machine}: ' if warning.machine else ''}{short(warning, numbers)}"
 
 
 def some_names(names: Sequence[str]) -> str:

@@ -1,13 +1,20 @@
-"""The words that stand in the first line of a verdict: what a reader must know before any number."""
+"""The words of the first line of a result: what a reader must know before any number, of whatever verb it is."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from etude.analysis.cross_session import CrossSession
-from etude.analysis.status_words import NOT_CONVERGED, REFUSED, RESUMED, UNFINISHED, was_resumed
+from etude.analysis.subject import was_resumed
 from etude.analysis.verdict import TestVerdict, Verdict
 from etude.stats.cross_session import NotSupported
+
+SIMULATED = "simulated"
+NOT_CONVERGED = "not converged"
+FAILED_CELLS = "failed cells"
+REFUSED = "refused"
+UNFINISHED = "unfinished"
+RESUMED = "resumed"
 
 OF_KINDS = {
     "different-work": "outputs differ",
