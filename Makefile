@@ -53,8 +53,9 @@ test: test-packages $(SETUP_STAMP) ## the quick tests, one real thing of each ki
 AGAIN = $(MAKE)
 
 # All runs, also where the test machine could not be built.
-test-more: test-packages $(SETUP_STAMP) ## all other tests: more examples, soaks, pages, Slurm, NFS, the test machine
+test-more: test-packages $(SETUP_STAMP) ## all other tests: more examples, Miri, soaks, pages, Slurm, NFS, the test machine
 	@status=0; packaging/part.sh 'test machine' 300 $(AGAIN) guest-where-possible || status=1; \
+	packaging/part.sh 'Miri' 300 packaging/check-memory.sh $(CARGO) || status=1; \
 	$(BIN)/python packaging/run_tests.py more $(TEST_OPTIONS) || status=1; exit $$status
 
 test-random: $(SETUP_STAMP) ## look for new examples on which property tests fail; no verdict

@@ -371,7 +371,8 @@ def find_dying(task: Task, trials: Sequence[Trial], known: Sequence[Evidence]) -
     if not died:
         return None
     return Finding(
-        "dying", f"it died at {task.load_text(min(died))}, and bore {task.load_text(fine)} in another trial"
+        "dying",
+        f"it died at {task.load_text(min(died))}, and sustained {task.load_text(fine)} in another trial",
     )
 
 

@@ -32,7 +32,7 @@ from etude.results.writer import (
 
 Document = dict[str, Any]
 FILE = "results.jsonl"
-RESUME_HINT = "go on by the same command with the same -o"
+RESUME_HINT = "resume by the same command with the same -o"
 
 
 class Record:
@@ -57,8 +57,8 @@ class Record:
         """Raises InputError if lines that the stored result depends on are lost."""
         if text := self.lost_text(what):
             raise InputError(
-                f"{self.directory}: {text}; the result that is stored rests on them: restore them from a copy, or go "
-                f"on with -o {self.directory}"
+                f"{self.directory}: {text}; the result that is stored rests on them: restore them from a copy, or "
+                f"resume with -o {self.directory}"
             )
 
     def _find_gaps(self, numbers: Collection[int]) -> None:

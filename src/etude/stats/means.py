@@ -37,7 +37,7 @@ REASONS: dict[Kind, str] = {
     "cost": "costs add up, so their mean is the total over the trials: arithmetic",
     "rate": "equal work at several rates takes the time of their harmonic mean; an arithmetic one needs weights "
     "by time",
-    "ratio": "a mean of ratios must not depend on which test is the reference: geometric",
+    "ratio": "a mean of ratios must not depend on which test is the baseline: geometric",
     "count": "counts add up, so their mean is the total over the trials: arithmetic",
     "binary": "the mean of yes and no is a proportion, with Wilson's interval",
 }

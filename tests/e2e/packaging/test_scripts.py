@@ -324,3 +324,26 @@ def test_a_part_that_takes_more_than_its_share_is_warned_about(repository: Path)
     done = subprocess.run(command, cwd=repository, capture_output=True, text=True)
     assert done.returncode == 0
     assert "== WARNING: a name took" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("cargo", "source", "status", "runs"),
+    [
+        ("exit 1", True, 0, 0),
+        ("exit 0", False, 0, 0),
+        ('case "$*" in *--version*) ;; *) echo "ran $*";; esac', True, 0, 3),
+        ('case "$*" in *--version*) ;; *) echo "ran $*"; exit 7;; esac', True, 7, 1),
+    ],
+    ids=["no Miri", "no library's source", "all", "undefined behaviour"],
+)
+def test_miri_runs_where_it_is_installed_and_what_is_not_run_is_named(
+    repository: Path, programs: Programs, tmp_path: Path, cargo: str, source: bool, status: int, runs: int
+) -> None:
+    library = tmp_path / "lib/rustlib/src/rust/library"
+    library.mkdir(parents=True)
+    if source:
+        (library / "Cargo.toml").touch()
+    path = programs("sh", cargo=cargo, rustc=f"echo {tmp_path}")
+    done = run(repository, path, "packaging/check-memory.sh", "cargo")
+    assert (done.returncode, done.stdout.count("ran +nightly miri test")) == (status, runs)
+    assert done.stdout.startswith("NOT RUN") == (runs == 0)

@@ -11,6 +11,7 @@ mod children;
 mod clock;
 mod command;
 mod compile;
+mod feed;
 mod maps;
 mod order;
 mod other_results;
@@ -27,6 +28,7 @@ mod roll;
 mod schedule;
 mod shared;
 mod table;
+mod tally;
 #[cfg(test)]
 mod tests;
 mod unplayed;

@@ -1,19 +1,20 @@
 //! Playing one thread of a roll, and what it starts.
 
-use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-use etude_calls::{Call, Moves};
+use etude_calls::Moves;
 use etude_trace::{Event, Policy, Scheduling};
 
 use crate::children::Children;
 use crate::clock::{cost_ns, now_ns, schedule, wait_until, without_slack};
+use crate::feed::Feed;
 use crate::perform::{Made, Performer, is_done_later, is_same};
 use crate::requests::{Finished, Place};
-use crate::roll::{Mark, Marked, Reading, Roll};
+use crate::roll::{Mark, Marked, Roll};
 use crate::schedule::is_request;
-use crate::shared::{ERRORS, GONE, LINGERS, Lane, Owed, Shared, sleep_on, wake};
+use crate::shared::{GONE, LINGERS, Lane, Owed, Shared, sleep_on, wake};
+use crate::tally::{add, note, owe};
 
 /// When calls are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -37,14 +38,8 @@ pub struct Manner {
     pub class: Option<Scheduling>,
 }
 
-/// Chunks that a thread keeps decoded.
-const AHEAD: usize = 4;
-/// Chunks that are decoded before the beginning, of all threads.
-const MOST_BEFORE: usize = 64;
 /// A longer gap is a mistake: a century.
 const LONGEST_NS: u64 = 1 << 61;
-/// So much longer than decoding a chunk took a gap has to be.
-const SAFETY: i64 = 3;
 /// What a gap has to be longer for memory to be touched, ns; and what is left of it then.
 const TOUCHING: i64 = 100_000;
 /// A longer gap is slept through in parts, to see whether the replay goes on, ns.
@@ -71,22 +66,7 @@ impl Play {
     /// Decodes what comes first of each thread; the error says what is wrong with the roll.
     pub fn new(roll: impl Into<Arc<Roll>>, shared: Shared, manner: Manner) -> Result<Play, String> {
         let roll = roll.into();
-        let threads = roll.head.threads.len();
-        let mut feeds: Vec<Feed> = (0..threads).map(Feed::new).collect();
-        let (mut room, mut ahead, mut more) = (MOST_BEFORE, 1, true);
-        while room > 0 && more {
-            more = false;
-            for feed in &mut feeds {
-                if feed.more(&roll, ahead)? {
-                    (room, more) = (room - 1, true);
-                }
-                if room == 0 {
-                    break;
-                }
-            }
-            ahead += 1;
-        }
-        let feeds = feeds.into_iter().map(|feed| Mutex::new(Some(feed))).collect();
+        let feeds = Feed::begin(&roll)?.into_iter().map(|feed| Mutex::new(Some(feed))).collect();
         Ok(Play { roll, shared, manner, counts_from: 0, clock_ns: cost_ns(), feeds })
     }
 
@@ -98,34 +78,6 @@ impl Play {
     /// A process was killed: what others wait for may not come any more.
     fn broke(&self) {
         let _ = self.shared.all().broken.compare_exchange(0, KILLED, Ordering::Relaxed, Ordering::Relaxed);
-    }
-}
-
-/// The calls of a thread, decoded ahead of their time.
-struct Feed {
-    reading: Reading,
-    ready: VecDeque<Vec<Event>>,
-    spare: Vec<Vec<Event>>,
-    /// The longest that decoding a chunk took, ns.
-    takes: i64,
-}
-
-impl Feed {
-    fn new(thread: usize) -> Feed {
-        let reading = Reading::new(thread).expect("memory for decompression");
-        Feed { reading, ready: VecDeque::new(), spare: Vec::new(), takes: 200_000 }
-    }
-
-    /// Decodes one more; false where there is none, or enough are there.
-    fn more(&mut self, roll: &Roll, ahead: usize) -> Result<bool, String> {
-        if !self.reading.more(roll) || self.ready.len() >= ahead {
-            return Ok(false);
-        }
-        let (mut events, begun) = (self.spare.pop().unwrap_or_default(), now_ns());
-        self.reading.read(roll, &mut events)?;
-        self.ready.push_back(events);
-        self.takes = self.takes.max(now_ns() - begun);
-        Ok(true)
     }
 }
 
@@ -247,16 +199,17 @@ impl Player {
                     next += 1;
                 }
             }
-            self.feed.spare.push(events);
+            self.feed.give_back(events);
         }
     }
 
     /// The next calls; None where there are no more.
     fn chunk(&mut self) -> Result<Option<Vec<Event>>, Broken> {
-        if self.feed.ready.is_empty() && self.feed.more(&self.play.roll, 1).map_err(|_| DAMAGED)? {
+        let (chunk, late) = self.feed.next(&self.play.roll).map_err(|_| DAMAGED)?;
+        if late {
             self.lane().late_chunks.fetch_add(1, Ordering::Relaxed);
         }
-        Ok(self.feed.ready.pop_front())
+        Ok(chunk)
     }
 
     /// Nobody is to wait for what it does not make any more.
@@ -304,14 +257,8 @@ impl Player {
     }
 
     /// Decodes what is to come while there is time for it.
-    fn use_gap(&mut self, mut now: i64) {
-        while self.clock.saturating_sub(now) > SAFETY * self.feed.takes {
-            match self.feed.more(&self.play.roll, AHEAD) {
-                Ok(true) => now = now_ns(),
-                // What is damaged is found when its time comes.
-                Ok(false) | Err(_) => break,
-            }
-        }
+    fn use_gap(&mut self, now: i64) {
+        let now = self.feed.use_gap(&self.play.roll, now, self.clock);
         if self.clock.saturating_sub(now) > TOUCHING {
             self.performer.touch(self.clock - TOUCHING);
         }
@@ -561,40 +508,4 @@ impl Player {
         wake(&self.lane().ended);
         std::mem::take(&mut self.children).outlast(|| play.broke());
     }
-}
-
-fn note(lane: &Lane, call: Call, result: i64, ns: u64, same: bool) {
-    let calls = &lane.calls[usize::from(call.code())];
-    add(&lane.done, 1);
-    add(&calls.count, 1);
-    add(&calls.ns, ns);
-    calls.times.add(ns);
-    if result < 0 && result > -4096 {
-        add(&calls.errors, 1);
-    } else if call.row().moves != Moves::Nothing {
-        add(&calls.bytes, result as u64);
-    }
-    if !same {
-        add(&calls.mismatches, 1);
-    }
-}
-
-/// Counts a call of a load: a failed one by its error, any other with its response time.
-fn owe(owed: &Owed, call: Call, result: i64, late_ns: u64, response_ns: u64, same: bool) {
-    owed.lateness.add(late_ns);
-    add(&owed.late_ns, late_ns);
-    let calls = &owed.calls[usize::from(call.code())];
-    if same {
-        calls.responses.add(response_ns);
-        add(&calls.ns, response_ns);
-    } else {
-        let error = usize::try_from(-result).unwrap_or(0);
-        add(&owed.errors[if error < ERRORS { error } else { 0 }], 1);
-        add(&calls.failed, 1);
-    }
-}
-
-/// To a number that only this thread writes.
-fn add(number: &AtomicU64, more: u64) {
-    number.store(number.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
 }

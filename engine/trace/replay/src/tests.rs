@@ -4,15 +4,16 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use etude_calls::Call;
 use etude_script::{Action, Called, Dropped, Needed, Script, Step, What};
 use etude_trace::{Policy, Scheduling, Text};
-use proptest::prelude::*;
 
 use crate::compile::compile;
 use crate::perform::Wishes;
 use crate::player::{Manner, Timing};
 use crate::replay::{Refused, replay};
 use crate::report::Report;
-use crate::roll::{Marked, Reading, Roll};
+use crate::roll::{Marked, Roll};
 
+mod requests;
+mod rolls;
 mod sockets;
 
 const CWD: u64 = -100_i64 as u64;
@@ -318,20 +319,6 @@ fn threads_that_wait_for_each_other_are_given_up() {
 }
 
 #[test]
-fn a_roll_that_is_cut_short_or_altered_is_refused() {
-    let whole = compiled(&one_file());
-    for length in 0..whole.len() {
-        assert!(Roll::read(whole[..length].to_vec()).is_err(), "{length}");
-    }
-    for at in 0..whole.len() {
-        let mut altered = whole.clone();
-        altered[at] ^= 0x20;
-        // The reserved bytes of its beginning say nothing.
-        assert!((12..16).contains(&at) || Roll::read(altered).is_err(), "{at}");
-    }
-}
-
-#[test]
 fn memory_is_taken_and_touched_only_when_asked_for() {
     let place = Place::new();
     std::fs::write(place.0.join("f"), [7; 8192]).unwrap();
@@ -357,23 +344,6 @@ fn memory_is_taken_and_touched_only_when_asked_for() {
     let report =
         play_with(&map, &place.0, Timing::Gap, Wishes { footprint: true, ..Wishes::default() }).unwrap();
     assert_eq!((report.calls, report.skipped, report.mismatches), (7, 2, 0), "{report:?}");
-}
-
-#[test]
-fn a_roll_that_says_what_is_not_so_is_refused() {
-    let frame =
-        |kind: [u8; 4], payload: &[u8]| [&etude_trace::parts::head(kind, payload)[..], payload].concat();
-    let start = compiled(&one_file())[..16].to_vec();
-    let roll = |frames: &[Vec<u8>]| Roll::read([&start[..], &frames.concat()].concat()).unwrap_err();
-    assert_eq!(roll(&[frame(*b"foot", b"{}")]), "has no head");
-    let head = |threads: &str, calls: u64| {
-        frame(*b"head", format!(r#"{{"threads":[{threads}],"calls":{calls}}}"#).as_bytes())
-    };
-    let end = [0, 1, 0, 0, 6, 0, 0];
-    let mark = frame(*b"mark", &zstd::bulk::compress(&end, 1).unwrap());
-    let whole = |head: Vec<u8>| roll(&[head, mark.clone(), frame(*b"foot", b"{}")]);
-    assert_eq!(whole(head(r#"{"process":9,"calls":0}"#, 0)), "has threads in other processes than it says");
-    assert_eq!(whole(head(r#"{"process":0,"calls":7}"#, 7)), "has other calls than it says");
 }
 
 #[test]
@@ -425,70 +395,6 @@ fn copies_of_all_there_is_need_no_buffer_and_offsets_are_kept() {
     assert_eq!(std::fs::metadata(place.0.join("g")).unwrap().len(), 9000);
 }
 
-fn any_step() -> impl Strategy<Value = (u32, Action)> {
-    let call = (
-        1..=Call::MANY,
-        any::<[u64; 6]>(),
-        any::<i64>(),
-        any::<Option<u64>>(),
-        proptest::collection::vec(any::<u8>(), 0..9),
-    );
-    let call = call.prop_map(|(code, arguments, result, duration_ns, bytes)| {
-        let call = Call::from_code(code).unwrap();
-        let kinds = call.row().arguments.iter().position(|kind| *kind == etude_calls::Kind::Path);
-        let bytes: Vec<u8> = bytes.into_iter().filter(|byte| *byte != 0).collect();
-        let texts = kinds.map(|at| Text { argument: at as u8, bytes: bytes.into() }).into_iter().collect();
-        Action::Call(Called { call, arguments, texts, result, duration_ns })
-    });
-    (0..2_u32, prop_oneof![call, any::<u64>().prop_map(Action::Compute), Just(Action::Exec)])
-}
-
-proptest! {
-    #[test]
-    fn any_script_becomes_a_roll_that_is_read(steps in proptest::collection::vec(any_step(), 0..60)) {
-        let mut all = vec![(0, Action::Fork(1))];
-        all.extend(steps);
-        let script = script(all);
-        let calls = script.steps.iter().filter(|step| matches!(step.action, Action::Call(_))).count() as u64;
-        let roll = Roll::read(compiled(&script)).unwrap();
-        prop_assert_eq!(roll.head.calls, calls);
-        let mut events = Vec::new();
-        let mut decoded = 0;
-        for thread in 0..2 {
-            let mut reading = Reading::new(thread).unwrap();
-            while reading.more(&roll) {
-                reading.read(&roll, &mut events).unwrap();
-                decoded += events.len() as u64;
-            }
-        }
-        prop_assert_eq!(decoded, calls);
-    }
-
-    #[test]
-    fn what_is_needed_is_read_as_it_was_written(
-        files in proptest::collection::vec(("[a-c/]{1,9}", 0..4_u8, any::<u64>(), proptest::option::of(any::<u32>())), 0..30)
-    ) {
-        let mut with = one_file();
-        for (path, kind, bytes, allocated) in &files {
-            let what = match kind {
-                0 | 1 => What::File { bytes: *bytes, allocated: allocated.map(u64::from), seen: *kind == 0 },
-                2 => What::Directory,
-                _ => What::Link(b"a/b"[..].into()),
-            };
-            with.needed.push(Needed { path: path.as_bytes().into(), what });
-        }
-        let mut read = Roll::read(compiled(&with)).unwrap().needed;
-        // They stand in the order of their first use.
-        [&mut read, &mut with.needed].into_iter().for_each(|all| all.sort_by(|a, b| a.path.cmp(&b.path)));
-        prop_assert_eq!(read, with.needed);
-    }
-
-    #[test]
-    fn any_bytes_are_read_without_harm(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
-        let _ = Roll::read(bytes);
-    }
-}
-
 #[test]
 fn a_script_of_other_sizes_is_played_without_other_results() {
     use etude_script::ops::{Sizes, scale_sizes};
@@ -519,97 +425,6 @@ read(4, 1000) = 700
         assert_eq!(report.other_results, [], "{factor} {align}");
         assert_eq!(report.calls, 14);
     }
-}
-
-/// Writes two blocks by requests of each interface, and reads what is there.
-fn requests() -> Script {
-    script(vec![
-        (0, open("a", O_RDWR_CREAT, 3)),
-        (0, called("sqe_write", &[3, 5, 4096, 0, 0, 0], 4096, None)),
-        (0, called("sqe_write", &[3, 5, 4096, 4096, 1, 4], 4096, None)),
-        (0, called("sqe_fsync", &[3, 5, 2, 0], 0, None)),
-        (0, called("io_uring_enter", &[5, 3, 3, 1], 3, None)),
-        (0, called("cqe", &[5, 2], 0, None)),
-        (0, called("cqe", &[5, 0], 0, None)),
-        (0, called("cqe", &[5, 1], 0, None)),
-        (0, called("iocb_write", &[3, 0, 100, 8192, 0, 0], 100, None)),
-        (0, called("iocb_read", &[3, 0, 4096, 0, 1, 0], 4096, None)),
-        (0, called("io_submit", &[0, 2], 2, None)),
-        (0, called("io_getevents", &[0, 2, 2], 2, None)),
-        (0, called("io_event", &[0, 1], 0, None)),
-        (0, called("io_event", &[0, 0], 0, None)),
-        (0, called("close", &[3], 0, None)),
-    ])
-}
-
-#[test]
-fn requests_are_made_and_their_completions_taken() {
-    for timing in [Timing::Gap, Timing::Absolute, Timing::None] {
-        let place = Place::new();
-        let report = play(&requests(), &place.0, timing);
-        assert_eq!((report.calls, report.skipped, report.mismatches), (15, 0, 0), "{report:?}");
-        assert_eq!(std::fs::metadata(place.0.join("a")).unwrap().len(), 8292);
-        assert_eq!((report.read_bytes, report.written_bytes), (4096, 8292));
-        let original = report.original;
-        assert_eq!((original.read_bytes, original.written_bytes), (4096, 8292));
-        assert!(report.by_call["sqe_write"].count == 2 && report.by_call["cqe"].count == 3);
-    }
-}
-
-#[test]
-fn a_request_with_another_result_is_told_where_it_stands() {
-    let place = Place::new();
-    let mut script = requests();
-    let Action::Call(short) = &mut script.steps[9].action else { unreachable!() };
-    short.arguments[3] = 8200;
-    let report = play(&script, &place.0, Timing::Gap);
-    let found: Vec<_> = report
-        .other_results
-        .iter()
-        .map(|other| (other.thread, other.step, other.call, other.expected, other.got))
-        .collect();
-    assert_eq!(found, [(0, 10, "iocb_read", 4096, 92)]);
-}
-
-#[test]
-fn what_no_call_hands_over_or_takes_is_made_at_the_end() {
-    let place = Place::new();
-    let left = script(vec![
-        (0, open("a", O_RDWR_CREAT, 3)),
-        (0, called("sqe_write", &[3, 5, 4096, 0, 0, 0], 4096, None)),
-        (0, called("io_uring_enter", &[5, 1, 0, 0], 1, None)),
-        (0, called("iocb_write", &[3, 0, 100, 4096, 0, 0], 100, None)),
-        // Of requests that were never made.
-        (0, called("cqe", &[5, 9], 0, None)),
-        (0, called("io_submit", &[7, 1], 1, None)),
-        // What is no file may keep the kernel waiting.
-        (0, called("pipe2", &[0, 0], 0, Some((0, &[10, 0, 0, 0, 11, 0, 0, 0])))),
-        (0, called("sqe_read", &[10, 5, 1, 0, 1, 0], 1, None)),
-        (0, called("io_uring_enter", &[5, 1, 1, 1], 1, None)),
-    ]);
-    let report = play(&left, &place.0, Timing::Gap);
-    assert_eq!((report.calls, report.skipped, report.mismatches), (6, 3, 0), "{report:?}");
-    assert_eq!(std::fs::metadata(place.0.join("a")).unwrap().len(), 4196);
-}
-
-#[test]
-fn threads_and_processes_have_requests_of_their_own() {
-    let place = Place::new();
-    let mut steps = vec![(0, open("a", O_RDWR_CREAT, 3)), (0, Action::Fork(1)), (0, Action::Start(2))];
-    for thread in [0, 1, 2_u64] {
-        for number in 0..50 {
-            let (tag, at) = (number + 100 * (thread / 2), (number + 50 * thread) * 10);
-            steps.push((thread as u32, called("sqe_write", &[3, 5, 10, at, tag, 0], 10, None)));
-            steps.push((thread as u32, called("io_uring_enter", &[5, 1, number % 2, 1], 1, None)));
-        }
-        for number in 0..50 {
-            steps.push((thread as u32, called("cqe", &[5, number + 100 * (thread / 2)], 0, None)));
-        }
-    }
-    steps.push((0, Action::Wait(1)));
-    let report = play(&script(steps), &place.0, Timing::Gap);
-    assert_eq!((report.calls, report.skipped, report.mismatches), (451, 0, 0));
-    assert_eq!(std::fs::metadata(place.0.join("a")).unwrap().len(), 1500);
 }
 
 /// One thread wakes another after `delay`; both have something to do behind that.
