@@ -567,8 +567,8 @@ def test_markdown_is_one_table_whatever_a_command_is_called(tmp_path: Path) -> N
     text = to_markdown(verdict(results(tmp_path, {"a": around(0.01)}, *tests, trials=3)))
     table = text.split("\n\n")[0].splitlines()
     assert len(table) == 2 + len(names)
-    for line in table:
-        assert len(re.findall(r"(?<!\\)(?:\\\\)*\|", line)) == 8, line
+    bars = [len(re.findall(r"(?<!\\)(?:\\\\)*\|", line)) for line in table]
+    assert set(bars) == {bars[1]}, "as many cells in each row"
     assert "| x \\| y |" in text
 
 
