@@ -16,6 +16,7 @@ import numpy as np
 
 from etude.analysis.load_subject import Summaries, read_subject
 from etude.analysis.subject import subject_of
+from etude.analysis.warnings import work_warnings
 from etude.cluster.pool.journal import Journal
 from etude.errors import EtudeError
 from etude.history.rules import read_rules
@@ -23,6 +24,8 @@ from etude.iolab.points import swept_of
 from etude.iotrace.reader import read_trace
 from etude.peak.harnesses.spec import read_harness
 from etude.peak.search_store import SearchStore
+from etude.present.sentences.result_notes import note_text
+from etude.present.sentences.warnings import advice, found_text
 from etude.results.blocks import read_blocks
 from etude.results.bundle import open_bundle, verify
 from etude.results.columns import read_columns
@@ -77,8 +80,11 @@ def judged(path: Path) -> Any:
     told = {
         "primary": found.asked.primary,
         "groups": found.asked.groups,
-        "work": [f"{each.text}: {each.advice}" if each.between else each.text for each in found.work],
-        "notes": found.notes,
+        "work": [
+            found_text(each) + (f": {advice(each)}" if difference.between else "")
+            for difference, each in zip(found.work, work_warnings(found.work), strict=True)
+        ],
+        "notes": tuple(map(note_text, found.notes)),
     }
     series = {"tests": found.tests, "again": found.twins, "shell": [found.shell] if found.shell else []}
     return told | {role: {each.test: series_members(each) for each in many} for role, many in series.items()}
