@@ -16,15 +16,15 @@ from typing import TypeVar
 
 import numpy as np
 
-import calibrate_dependent
-import calibrate_mean
-import calibrate_ratio
-import calibrate_rest
-import calibrate_steps
-import calibrate_time
-from calibrate_tables import NOMINAL, factor_line, paragraph, standard_error
-from etude.stats.factors import MEAN_FACTORS, RATIO_FACTORS
+from calibration.least_time import time_section
+from calibration.mean import mean_section
+from calibration.ratio import find_factors, validation
+from calibration.rest import dependent_trials, smaller_promises
+from calibration.steps import HISTORIES, histories_section
+from etude.stats.factors import MEAN_FACTORS, RATIO_FACTORS, Factors
 from etude.stats.series import OWN
+from markdown import NOMINAL, paragraph, standard_error
+from rows import options
 
 OUTPUT = Path(__file__).resolve().parents[1] / "docs" / "calibration.md"
 T = TypeVar("T")
@@ -32,23 +32,21 @@ T = TypeVar("T")
 
 def main() -> int:
     """Run all parts and write the page."""
-    options = _options()
+    given = _options()
     search, mean, ratio, rest, dependent, spans = (
-        np.random.default_rng(s) for s in np.random.SeedSequence(options.seed).spawn(6)
+        np.random.default_rng(s) for s in np.random.SeedSequence(given.seed).spawn(6)
     )
-    n = options.replications
-    factors, found = _timed("factors of RatioPrecision", lambda: calibrate_ratio.find_factors(search, 2 * n))
-    means = _timed("MeanPrecision", lambda: calibrate_mean.section(mean, n))
-    ratios = _timed(
-        "RatioPrecision on fresh draws", lambda: calibrate_ratio.validation(ratio, n, RATIO_FACTORS)
-    )
-    others = _timed("the rest", lambda: calibrate_rest.section(rest, n))
-    series = _timed("dependent trials", lambda: calibrate_dependent.section(dependent, n))
-    steps = _timed("steps", lambda: calibrate_steps.section(options.seed, min(n, calibrate_steps.HISTORIES)))
-    times = _timed("the least time", lambda: calibrate_time.section(spans, min(n, 4000)))
-    lines = [*_head(options.seed, n), *means, *found, *ratios, *others, *series, *steps, *times]
-    options.output.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
-    print(f"wrote {options.output}", file=sys.stderr)
+    n = given.replications
+    factors, found = _timed("factors of RatioPrecision", lambda: find_factors(search, 2 * n))
+    means = _timed("MeanPrecision", lambda: mean_section(mean, n))
+    ratios = _timed("RatioPrecision on fresh draws", lambda: validation(ratio, n, RATIO_FACTORS))
+    others = _timed("the rest", lambda: smaller_promises(rest, n))
+    series = _timed("dependent trials", lambda: dependent_trials(dependent, n))
+    steps = _timed("steps", lambda: histories_section(given.seed, min(n, HISTORIES)))
+    times = _timed("the least time", lambda: time_section(spans, min(n, 4000)))
+    lines = [*_head(given.seed, n), *means, *found, *ratios, *others, *series, *steps, *times]
+    given.output.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
+    print(f"wrote {given.output}", file=sys.stderr)
     if any(own < needed for (_, own), (_, needed) in zip(RATIO_FACTORS, factors, strict=True)):
         print(f"the code has {RATIO_FACTORS}, this run found {factors}", file=sys.stderr)
         return 1
@@ -75,11 +73,16 @@ def _head(seed: int, replications: int) -> list[str]:
             "a test compares them with the code.",
         ),
         "```",
-        factor_line("mean", MEAN_FACTORS),
-        factor_line("ratio", RATIO_FACTORS),
+        _factor_line("mean", MEAN_FACTORS),
+        _factor_line("ratio", RATIO_FACTORS),
         "```",
         "",
     ]
+
+
+def _factor_line(name: str, factors: Factors) -> str:
+    """The line that tests/unit/stats/test_calibration.py compares with the code."""
+    return f"factors {name}: " + " ".join(f"{minimum}:{factor:.2f}" for minimum, factor in factors)
 
 
 def _timed(name: str, work: Callable[[], T]) -> T:
@@ -91,7 +94,7 @@ def _timed(name: str, work: Callable[[], T]) -> T:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Measure what Étude's intervals cover.")
+    parser = options(__doc__)
     parser.add_argument("--replications", type=int, default=20_000, help="per case (default %(default)s)")
     parser.add_argument("--seed", type=int, default=20260301, help="of all generators (default %(default)s)")
     parser.add_argument(

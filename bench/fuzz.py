@@ -11,21 +11,24 @@ traceback, a hang, or a reader that ran out of memory or was killed; `--only` sh
 
 from __future__ import annotations
 
-import argparse
 import contextlib
+import gzip
 import json
 import mmap
 import os
 import random
+import re
 import resource
 import select
 import signal
+import sqlite3
 import sys
 import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO
@@ -33,11 +36,12 @@ from typing import IO
 os.environ.setdefault("POLARS_MAX_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import zstandard
 
-from fuzz_changes import changed
 from fuzz_readers import READERS, STORED, Reader
 from golden.corpus import lay_out
-from rows import measured_where, progress
+from markdown import table
+from rows import measured_where, options, progress
 
 HANG_S, MEMORY = 10, 2 << 30
 TURN_S, LOST_S = 4.0, 60.0
@@ -197,45 +201,141 @@ def take_turn(reader: Reader, found: Found, seed: int) -> None:
             print(found.said[what], file=sys.stderr, flush=True)
 
 
-def table(found: Mapping[str, Found], seed: int, seconds: float) -> list[str]:
+def figures(found: Mapping[str, Found], seed: int, seconds: float) -> list[str]:
     """The figures, in Markdown."""
+    counts = {
+        name: (f.seeds, f.cases, f.refused, *(f.wrong[kind] for kind in KINDS)) for name, f in found.items()
+    }
+    counts["all"] = tuple(map(sum, zip(*counts.values(), strict=True)))
+    rows = [[name, *map(str, row)] for name, row in counts.items()]
     heads = ("reader", "seeds", "cases", "refused", *KINDS)
-    lines = [f"| {' | '.join(heads)} |", f"| {' | '.join('---' for _ in heads)} |"]
-    rows = [
-        (name, f.seeds, f.cases, f.refused, *(f.wrong[kind] for kind in KINDS)) for name, f in found.items()
-    ]
-    sums = ("all", *(sum(int(row[column]) for row in rows) for column in range(1, len(heads))))
-    lines += [f"| {' | '.join(map(str, row))} |" for row in (*rows, sums)]
-    return [*measured_where(f"{seconds:.0f} s", (f"seed {seed}",)), "", *lines]
+    return [*measured_where(f"{seconds:.0f} s", (f"seed {seed}",)), "", *table(heads, rows)]
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser = options(__doc__)
     parser.add_argument("--cases", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--readers", help="by name, with commas between")
     parser.add_argument("--only", metavar="NAME:NUMBER", help="one case, with its traceback")
-    options = parser.parse_args()
-    if options.only:
-        name, number = options.only.rsplit(":", 1)
+    given = parser.parse_args()
+    if given.only:
+        name, number = given.only.rsplit(":", 1)
         (reader,) = (with_valid_seeds(each) for each in READERS if each.name == name)
         signal.signal(signal.SIGPROF, hang)
         with tempfile.TemporaryDirectory(prefix="etude-fuzz-") as place:
             os.chdir(place)
-            print("refused" if Seeds(reader, Path(place)).case(int(number), options.seed) else "read")
+            print("refused" if Seeds(reader, Path(place)).case(int(number), given.seed) else "read")
         return 0
-    wanted = options.readers.split(",") if options.readers else [each.name for each in READERS]
+    wanted = given.readers.split(",") if given.readers else [each.name for each in READERS]
     readers = [with_valid_seeds(each) for each in READERS if each.name in wanted]
     found, began = {each.name: Found(len(each.seeds)) for each in readers}, time.monotonic()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with contextlib.suppress(KeyboardInterrupt):
-        while sum(each.cases for each in found.values()) < options.cases:
+        while sum(each.cases for each in found.values()) < given.cases:
             for reader in readers:
-                take_turn(reader, found[reader.name], options.seed)
-                progress(f"{sum(each.cases for each in found.values())}/{options.cases} cases")
+                take_turn(reader, found[reader.name], given.seed)
+                progress(f"{sum(each.cases for each in found.values())}/{given.cases} cases")
     progress("")
-    print("\n".join(table(found, options.seed, time.monotonic() - began)))
+    print("\n".join(figures(found, given.seed, time.monotonic() - began)))
     return int(any(each.wrong for each in found.values()))
+
+
+WORD = re.compile(rb"[\w.$%]+")
+NUMBER = re.compile(rb"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+ODD = (
+    b"0", b"-1", b"1e999", b"-0.0", b"nan", b"inf", b"9223372036854775808", b"18446744073709551616", b"9" * 400,
+    b"5e-324", b"0x1F", b"null", b"true", b"[]", b"{}", b'""', b"\xff", b"\\ud800", b"\0", b"\r\n", b"\xef\xbb\xbf",
+    b"\xe2\x80\xa8", b"%", b"$", b"*", b"/", b"..", b"[" * 3000, b"(" * 3000, b'{"a":' * 3000, b"a" * 70000, b"#", b"=",
+)  # fmt: skip
+GZIP, ZSTD, SQLITE = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"SQLite format 3\0"
+
+
+def near(pattern: re.Pattern[bytes], text: bytes, at: random.Random) -> tuple[int, int]:
+    """Where the pattern is next found behind some place."""
+    found = pattern.search(text, at.randrange(len(text) + 1)) or pattern.search(text)
+    return found.span() if found else (0, 0)
+
+
+def line_at(text: bytes, at: random.Random) -> tuple[int, int]:
+    begin = text.rfind(b"\n", 0, at.randrange(len(text) + 1)) + 1
+    end = text.find(b"\n", begin)
+    return begin, len(text) if end < 0 else end + 1
+
+
+def mild(text: bytes, others: Sequence[bytes], at: random.Random) -> bytes:
+    """One change after which most formats can still be read: another number, or a word of another place."""
+    pattern = at.choice((NUMBER, NUMBER, WORD))
+    begin, end = near(pattern, text, at)
+    if pattern is WORD:
+        other = at.choice((text, at.choice(others)))
+        return text[:begin] + other[slice(*near(WORD, other, at))] + text[end:]
+    digits = bytes(at.choice(b"123456789") if 48 <= each < 58 else each for each in text[begin:end])
+    return text[:begin] + at.choice((digits, digits[:1], digits + b"0")) + text[end:]
+
+
+def changed_once(text: bytes, others: Sequence[bytes], at: random.Random) -> bytes:
+    """One change."""
+    how = at.randrange(20)
+    if how >= 12:
+        return mild(text, others, at)
+    if how < 2:
+        place, long = at.randrange(len(text) + 1), at.choice((0, 1, 1, 2, 8))
+        return text[:place] + at.randbytes(at.choice((0, 1, 1, 2, 4))) + text[place + long :]
+    if how < 5:
+        begin, end = near(NUMBER, text, at)
+        number = at.choice((*ODD, b"%d" % at.randrange(-9, 99), text[begin:end] * 3))
+        return text[:begin] + number + text[end:]
+    if how < 8:
+        begin, end = near(WORD, text, at)
+        other = at.choice(others)
+        word = other[slice(*near(WORD, other, at))]
+        plain = (word, text[slice(*near(WORD, text, at))], b"", text[begin:end] + b" " + word)
+        return text[:begin] + at.choice((*plain, at.choice(ODD))) + text[end:]
+    if how < 10:
+        begin, end = line_at(text, at)
+        line = at.choice((b"", text[begin:end] * 2, text[slice(*line_at(text, at))], b"\n"))
+        return text[:begin] + line + text[end:]
+    if how == 10:
+        return text[: at.randrange(len(text) + 1)]
+    other = at.choice(others)
+    first = at.randrange(len(other) + 1)
+    return text[: at.randrange(len(text) + 1)] + other[first : first + at.choice((10, 1000, 100000))]
+
+
+def changed(text: bytes, others: Sequence[bytes], at: random.Random) -> bytes:
+    """A few changes; of what is compressed mostly within, of a database mostly in a value."""
+    inside = at.random() < 0.8
+    with suppress(OSError, EOFError, zstandard.ZstdError, sqlite3.Error):
+        if inside and text.startswith(GZIP):
+            return gzip.compress(changed(gzip.decompress(text), others, at), 1)
+        if inside and text.startswith(ZSTD):
+            plain = zstandard.ZstdDecompressor().decompressobj().decompress(text)
+            return zstandard.compress(changed(plain, others, at), 1)
+        if inside and text.startswith(SQLITE):
+            return changed_value(text, others, at)
+    for _ in range(at.choice((1, 1, 1, 2, 4))):
+        text = changed_once(text, others, at)
+    return text
+
+
+def changed_value(database: bytes, others: Sequence[bytes], at: random.Random) -> bytes:
+    """Another value in one place of one table."""
+    with sqlite3.connect(":memory:") as found:
+        found.deserialize(database)
+        found.execute("pragma ignore_check_constraints = on")
+        tables = found.execute("select name from sqlite_master where type = 'table' order by 1").fetchall()
+        (name,) = at.choice(tables)
+        column = at.choice([row[1] for row in found.execute(f'pragma table_info("{name}")')])
+        asked = f'select rowid, "{column}" from "{name}" limit 1 offset ?'
+        row = found.execute(asked, [at.randrange(20)]).fetchone()
+        if row:
+            old = row[1] if isinstance(row[1], bytes) else str(row[1]).encode()
+            changed_one = changed_once(old, others, at)
+            new = at.choice((changed_one, changed_one.decode(errors="replace"), None, -1, 1e308, 2**62))
+            found.execute(f'update "{name}" set "{column}" = ? where rowid = ?', [new, row[0]])
+        found.commit()
+        return found.serialize()
 
 
 if __name__ == "__main__":

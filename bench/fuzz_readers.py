@@ -17,8 +17,7 @@ from rows import ROOT
 
 sys.path.insert(0, str(ROOT / "tests"))
 
-from etude.analysis.gate import parse_bound
-from etude.analysis.predicate import read_predicate
+from etude.analysis.gate import parse_bound, read_predicate
 from etude.cli.getstats import main as getstats
 from etude.cli.main import main as etude
 from etude.cluster.pool.slurm import answers
@@ -33,7 +32,7 @@ from etude.machine.resources import ledger
 from etude.patterns import PatternError, compile_pattern
 from etude.peak.harnesses.harness_text import read_value
 from etude.peak.harnesses.load_report import Run, Unreadable
-from etude.peak.harnesses.readers import TOOLS, Figures, OfTool, Place, Windows, by_expression, by_path
+from etude.peak.harnesses.readers import TOOLS, Figures, Place, ToolReader, Windows, by_expression, by_path
 from etude.probes.executables import parse_output
 from etude.results.histograms import encode
 from etude.results.windows import parse_window
@@ -95,8 +94,8 @@ def amount(text: str) -> object:
 
 
 def slurm(text: str) -> object:
-    told = (answers.queue, answers.job, answers.nodes, answers.accounted_job, expand)
-    return [each(text) for each in told]
+    parsers = (answers.queue, answers.job, answers.nodes, answers.accounted_job, expand)
+    return [parse(text) for parse in parsers]
 
 
 LOAD = Run(load=100.0, closed=False, runlength_s=10.0, window_s=1.0, log="log")
@@ -108,7 +107,7 @@ PLACES = {
 PRINTED = {"completed": Place(r"n=(\S+)", ONE), "mean": Place(r"mean (\S+)", None)}
 OUTPUTS = {
     "windows": Windows,
-    **{name: partial(OfTool, tool=name) for name in TOOLS if name != "pgbench"},
+    **{name: partial(ToolReader, tool=name) for name in TOOLS if name != "pgbench"},
     "json": lambda run: Figures(run, PLACES, by_path),
     "regex": lambda run: Figures(run, PRINTED, by_expression),
 }
@@ -187,11 +186,9 @@ QUEUE = "12|RUNNING|None|n[1-2]|0:0|2026-01-01T00:00:00\nJobId=12 JobState=FAILE
 
 K6 = '{"metric":"http_req_duration","type":"Point","data":{"time":"2026-01-01T00:00:0%d.5Z","value":20.5,"tags":{}}}\n'
 VEGETA = "1700000000%d00000000,200,20000000,0,5,,aGVsbG8=,,7,GET,http://a/,\n"
+PEAK_FILES = sorted((DATA / "peak").glob("*.*"))
 PRINTS = (
-    *(
-        f"{file.name.split('.')[0].split('-')[0]}\n{file.read_text()}"
-        for file in sorted((DATA / "peak").glob("*.*"))
-    ),
+    *(f"{file.name.split('.')[0].split('-')[0]}\n{file.read_text()}" for file in PEAK_FILES),
     "k6\n" + "".join(K6 % second for second in range(5)),
     "vegeta\n" + "".join(VEGETA % second for second in range(5)),
     "windows\n" + f"{WINDOW % HISTOGRAM}\n" * 2,
@@ -203,20 +200,9 @@ PRINTS = (
 def saved() -> str:
     """A script that was stopped in a trial of the second test of an INTERLEAVE."""
     scope = Scope({"A": "1"}, {"LANG": "C"}, 2)
-    tests = [
-        RunningTest(
-            name,
-            3,
-            1,
-            5,
-            maximum=20,
-            budget_s=60.0,
-            program=["getstats"],
-            data=["/tmp/x"],
-            metrics=[["rate", "B/s", "x"]],
-        )
-        for name in ("a", "b")
-    ]
+    rule = {"maximum": 20, "budget_s": 60.0, "program": ["getstats"]}
+    its = {"data": ["/tmp/x"], "metrics": [["rate", "B/s", "x"]]}
+    tests = [RunningTest(name, 3, 1, 5, **rule, **its) for name in ("a", "b")]  # type: ignore[arg-type]
     group = Interleave(2, 1, [Party(test, scope.copy()) for test in tests], 1, [1, 0])
     state = State(7, scope, [Loop(1, "B", "x y", 0)], tests[0], group, "echo", ["A"], 7)
     with tempfile.TemporaryDirectory() as place:

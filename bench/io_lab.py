@@ -16,17 +16,15 @@ latencies are switched off, which makes it quicker.
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import os
 import random
 import re
-import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -37,16 +35,23 @@ from rows import (
     HEADING,
     Row,
     Spread,
+    at_most,
     interleave,
     line,
     measured_where,
+    need,
+    on_cpus,
+    options,
     peer,
     progress,
+    publish,
     quiet_priority,
     ratios,
+    shown,
     spread,
 )
 
+PROGRAMS = ("dd", "fio", "cc", str(BIN / "io-static"))
 TOTAL = 16 * 2**20
 SIZES = tuple(2**power for power in range(3, 25))
 MANY_CALLS = 2**19
@@ -99,15 +104,8 @@ def near(io: Spread, c_again: Spread) -> bool:
 
 def io_lab(rounds: int) -> list[Row]:
     """All sizes, then whole programs, as rows of `make bench`."""
-    check_programs()
+    need(*PROGRAMS)
     return [*rows(measured(SIZES, rounds), whole_programs(rounds)), *mapped_rows(mapped_copies(rounds))]
-
-
-def check_programs() -> None:
-    """End here if a program is missing."""
-    for program in ("dd", "fio", "cc", str(BIN / "io-static")):
-        if shutil.which(program) is None:
-            sys.exit(f"bench: {program} is missing: make setup, and packaging/debian-packages.txt")
 
 
 def measured(sizes: Sequence[int], rounds: int) -> list[Size]:
@@ -157,12 +155,9 @@ def commands(file: str, size: int) -> dict[str, Callable[[], float]]:
 
 def output(command: Sequence[str]) -> str:
     """What a command that must succeed printed, on both streams."""
+    environment = {**os.environ, "LC_ALL": "C"}
     done = subprocess.run(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env={**os.environ, "LC_ALL": "C"},
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
     )
     if done.returncode:
         sys.exit(f"bench: {' '.join(command)} failed ({done.returncode}): {done.stdout.strip()[:300]}")
@@ -204,9 +199,8 @@ def whole_programs(rounds: int) -> dict[str, tuple[Spread, Spread, Spread]]:
         io, c = [str(BIN / "io-static"), "read", "-B", *sizes], [peer("read_loop", "-static"), *sizes]
         with one_cpu():
             lines = output([peer("spawn_turns"), "1", str(rounds * TURNS), *io, "--", *c, "--", *c])
-        ours, once, again = zip(
-            *[[int(ns) / 1e9 for ns in line.split()] for line in lines.splitlines()], strict=True
-        )
+        rows_s = [[int(ns) / 1e9 for ns in line.split()] for line in lines.splitlines()]
+        ours, once, again = zip(*rows_s, strict=True)
         found[what] = spread(once), ratios(ours, once), ratios(again, once)
     return found
 
@@ -264,46 +258,32 @@ def read_once(path: Path) -> None:
             pass
 
 
-@contextmanager
-def one_cpu() -> Iterator[None]:
+def one_cpu() -> AbstractContextManager[None]:
     """Stay on one CPU, with all that is started: the last one, since the first is often the one that is interrupted."""
-    allowed = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {max(allowed)})
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, allowed)
+    return on_cpus({max(os.sched_getaffinity(0))})
 
 
 def rows(sizes: Sequence[Size], whole: Mapping[str, tuple[Spread, Spread, Spread]]) -> list[Row]:
     """What is to be reached."""
     what = f"read(2) of 16 MiB in the page cache, {len(sizes)} buffer sizes"
-    means = {
-        name: geometric([getattr(size, name).median for size in sizes])
-        for name in ("io", "c_again", "dd", "fio")
-    }
-    beyond = [named(size.buffer_bytes) for size in sizes if not size.within]
-    each = f"{len(sizes) - len(beyond)} of {len(sizes)} sizes" + (
-        f"; not {', '.join(beyond)}" if beyond else ""
+    io, again, dd, fio = (
+        geometric([getattr(size, name).median for size in sizes]) for name in ("io", "c_again", "dd", "fio")
     )
-    overall = f"{means['io']:.4f} × (C again {means['c_again']:.4f} ×)"
+    beyond = [named(size.buffer_bytes) for size in sizes if not size.within]
+    others = f"; not {', '.join(beyond)}" if beyond else ""
+    each, reach = (
+        f"{len(sizes) - len(beyond)} of {len(sizes)} sizes{others}",
+        f"as far from 1 as C again, + {BEYOND_C}",
+    )
+    overall = f"{io:.4f} × (C again {again:.4f} ×)"
     found = [
-        Row(what, "bare C loop", overall, f"1 ± {OVERALL}", abs(means["io"] - 1) <= OVERALL),
-        Row(
-            "the same, at each size",
-            "bare C loop",
-            each,
-            f"as far from 1 as C again, + {BEYOND_C}",
-            not beyond,
-        ),
-        Row("the same, dd and fio", "bare C loop", f"{means['dd']:.3g} ×, {means['fio']:.3g} ×", "–", None),
+        Row(what, "bare C loop", overall, f"1 ± {OVERALL}", abs(io - 1) <= OVERALL),
+        Row("the same, at each size", "bare C loop", each, reach, not beyond),
+        shown("the same, dd and fio", "bare C loop", f"{dd:.3g} ×, {fio:.3g} ×"),
     ]
-    for read, (c, io, again) in whole.items():
-        value = f"{io} × (C again {again.median:.3g} ×)"
-        base = f"static C, {1e6 * c.median:.4g} µs"
-        found.append(
-            Row(f"io-static -B -q, {read}, whole program", base, value, f"≤ {WHOLE} ×", io.median <= WHOLE)
-        )
+    for read, (c, ours, same) in whole.items():
+        base = f"static C, {1e6 * c.median:.4g} µs (C again {same.median:.3g} ×)"
+        found.append(at_most(f"io-static -B -q, {read}, whole program", base, ours, WHOLE))
     return found
 
 
@@ -346,36 +326,25 @@ def machine(priority: str) -> list[str]:
 
 def main() -> None:
     """Measure, print the page, and write it where asked; the exit code is 1 when something was not reached."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--rounds", type=int, default=15, help="two or more; 15 by default")
+    parser = options(__doc__, rounds=15, record=True)
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--sizes", help="buffer sizes in bytes, by commas; by default all")
     which.add_argument("--mapped", action="store_true", help="only the copies from a mapping")
-    parser.add_argument("--record", type=Path, metavar="FILE", help="write the page there as well")
-    parser.add_argument("--no-fifo", action="store_true", help="do not ask for real-time priority")
-    options = parser.parse_args()
-    sizes = [int(size) for size in options.sizes.split(",")] if options.sizes else SIZES
+    given = parser.parse_args()
+    sizes = [int(size) for size in given.sizes.split(",")] if given.sizes else SIZES
     if not set(sizes) <= set(SIZES):
         parser.error(f"--sizes are powers of two from {SIZES[0]} to {SIZES[-1]}")
-    check_programs()
-    header = machine("ordinary priority" if options.no_fifo else quiet_priority())
+    need(*PROGRAMS)
+    header = machine("ordinary priority" if given.no_fifo else quiet_priority())
     judgements = []
     text = ""
-    if not options.mapped:
-        found = measured(sizes, options.rounds)
-        judgements = rows(found, whole_programs(options.rounds))
+    if not given.mapped:
+        found = measured(sizes, given.rounds)
+        judgements = rows(found, whole_programs(given.rounds))
         text = page(found, judgements, header) + "\n"
-    copies = mapped_rows(mapped_copies(options.rounds))
-    text += "\n".join(
-        ["## Copies from a mapping", "", *header, "", MAPPED, "", *HEADING, *map(line, copies), ""]
-    )
-    judgements += copies
-    print(text, end="")
-    if options.record:
-        options.record.write_text(text, encoding="utf-8")
-    sys.exit(any(row.reached is False for row in judgements))
+    copies = mapped_rows(mapped_copies(given.rounds))
+    lines = ["## Copies from a mapping", "", *header, "", MAPPED, "", *HEADING, *map(line, copies), ""]
+    sys.exit(publish(text + "\n".join(lines), given.record, [*judgements, *copies]))
 
 
 if __name__ == "__main__":

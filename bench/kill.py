@@ -15,7 +15,6 @@ stores in PostgreSQL and the pool need the Debian packages postgresql, munge, sl
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
 import shutil
@@ -30,10 +29,11 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kill_cases import CASES as ALONE
-from kill_cases import Case, Place, below, processes, stat_of
-from kill_served import SERVED
-from rows import measured_where, progress
+from kills.cases import CASES as ALONE
+from kills.cases import Case, Place, below, processes, stat_of
+from kills.served import SERVED
+from markdown import table
+from rows import measured_where, options, progress
 
 CASES = (*ALONE, *SERVED)
 TARGETS = ("etude", "engine", "both", "program", "group")
@@ -48,15 +48,7 @@ NOTES = Path("/run/etude")
 """Where Étude notes what a later start puts back."""
 OWN_MOUNTS = 'mkdir -p "$0" && mount -t tmpfs -o mode=0755 none "$0" && exec "$@"'
 COUNTS = (
-    "lost",
-    "doubled",
-    "added",
-    "other conditions",
-    "mounts",
-    "devices",
-    "groups",
-    "processes",
-    "files",
+    *("lost", "doubled", "added", "other conditions", "mounts", "devices", "groups", "processes", "files"),
     "failures",
 )
 
@@ -105,16 +97,12 @@ def read_of(pid: int, name: str) -> bytes:
 
 def victims(target: str, etude: int, members: Sequence[int]) -> list[int]:
     """The processes that a kill of this target is for; none where it is not running."""
-    engines = [
-        pid
-        for pid in members
-        if stat_of(pid)[1] == etude and read_of(pid, "comm").startswith(b"etude-engine")
-    ]
+    children = (pid for pid in members if stat_of(pid)[1] == etude)
+    engines = [pid for pid in children if read_of(pid, "comm").startswith(b"etude-engine")]
     if target == "program":
         return [pid for pid in members if pid not in engines]
-    return {"etude": [etude], "engine": engines, "both": [etude, *engines], "group": [etude, *members]}[
-        target
-    ]
+    found = {"etude": [etude], "engine": engines, "both": [etude, *engines], "group": [etude, *members]}
+    return found[target]
 
 
 def left_running(mark: str) -> list[int]:
@@ -130,38 +118,23 @@ class Run:
         self.case, self.place, self.mark = case, place, mark
         self.etudes: set[int] = set()
         """Process ids of all that were started."""
-        self.environment = {
-            **os.environ,
-            **case.environment,
-            "ETUDE_KILL_BENCH": mark,
-            "TMPDIR": str(place.temporary),
-            "XDG_CACHE_HOME": str(place.root / "cache"),
-        }
+        own = {"TMPDIR": str(place.temporary), "XDG_CACHE_HOME": str(place.root / "cache")}
+        self.environment = {**os.environ, **case.environment, **own, "ETUDE_KILL_BENCH": mark}
 
     def start(self, begun: bool) -> subprocess.Popen[bytes]:
         words = self.case.resume(self.place) if begun else self.case.begin(self.place)
         with open(self.place.root / "said", "ab") as said:
-            process = subprocess.Popen(
-                words,
-                cwd=self.place.root,
-                env=self.environment,
-                stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=said,
-                start_new_session=True,
+            streams = {"stdin": subprocess.DEVNULL, "stdout": said, "stderr": said}
+            where = {"cwd": self.place.root, "env": self.environment}
+            process: subprocess.Popen[bytes] = subprocess.Popen(
+                words, **where, **streams, start_new_session=True
             )
         self.etudes.add(process.pid)
         return process
 
     def finish(self, begun: bool) -> int | None:
         """Run to the end; its exit status, or None of one that hangs."""
-        process = self.start(begun)
-        try:
-            return process.wait(PATIENCE_S)
-        except subprocess.TimeoutExpired:
-            kill([process.pid, *below(process.pid)])
-            process.wait()
-            return None
+        return ended(self.start(begun))
 
     def kill(self, begun: bool, target: str, lines: int, at_s: float, hanging: bool) -> str:
         """Start, wait for so many lines of results and a time, kill: what became of it, "" where it ended before."""
@@ -178,7 +151,9 @@ class Run:
             while process.poll() is None and not hangs.exists():
                 time.sleep(LOOK_S)
         found: list[int] = []
-        while process.poll() is None and not (found := self.victims(target, process.pid)):
+        while process.poll() is None and not (
+            found := victims(target, process.pid, self.case.members(process.pid))
+        ):
             time.sleep(LOOK_S)
         self.etudes.update(found)
         if target == "group":
@@ -188,16 +163,17 @@ class Run:
         hang.unlink(missing_ok=True)
         if not found:
             return ""
-        try:
-            process.wait(PATIENCE_S)
-        except subprocess.TimeoutExpired:
-            kill([process.pid, *below(process.pid)])
-            process.wait()
-            return "hangs"
-        return "killed"
+        return "hangs" if ended(process) is None else "killed"
 
-    def victims(self, target: str, etude: int) -> list[int]:
-        return victims(target, etude, self.case.members(etude))
+
+def ended(process: subprocess.Popen[bytes]) -> int | None:
+    """The exit status; None of one that hangs, which is killed with all below it."""
+    try:
+        return process.wait(PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        kill([process.pid, *below(process.pid)])
+        process.wait()
+        return None
 
 
 def kill(pids: Sequence[int]) -> None:
@@ -284,9 +260,8 @@ def compare(
 ) -> None:
     """Rows beside those of the uninterrupted run. A block in which a killed program failed is made once more."""
     now, failed = case.rows(place), case.failed_blocks(place)
-    torn = {
-        key for key in rows.keys() | now.keys() if isinstance(key, tuple) and key[1:2] and key[1] in failed
-    }
+    every = rows.keys() | now.keys()
+    torn = {key for key in every if isinstance(key, tuple) and key[1:2] and key[1] in failed}
     now = {key: value for key, value in now.items() if key not in torn}
     rows = {key: value for key, value in rows.items() if key not in torn}
     further = sorted({key[1] for key in now.keys() - rows.keys()}) if torn else []
@@ -312,34 +287,35 @@ def wrong(found: Found, said: str, what: str, detail: str) -> None:
     print(found.said[-1], file=sys.stderr)
 
 
-def table(found: Mapping[str, Found], kills: int, seed: int, seconds: float) -> list[str]:
+def figures(found: Mapping[str, Found], kills: int, seed: int, seconds: float) -> list[str]:
     """The figures, in Markdown."""
     heads = ["case", "runs", *(f"{target} killed" for target in TARGETS), *COUNTS]
-    lines = [f"| {' | '.join(heads)} |", f"| {' | '.join('---' for _ in heads)} |"]
-    for name, each in found.items():
-        cells = [name, each.runs, *(each.kills[t] for t in TARGETS), *(each.wrong[w] for w in COUNTS)]
-        lines.append(f"| {' | '.join(map(str, cells))} |")
-    return [*measured_where(f"{kills} kills in {seconds:.0f} s", (f"seed {seed}",)), "", *lines]
+    rows = [
+        [name, *map(str, (each.runs, *(each.kills[t] for t in TARGETS), *(each.wrong[w] for w in COUNTS)))]
+        for name, each in found.items()
+    ]
+    header = measured_where(f"{kills} kills in {seconds:.0f} s", (f"seed {seed}",))
+    return [*header, "", *table(heads, rows)]
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser = options(__doc__)
     parser.add_argument("--kills", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--verbs", default=",".join(dict.fromkeys(case.verb for case in CASES)))
     parser.add_argument("--only", metavar="CASE:NUMBER", help="one run again, and keep it")
     parser.add_argument("--keep", metavar="DIR", help="work there, and leave the last run")
-    options = parser.parse_args()
-    cases = [case for case in CASES if case.verb in options.verbs.split(",")]
+    given = parser.parse_args()
+    cases = [case for case in CASES if case.verb in given.verbs.split(",")]
     numbers: Iterator[int] = iter(range(sys.maxsize))
-    if options.only:
-        name, number = options.only.rsplit(":", 1)
+    if given.only:
+        name, number = given.only.rsplit(":", 1)
         cases, numbers = [case for case in CASES if case.name == name], iter([int(number)])
     if not os.environ.get("ETUDE_KILL_MOUNTS"):
         os.environ["ETUDE_KILL_MOUNTS"] = "1"
         own = ("unshare", "--mount", "sh", "-c", OWN_MOUNTS, str(NOTES))
         os.execvp(own[0], [*own, sys.executable, *sys.argv])
-    root = Path(options.keep or tempfile.mkdtemp(prefix="etude-kill-")).resolve()
+    root = Path(given.keep or tempfile.mkdtemp(prefix="etude-kill-")).resolve()
     place, found = Place(root / "place"), {case.name: Found() for case in cases}
     began = time.monotonic()
     servers = ExitStack()
@@ -352,20 +328,20 @@ def main() -> int:
         once = {case.name: uninterrupted(case, place) for case in cases}
         for number in numbers:
             case = cases[number % len(cases)]
-            attack(number, case, place, options.seed, once[case.name], found[case.name])
+            attack(number, case, place, given.seed, once[case.name], found[case.name])
             done = sum(sum(each.kills.values()) for each in found.values())
-            progress(f"{done}/{options.kills} kills")
-            if done >= options.kills or told:
+            progress(f"{done}/{given.kills} kills")
+            if done >= given.kills or told:
                 break
     finally:
         progress("")
         for case in cases:
             case.clean(place)
         servers.close()
-        if not options.keep:
+        if not given.keep:
             shutil.rmtree(root, ignore_errors=True)
     done = sum(sum(each.kills.values()) for each in found.values())
-    print("\n".join(table(found, done, options.seed, time.monotonic() - began)))
+    print("\n".join(figures(found, done, given.seed, time.monotonic() - began)))
     return int(any(each.wrong for each in found.values()))
 
 

@@ -8,10 +8,7 @@ seconds, until others have left nine tenths of it idle for a second; what happen
 
 from __future__ import annotations
 
-import argparse
 import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -22,12 +19,10 @@ from etude.analysis.verdict import Verdict, verdict
 from etude.machine.snapshot import cpu_ticks
 from etude.results.reader import load_results
 from etude.stats.leak import leak
+from rows import ETUDE, ROOT, options, wall_s
 
-EXAMPLE = Path(__file__).parents[1] / "examples" / "leak"
-ETUDE = Path(sys.executable).with_name("etude")
+EXAMPLE = ROOT / "examples" / "leak"
 ALARMS = ("leak", "drift", "never-steady")
-
-
 QUIET = 0.9
 
 
@@ -53,8 +48,7 @@ def run(script: str, directory: Path, wait_s: float) -> Verdict:
     """Run one script of the example; its verdict."""
     if not wait_for_quiet(wait_s):
         print(f"{directory.name}: the machine did not come to rest within {wait_s:g} s", flush=True)
-    command = [str(ETUDE), "run", "-o", str(directory), str(EXAMPLE / script)]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wall_s([ETUDE, "run", "-o", str(directory), str(EXAMPLE / script)])
     return verdict(load_results(directory))
 
 
@@ -87,14 +81,14 @@ def leaks(count: int, place: Path, wait_s: float) -> Iterator[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = options(__doc__)
     parser.add_argument("--clean", type=int, default=20)
     parser.add_argument("--leaks", type=int, default=5)
     parser.add_argument("--wait", type=float, default=120.0)
-    options = parser.parse_args()
+    given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="etude-leak-") as place:
-        found = leaks(options.leaks, Path(place), options.wait)
-        for line in chain(found, clean(options.clean, Path(place), options.wait)):
+        found = leaks(given.leaks, Path(place), given.wait)
+        for line in chain(found, clean(given.clean, Path(place), given.wait)):
             print(line, flush=True)
 
 

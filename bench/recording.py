@@ -2,27 +2,36 @@
 
 python bench/recording.py [--rounds N] [--parts PART,…] [--record FILE] [--no-fifo]
 
-Parts: calls (ns added to a call, recorded_calls.py), work (run time of workloads and execs, recorded_work.py), whole
-(completeness and size, recorded_whole.py).
+Parts, by the modules of recordings/: calls (ns added to a call), work (run time of workloads and execs), whole
+(completeness and size).
 """
 
 from __future__ import annotations
 
-import argparse
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from recorded_calls import recorded_calls
-from recorded_whole import recorded_whole
-from recorded_work import recorded_work
-from recorder import Scratch, scratch
-from rows import BIN, HEADING, Row, line, measured_where, quiet_priority
+from recordings.calls import recorded_calls
+from recordings.recorder import Scratch, scratch
+from recordings.whole import recorded_whole
+from recordings.work import recorded_work
+from rows import (
+    BIN,
+    HEADING,
+    Row,
+    line,
+    measured_where,
+    names,
+    need,
+    options,
+    printed,
+    publish,
+    quiet_priority,
+)
 
-NEEDED = ("cc", "fio", "gcc", "git", "gzip", "make", "sqlite3", "strace", "tar")
-OPTIONAL = ("bpftrace", "gfortran", "go")
+NEEDED = ("cc", "fio", "gcc", "git", "gzip", "make", "sqlite3", "strace", "tar", str(BIN / "etude-engine"))
 PARTS: dict[str, Callable[[int, Scratch], list[Row]]] = {
     "calls": recorded_calls,
     "work": lambda rounds, place: recorded_work(max(2, rounds // 2), place),
@@ -42,7 +51,7 @@ over a part of the same work, its output thrown away. *CPU time*: of all process
 
 def recording(rounds: int) -> list[Row]:
     """All parts, as rows of `make bench`."""
-    check_programs()
+    need(*NEEDED)
     return measured(rounds, list(PARTS))
 
 
@@ -50,13 +59,6 @@ def measured(rounds: int, parts: Sequence[str]) -> list[Row]:
     """The rows of some parts."""
     with scratch() as place:
         return [row for part in parts for row in PARTS[part](rounds, place)]
-
-
-def check_programs() -> None:
-    """End here if a program is missing."""
-    for program in (*NEEDED, str(BIN / "etude-engine")):
-        if shutil.which(program) is None:
-            sys.exit(f"bench: {program} is missing: make setup, and packaging/debian-packages.txt")
 
 
 def page(found: Sequence[Row], header: Sequence[str]) -> str:
@@ -78,33 +80,22 @@ def machine(priority: str) -> list[str]:
 def version(name: str) -> str:
     """The first line of what a program says of its version."""
     option = "-version" if name == "sqlite3" else "--version"
-    text = subprocess.run([name, option], capture_output=True, text=True, check=True).stdout.splitlines()[0]
+    text = printed(name, option).splitlines()[0]
     return text if name in text else f"{name} {text.split()[0]}"
 
 
 def main() -> None:
     """Measure, print the page, and write it where asked; the exit code is 1 when something was not reached."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--rounds", type=int, default=15, help="two or more; 15 by default")
-    parser.add_argument("--parts", help="by commas; by default all")
-    parser.add_argument("--record", type=Path, metavar="FILE", help="write the page there as well")
-    parser.add_argument("--no-fifo", action="store_true", help="do not ask for real-time priority")
-    options = parser.parse_args()
-    parts = options.parts.split(",") if options.parts else list(PARTS)
-    if not set(parts) <= set(PARTS):
-        parser.error(f"--parts are {', '.join(PARTS)}")
-    if options.rounds < 2:
+    parser = options(__doc__, rounds=15, record=True)
+    parser.add_argument("--parts", default=",".join(PARTS), help="by commas; by default %(default)s")
+    given = parser.parse_args()
+    parts = names(parser, "parts", given.parts, PARTS)
+    if given.rounds < 2:
         parser.error("--rounds is two or more: quartiles need two values")
-    check_programs()
-    header = machine("ordinary priority" if options.no_fifo else quiet_priority())
-    found = measured(options.rounds, parts)
-    text = page(found, header)
-    print(text, end="")
-    if options.record:
-        options.record.write_text(text, encoding="utf-8")
-    sys.exit(any(row.reached is False for row in found))
+    need(*NEEDED)
+    header = machine("ordinary priority" if given.no_fifo else quiet_priority())
+    found = measured(given.rounds, parts)
+    sys.exit(publish(page(found, header), given.record, found))
 
 
 if __name__ == "__main__":

@@ -3,35 +3,30 @@
 python bench/replay.py [--rounds N] [--programs NAME,…] [--states warm,cold] [--parts PART,…] [--small]
                        [--record FILE] [--no-fifo]
 
-Parts: run (run, read and write time, replay_pairs.py, with fio, replay_fio.py), sizes (of rolls, replay_sizes.py),
-list (other results of many programs, replay_list.py), rate (as fast as possible, replay_rate.py), schedule (in absolute
-time, replay_schedule.py).
+Parts, by the modules of replays/: run (run, read and write time, pairs.py, with fio, fio.py), sizes (of rolls) and list
+(other results of many programs, listed.py), rate (as fast as possible, rate.py), schedule (in absolute time, fio.py).
 """
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from etude.iotrace.reader import read_trace
-from own_filesystem import own_filesystem
 from recording import version
-from replay_fio import fio_row
-from replay_list import list_rows
-from replay_pairs import STATES, pair_rows, pairs
-from replay_programs import BENCH, MAKERS, SMALL, Size, Workload, missing
-from replay_rate import rate_rows
-from replay_schedule import schedule_rows
-from replay_sizes import include_rows, size_rows
-from replay_steps import Place, whole_way
-from rows import BUILD, HEADING, Row, line, measured_where, quiet_priority
+from replays.fio import fio_row, schedule_rows
+from replays.listed import include_rows, list_rows, size_rows
+from replays.pairs import STATES, pair_rows, pairs
+from replays.programs import BENCH, MAKERS, SMALL, Size, Workload, missing
+from replays.rate import rate_rows
+from replays.steps import Place, own_filesystem, whole_way
+from rows import BUILD, HEADING, Row, line, measured_where, names, options, quiet_priority, shown
 
 FILESYSTEM_BYTES = 4 << 30
 PARTS = ("run", "sizes", "list", "rate", "schedule")
@@ -92,7 +87,7 @@ def named_rows(name: str, wanted: Wanted) -> Iterator[Row]:
     lacking = missing(name)
     if lacking:
         what = f"run time, replay / original: {name}"
-        yield Row(what, "–", f"{', '.join(lacking)} is not installed", "–", None)
+        yield shown(what, "–", f"{', '.join(lacking)} is not installed")
         return
     with on_disk() as place:
         yield from program_rows(MAKERS[name](place.directory, wanted.size), place, wanted)
@@ -154,30 +149,17 @@ def asked() -> tuple[Wanted, Path | None, bool]:
     """By the options: what, where to write it, and whether without real-time priority."""
     # What is mounted is unmounted then, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--rounds", type=int, default=7, help="two or more; 7 by default")
-    parser.add_argument("--programs", help=f"by commas; by default all: {', '.join(MAKERS)}")
-    parser.add_argument("--states", default=",".join(STATES), help="by commas: warm, cold")
-    parser.add_argument("--parts", default=",".join(PARTS), help="by commas; by default all")
+    parser = options(__doc__, rounds=7, record=True)
+    known = {"programs": tuple(MAKERS), "states": STATES, "parts": PARTS}
+    for option, every in known.items():
+        parser.add_argument(f"--{option}", default=",".join(every), help="by commas; by default %(default)s")
     parser.add_argument("--small", action="store_true", help="at the size of the tests: shows that it runs")
-    parser.add_argument("--record", type=Path, metavar="FILE", help="write the page there as well")
-    parser.add_argument("--no-fifo", action="store_true", help="do not ask for real-time priority")
-    options = parser.parse_args()
-    chosen: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
-        "--programs": (options.programs.split(",") if options.programs else list(MAKERS), list(MAKERS)),
-        "--states": (options.states.split(","), STATES),
-        "--parts": (options.parts.split(","), PARTS),
-    }
-    for option, (given, known) in chosen.items():
-        if not set(given) <= set(known):
-            parser.error(f"{option} are {', '.join(known)}")
-    if options.rounds < 2:
+    given = parser.parse_args()
+    chosen = [names(parser, option, getattr(given, option), every) for option, every in known.items()]
+    if given.rounds < 2:
         parser.error("--rounds is two or more: quartiles need two values")
-    names, states, parts = (given for given, _ in chosen.values())
-    size = SMALL if options.small else BENCH
-    return Wanted(options.rounds, names, states, parts, size), options.record, options.no_fifo
+    size = SMALL if given.small else BENCH
+    return Wanted(given.rounds, *chosen, size), given.record, given.no_fifo
 
 
 def main() -> None:

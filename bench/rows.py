@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
 import random
 import re
+import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from multiprocessing import Pool
 from pathlib import Path
+from typing import TypeVar
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
 ETUDE = str(BIN / "etude")
 BUILD = ROOT / "build" / "bench"
+J = TypeVar("J")
+R = TypeVar("R")
+sys.path.append(str(ROOT / "tests"))  # tests/support has the servers and clusters that are measured
 
 
 @dataclass(frozen=True)
@@ -39,6 +48,43 @@ def line(row: Row) -> str:
     """A row of the table, in Markdown."""
     verdict = "–" if row.reached is None else "yes" if row.reached else "NO"
     return f"| {row.what} | {row.peer} | {row.value} | {row.reach} | {verdict} |"
+
+
+def shown(what: str, peer: str, value: str) -> Row:
+    """A row that is not judged."""
+    return Row(what, peer, value, "–", None)
+
+
+def at_most(what: str, peer: str, ratio: Spread, limit: float) -> Row:
+    """A row judged by the median of a ratio, which may not exceed `limit`."""
+    return Row(what, peer, f"{ratio} ×", f"≤ {limit:g} ×", ratio.median <= limit)
+
+
+def options(doc: str | None, *, rounds: int | None = None, record: bool = False) -> argparse.ArgumentParser:
+    """A parser whose help begins with a module's text; with options that several tables have."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    if rounds is not None:
+        parser.add_argument("--rounds", type=int, default=rounds, help=f"two or more; {rounds} by default")
+        parser.add_argument("--no-fifo", action="store_true", help="do not ask for real-time priority")
+    if record:
+        parser.add_argument("--record", type=Path, metavar="FILE", help="write the page there as well")
+    return parser
+
+
+def names(parser: argparse.ArgumentParser, option: str, text: str, known: Iterable[str]) -> list[str]:
+    """The names that an option gives by commas, in the order of those known; ends the program where one is not."""
+    given, known = text.split(","), list(known)
+    if not set(given) <= set(known):
+        parser.error(f"--{option} are {', '.join(known)}")
+    return [name for name in known if name in given]
+
+
+def publish(text: str, record: Path | None, rows: Iterable[Row] = ()) -> int:
+    """Print a page, and write it where asked; the exit status: 1 where a row was not reached."""
+    print(text, end="")
+    if record:
+        record.write_text(text, encoding="utf-8")
+    return int(any(row.reached is False for row in rows))
 
 
 def measured_where(conditions: str, versions: Sequence[str]) -> list[str]:
@@ -92,11 +138,55 @@ def ratios(values: Sequence[float], peer: Sequence[float]) -> Spread:
     return spread([a / b for a, b in zip(values, peer, strict=True)])
 
 
+def need(*programs: str) -> None:
+    """End here if a program is missing."""
+    for program in programs:
+        if shutil.which(program) is None:
+            sys.exit(f"bench: {program} is missing: make setup, and packaging/debian-packages.txt")
+
+
+@contextmanager
+def running(*commands: Sequence[str]) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Programs whose output is thrown away, which are killed at the end of the block."""
+    with ExitStack() as stack:
+        started = []
+        for command in commands:
+            program = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+            stack.callback(program.communicate)
+            stack.callback(program.kill)
+            started.append(program)
+        yield started
+
+
 def wall_s(command: Sequence[str], **options: object) -> float:
     """Seconds from start to end of a command whose output is thrown away; it must succeed."""
     start = time.perf_counter()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **options)  # type: ignore[call-overload]
     return time.perf_counter() - start
+
+
+def printed(*command: str | Path, **options: object) -> str:
+    """What a command that must succeed writes to standard output."""
+    done: subprocess.CompletedProcess[str] = subprocess.run(  # type: ignore[call-overload]
+        command, check=True, capture_output=True, text=True, **options
+    )
+    return done.stdout
+
+
+@contextmanager
+def benched(*words: str) -> Iterator[Path]:
+    """The results directory of an `etude bench` call, until the end of the block."""
+    with tempfile.TemporaryDirectory() as directory:
+        printed(ETUDE, "bench", "-o", f"{directory}/r", *words)
+        yield Path(directory, "r")
+
+
+def etude_bench_s(*words: str) -> float:
+    """Wall time of an `etude bench` call, the verdict included."""
+    with tempfile.TemporaryDirectory() as directory:
+        return wall_s([ETUDE, "bench", "-o", f"{directory}/r", *words])
 
 
 def peer(name: str, *flags: str, libraries: Sequence[str] = ()) -> str:
@@ -114,11 +204,31 @@ def peer(name: str, *flags: str, libraries: Sequence[str] = ()) -> str:
     return str(program)
 
 
+@contextmanager
+def on_cpus(cpus: Iterable[int]) -> Iterator[None]:
+    """Stay on these CPUs, with all that is started, until the end of the block."""
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cpus)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, allowed)
+
+
 def progress(text: str) -> None:
     """Say on a terminal how far it is."""
     if sys.stderr.isatty():
         sys.stderr.write(f"\r\x1b[K{text}")
         sys.stderr.flush()
+
+
+def in_processes(work: Callable[[J], R], jobs: Sequence[J], processes: int, what: str) -> Iterator[R]:
+    """What comes of each job, in processes of their own, as they end."""
+    with Pool(processes) as pool:
+        for done, found in enumerate(pool.imap_unordered(work, jobs), 1):
+            progress(f"{done}/{len(jobs)} {what}")
+            yield found
+    progress("")
 
 
 def quiet_priority() -> str:

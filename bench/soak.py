@@ -3,13 +3,12 @@
 python bench/soak.py [--seconds N] [--threads N] [--rate N] [--full wait,drop] [--record FILE] [--keep DIRECTORY]
 
 For each way of `--full` the program peers/soak.c is recorded for so long; the recorder is stopped for a moment now and
-then, so that rings fill up. What the trace has to hold is known call by call (soak_rules.py, soak_check.py). The exit
+then, so that rings fill up. What the trace has to hold is known call by call (soaks/). The exit
 status is 1 if anything is lost, torn or there twice, or if the recorder's memory grows.
 """
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import os
 import shutil
@@ -20,13 +19,13 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rows import BIN, BUILD, HEADING, Row, line, measured_where, peer
-from soak_check import Check, Columns, Found, columns_of
-from soak_rules import HANDLER, JUMPER, MORTAL, read_lanes
+from rows import BIN, BUILD, HEADING, Row, line, measured_where, names, options, peer, printed, publish, shown
+from soaks.check import Check, Columns, Found, columns_of
+from soaks.rules import HANDLER, JUMPER, MORTAL, read_lanes
 
 STALL_EVERY_S, STALL_S = 2.0, 0.05
 """How often the recorder is stopped, and how long: a ring lasts a few milliseconds."""
@@ -107,14 +106,8 @@ def soak(place: Path, engine: Path, seconds: float, threads: int, rate: float, f
     environment = {**os.environ, "LC_ALL": "C", "XDG_CACHE_HOME": str(place / "cache")}
     with (place / "said").open("wb") as said:
         began = time.monotonic()
-        recorder = subprocess.Popen(
-            words,
-            cwd=place,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=said,
-        )
+        quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": said}
+        recorder: subprocess.Popen[bytes] = subprocess.Popen(words, cwd=place, env=environment, **quiet)
         try:
             samples = watch(recorder, stalls=True)
         finally:
@@ -198,19 +191,13 @@ def peaks(samples: Sequence[Sample], of: str) -> tuple[int, int]:
 def rows(soaked: Soaked) -> list[Row]:
     """The table of one recording."""
     missing = rows_dropped(soaked) if soaked.full == "drop" else rows_lost(soaked)
-    return [*rows_made(soaked), *missing, *rows_right(soaked), *rows_memory(soaked)]
+    found = [*rows_made(soaked), *missing, *rows_right(soaked), *rows_memory(soaked)]
+    return [replace(row, what=f"--full {soaked.full}: {row.what}") for row in found]
 
 
-def row(
-    soaked: Soaked, what: str, peer: str, value: str, reach: str = "–", reached: bool | None = None
-) -> Row:
-    """One line of it."""
-    return Row(f"--full {soaked.full}: {what}", peer, value, reach, reached)
-
-
-def none(soaked: Soaked, what: str, peer: str, many: int, more: str = "") -> Row:
+def none(what: str, base: str, many: int, more: str = "") -> Row:
     """What must not be."""
-    return row(soaked, what, peer, f"{many:,}{more}", "0", many == 0)
+    return Row(what, base, f"{many:,}{more}", "0", many == 0)
 
 
 def rows_made(soaked: Soaked) -> list[Row]:
@@ -222,12 +209,10 @@ def rows_made(soaked: Soaked) -> list[Row]:
     checked = f"{found.events:,}, {found.checked:,} of them checked"
     processes = len(meta(soaked, "process"))
     return [
-        row(soaked, "calls in the trace", f"{int(lanes['begun'].sum()):,} made", checked),
-        row(
-            soaked, "processes", "the program's", f"{processes:,} of {started:,}", "all", processes == started
-        ),
-        row(soaked, "threads; killed processes", "–", f"{len(meta(soaked, 'thread')):,}; {killed:,}"),
-        row(soaked, "signals handled; left by a jump", "–", f"{signals:,}; {jumps(soaked):,}"),
+        shown("calls in the trace", f"{int(lanes['begun'].sum()):,} made", checked),
+        Row("processes", "the program's", f"{processes:,} of {started:,}", "all", processes == started),
+        shown("threads; killed processes", "–", f"{len(meta(soaked, 'thread')):,}; {killed:,}"),
+        shown("signals handled; left by a jump", "–", f"{signals:,}; {jumps(soaked):,}"),
     ]
 
 
@@ -246,15 +231,11 @@ def lost_by_jumps(soaked: Soaked) -> int:
 
 def rows_lost(soaked: Soaked) -> list[Row]:
     """Of `--full wait`: nothing may be missing."""
+    missing = "reads and writes missing, of threads that nothing befell"
     return [
-        none(soaked, "calls lost", "made", soaked.found.lost),
-        none(soaked, "calls dropped, by threads that nothing befell", "–", dropped(soaked)[0]),
-        none(
-            soaked,
-            "reads and writes missing, of threads that nothing befell",
-            "the kernel's counters",
-            uncounted(soaked)[0],
-        ),
+        none("calls lost", "made", soaked.found.lost),
+        none("calls dropped, by threads that nothing befell", "–", dropped(soaked)[0]),
+        none(missing, "the kernel's counters", uncounted(soaked)[0]),
     ]
 
 
@@ -262,7 +243,7 @@ def rows_dropped(soaked: Soaked) -> list[Row]:
     """Of `--full drop`: what is missing is counted."""
     wrong, said = unexplained(soaked), f"{sum(dropped(soaked)):,} dropped, as the trace says"
     value = f"{soaked.found.lost:,}; {wrong:,} not explained"
-    return [row(soaked, "calls lost", said, value, "0 not explained", wrong == 0)]
+    return [Row("calls lost", said, value, "0 not explained", wrong == 0)]
 
 
 def rows_right(soaked: Soaked) -> list[Row]:
@@ -277,12 +258,12 @@ def rows_right(soaked: Soaked) -> list[Row]:
     lost = lost_by_jumps(soaked)
     gone = f"{lost:,}; {jumped:,} reads and writes"
     return [
-        none(soaked, "calls torn", "–", found.torn + found.strange),
-        none(soaked, "calls twice, or out of order", "–", found.doubled),
-        none(soaked, "calls that begin before the one before has ended", "–", found.back, back),
-        row(soaked, killed, "–", f"{found.unfinished:,}; {in_the_making:,}"),
-        row(soaked, "lost by jumps out of a call", f"{left:,} jumps", gone, "≤ jumps", lost <= left),
-        row(soaked, "a whole trace", "–", each, "whole", whole),
+        none("calls torn", "–", found.torn + found.strange),
+        none("calls twice, or out of order", "–", found.doubled),
+        none("calls that begin before the one before has ended", "–", found.back, back),
+        shown(killed, "–", f"{found.unfinished:,}; {in_the_making:,}"),
+        Row("lost by jumps out of a call", f"{left:,} jumps", gone, "≤ jumps", lost <= left),
+        Row("a whole trace", "–", each, "whole", whole),
     ]
 
 
@@ -293,60 +274,41 @@ def rows_memory(soaked: Soaked) -> list[Row]:
         first, last = peaks(soaked.samples, of)
         bounded = last <= first * GROWTH + SLACK_BYTES if soaked.seconds >= JUDGED_S else None
         value = f"{first / 2**20:.1f} and {last / 2**20:.1f} MiB"
-        table.append(row(soaked, f"{name}, peak of the first and last third", "–", value, reach, bounded))
+        table.append(Row(f"{name}, peak of the first and last third", "–", value, reach, bounded))
     return table
 
 
 def main() -> None:
     """Soak, print the page, and write it where asked; the exit code is 1 when something is wrong."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--seconds", type=float, default=1800.0, help="of --full wait; of drop a tenth, if more than 10 s"
-    )
+    parser = options(__doc__, record=True)
+    seconds_help, engine = "of --full wait; of drop a tenth, if more than 10 s", BIN / "etude-engine"
+    parser.add_argument("--seconds", type=float, default=1800.0, help=seconds_help)
     parser.add_argument("--threads", type=int, default=8, help="workers; 8 by default")
     parser.add_argument("--rate", type=float, default=6000.0, help="calls a second of all workers together")
     parser.add_argument("--full", default="wait,drop", help="by commas; by default wait,drop")
+    parser.add_argument("--engine", type=Path, default=engine, help="etude-engine, of a release build")
     parser.add_argument(
-        "--engine", type=Path, default=BIN / "etude-engine", help="etude-engine, of a release build"
+        "--keep", type=Path, metavar="DIRECTORY", help="leave trace, counts and samples there"
     )
-    parser.add_argument("--record", type=Path, metavar="FILE", help="write the page there as well")
-    parser.add_argument(
-        "--keep", type=Path, metavar="DIRECTORY", help="leave the trace and the program's counts there"
-    )
-    options = parser.parse_args()
-    ways = options.full.split(",")
-    if not set(ways) <= {"wait", "drop"}:
-        parser.error("--full is wait, drop, or both")
-    header = measured_where(
-        f"{options.threads} workers, {options.rate:,.0f} calls a second, {options.seconds:g} s",
-        [
-            subprocess.run(
-                ["gcc", "--version"], capture_output=True, text=True, check=True
-            ).stdout.splitlines()[0]
-        ],
-    )
+    given = parser.parse_args()
+    ways = names(parser, "full", given.full, ("wait", "drop"))
+    conditions = f"{given.threads} workers, {given.rate:,.0f} calls a second, {given.seconds:g} s"
+    header = measured_where(conditions, [printed("gcc", "--version").splitlines()[0]])
     BUILD.mkdir(parents=True, exist_ok=True)
     table: list[Row] = []
     for full in ways:
-        seconds = options.seconds if full == "wait" else max(options.seconds / 10, min(options.seconds, 10.0))
+        seconds = given.seconds if full == "wait" else max(given.seconds / 10, min(given.seconds, 10.0))
         with tempfile.TemporaryDirectory(prefix="soak-", dir=BUILD) as directory:
             place = Path(directory)
-            soaked = soak(place, options.engine.resolve(), seconds, options.threads, options.rate, full)
+            soaked = soak(place, given.engine.resolve(), seconds, given.threads, given.rate, full)
             table += rows(soaked)
             for example in soaked.found.examples:
                 print(f"bench: {full}: {example}", file=sys.stderr)
-            if options.keep:
+            if given.keep:
                 (place / "samples").write_text("".join(f"{each}\n" for each in soaked.samples))
-                shutil.copytree(place, options.keep / full)
-    text = "\n".join(
-        ["# A soak of the recorder", "", *header, "", EXPLAINED, "", *HEADING, *map(line, table), ""]
-    )
-    print(text, end="")
-    if options.record:
-        options.record.write_text(text, encoding="utf-8")
-    sys.exit(any(row.reached is False for row in table))
+                shutil.copytree(place, given.keep / full)
+    lines = ["# A soak of the recorder", "", *header, "", EXPLAINED, "", *HEADING, *map(line, table), ""]
+    sys.exit(publish("\n".join(lines), given.record, table))
 
 
 if __name__ == "__main__":

@@ -7,17 +7,14 @@ One line a page, less as many lines side by side, is what address translation co
 
 from __future__ import annotations
 
-import argparse
-import subprocess
-import tempfile
 from contextlib import closing
-from pathlib import Path
 
 import numpy as np
 
-from calibrate_tables import table
 from etude.engine import Engine
 from etude.iolab.landmarks import Landmark, landmarks, size_text
+from markdown import table
+from rows import options, peer, printed
 
 PAGE_BYTES = 4096
 COUNTS = [round(2 ** (k / 2)) for k in range(10, 35)]
@@ -28,14 +25,10 @@ RISES_NS = 0.5
 
 def main() -> None:
     """Print what a load costs at each number of pages, and beside each reach whether it rises there."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = options(__doc__)
     parser.add_argument("--repeats", type=int, default=9, help="the least of so many counts [default: 9]")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as directory:
-        program = Path(directory) / "chase"
-        source = Path(__file__).resolve().parent / "peers" / "chase.c"
-        subprocess.run(["cc", "-O2", "-o", program, source], check=True)
-        costs = {count: cost_ns(program, count, options.repeats) for count in COUNTS}
+    given = parser.parse_args()
+    costs = {count: cost_ns(count, given.repeats) for count in COUNTS}
     rows = [[str(count), size_text(count * PAGE_BYTES), f"{cost:.2f}"] for count, cost in costs.items()]
     print("\n".join(table(["pages", "reach", "ns a load by translation"], rows)))
     for mark in reaches():
@@ -45,10 +38,10 @@ def main() -> None:
         print(f"{mark}: {half:.2f} ns at half of it, {double:.2f} ns at twice: {word}")
 
 
-def cost_ns(program: Path, count: int, repeats: int) -> float:
+def cost_ns(count: int, repeats: int) -> float:
     """The least time of a load over pages, less the least of one over as many lines."""
-    done = subprocess.run([program, str(count), str(repeats)], check=True, capture_output=True, text=True)
-    times = np.array([line.split() for line in done.stdout.splitlines()], dtype=float)
+    lines = printed(peer("chase"), str(count), str(repeats)).splitlines()
+    times = np.array([line.split() for line in lines], dtype=float)
     return float(times[:, 0].min() - times[:, 1].min())
 
 

@@ -8,17 +8,15 @@ A C compiler is needed; the machine may be as noisy as it is.
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
-from calibrate_tables import table
-from rows import ETUDE, progress
+from markdown import table
+from rows import ETUDE, options, printed, progress, wall_s
 
 PROGRAM = """
 #include <stdlib.h>
@@ -36,20 +34,20 @@ PROBE_ITERATIONS = 20_000_000
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = options(__doc__)
     parser.add_argument(
         "--runs", type=int, default=15, help="of each slowdown; of none 40 of 15 [default: 15]"
     )
     parser.add_argument("--time", default="10", help="of each comparison, s [default: 10]")
     parser.add_argument("--trial", type=float, default=100.0, help="length of a trial, ms [default: 100]")
-    options = parser.parse_args()
+    given = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
         program = compiled(Path(directory))
-        base = round(options.trial / 1000.0 / per_iteration(program))
+        base = round(given.trial / 1000.0 / per_iteration(program))
         rows = []
         for slowdown in SLOWDOWNS:
-            runs = options.runs if slowdown else round(options.runs * 40 / 15)
-            duration = options.time if slowdown else "2"
+            runs = given.runs if slowdown else round(given.runs * 40 / 15)
+            duration = given.time if slowdown else "2"
             found = [compared(program, base, slowdown, seed, duration) for seed in range(1, runs + 1)]
             rows.append(row(slowdown, found))
             print(" | ".join(rows[-1]), file=sys.stderr)
@@ -74,12 +72,7 @@ def compiled(directory: Path) -> str:
 
 def per_iteration(program: str) -> float:
     """Seconds an iteration takes: the shortest of five runs."""
-    times = []
-    for _ in range(5):
-        start = time.perf_counter()
-        subprocess.run([program, str(PROBE_ITERATIONS)], check=True)
-        times.append(time.perf_counter() - start)
-    return min(times) / PROBE_ITERATIONS
+    return min(wall_s([program, str(PROBE_ITERATIONS)]) for _ in range(5)) / PROBE_ITERATIONS
 
 
 def compared(program: str, base: int, slowdown: float, seed: int, duration: str) -> dict[str, Any]:
@@ -88,7 +81,7 @@ def compared(program: str, base: int, slowdown: float, seed: int, duration: str)
     with tempfile.TemporaryDirectory() as directory:
         slower = round(base * (1.0 + slowdown))
         commands = ["-n", "A", f"{program} {base}", "-n", "B", f"{program} {slower}"]
-        options = [
+        how = [
             "--json",
             "--time",
             duration,
@@ -99,10 +92,8 @@ def compared(program: str, base: int, slowdown: float, seed: int, duration: str)
             "--max-trials",
             "5000",
         ]
-        done = subprocess.run(
-            [ETUDE, "bench", *options, *commands], check=True, capture_output=True, text=True
-        )
-    comparison: dict[str, Any] = json.loads(done.stdout)["comparisons"][0]
+        found = printed(ETUDE, "bench", *how, *commands)
+    comparison: dict[str, Any] = json.loads(found)["comparisons"][0]
     return comparison
 
 

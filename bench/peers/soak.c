@@ -5,7 +5,7 @@
  *
  * Each sequence of calls is a lane: what its n-th call is, with which arguments and which result, follows from n alone
  * (`step_whole`, `step_signal`). Most calls carry lane << 40 | n * 64 as an offset. How far each lane has come stands in
- * the file COUNTS, which all processes share, so that it is known also of those that are killed. bench/soak_rules.py has
+ * the file COUNTS, which all processes share, so that it is known also of those that are killed. bench/soaks/rules.py has
  * the same rules, and reads both.
  */
 #define _GNU_SOURCE

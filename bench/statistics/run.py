@@ -10,12 +10,12 @@ replaced.
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import sys
 import time
 import zlib
+from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,20 +24,15 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # matrices are small: thread
 import numpy as np
 from numpy.random import Generator
 
-sys.path.append(str(Path(__file__).resolve().parents[1]))  # bench/: calibrate_tables
+sys.path.append(str(Path(__file__).resolve().parents[1]))  # bench/: rows, tables
 
 import any_warning
-import curves
-import families
-import fixed_counts
-import levels_and_sittings
-import resampled
-import stop_rules
-import two_samples
-import warnings_raised
+import comparisons
+import coverage
 from own_series import OWN
 
-from calibrate_tables import paragraph, standard_error
+from markdown import paragraph, standard_error
+from rows import options
 
 QUICK, FULL = 20, 4000
 
@@ -49,57 +44,52 @@ END = "<!-- end of what bench/statistics/run.py wrote -->"
 Section = Callable[[Generator, int], list[str]]
 
 
-def any_warning_at_all(rng: Generator, replications: int) -> list[str]:
-    """Both tables of what is warned of by default: on clean series, and where something is the matter."""
-    return [*any_warning.clean(rng, replications), *any_warning.defects(rng, replications)]
-
-
 SECTIONS: tuple[tuple[Section, int], ...] = (
-    (stop_rules.mean_rule, 5),
-    (stop_rules.ratio_rule, 5),
-    (fixed_counts.fixed, 1),
-    (fixed_counts.kinds, 1),
-    (two_samples.independent, 1),
-    (two_samples.designs, 1),
-    (two_samples.equivalence, 1),
-    (resampled.resampling, 1),
-    (resampled.merged, 1),
-    (families.families, 1),
-    (families.plans, 1),
-    (families.flags, 1),
-    (any_warning_at_all, 1),
-    (warnings_raised.warm_up, 1),
-    (warnings_raised.trends, 1),
-    (warnings_raised.shapes, 1),
-    (levels_and_sittings.levels, 1),
-    (levels_and_sittings.sittings, 1),
-    (curves.level_crossings, 1),
+    (coverage.mean_rule, 5),
+    (coverage.ratio_rule, 5),
+    (coverage.fixed, 1),
+    (coverage.kinds, 1),
+    (comparisons.independent, 1),
+    (comparisons.designs, 1),
+    (comparisons.equivalence, 1),
+    (comparisons.resampling, 1),
+    (comparisons.merged, 1),
+    (comparisons.families, 1),
+    (comparisons.plans, 1),
+    (any_warning.flags, 1),
+    (any_warning.any_warning_at_all, 1),
+    (any_warning.warm_up, 1),
+    (any_warning.trends, 1),
+    (any_warning.shapes, 1),
+    (coverage.levels, 1),
+    (comparisons.sittings, 1),
+    (coverage.level_crossings, 1),
 )
 """What is simulated, and how many times as often as was asked for: the rules are vectorised, the others are not."""
 
 
 def main() -> int:
     """Run the sections, each with a generator of its own, and write the page."""
-    options = _options()
-    n = options.replications or (QUICK if options.quick else FULL)
-    chosen = [(section, times) for section, times in SECTIONS if options.only in (None, section.__name__)]
+    given = _options()
+    n = given.replications or (QUICK if given.quick else FULL)
+    chosen = [(section, times) for section, times in SECTIONS if given.only in (None, section.__name__)]
     if not chosen:
         names = ", ".join(section.__name__ for section, _ in SECTIONS)
-        print(f"no section is named {options.only!r}; they are {names}", file=sys.stderr)
+        print(f"no section is named {given.only!r}; they are {names}", file=sys.stderr)
         return 2
-    lines = _head(options.seed, n)
+    lines = _head(given.seed, n)
     for section, times in chosen:
         begin = time.monotonic()
-        seed = np.random.SeedSequence([options.seed, zlib.crc32(section.__name__.encode())])
+        seed = np.random.SeedSequence([given.seed, zlib.crc32(section.__name__.encode())])
         lines += section(np.random.default_rng(seed), times * n)
         print(f"{section.__name__}: {time.monotonic() - begin:.0f} s", file=sys.stderr)
     text = "\n".join(lines).rstrip() + "\n"
-    if options.record:
-        record(text, options.only is not None)
-    elif options.output is None:
+    if given.record:
+        record(text, given.only is not None)
+    elif given.output is None:
         sys.stdout.write(text)
     else:
-        options.output.write_text(text, encoding="utf-8")
+        given.output.write_text(text, encoding="utf-8")
     return 0
 
 
@@ -147,8 +137,8 @@ def _head(seed: int, replications: int) -> list[str]:
     ]
 
 
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Simulate the shipped rules of statistics.")
+def _options() -> Namespace:
+    parser = options(__doc__)
     parser.add_argument("--quick", action="store_true", help=f"{QUICK} replications: only shows that it runs")
     parser.add_argument("--replications", type=int, help=f"a case (default {FULL})")
     parser.add_argument("--seed", type=int, default=20260401, help="of all generators (default %(default)s)")

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from etude.analysis.load_subject import read_subject
+from etude.analysis.load_subject import Summaries, read_subject
 from etude.analysis.subject import subject_of
-from etude.analysis.summaries import Summaries
+from etude.analysis.warnings import work_warnings
 from etude.cluster.pool.journal import Journal
 from etude.errors import EtudeError
 from etude.history.rules import read_rules
@@ -24,6 +24,8 @@ from etude.iolab.points import swept_of
 from etude.iotrace.reader import read_trace
 from etude.peak.harnesses.spec import read_harness
 from etude.peak.search_store import SearchStore
+from etude.present.sentences.result_notes import note_text
+from etude.present.sentences.warnings import advice, found_text
 from etude.results.blocks import read_blocks
 from etude.results.bundle import open_bundle, verify
 from etude.results.columns import read_columns
@@ -34,7 +36,7 @@ from etude.results.readers import formats_of, read_table
 from etude.script.checkpoint import load as load_state
 from etude.script.parse import parse_script
 from etude.store.database import open_store
-from etude.surface.map_store import MapStore, mapped_of
+from etude.surface.map_store import MapStore, surface_result_of
 from etude.surface.spec import read_spec
 from golden.plain import plain
 
@@ -78,8 +80,11 @@ def judged(path: Path) -> Any:
     told = {
         "primary": found.asked.primary,
         "groups": found.asked.groups,
-        "work": [f"{each.text}: {each.advice}" if each.between else each.text for each in found.work],
-        "notes": found.notes,
+        "work": [
+            found_text(each) + (f": {advice(each)}" if difference.between else "")
+            for difference, each in zip(found.work, work_warnings(found.work), strict=True)
+        ],
+        "notes": tuple(map(note_text, found.notes)),
     }
     series = {"tests": found.tests, "again": found.twins, "shell": [found.shell] if found.shell else []}
     return told | {role: {each.test: series_members(each) for each in many} for role, many in series.items()}
@@ -146,9 +151,9 @@ def search(path: Path) -> Any:
 def surface(path: Path) -> Any:
     """Of `etude surface`."""
     kept = MapStore(path)
-    mapped = mapped_of(kept)
+    mapped = surface_result_of(kept)
     told = {
-        "charted": {**plain(kept.charted), "space": list(kept.charted.space)},
+        "charted": {**plain(kept.definition), "space": list(kept.definition.space)},
         "attempts": kept.attempts(),
     }
     told |= {"surrogate": mapped.surrogate, "estimates": [mapped.estimate(cell) for cell in mapped.space]}

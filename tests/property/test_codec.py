@@ -25,9 +25,9 @@ from etude.peak.search_store import SearchSpec, task_of
 from etude.peak.task import Answer, Finding, Task, Trial
 from etude.script.checkpoint import Checkpoint
 from etude.script.state import State
-from etude.surface.attempt import Attempt
-from etude.surface.configuration_jobs import Todo
+from etude.surface.configuration_jobs import NodeRequest
 from etude.surface.factors import Space
+from etude.surface.map_store import Attempt
 from etude.surface.next_configuration import Rules
 from etude.surface.samples import Sample
 
@@ -132,7 +132,7 @@ KINDS = (
     Rules,
     Sample,
     Space,
-    Todo,
+    NodeRequest,
     Attempt,
     Job,
     JobEnd,

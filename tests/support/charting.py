@@ -8,17 +8,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
-from etude.surface.factors import Cell, Factor, Space
-from etude.surface.map_store import MapStore, keeping_surface, resume_map
+from etude.surface.factors import Configuration, Factor, Space
+from etude.surface.map_store import MapStore, define_map, open_map
 from etude.surface.next_configuration import Rules
 from etude.surface.response import ConfigurationRequest, Tell
-from etude.surface.run_map import Display, Means, run_map
+from etude.surface.run_map import Display, MapBudget, run_map
 from etude.surface.samples import Sample
 
 SPACE = Space((Factor("a", "log", (1.0, 2.0, 4.0)), Factor("b", "categorical", ("x", "y"))))
 
 
-def product(cell: Cell) -> float:
+def product(cell: Configuration) -> float:
     return 100.0 * 2 ** cell[0] * (1 + cell[1])
 
 
@@ -30,13 +30,13 @@ class Made:
     text = "made 1"
     nodes: int = 1
 
-    def __init__(self, of: Callable[[Cell], float | Sample | BaseException] = product) -> None:
+    def __init__(self, of: Callable[[Configuration], float | Sample | BaseException] = product) -> None:
         self.of = of
         self.asked: list[ConfigurationRequest] = []
         self.taught: list[Path] = []
 
     @property
-    def cells(self) -> list[Cell]:
+    def cells(self) -> list[Configuration]:
         return [asked.visit.cell for asked in self.asked]
 
     def learn(self, place: Path) -> None:
@@ -55,7 +55,7 @@ class Made:
         return Sample(asked.visit.cell, "measured", found, found / 1.01, found * 1.01, 0.95, 10.0, 3)
 
 
-def unknown(cell: Cell, trials: int = 0) -> Sample:
+def unknown(cell: Configuration, trials: int = 0) -> Sample:
     return Sample(cell, "failed", None, 0.0, math.inf, 0.95, 10.0, trials, False, "it died")
 
 
@@ -63,7 +63,7 @@ def mapped(
     path: Path,
     response: Made,
     rules: Rules | None = None,
-    means: Means | None = None,
+    means: MapBudget | None = None,
     *,
     space: Space = SPACE,
     retry: bool = False,
@@ -71,11 +71,11 @@ def mapped(
     name: str = "made",
 ) -> MapStore:
     """One session."""
-    what = resume_map(name, space, rules or Rules(), response, "")
-    with keeping_surface(path, what) as kept:
+    what = define_map(name, space, rules or Rules(), response, "")
+    with open_map(path, what) as kept:
         if retry:
             kept.forget_failed()
-        run_map(kept, response, means or Means({}), display or Display())
+        run_map(kept, response, means or MapBudget({}), display or Display())
     return kept
 
 

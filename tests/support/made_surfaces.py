@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from etude.surface.factors import Cell, Factor, Space
+from etude.surface.factors import Configuration, Factor, Space
 from etude.surface.samples import Sample
 from etude.surface.surface_result import Cost, SurfaceResult
 from etude.surface.surrogate import Predicted
@@ -34,11 +34,11 @@ def surface(
     response: Callable[..., float],
     *,
     predicted: Callable[[int], bool] = lambda number: False,
-    failed: Collection[Cell] = (),
-    bounded: Collection[Cell] = (),
+    failed: Collection[Configuration] = (),
+    bounded: Collection[Configuration] = (),
     sd: float = 0.01,
     guess_sd: float = 0.02,
-    without: Collection[Cell] = (),
+    without: Collection[Configuration] = (),
     **members: Any,
 ) -> SurfaceResult:
     """Values are the function's own; `sd` and `guess_sd` are those of the logs. predicted: of a cell by its number."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from etude.peak.bench import Enough
+from etude.peak.bench import EarlyStop
 from etude.peak.goal import Criterion, Goal
 from etude.peak.task import Task, Trial, TrialRequest
 from etude.peak.window import Window
@@ -69,7 +69,7 @@ class Server:
         self.marked = False
         self.made: list[Trial] = []
 
-    def run(self, request: TrialRequest, enough: Enough) -> Trial:
+    def run(self, request: TrialRequest, enough: EarlyStop) -> Trial:
         if request.load > self.most_made:
             note = "the load command ended with 1: no space left"
             self.made.append(Trial(request.load, request.runlength_s, (), 5.0, "not-made", None, note))

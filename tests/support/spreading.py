@@ -11,27 +11,27 @@ from etude.cluster.pool.job import How, Job, JobEnd
 from etude.cluster.pool.journal import Journal, JournaledPool
 from etude.cluster.pool.simulated import Death, SimulatedPool
 from etude.results.writer import replace_json
-from etude.surface.configuration_jobs import NODE, CellJobs, read_todo, write_sample
-from etude.surface.factors import Cell, Space
-from etude.surface.map_store import MapStore, keeping_surface, resume_map
+from etude.surface.configuration_jobs import NODE, ConfigurationJobs, read_request, write_sample
+from etude.surface.distributed_map import DistributedDisplay, run_map_over_pool
+from etude.surface.factors import Configuration, Space
+from etude.surface.map_store import MapStore, define_map, open_map
 from etude.surface.next_configuration import Rules
-from etude.surface.run_map import Means
+from etude.surface.run_map import MapBudget
 from etude.surface.samples import Sample
-from etude.surface.spread import SpreadDisplay, run_map_over_pool
 from support.charting import SPACE, Made, product
 
 
 class Response(Made):
     """One that is measured on nodes."""
 
-    lesson: Any = None
+    learned_state: Any = None
 
     def __init__(self, nodes: int = 1) -> None:
         super().__init__()
         self.nodes = nodes
 
-    def recall(self, lesson: Any) -> None:
-        self.lesson = lesson
+    def restore(self, learned_state: Any) -> None:
+        self.learned_state = learned_state
 
 
 class Nodes(SimulatedPool):
@@ -42,12 +42,12 @@ class Nodes(SimulatedPool):
         count: int,
         *,
         deaths: Sequence[Death] = (),
-        ends: Mapping[Cell, How] | Callable[[Cell, str], How | None] | None = None,
+        ends: Mapping[Configuration, How] | Callable[[Configuration, str], How | None] | None = None,
         code: int | None = None,
-        of: Callable[[Cell], float] = product,
+        of: Callable[[Configuration], float] = product,
     ) -> None:
         super().__init__(count, lambda job, node: 60.0, self._measure, deaths)
-        self.ran: list[tuple[Cell, str]] = []
+        self.ran: list[tuple[Configuration, str]] = []
         self.jobs: list[Job] = []
         self._followed: dict[str, Job] = {}
         self._over: dict[str, JobEnd] = {}
@@ -86,16 +86,16 @@ class Nodes(SimulatedPool):
     def running(self) -> frozenset[str]:
         return super().running() & set(self._followed)
 
-    def _how(self, cell: Cell, node: str) -> How | None:
+    def _how(self, cell: Configuration, node: str) -> How | None:
         return self._ends(cell, node) if callable(self._ends) else (self._ends or {}).get(cell)
 
     def _as_told(self, ended: JobEnd) -> JobEnd:
         job = self.jobs[int(ended.id) - 1]
-        how = self._how(read_todo(job.place).visit.cell, ended.nodes[0]) if ended.nodes else None
+        how = self._how(read_request(job.place).visit.cell, ended.nodes[0]) if ended.nodes else None
         return ended if how is None else replace(ended, how=how, code=self._code, why=f"it was {how}")
 
     def _measure(self, job: Job, node: str) -> None:
-        cell = read_todo(job.place).visit.cell
+        cell = read_request(job.place).visit.cell
         if self._how(cell, node) is not None:
             return
         self.ran.append((cell, node))
@@ -110,22 +110,22 @@ def mapped_over(
     nodes: Nodes,
     *,
     rules: Rules | None = None,
-    means: Means | None = None,
+    means: MapBudget | None = None,
     space: Space = SPACE,
-    display: SpreadDisplay | None = None,
+    display: DistributedDisplay | None = None,
     retry: bool = False,
     response: Response | None = None,
 ) -> MapStore:
     """One session."""
     response = response or Response()
-    what = resume_map("made", space, rules or Rules(), response, "")
-    with keeping_surface(path, what, elsewhere=True) as kept:
+    what = define_map("made", space, rules or Rules(), response, "")
+    with open_map(path, what, elsewhere=True) as kept:
         if retry:
             kept.forget_failed()
-        cells = CellJobs("made", space, response, None, "made")
+        cells = ConfigurationJobs("made", space, response, None, "made")
         pool = JournaledPool(nodes, Journal(path))
         try:
-            run_map_over_pool(kept, cells, pool, means or Means({}), display or SpreadDisplay())
+            run_map_over_pool(kept, cells, pool, means or MapBudget({}), display or DistributedDisplay())
         finally:
             nodes.close()
     return kept

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from etude.peak.bench import Enough
+from etude.peak.bench import EarlyStop
 from etude.peak.goal import Criterion, Goal
 from etude.peak.policies.policy import Policy
 from etude.peak.task import Answer, Task, Trial, TrialRequest
@@ -46,7 +46,7 @@ class StandIn:
     """Factors of trials, one after the other."""
     offers: list[TrialRequest] = field(default_factory=list)
 
-    def run(self, offer: TrialRequest, enough: Enough) -> Trial:
+    def run(self, offer: TrialRequest, enough: EarlyStop) -> Trial:
         self.offers.append(offer)
         factor = next(self.noise) if self.noise else 1.0
         made = trial(offer.load, self.share(offer.load) * factor, runlength_s=offer.runlength_s)

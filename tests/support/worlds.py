@@ -78,7 +78,7 @@ class NotedWorld:
     def trials(self, test: RunningTest) -> Sequence[TrialOnDisk]:
         return self.on_disk.get(test.name, [])
 
-    def ended(self, test: RunningTest) -> str:
+    def end_reason(self, test: RunningTest) -> str:
         return self.ends.get(test.name, "")
 
     def hook(self, point: str, line: str, test: RunningTest, scope: Scope) -> str | None:
@@ -106,7 +106,7 @@ class NotedWorld:
         if "misspelt" in test.program:
             raise InputError("no such metric")
 
-    def ask(self, test: RunningTest, scope: Scope) -> tuple[bool, str]:
+    def stop_decision(self, test: RunningTest, scope: Scope) -> tuple[bool, str]:
         self._note(f"asked {' '.join(test.program)} [{test.name} {test.kept}]")
         return self.enough(test), "seen enough"
 

@@ -23,7 +23,7 @@ from etude.peak.harnesses.tools import k6
 from etude.present.sentences.extension import lasted_s
 from etude.store.content import read_content
 from etude.store.database import Store, open_store
-from etude.surface.configuration_jobs import read_todo, sample_in
+from etude.surface.configuration_jobs import read_request, read_sample
 from etude.units.parsing import ONE
 from support.stored import directory
 
@@ -37,8 +37,8 @@ FILES: tuple[tuple[str, str, Callable[[Path], object]], ...] = (
     ("hosts.toml", f'[hosts.a]\naddress = "b"\nidentity = "{"k" * 300}"\n', read_hosts),
     ("pool.jsonl", SUBMITTING % ("0", "1e999"), lambda path: Journal(path.parent)),
     ("pool.jsonl", SUBMITTING % ("9" * 400, "1"), lambda path: Journal(path.parent)),
-    ("cell.json", NESTED, lambda path: read_todo(path.parent)),
-    ("sample.json", NESTED, lambda path: sample_in(path.parent, ())),  # type: ignore[arg-type]
+    ("cell.json", NESTED, lambda path: read_request(path.parent)),
+    ("sample.json", NESTED, lambda path: read_sample(path.parent, ())),  # type: ignore[arg-type]
     ("part.json", NESTED, lambda path: read_part(path.parent)),
 )
 
@@ -102,7 +102,7 @@ def test_bytes_in_place_of_a_text_are_damage(
 @pytest.mark.parametrize("text", [NESTED, "[]", "{}", '{"results": 1e999}'])
 def test_a_backtest_that_was_edited_does_not_hold(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     class Notes:
-        def remembered(self, name: str) -> str:
+        def recall(self, name: str) -> str:
             return text
 
     monkeypatch.setattr(backtests, "_name", lambda *_: "a")

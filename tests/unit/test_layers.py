@@ -49,7 +49,13 @@ UPWARD = {
     ("cluster.worker", "script.distributed"): "as above",
     ("cluster.worker", "surface.worker"): "as above",
     ("script.stop", "analysis.getstats.options"): "a stop program that is getstats is evaluated in process",
-    ("surface.spread", "analysis.warnings.machine"): "a map over a pool says at its end that machines differ",
+    (
+        "surface.distributed_map",
+        "analysis.warnings.machine",
+    ): "a map over a pool says at its end that machines differ",
+    ("surface.distributed_map", "present.sentences.warnings"): "as above",
+    ("figures.timeline", "present.sentences.warnings"): "the notes below a figure are its text",
+    ("iolab", "present.sentences.io_lab"): "etude.io.explain is called from Python, and is sentences",
 }
 """Imports of a layer above, with their reason."""
 

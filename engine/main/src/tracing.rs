@@ -37,7 +37,13 @@ pub fn trace(arguments: impl Iterator<Item = OsString>) -> u8 {
             Verb::Columns { trace } => columns(trace),
             Verb::Import { text, trace } => import(text, trace),
         };
-        Ok(etude_options::answer("etude trace", done.map(|()| 0)))
+        done.map_or_else(
+            |(line, code)| {
+                complain!("etude trace: {line}");
+                Ok(code)
+            },
+            |()| Ok(0),
+        )
     })
 }
 

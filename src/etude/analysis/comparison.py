@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeGuard
 
-from etude.analysis.quieter_metrics import QuieterMetric
-from etude.analysis.reachability import within_reach
-from etude.stats.compare import Ratio, range_of_further
+from etude.results.series import Column, Series
+from etude.stats.compare import Ratio, further_range
 from etude.stats.equivalence import Equivalence
 from etude.stats.intervals import Interval
 from etude.stats.means import Mean
 from etude.stats.ranks import Shift
+from etude.units.formatting import DAY_S, HOUR_S
 
-EXTENDED = "extended after a look"
-"""Said of intervals that hold as often as they say only where no result was seen before the last trials were made."""
+
+@dataclass(frozen=True)
+class NoComparison:
+    """Tests of which a metric that was asked for is not compared."""
+
+    metric: str
+    tests: tuple[str, ...]
+    base: str
+    """What they were to be compared with; empty where they lack the metric."""
+    reason: str
+    """Why their values have no ratio; empty where they lack the metric."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +125,7 @@ class Comparison:
     def range_of(self, more: int) -> tuple[int, int]:
         """The fewest and the most of so many further pairs, as far as the spread is known."""
         degrees = self.ratio.degrees if self.ratio.degrees > 0.0 else max(self.ratio.count - 1, 1)
-        return range_of_further(self.ratio.count, more, degrees)
+        return further_range(self.ratio.count, more, degrees)
 
     @property
     def within_reach(self) -> bool:
@@ -169,3 +178,47 @@ class Comparison:
 def is_steady(itself: Ratio | None) -> TypeGuard[Ratio]:
     """Whether the reference differs from itself by what more pairs do not average out."""
     return itself is not None and not itself.low <= 1.0 <= itself.high
+
+
+TIMES_MEASURED = 100
+"""Beyond an hour, more trials than this many times those that were made are no advice."""
+MOST_TRIALS = 10**7
+
+
+def within_reach(more: int, measured: int, seconds: float) -> bool:
+    """Whether `more` trials after `measured` ones are worth advising: an hour is; a day, or a hundred times as many
+    trials in more than an hour, is not. seconds: what they take by the clock, 0 where it is not known."""
+    if more >= MOST_TRIALS or not seconds <= DAY_S:
+        return False
+    return more <= TIMES_MEASURED * measured or 0 < seconds <= HOUR_S
+
+
+CPU_TIME = "CPU time"
+"""user + system."""
+
+CANDIDATES = (CPU_TIME, "instructions")
+
+TIMES_NARROWER = 3.0
+"""How many times narrower an interval (or spread) than that of the elapsed time is before it is named."""
+
+LEAST_KNOWN = 0.5
+"""Half width of an interval of a ratio above which it says too little to be named."""
+
+
+@dataclass(frozen=True)
+class QuieterMetric:
+    """A metric whose ratio the same trials know at least `TIMES_NARROWER` times as well as that of the elapsed time."""
+
+    metric: str
+    ratio: Ratio
+    floor: float | None = None
+    """Its own A/A noise, as of the elapsed time; None where that is not known."""
+
+
+def with_cpu_time(series: Series) -> Series:
+    """The series with user + system of each trial as a column; as it is where either is not known."""
+    user, system = series.column("user"), series.column("system")
+    if user is None or system is None:
+        return series
+    spent = Column("s", "cost", user.values + system.values)
+    return replace(series, columns={**series.columns, CPU_TIME: spent})

@@ -10,15 +10,19 @@ from typing import TypeVar, cast
 
 import numpy as np
 
-from etude.analysis.comparison import Comparison, OnMachine, Secondary, is_steady
-from etude.analysis.pairs import Pairs, machines_of, paired_values, pairs_of, samples
-from etude.analysis.quieter_metrics import (
+from etude.analysis.comparison import (
     CANDIDATES,
     LEAST_KNOWN,
     TIMES_NARROWER,
+    Comparison,
+    NoComparison,
+    OnMachine,
     QuieterMetric,
+    Secondary,
+    is_steady,
     with_cpu_time,
 )
+from etude.analysis.pairs import Pairs, machines_of, paired_values, pairs_of, samples
 from etude.analysis.subject import Subject, column_of
 from etude.analysis.time_breakdown import mean_trial_s, seconds_per_trial, time_span_s
 from etude.analysis.verdict_options import VerdictOptions
@@ -39,7 +43,7 @@ from etude.stats.intervals import Interval
 from etude.stats.machines import contrasts, ratio_over_machines, ratios_differ, unpaired_over_machines
 from etude.stats.means import ADDING_UP, Kind, Mean
 from etude.stats.moments import effective_moments, interval_of_mean, mean_of
-from etude.stats.multiplicity import benjamini_hochberg, of_many
+from etude.stats.multiplicity import benjamini_hochberg, bonferroni_confidence
 from etude.stats.ranks import mann_whitney, wilcoxon
 from etude.stats.twosample import welch
 
@@ -54,10 +58,10 @@ FINER = 2.0
 
 def compare_tests(
     subject: Subject, metric: str, verdict_options: VerdictOptions
-) -> tuple[list[Comparison], list[str]]:
+) -> tuple[list[Comparison], list[NoComparison]]:
     """Comparisons asked for, by the experiment or by `verdict_options.reference`; and why some are not there."""
     found: list[Comparison] = []
-    without: list[str] = []
+    without: list[NoComparison] = []
     planned = list(_asked_for(subject, verdict_options))
     for base, other, paired in planned:
         try:
@@ -65,7 +69,7 @@ def compare_tests(
                 _not_beyond, _compare(subject, base, other, metric, paired, verdict_options, len(planned))
             )
         except ValueError as error:
-            without.append(f"no {metric} of {other.test} against {base.test}: {error}")
+            without.append(NoComparison(metric, (other.test,), base.test, str(error)))
     without += _lacking(subject, metric, planned)
     if metric == "elapsed" and subject.shell is None:  # whose CPU time cannot be taken off
         found = [replace(c, quieter=_quieter(subject, c, verdict_options.confidence)) for c in found]
@@ -82,15 +86,17 @@ def _not_beyond(c: Comparison) -> Comparison:
     return replace(c, equivalence=replace(e, verdict="undecided"))
 
 
-def _lacking(subject: Subject, metric: str, planned: Sequence[tuple[Series, Series, bool]]) -> list[str]:
+def _lacking(
+    subject: Subject, metric: str, planned: Sequence[tuple[Series, Series, bool]]
+) -> list[NoComparison]:
     """Tests that nobody compares and that lack the metric that a user asked for."""
     compared = {series.test for base, other, _ in planned for series in (base, other)}
     made = [series for series in subject.tests if series.trials.size]
     lacking = [series.test for series in made if metric not in series.columns]
     if metric in (subject.asked.primary, *subject.asked.judged) or len(lacking) == len(made):
         return []
-    alone = [test for test in lacking if test not in compared]
-    return [f"no {metric} of {', '.join(alone)}: no such metric"] if alone else []
+    alone = tuple(test for test in lacking if test not in compared)
+    return [NoComparison(metric, alone, "", "")] if alone else []
 
 
 def _asked_for(subject: Subject, verdict_options: VerdictOptions) -> Iterator[tuple[Series, Series, bool]]:
@@ -154,7 +160,7 @@ def _unpaired(
     means = _unpaired_means(base, other, metric, verdict_options.confidence)
     headline = means and means.among(together)
     mean, which = _fitting(base, metric, values[0])
-    level = of_many(verdict_options.confidence, together)
+    level = bonferroni_confidence(verdict_options.confidence, together)
     difference = _or_none(lambda: welch(*map(effective_moments, reversed(values)), confidence=level))
     margin = verdict_options.same_within
     return Comparison(
@@ -203,7 +209,7 @@ def _paired(
     typical = _paired_ratio(pairs, factor, verdict_options.confidence, subtract).among(together)
     headline = _paired_means(pairs, _kind(base, metric), factor, verdict_options.confidence, subtract)
     ratio = headline.among(together) if headline else typical
-    level = of_many(verdict_options.confidence, together)
+    level = bonferroni_confidence(verdict_options.confidence, together)
     again = _against_itself(subject, base, metric)
     itself = _of_itself(again, _kind(base, metric))
     mean, which = _fitting(base, metric, values[0] - subtract[0])
@@ -426,7 +432,7 @@ def _own_noise(subject: Subject, c: Comparison, base: Series, metric: str, confi
         return None
     twins = tuple(map(with_cpu_time, subject.twins))
     again = _against_itself(replace(subject, twins=twins), base, metric)
-    level, kind = of_many(confidence, c.ratio.together), _kind(base, metric)
+    level, kind = bonferroni_confidence(confidence, c.ratio.together), _kind(base, metric)
     return _noise(again, c.ratio.count, c.ratio.factor, _of_itself(again, kind), kind, level)
 
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from etude.analysis.differences import compare, first_line
+from etude.analysis.differences import Differences, compare
 from etude.analysis.load_subject import read_ours
 from etude.analysis.pairs import samples
 from etude.analysis.subject import Subject
@@ -25,8 +25,8 @@ from etude.stats.cross_session import (
     SessionSpread,
     between_sessions,
     compare_sessions,
-    given_between,
     overall_ratio,
+    stated_session_spread,
 )
 from etude.stats.describe import describe
 from etude.stats.means import Kind, average
@@ -48,8 +48,8 @@ class CrossSession:
     base_mean: float
     found: CrossSessionRatio | Ratio | NotSupported
     """Ratio: both have several sessions, and the interval is over those."""
-    note: str = ""
-    """What a reader should know of it."""
+    other_command: bool = False
+    """Whether the command lines of the tests differ."""
     trials: int | None = None
     """Values of the test that has fewer; None where that is not known."""
 
@@ -91,7 +91,7 @@ def compare_across(
         if min(before.size, after.size) >= 2:
             ratio = _ratio(old, new, metric, known, _alike(base, old, beside), confidence)
             mean = describe(before, cast(Kind, column.kind)).mean
-            note = "" if same_command(base, old, other, new) else "their command lines differ"
+            other_command = not same_command(base, old, other, new)
             found.append(
                 CrossSession(
                     old.test,
@@ -102,7 +102,7 @@ def compare_across(
                     column.unit,
                     mean,
                     ratio,
-                    note,
+                    other_command,
                     min(before.size, after.size),
                 )
             )
@@ -120,15 +120,14 @@ def overall(across: Sequence[CrossSession]) -> list[tuple[str, Overall]]:
     return found
 
 
-def machines_lines(subjects: Sequence[Subject]) -> list[str]:
-    """What a comparison begins with: a line for each later result whose machine or settings are not the first's."""
+def machines_compared(subjects: Sequence[Subject]) -> list[tuple[str, Differences]]:
+    """The label of each later result of ours, and how its machine and settings differ from the first's."""
     base, *others = subjects
-    found = []
-    for other in others:
-        if base.experiment is not None and other.experiment is not None:
-            line = first_line(base.label, other.label, compare(base.experiment, other.experiment))
-            found += [line] if line is not None else []
-    return found
+    return [
+        (other.label, compare(base.experiment, other.experiment))
+        for other in others
+        if base.experiment is not None and other.experiment is not None
+    ]
 
 
 def same_command(one: Subject, test: Series, other: Subject, its_test: Series) -> bool:
@@ -170,7 +169,7 @@ def compare_with_first(
     between: the relative spread between sessions as somebody states it (0.03); else it is looked for beside the first.
     """
     base, *others = subjects
-    known = None if between is None else given_between(100.0 * between)
+    known = None if between is None else stated_session_spread(100.0 * between)
     stored = [] if known else stored_beside(base)
     found: list[CrossSession] = []
     without: list[tuple[str, str]] = []

@@ -131,19 +131,6 @@ def compare_states(
     return Differences(tuple(_joined(_whole(differs))), tuple(moved), tuple(_parts(unknown)))
 
 
-def first_line(label: str, other: str, found: Differences) -> str | None:
-    """What stands before a comparison of two results whose machines or settings differ; None where they do not."""
-    if not found.differs:
-        return None
-    named = "; ".join(map(str, found.differs[:MOST_NAMED]))
-    more = len(found.differs) - MOST_NAMED
-    rest = f"; and {more} more" if more > 0 else ""
-    return (
-        f"Machine or settings of {label} and {other} differ: {named}{rest} "
-        f"(all of it: etude diff {label} {other})."
-    )
-
-
 def _map(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 

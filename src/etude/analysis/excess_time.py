@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from etude.analysis.interference import (
 )
 from etude.analysis.noisy_processes import exceeds
 from etude.results.series import Whole
-from etude.units.formatting import quantity
 
 SUFFICES = 0.5
 """A cause is named as one if it can account for so much of the lost time."""
@@ -28,6 +27,53 @@ PRESSURES = ("CPU pressure", "memory pressure", "I/O pressure")
 
 
 @dataclass(frozen=True)
+class Level:
+    """A quantity of the monitor beside a trial, and usually."""
+
+    name: str
+    unit: str
+    value: float
+    usual: float
+
+
+@dataclass(frozen=True)
+class MoreCpuTime:
+    """A trial that computed longer."""
+
+    more_s: float
+    used_s: float
+
+
+@dataclass(frozen=True)
+class NotRun:
+    """A trial that was ready to run and was not run, though CPUs were idle."""
+
+    at_most_s: float
+    idle_cpus: float
+
+
+@dataclass(frozen=True)
+class NeitherRanNorWaited:
+    """A trial that neither ran nor waited for anything that the kernel counts."""
+
+    for_s: float
+
+
+@dataclass(frozen=True)
+class OwnFaults:
+    """A trial that had more major faults."""
+
+    count: float
+    usual: float
+    swapped: bool = False
+    """Whether the pages were in swap space; else, where `shown_by` is known, they were reclaimed."""
+    shown_by: Level | None = None
+
+
+OwnState = MoreCpuTime | NotRun | NeitherRanNorWaited | OwnFaults
+
+
+@dataclass(frozen=True)
 class LostTime:
     """Of one trial, in seconds, against the median of the usual ones."""
 
@@ -35,9 +81,9 @@ class LostTime:
     """Longer than usual; 0 or below: it was not."""
     computed_s: float
     """CPU time beyond the usual; NaN where that is not known."""
-    own: str | None
-    """What the trial's own numbers say of its state, in words."""
-    last: str | None
+    own: OwnState | None
+    """What the trial's own numbers say of its state."""
+    last: OwnState | None
     """... where nothing else accounts for the time."""
 
 
@@ -72,24 +118,24 @@ def _shown_s(
     """The most of the lost time that can have been these waits, s, or CPU time of the trial; infinite where the kernel
     does not tell pressures."""
     pressures = _pressures(known)
-    waits = {words: _waited_s(known, each, place, usual) for words, each in pressures.items()}
+    waits = {name: _waited_s(known, each, place, usual) for name, each in pressures.items()}
     if not waits or not waited:
         return np.inf
     computed = max(0.0, float(np.nan_to_num(computed)))
     waits[NO_PRESSURE] = max(0.0, lost - computed - sum(waits.values()))
-    return computed + sum(waits.get(words, 0.0) for words in waited)
+    return computed + sum(waits.get(name, 0.0) for name in waited)
 
 
 def _pressures(known: Interference) -> dict[str, Quantity]:
     """By name, where the kernel tells them: not all are 0 always."""
-    found = {what.words: what for what in known.values if what.words in PRESSURES}
+    found = {what.name: what for what in known.values if what.name in PRESSURES}
     told = any(np.nanmax(known.values[what], initial=0.0) > 0.0 for what in found.values())
     return found if told else {}
 
 
 def _own_state(
     known: Interference, place: int, usual: Whole, lost: float, computed: float
-) -> tuple[str | None, str | None]:
+) -> tuple[OwnState | None, OwnState | None]:
     """Why the trial itself did not get on, by its own numbers; None where they do not say."""
     if lost <= 0.0:
         return None, None
@@ -99,10 +145,7 @@ def _own_state(
         return _own_faults(known, place, usual, faults), None
     if computed >= SUFFICES * lost:
         used = sum(float(known.series.columns[name].values[place]) for name in ("user", "system"))
-        return None, (
-            f"it used {quantity(computed, 's')} of CPU time more than usual itself ({quantity(used, 's')}, "
-            f"usually {quantity(used - computed, 's')}): it had more to do, or the CPU was slower"
-        )
+        return None, MoreCpuTime(computed, used)
     waited = lost - computed
     if not waited >= SUFFICES * lost:
         return None, None
@@ -112,38 +155,32 @@ def _own_state(
     idle = known.level(place, "cpu.idle")
     cpu = _waited_s(known, named[PRESSURES[0]], place, usual)
     if cpu >= SUFFICES * waited and idle is not None and idle >= IDLE_CPUS:
-        return (
-            f"it was ready to run for up to {quantity(min(cpu, waited), 's')} and did not, while {idle:.1f} CPUs were "
-            "idle: a CPU quota (cpu.max of its control group), or too few CPUs that it may use"
-        ), None
+        return NotRun(min(cpu, waited), idle), None
     if known.is_coarse(place):
         return None, None  # pressure of a whole reading does not tell for how long this trial waited
     # Where others always wait a longer wait shows in no pressure, which has no more than a second a second.
-    stalled = sum(float(np.nan_to_num(known.values[named[words]][place])) for words in PRESSURES)
+    stalled = sum(float(np.nan_to_num(known.values[named[name]][place])) for name in PRESSURES)
     stalled *= known.seconds(place)
     if stalled < SUFFICES * waited:
-        return None, (
-            f"for {quantity(waited, 's')} it neither ran nor waited for a CPU, memory or a disk: it was stopped "
-            "(SIGSTOP, a debugger), held by a CPU quota, slept, or waited for another process or the network"
-        )
+        return None, NeitherRanNorWaited(waited)
     return None, None
 
 
-def _own_faults(known: Interference, place: int, usual: Whole, more: float) -> str:
+def _own_faults(known: Interference, place: int, usual: Whole, more: float) -> OwnFaults:
     """How many major faults the trial had, and where the pages had gone, as far as that shows."""
     column = known.series.columns["major_faults"].values
-    text = f"it had {column[place]:.0f} major faults of its own (usually {np.median(column[usual]):.0f})"
-    for words, reason in ((SWAPPED_IN, "in swap space"), (PRESSURES[1], "reclaimed")):
-        what = next((each for each in known.values if each.words == words), None)
+    faults = OwnFaults(float(column[place]), float(np.median(column[usual])))
+    for name in (SWAPPED_IN, PRESSURES[1]):
+        what = next((each for each in known.values if each.name == name), None)
         if what is None:
             continue
         value, normal = _pair(known, what, place, usual)
         pages = (value - normal) * known.seconds(place)
         if exceeds(value, known.values[what][usual], what.matters) and (
-            words != SWAPPED_IN or pages >= SUFFICES * more
+            name != SWAPPED_IN or pages >= SUFFICES * more
         ):
-            return f"{text}, on pages that were {reason} ({words} {what.show(value)}, usually {what.show(normal)})"
-    return text
+            return replace(faults, swapped=name == SWAPPED_IN, shown_by=Level(name, what.unit, value, normal))
+    return faults
 
 
 def _waited_s(known: Interference, pressure: Quantity, place: int, usual: Whole) -> float:
@@ -154,7 +191,7 @@ def _waited_s(known: Interference, pressure: Quantity, place: int, usual: Whole)
     seconds = known.seconds(place)
     value, normal = (float(np.nan_to_num(each)) for each in _pair(known, pressure, place, usual))
     longer = max(0.0, seconds - float(np.median([known.seconds(each) for each in usual])))
-    always = 0.0 if pressure.words == PRESSURES[0] else min(value, normal, _usual_wait(known, usual))
+    always = 0.0 if pressure.name == PRESSURES[0] else min(value, normal, _usual_wait(known, usual))
     return max(0.0, value - normal) * seconds + always * longer
 
 

@@ -8,20 +8,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from etude.analysis.comparison import EXTENDED
+import numpy as np
+
 from etude.analysis.cross_session import CrossSession
+from etude.analysis.getstats.options import JUDGED
+from etude.analysis.subject import Subject
 from etude.analysis.warnings import Thresholds
 from etude.errors import UsageError
+from etude.results.series import Floats, Series
+from etude.stats.columns import metric_name
 from etude.stats.compare import more_pairs
 from etude.stats.cross_session import NotSupported
+from etude.stats.expression import ExpressionError
 from etude.stats.intervals import Interval
-from etude.units.formatting import counted, level_text
-from etude.units.formatting import quantity as shown
+from etude.stats.predicate import Judgement, Predicate
 from etude.units.parsing import quantity
 
 if TYPE_CHECKING:
     from etude.analysis.comparison import Comparison
     from etude.analysis.verdict import TestVerdict
+
 
 _FORM = re.compile(
     r"\s*(?P<metric>[^\W\d]\w*)\s*(?P<sign>[<>]=?)\s*"
@@ -49,6 +55,23 @@ class Bound:
 
 
 @dataclass(frozen=True)
+class BoundedInterval:
+    """An interval, and the bound that it was held against."""
+
+    of: Literal["mean", "ratio", "difference"]
+    low: float
+    high: float
+    limit: float
+    unit: str
+    """Of all three; `ratio` where they have none."""
+    confidence: float
+    together: int
+    """Intervals that hold together."""
+    extended: bool = False
+    """Whether the number of trials was raised after a look."""
+
+
+@dataclass(frozen=True)
 class Answer:
     """Whether one test goes beyond the bound."""
 
@@ -56,7 +79,19 @@ class Answer:
     fails: bool | None
     """None: undecided, because the interval holds the bound, there are too few trials, or a difference that the verdict
     does not claim would decide it."""
-    why: str
+    bounded: BoundedInterval | None
+    """None: there is no interval."""
+    of_ratio: bool = False
+    """Whether it is the ratio that has none, since nothing varies; else the mean, of too few values."""
+    unclaimed: Literal["", "unsteady", "noise", "opposed"] = ""
+    """Why the verdict claims no difference where only one would decide it: the reference differs from itself by as
+    much, identical commands do, or the typical run points the other way."""
+    trials: int | None = None
+    """How many it rests on, where they are too few."""
+    needed: int = 0
+    """The fewest that are enough, …"""
+    of_each_test: bool = True
+    """… of each test, or of the one that is judged."""
     more: int = 0
     """Further trials of each test that may decide it; 0 where that is not known."""
     precision: float | None = None
@@ -119,8 +154,8 @@ def answers(
         UsageError: for none, with the reason.
     """
     if bound.of == "value":
-        what = f"its mean ({_level(confidence, together)})"
-        found = [a for test in tests if (a := _of_value(bound, test, what, few)) is not None]
+        of_means = [_of_value(bound, test, confidence, together, few) for test in tests]
+        found = [each for each in of_means if each is not None]
         reason = f"no test has an interval of the mean of {bound.metric}"
     else:
         judged = [c for c in comparisons if c.metric == bound.metric]
@@ -132,20 +167,18 @@ def answers(
     return found
 
 
-def _level(confidence: float, together: int) -> str:
-    """`95 %`, of one that is judged, or `95 % for all 4`."""
-    return level_text(confidence) + (f" for all {together}" if together > 1 else "")
-
-
-def _of_value(bound: Bound, test: TestVerdict, what: str, few: int) -> Answer | None:
+def _of_value(bound: Bound, test: TestVerdict, confidence: float, together: int, few: int) -> Answer | None:
     m = test.metric(bound.metric)
     if m is None or m.summary is None or m.summary.count < 2:
         return None
     _check_unit(bound, m.unit)
     if m.summary.mean_interval is None:
-        return Answer(test.test, None, "its mean has no interval: too few values that vary so much")
-    found = _judged(bound, test.test, m.summary.mean_interval, what, m.unit)
-    return _with_enough(found, m.summary.count, few, "")
+        return Answer(test.test, None, None)
+    i = m.summary.mean_interval
+    found = _judged(
+        bound, test.test, BoundedInterval("mean", i.low, i.high, bound.limit, m.unit, confidence, together)
+    )
+    return replace(_with_enough(found, m.summary.count, few), of_each_test=False)
 
 
 def _nothing(bound: Bound, compared: Sequence[str], without: Sequence[str]) -> str:
@@ -159,16 +192,16 @@ def _nothing(bound: Bound, compared: Sequence[str], without: Sequence[str]) -> s
     return f"nothing is compared in {bound.metric}: name tests with --reference, or other results first"
 
 
-def _with_enough(found: Answer, trials: int | None, few: int, each: str = " of each test") -> Answer:
+def _with_enough(found: Answer, trials: int | None, few: int) -> Answer:
     """The answer, undecided where it rests on too few trials."""
     if trials is None or trials >= few:
         return found
-    why = f"{counted(trials, 'trial')}: too few to judge, make {few} or more{each}; {found.why}"
     more = max(few - trials, found.more)
     return replace(
         found,
         fails=None,
-        why=why,
+        trials=trials,
+        needed=few,
         more=more,
         precision=found.precision if more == found.more else None,
         decides=found.fails is not None or found.more > 0,
@@ -177,22 +210,24 @@ def _with_enough(found: Answer, trials: int | None, few: int, each: str = " of e
 
 def _of_comparison(bound: Bound, c: Comparison, together: int, few: int) -> Answer:
     """together: how many comparisons the bound is judged for; the interval is as wide as so many need (Bonferroni)."""
-    looked = f"; {EXTENDED}" if c.extended else ""
     if bound.of == "ratio":
         name = f"{c.other} against {c.base}"
         if c.ratio.p is None:
-            return Answer(name, None, "nothing varies, so that the ratio has no interval")
-        what = f"the ratio ({_level(c.ratio.confidence, max(together, c.ratio.together))}{looked})"
-        interval = c.ratio.for_many(max(together, c.ratio.together))
-        found = _as_claimed(bound, 1.0, c, _judged(bound, name, interval, what))
+            return Answer(name, None, None, of_ratio=True)
+        many = max(together, c.ratio.together)
+        interval = c.ratio.for_many(many)
+        ends = interval.low, interval.high, bound.limit
+        bounded = BoundedInterval("ratio", *ends, "ratio", c.ratio.confidence, many, c.extended)
+        found = _as_claimed(bound, 1.0, c, _judged(bound, name, bounded))
         return _with_enough(_decidable(bound, c, interval, found), c.trials, few)
     _check_unit(bound, c.unit)
     if c.difference is None:
         raise UsageError(
             f"--fail-if {bound.text!r}: the difference of {c.other} and {c.base} has no interval"
         )
-    what = f"the difference ({_level(c.ratio.confidence, c.ratio.together)}{looked})"
-    found = _judged(bound, f"{c.other} against {c.base}", c.difference, what, c.unit)
+    ends = c.difference.low, c.difference.high, bound.limit
+    bounded = BoundedInterval("difference", *ends, c.unit, c.ratio.confidence, c.ratio.together, c.extended)
+    found = _judged(bound, f"{c.other} against {c.base}", bounded)
     return _with_enough(_as_claimed(bound, 0.0, c, found), c.trials, few)
 
 
@@ -205,12 +240,8 @@ def _as_claimed(bound: Bound, equal: float, c: Comparison, found: Answer) -> Ans
     if not found.fails or not needs_difference or not (c.within_noise or c.opposed):
         return found
     if c.within_steady_noise:
-        reason = "the reference differs from itself by as much, which more trials do not change"
-    else:
-        reason = (
-            "within this machine's A/A noise" if c.within_noise else "the typical run points the other way"
-        )
-    return replace(found, fails=None, why=f"{found.why}; {reason}")
+        return replace(found, fails=None, unclaimed="unsteady")
+    return replace(found, fails=None, unclaimed="noise" if c.within_noise else "opposed")
 
 
 def _decidable(bound: Bound, c: Comparison, interval: Interval, found: Answer) -> Answer:
@@ -243,9 +274,9 @@ def _of_across(bound: Bound, a: CrossSession, few: int) -> Answer:
             f"--fail-if {bound.text!r}: results of different sessions are compared by their ratio: baseline * 1.05"
         )
     name = f"{a.other} ({a.other_label}) against {a.base} ({a.base_label})"
-    together = a.found.together
-    what = f"the ratio ({_level(a.found.confidence, together)})"
-    return _with_enough(_judged(bound, name, Interval(a.found.low, a.found.high), what), a.trials, few)
+    ends = a.found.low, a.found.high, bound.limit
+    bounded = BoundedInterval("ratio", *ends, "ratio", a.found.confidence, a.found.together)
+    return _with_enough(_judged(bound, name, bounded), a.trials, few)
 
 
 def _check_unit(bound: Bound, unit: str) -> None:
@@ -253,17 +284,58 @@ def _check_unit(bound: Bound, unit: str) -> None:
         raise UsageError(f"--fail-if {bound.text!r}: {bound.metric} is in {unit}, not in {bound.unit}")
 
 
-def _judged(bound: Bound, test: str, interval: Interval, what: str, unit: str = "ratio") -> Answer:
-    beyond = interval.low > bound.limit if bound.above else interval.high < bound.limit
-    within = interval.high <= bound.limit if bound.above else interval.low >= bound.limit
-    low, high, limit = _told_apart((interval.low, interval.high, bound.limit), unit)
-    where = f"{what} lies in {low} … {high}, the bound is {limit}"
-    return Answer(test, True if beyond else False if within else None, where)
+def _judged(bound: Bound, test: str, found: BoundedInterval) -> Answer:
+    beyond = found.low > bound.limit if bound.above else found.high < bound.limit
+    within = found.high <= bound.limit if bound.above else found.low >= bound.limit
+    return Answer(test, True if beyond else False if within else None, found)
 
 
-def _told_apart(values: tuple[float, float, float], unit: str) -> tuple[str, ...]:
-    """As texts; ratios with as many digits as it takes for different ones to look different, up to eight."""
-    if unit != "ratio":
-        return tuple(shown(value, unit) for value in values)
-    texts = [tuple(f"{value:.{digits}g}" for value in values) for digits in range(4, 9)]
-    return next((each for each in texts if len(set(each)) == len(set(values))), texts[-1])
+def read_predicate(expression: str, confidence: float) -> Predicate:
+    """The predicate. Raises UsageError where it cannot be read."""
+    try:
+        return Predicate(expression, confidence)
+    except ExpressionError as error:
+        raise UsageError(f"--predicate, column {error.column}: {error.message}") from None
+
+
+def judge_subjects(
+    subjects: Sequence[Subject], predicate: Predicate, metrics: Sequence[str]
+) -> list[tuple[str, Judgement]]:
+    """Of each test whether it holds for every one of these metrics (elapsed, user and system unless named).
+
+    Raises:
+        UsageError: the expression cannot be evaluated, or a test lacks a metric.
+    """
+    try:
+        return [
+            (series.test, predicate.judge(judged_samples(series, metrics)))
+            for subject in subjects
+            for series in subject.tests
+        ]
+    except ExpressionError as error:
+        raise UsageError(f"--predicate, column {error.column}: {error.message}") from None
+
+
+def judged_samples(series: Series, metrics: Sequence[str]) -> dict[str, list[float]]:
+    """The values that a predicate is judged on. Raises UsageError for a metric that the test lacks."""
+    names = [metric_name(name) for name in metrics] or [name for name in JUDGED if name in series.columns]
+    found = {}
+    for name in names or series.columns:
+        values = _values(series, name)
+        if values is None:
+            raise UsageError(f"{series.test}: has no metric {name!r}; it has {', '.join(series.columns)}")
+        found[name] = values.tolist()
+    return found
+
+
+def _values(series: Series, name: str) -> Floats | None:
+    if name in series.columns:
+        return series.sample(name)
+    columns = [series.column(part) for part in ("elapsed", "user", "system")]
+    if name not in ("wait", "cpu") or any(column is None for column in columns):
+        return None
+    elapsed, user, system = (column.values[series.kept] for column in columns if column is not None)
+    with np.errstate(all="ignore"):
+        values = elapsed - user - system if name == "wait" else 100.0 * (user + system) / elapsed
+    found: Floats = values[np.isfinite(values)]
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,6 @@ import numpy as np
 
 from etude.results.monitor import Floats, Monitor, Whole, load
 from etude.results.series import Flags, Series
-from etude.units.formatting import digits, percent, scale_of
 
 BUSY = ("cpu.user", "cpu.nice", "cpu.system", "cpu.irq", "cpu.softirq")
 OWN = ("user", "system", "orphans_user", "orphans_system")
@@ -24,10 +23,12 @@ WORST = 4
 class Quantity:
     """One thing that the monitor tells of a stretch of time."""
 
-    words: str
+    name: str
+    """Its label, such as `CPU pressure`."""
     matters: float
     """Excess over the usual that is worth a word."""
-    show: Callable[[float], str]
+    unit: str
+    """`CPUs`, `share`, `1/s`, `B/s`, `Hz`, or `1` of a count."""
     falls: bool = False
     """It is the lower value that slows a program down."""
     share: float = 0.0
@@ -38,67 +39,42 @@ class Quantity:
     """The pressures as which all that it costs must show, where the kernel tells them."""
 
 
-def cpus(value: float) -> str:
-    """`1.7 CPUs`."""
-    return f"{value:.1f} CPUs"
-
-
-def _share(value: float) -> str:
-    return percent(value) if abs(value) < 0.01 else f"{100 * value:.0f} %"
-
-
-def _per_second(value: float) -> str:
-    return _brief(value, "1/s")
-
-
-def byte_rate(value: float) -> str:
-    """`12 MiB/s`."""
-    return _brief(value, "B/s")
-
-
-def _brief(value: float, unit: str) -> str:
-    divisor, name = scale_of(value, unit)
-    return f"{digits(value / divisor, 2)} {name}"
-
-
-OTHERS = Quantity("other processes used", 0.2, cpus, share=0.25, waited=("CPU pressure",))
-MESSAGES = Quantity("kernel messages", 0.5, lambda count: f"{count:.0f}", loses_s=None)
-CLOCK = Quantity(
-    "clock rate", 0.0, lambda hertz: f"{hertz / 1e9:.2f} GHz", falls=True, share=0.05, loses_s=None
-)
+OTHERS = Quantity("other processes used", 0.2, "CPUs", share=0.25, waited=("CPU pressure",))
+MESSAGES = Quantity("kernel messages", 0.5, "1", loses_s=None)
+CLOCK = Quantity("clock rate", 0.0, "Hz", falls=True, share=0.05, loses_s=None)
 LONGEST_FAULT_S, LONGEST_INTERRUPT_S, LONGEST_SWITCH_S = 0.02, 2e-5, 1e-5
 """A page that a slow disk has to bring; an interrupt with what it puts off; a switch, with what leaves the caches."""
 FAULTS_WAIT = ("memory pressure", "I/O pressure")
 NO_PRESSURE = "no pressure"
 """Name of time in which a trial neither runs nor waits for a CPU, memory or a disk."""
 _PLAIN: Mapping[str, Quantity] = {
-    "cpu.steal": Quantity("stolen by the hypervisor", 0.05, cpus),
-    "cpu.iowait": Quantity("waiting for I/O", 0.2, cpus, waited=("I/O pressure",)),
-    "pressure.cpu.some": Quantity("CPU pressure", 0.1, _share),
-    "pressure.memory.some": Quantity("memory pressure", 0.02, _share),
-    "pressure.io.some": Quantity("I/O pressure", 0.1, _share),
+    "cpu.steal": Quantity("stolen by the hypervisor", 0.05, "CPUs"),
+    "cpu.iowait": Quantity("waiting for I/O", 0.2, "CPUs", waited=("I/O pressure",)),
+    "pressure.cpu.some": Quantity("CPU pressure", 0.1, "share"),
+    "pressure.memory.some": Quantity("memory pressure", 0.02, "share"),
+    "pressure.io.some": Quantity("I/O pressure", 0.1, "share"),
     "paging.swapped_in": Quantity(
-        "pages swapped in", 10.0, _per_second, loses_s=LONGEST_FAULT_S, waited=FAULTS_WAIT
+        "pages swapped in", 10.0, "1/s", loses_s=LONGEST_FAULT_S, waited=FAULTS_WAIT
     ),
     "paging.swapped_out": Quantity(
-        "pages swapped out", 10.0, _per_second, loses_s=LONGEST_FAULT_S, waited=FAULTS_WAIT
+        "pages swapped out", 10.0, "1/s", loses_s=LONGEST_FAULT_S, waited=FAULTS_WAIT
     ),
     "paging.major_faults": Quantity(
-        "major faults", 100.0, _per_second, loses_s=LONGEST_FAULT_S, waited=FAULTS_WAIT
+        "major faults", 100.0, "1/s", loses_s=LONGEST_FAULT_S, waited=FAULTS_WAIT
     ),
-    "interrupts": Quantity("interrupts", 2000.0, _per_second, loses_s=LONGEST_INTERRUPT_S),
+    "interrupts": Quantity("interrupts", 2000.0, "1/s", loses_s=LONGEST_INTERRUPT_S),
     "switches": Quantity(
-        "context switches", 5000.0, _per_second, loses_s=LONGEST_SWITCH_S, waited=("CPU pressure",)
+        "context switches", 5000.0, "1/s", loses_s=LONGEST_SWITCH_S, waited=("CPU pressure",)
     ),
-    "tasks.runnable": Quantity("runnable tasks", 2.0, lambda count: f"{count:.0f}"),
-    "throttle.count": Quantity("throttling", 0.1, _per_second, loses_s=None),
+    "tasks.runnable": Quantity("runnable tasks", 2.0, "1"),
+    "throttle.count": Quantity("throttling", 0.1, "1/s", loses_s=None),
 }
-_OF_EACH: Mapping[tuple[str, str], tuple[str, float, Callable[[float], str]]] = {
-    ("disk", ".busy"): ("busy", 0.2, _share),
-    ("disk", ".read"): ("read", 2.0**20, byte_rate),
-    ("disk", ".written"): ("written", 2.0**20, byte_rate),
-    ("net", ".received"): ("received", 2.0**20, byte_rate),
-    ("net", ".sent"): ("sent", 2.0**20, byte_rate),
+_OF_EACH: Mapping[tuple[str, str], tuple[str, float, str]] = {
+    ("disk", ".busy"): ("busy", 0.2, "share"),
+    ("disk", ".read"): ("read", 2.0**20, "B/s"),
+    ("disk", ".written"): ("written", 2.0**20, "B/s"),
+    ("net", ".received"): ("received", 2.0**20, "B/s"),
+    ("net", ".sent"): ("sent", 2.0**20, "B/s"),
 }
 
 
@@ -152,11 +128,6 @@ class Interference:
         """Whether a trial is shorter than the time between readings."""
         monitor, span = self.monitor(place), self.span(place)
         return monitor is not None and span is not None and span[1] - span[0] < 0.999e9 * monitor.every_s
-
-
-def every(seconds: float) -> str:
-    """`1 s`, `100 ms`: the time between readings."""
-    return f"{seconds:g} s" if seconds >= 1 else f"{1000 * seconds:g} ms"
 
 
 def load_monitors(directory: Path | None, experiment: Mapping[str, Any] | None) -> dict[int, Monitor]:
@@ -241,12 +212,12 @@ def _rates(monitor: Monitor, others: Floats) -> Iterable[tuple[Quantity, Floats]
     for name, what in _PLAIN.items():
         if name in monitor.columns:
             yield what, monitor.rate(name)
-    for (group, end), (word, matters, show) in _OF_EACH.items():
+    for (group, end), (word, matters, unit) in _OF_EACH.items():
         for name in monitor.names(group, end):
             device = name.removeprefix(f"{group}.").removesuffix(end)
             busy = 1.0 if end == ".busy" else None
             waited = "I/O pressure" if group == "disk" else NO_PRESSURE
-            what = Quantity(f"{device} {word}", matters, show, loses_s=busy, waited=(waited,))
+            what = Quantity(f"{device} {word}", matters, unit, loses_s=busy, waited=(waited,))
             yield what, monitor.rate(name)
     clocks = [name for name in monitor.names("frequency") if name not in ("frequency.min", "frequency.max")]
     if clocks:

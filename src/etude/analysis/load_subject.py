@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from etude.analysis.stop_rule_info import asked_of
-from etude.analysis.subject import Subject, subject_of, subject_of_table, subject_of_trials
+from etude.analysis.subject import ResultNote, Subject, subject_of, subject_of_table, subject_of_trials
 from etude.results.reader import read_experiment
 from etude.results.resfile import read_res
 from etude.results.results import names_of
+from etude.results.table import Table
 from etude.results.trials import read_trials
+from etude.stats.intervals import Interval, t_quantile
+from etude.stats.moments import interval_above_zero
 
 if TYPE_CHECKING:
     from etude.analysis.pipeline.transforms import Transform
-    from etude.analysis.summaries import Summaries
 
 
 def read_subject(
@@ -39,8 +42,6 @@ def read_subject(
 
     table = apply(read_table(path), transforms, variables, confidence=confidence)
     if table.summary_only:
-        from etude.analysis.summaries import summaries_of
-
         return summaries_of(table, confidence)
     found = subject_of_table(table)
     return _of_experiment(found, place) if is_ours(place) and place.is_dir() else found
@@ -59,8 +60,7 @@ def _of_experiment(found: Subject, place: Path) -> Subject:
     asked = asked_of(experiment, place)
     names = [series.test for series in found.tests]
     if not set(names) <= set(names_of(experiment)):
-        note = "the transforms made other tests: blocks, and what the stop rule costs, are not counted"
-        return replace(found, notes=(*found.notes, note))
+        return replace(found, notes=(*found.notes, ResultNote("transformed")))
     primary = asked.primary if any(asked.primary in s.columns for s in found.tests) else found.asked.primary
     groups = tuple(group for group in asked.groups if set(group) <= set(names))
     return replace(found, asked=replace(asked, primary=primary, groups=groups), experiment=experiment)
@@ -72,3 +72,54 @@ def is_ours(place: Path) -> bool:
         return (place / "experiment.json").is_file() or (place.suffix == ".res" and place.is_file())
     except OSError:
         return False  # said by who reads it
+
+
+@dataclass(frozen=True)
+class SummaryRow:
+    """One metric of one test. Values in `unit`; None for what the file does not tell."""
+
+    test: str
+    parameters: Mapping[str, str]
+    metric: str
+    unit: str
+    figures: Mapping[str, float]
+    """By the names of `results.table.SUMMARY`."""
+    interval: Interval | None
+    """Of the mean, from count, mean and deviation by Student's t."""
+
+
+@dataclass(frozen=True)
+class Summaries:
+    """A file of summaries."""
+
+    label: str
+    rows: tuple[SummaryRow, ...]
+    warnings: tuple[str, ...]
+
+
+def summaries_of(table: Table, confidence: float = 0.95) -> Summaries:
+    """The rows of a table of summaries."""
+    rows = []
+    for row in table.frame.iter_rows(named=True):
+        figures = {
+            name: float(value)
+            for name, value in row.items()
+            if isinstance(value, float) and value is not None and math.isfinite(value)
+        }
+        parameters = {name: row[name] for name in table.parameters if row[name] is not None}
+        unit = table.units.get(row["metric"], "1")
+        interval = _interval(figures, confidence)
+        rows.append(SummaryRow(row["test"], parameters, row["metric"], unit, figures, interval))
+    return Summaries(table.label, tuple(rows), table.warnings)
+
+
+def _interval(figures: Mapping[str, float], confidence: float) -> Interval | None:
+    """Student's, where count, mean and deviation are known; of values that are known to be positive, above zero."""
+    count, mean, deviation = (figures.get(name) for name in ("count", "mean", "deviation"))
+    if count is None or mean is None or deviation is None or count < 2:
+        return None
+    half = t_quantile(confidence, count - 1) * deviation / math.sqrt(count)
+    interval = Interval(mean - half, mean + half)
+    if mean > 0.0 and figures.get("minimum", -1.0) >= 0.0:
+        return interval_above_zero(interval, mean, int(count))
+    return interval

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from etude.analysis.subject import Subject
+from etude.analysis.warnings.facts import OtherLoad
 from etude.analysis.warnings.thresholds import Thresholds
 from etude.analysis.warnings.warning import DataWarning, warning
 from etude.results.blocks import read_blocks
 from etude.results.series import Series
-from etude.units.formatting import counted, quantity
 
 BLOCK = "others"
 NAMED = 3
@@ -68,17 +68,6 @@ def others_warnings(subject: Subject, series: Series, thresholds: Thresholds) ->
     if share < thresholds.others:
         return []
     names = [name for name in found.cpu_s if name != _REST][:NAMED]
-    shown = ", ".join(f"{name} {quantity(found.cpu_s[name], 's')}" for name in names)
-    more = len(found.cpu_s) - len(names)
-    text = (
-        f"other processes used {quantity(found.total_s, 's')} of CPU time a trial, {share:.2g} CPUs, over "
-        f"{counted(found.trials, 'trial')}: {shown}{f' and {more} more' if more else ''}"
-    )
-    advice = "end them, or measure when they are idle (etude quiet)"
-    numbers: dict[str, float | str] = {
-        "cpu_s": found.total_s,
-        "share": share,
-        "of": found.trials,
-        "named": shown,
-    }
-    return [warning("others", series.test, "", text, advice, (), **numbers)]
+    most = tuple((name, found.cpu_s[name]) for name in names)
+    load = OtherLoad(found.total_s, share, found.trials, most, len(found.cpu_s) - len(names))
+    return [warning("others", series.test, "", load)]

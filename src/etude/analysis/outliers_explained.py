@@ -4,31 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from etude.analysis.excess_time import SUFFICES, can_cost_s, lost_time
+from etude.analysis.excess_time import SUFFICES, Level, OwnState, can_cost_s, lost_time
 from etude.analysis.interference import (
     MESSAGES,
     OTHERS,
     WORST,
     Interference,
     Quantity,
-    byte_rate,
-    cpus,
-    every,
     interference_of,
     load_monitors,
 )
 from etude.analysis.noisy_processes import NoisyProcess, exceeds, noisy_processes
 from etude.analysis.subject import Subject
 from etude.analysis.warnings import DataWarning
+from etude.analysis.warnings.facts import Facts, TwoGroups
 from etude.analysis.warnings.warning import warning
 from etude.errors import InputError
 from etude.results.monitor import Monitor
 from etude.results.series import Floats, Whole
-from etude.units.formatting import quantity
+from etude.units.formatting import digits, scale_of
 
 GROUPED = ("bimodal", "warm-up", "late-level", "never-steady", "drift")
 """Warnings of which the slower trials are explained together."""
@@ -41,35 +40,124 @@ FEWEST = 3
 QUICKER = 0.1
 """A trial that took less time than the others, by more than this part of its own, lost none."""
 NAMED = 3
-"""Processes, and further findings, of one trial."""
-LONGEST_TEXT = 100
-
-NOTHING_ENOUGH = "nothing in the monitor's series accounts for the time it lost"
-NOTHING = "nothing in the monitor's series explains it"
-QUICK = "it took less time than the others"
-
+"""Processes that are named as the causes of one trial."""
 
 OWN_STATE = "own state"
+
+
+@dataclass(frozen=True)
+class AtMost:
+    """What was unusual and accounts for a part of the lost time only."""
+
+    level: Level
+    most_s: float
+    lost_s: float
+
+
+@dataclass(frozen=True)
+class OtherProcessesBeside:
+    """CPUs that other processes used beside a trial, and which these were."""
+
+    cpus: float
+    usual: float
+    as_usual: bool
+    """Whether they used no more than beside other trials, and were others."""
+    coarse: bool
+    """Whether the readings are longer than the trial."""
+    processes: tuple[NoisyProcess, ...]
+    """Who used most first."""
+    ended_cpus: float | None
+    """What processes used that had ended before they were seen; None where it is as usual."""
+
+
+@dataclass(frozen=True)
+class KernelMessage:
+    """The first message of the kernel, and how many there were."""
+
+    text: str
+    count: int
+
+
+@dataclass(frozen=True)
+class NothingEnough:
+    """Nothing that the monitor tells accounts for the time that a trial lost."""
+
+
+Finding = OwnState | Level | AtMost | OtherProcessesBeside | KernelMessage | NothingEnough
 
 
 @dataclass(frozen=True)
 class Why:
     """An explanation of one trial."""
 
-    text: str
-    advice: str
+    findings: tuple[Finding, ...]
+    """What was unusual, what accounts for the lost time first."""
+    coarse_s: float | None
+    """Time between readings, where the trial is shorter than it, s."""
+    suspects: tuple[str, ...]
+    """Processes without which it may stay away."""
     cause: str | None
     """What is named first; None where nothing accounts for the lost time."""
+
+
+@dataclass(frozen=True)
+class TrialValue:
+    """A trial's value and the median of the others, in `unit`."""
+
+    trial: int
+    value: float
+    median: float
+    unit: str
+
+
+@dataclass(frozen=True)
+class OutlierExplanation(Facts):
+    """What was unusual beside one trial."""
+
+    of: TrialValue
+    why: Why
+
+
+@dataclass(frozen=True)
+class CauseInCommon(Facts):
+    """A cause of several of the slower trials, and that of one of them in full."""
+
+    count: int
+    slower: int
+    example: OutlierExplanation
+
+
+@dataclass(frozen=True)
+class NoExplanation(Facts):
+    """Why there is no explanation of one trial."""
+
+    of: TrialValue
+    reason: Literal["no reading", "few others", "quicker", "nothing", "too coarse"]
+    every_s: float
+    """Time between readings."""
+
+
+@dataclass(frozen=True)
+class NotLookedAt(Facts):
+    """So many outliers that lie less far."""
+
+    count: int
+
+
+@dataclass(frozen=True)
+class MonitorUnreadable(Facts):
+    """Why the monitor's series cannot be read."""
+
+    error: str
 
 
 def explain_outliers(
     subject: Subject, warnings: Sequence[DataWarning], *, every_one: bool = False
 ) -> list[DataWarning]:
-    """A sentence for each trial that a warning calls an outlier, and one for the slower trials of two groups, of
+    """A warning for each trial that another one calls an outlier, and one for the slower trials of two groups, of
     another level at an end, and of a drift; none where nothing was monitored.
 
-    every_one: also where the monitor saw nothing unusual, or is too coarse for the trial. Without it such a sentence,
-    which explains nothing, is left out.
+    every_one: also where the monitor saw nothing unusual, or is too coarse for the trial; else these are left out.
     """
     asked = [each for each in warnings if each.kind == "outliers" or each.kind in GROUPED]
     if not asked:
@@ -77,7 +165,7 @@ def explain_outliers(
     try:
         monitors = load_monitors(subject.directory, subject.experiment)
     except InputError as error:
-        return [warning("note", "", "", f"{error}; outliers are not explained", "")]
+        return [warning("note", "", "", MonitorUnreadable(str(error)))]
     if not monitors:
         return []
     everything = [*subject.tests, *subject.twins, *([subject.shell] if subject.shell else [])]
@@ -110,18 +198,15 @@ def _of_group(known: Interference, apart: DataWarning) -> Iterator[DataWarning]:
     median = float(np.median(column.values[usual]))
     farthest = max(most, key=lambda place: abs(column.values[place] - median))
     trials = [int(series.trials[place]) for place in most]
-    shown = [quantity(float(value), column.unit) for value in (column.values[farthest], median)]
-    text = (
-        f"{len(most)} of the {len(odd)} slower trials have one cause in common; trial {series.trials[farthest]} "
-        f"({shown[0]}, median of the others {shown[1]}): {whys[farthest].text}"
-    )
-    yield warning("outlier-explained", series.test, "", text, whys[farthest].advice, trials)
+    value = TrialValue(int(series.trials[farthest]), float(column.values[farthest]), median, column.unit)
+    common = CauseInCommon(len(most), len(odd), OutlierExplanation(value, whys[farthest]))
+    yield warning("outlier-explained", series.test, "", common, trials)
 
 
 def _slower(apart: DataWarning, trials: Whole, costs: Floats) -> NDArray[np.bool_]:
     """Which trials are the slower ones of two groups, of another level at the ends, or of a drift; of `trials`."""
-    if apart.kind == "bimodal":
-        centres = (float(apart.numbers["low"]) + float(apart.numbers["high"])) / 2
+    if isinstance(apart.facts, TwoGroups):
+        centres = (apart.facts.low + apart.facts.high) / 2
         return costs > (centres if costs.max() > 0 else -centres)
     if apart.kind == "drift":
         third = max(1, costs.size // 3)
@@ -147,17 +232,13 @@ def _of_test(known: Interference, outliers: DataWarning, every_one: bool) -> Ite
         why = _why(known, place, others)
         if why is None and not every_one:
             continue
-        text, advice = (why.text, why.advice) if why else _why_not(known, place, others)
-        number = int(series.trials[place])
-        unit = series.columns[outliers.metric].unit
-        size = f"{quantity(float(values[place]), unit)}, median of the others {quantity(median, unit)}"
-        yield warning(
-            "outlier-explained", series.test, "", f"trial {number} ({size}): {text}", advice, [number]
-        )
+        number, unit = int(series.trials[place]), series.columns[outliers.metric].unit
+        value = TrialValue(number, float(values[place]), median, unit)
+        facts = OutlierExplanation(value, why) if why else _why_not(known, place, others, value)
+        yield warning("outlier-explained", series.test, "", facts, [number])
     if every_one and len(farthest) > MOST:
         rest = [int(series.trials[place]) for place in sorted(farthest[MOST:])]
-        text = f"{len(rest)} outliers that lie less far were not looked at in the monitor's series"
-        yield warning("outlier-explained", series.test, "", text, "", rest)
+        yield warning("outlier-explained", series.test, "", NotLookedAt(len(rest)), rest)
 
 
 def _was_read(known: Interference, place: int) -> bool:
@@ -169,21 +250,17 @@ def _was_read(known: Interference, place: int) -> bool:
     return within and any(np.isfinite(values[place]) for values in known.values.values())
 
 
-def _why_not(known: Interference, place: int, usual: Whole) -> tuple[str, str]:
-    """Why there is no explanation of a trial, and what helps."""
+def _why_not(known: Interference, place: int, usual: Whole, value: TrialValue) -> NoExplanation:
+    """Why there is no explanation of a trial."""
     monitor = known.monitor(place)
     assert monitor is not None
     if not _was_read(known, place):
-        return "the monitor has no reading of it", ""
+        return NoExplanation(value, "no reading", monitor.every_s)
     if usual.size < FEWEST:
-        return "too few other trials were read to tell what is usual", ""
+        return NoExplanation(value, "few others", monitor.every_s)
     if lost_time(known, place, usual).lost_s < -known.seconds(place) * QUICKER:
-        return QUICK, ""
-    if not known.is_coarse(place):
-        return NOTHING, ""
-    interval = every(monitor.every_s)
-    text = f"{NOTHING}; it is shorter than the {interval} between readings, which are too coarse for it"
-    return text, "measure with etude bench --monitor 100ms or less, or make a trial longer"
+        return NoExplanation(value, "quicker", monitor.every_s)
+    return NoExplanation(value, "too coarse" if known.is_coarse(place) else "nothing", monitor.every_s)
 
 
 def _why(known: Interference, place: int, usual: Whole) -> Why | None:
@@ -208,35 +285,27 @@ def _why(known: Interference, place: int, usual: Whole) -> Why | None:
         )
     enough = [not bound < SUFFICES * lost.lost_s for bound in bounds]
     own = lost.own or (None if any(enough) else lost.last)
-    told = [] if own is None else [own]
-    told += [
-        _words(what, known, place, usual, named)
+    findings: list[Finding] = [] if own is None else [own]
+    findings += [
+        _finding(what, known, place, usual, named)
         for what, suffices in zip(unusual, enough, strict=True)
         if suffices
     ]
-    told += [
-        f"{what.words} {what.show(float(known.values[what][place]))} (usually "
-        f"{what.show(_median(known.values[what], usual))}), which explains at most {quantity(bound, 's')} of "
-        f"{quantity(lost.lost_s, 's')}"
+    findings += [
+        AtMost(_level(what, known, place, usual), float(bound), lost.lost_s)
         for what, bound, suffices in zip(unusual, bounds, enough, strict=True)
         if not suffices
     ]
-    if not told:
+    if not findings:
         return None
     if own is None and not any(enough):
-        told.insert(0, NOTHING_ENOUGH)
-    more = f"; and {len(told) - NAMED - 1} more" if len(told) > NAMED + 1 else ""
-    text = f"{'; '.join(told[: NAMED + 1])}{more}"
-    if known.is_coarse(place):
-        text = (
-            f"in the {every(monitor.every_s)} around it (it is shorter than the time between readings) {text}"
-        )
+        findings.insert(0, NothingEnough())
     blamed = OTHERS in [what for what, suffices in zip(unusual, enough, strict=True) if suffices]
     possible = OTHERS not in unusual and own is lost.own  # who was stopped, no other process kept waiting
-    names = [each.name for each in named[:NAMED]] if blamed or possible else []
-    causes = [what.words for what, suffices in zip(unusual, enough, strict=True) if suffices]
+    names = tuple(each.name for each in named[:NAMED]) if blamed or possible else ()
+    causes = [what.name for what, suffices in zip(unusual, enough, strict=True) if suffices]
     cause = OWN_STATE if own else next(iter(causes), None)
-    return Why(text, f"see whether it stays away without {_listed(names)}" if names else "", cause)
+    return Why(tuple(findings), monitor.every_s if known.is_coarse(place) else None, names, cause)
 
 
 def _unusual(known: Interference, place: int, usual: Whole) -> Iterator[Quantity]:
@@ -252,60 +321,41 @@ def _unusual(known: Interference, place: int, usual: Whole) -> Iterator[Quantity
         matters = max(what.matters, what.share * abs(float(np.median(others))))
         if not exceeds(sign * float(values[place]), sign * others, matters):
             continue
-        numbers = what.show(float(values[place])), what.show(float(np.median(others)))
-        if not (what.show is byte_rate and numbers in told):
+        numbers = _rounded(float(values[place])), _rounded(float(np.median(others)))
+        if not (what.unit == "B/s" and numbers in told):
             told.add(numbers)
             yield what
 
 
-def _words(
+def _rounded(rate: float) -> tuple[str, str]:
+    """To the digits with which a rate is shown."""
+    divisor, name = scale_of(rate, "B/s")
+    return digits(rate / divisor, 2), name
+
+
+def _level(what: Quantity, known: Interference, place: int, usual: Whole) -> Level:
+    values = known.values[what]
+    return Level(what.name, what.unit, float(values[place]), float(np.nanmedian(values[usual])))
+
+
+def _finding(
     what: Quantity, known: Interference, place: int, usual: Whole, named: Sequence[NoisyProcess]
-) -> str:
-    value = float(known.values[what][place])
-    usually = what.show(_median(known.values[what], usual))
+) -> Finding:
     if what is MESSAGES:
         return _message(known, place)
+    level = _level(what, known, place, usual)
     if what is not OTHERS:
-        return f"{what.words} {what.show(value)} (usually {usually})"
-    seconds = "" if known.is_coarse(place) else " in these seconds"
-    if value - _median(known.values[what], usual) < what.matters:
-        return f"the CPUs were as busy as usual, but with others: {_named(known, place, usual, named)}"
-    text = f"{what.words} {what.show(value)}{seconds} (usually {usually.removesuffix(' CPUs')})"
-    return f"{text}: {_named(known, place, usual, named)}"
-
-
-def _named(known: Interference, place: int, usual: Whole, named: Sequence[NoisyProcess]) -> str:
-    """Who used the CPUs."""
-    users = [each for each in named if each.cpus >= 0.05]
-    told = [_culprit(each) for each in users[:NAMED]]
-    if len(users) > NAMED:
-        told.append(f"and {len(users) - NAMED} more")
+        return level
+    as_usual = level.value - level.usual < what.matters
     gone = float(known.unseen[place])
-    if exceeds(gone, known.unseen[usual], 0.1):
-        told.append(f"processes that had ended before they were seen {cpus(gone)}")
-    return ", ".join(told) or "none of the processes that were listed"
+    ended = gone if exceeds(gone, known.unseen[usual], 0.1) else None
+    users = tuple(each for each in named if each.cpus >= 0.05)
+    return OtherProcessesBeside(level.value, level.usual, as_usual, known.is_coarse(place), users, ended)
 
 
-def _culprit(each: NoisyProcess) -> str:
-    count = len(each.pids)
-    which = f"pid {each.pids[0]}" if count == 1 else f"{count} processes, such as pid {each.pids[0]}"
-    return f"{each.name} {cpus(each.cpus)} ({which})"
-
-
-def _message(known: Interference, place: int) -> str:
+def _message(known: Interference, place: int) -> KernelMessage:
     monitor, span = known.monitor(place), known.span(place)
     assert isinstance(monitor, Monitor)
     assert span is not None
     found = [m for m in monitor.messages if m.level <= WORST and span[0] <= m.ns <= span[1]]
-    text = " ".join(found[0].text.split())
-    text = text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…"
-    more = f", and {len(found) - 1} messages more" if len(found) > 1 else ""
-    return f'the kernel said "{text}"{more}'
-
-
-def _median(values: Floats, usual: Whole) -> float:
-    return float(np.nanmedian(values[usual]))
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return KernelMessage(found[0].text, len(found))

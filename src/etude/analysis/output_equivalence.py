@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -11,18 +12,23 @@ from etude.results.results import names_of
 from etude.results.trials import Trials
 
 
-class WorkDifference(NamedTuple):
+@dataclass(frozen=True)
+class WorkDifference:
     """One thing that speaks against the tests having done the same work."""
 
-    text: str
-    """The difference in words, with figures and without a full stop."""
-    between: bool
-    """Whether two tests differ, so that it may be on purpose; else one test's own trials do."""
+    what: Literal["ending", "output"]
+    test: str
+    base: str = ""
+    """The test that it is compared with; empty where the test's own trials differ."""
+    endings: tuple[str, ...] = ()
+    """Of the test and of the base, or all that a test's own trials had."""
+    printed_bytes: tuple[int, ...] = ()
+    """Of the test and of the base."""
 
     @property
-    def advice(self) -> str:
-        """The advice, a short clause."""
-        return "is it the same work?" if self.between else "compare what they do before any number"
+    def between(self) -> bool:
+        """Whether two tests differ, so that it may be on purpose."""
+        return bool(self.base)
 
 
 def work_differences(trials: Trials) -> list[WorkDifference]:
@@ -38,9 +44,7 @@ def work_differences(trials: Trials) -> list[WorkDifference]:
         if name in codes
     }
     each = plan["check_output"] == "each"
-    found = [
-        WorkDifference(text, False) for name in rows for text in _within(name, columns, rows[name], each)
-    ]
+    found = [difference for name in rows for difference in _within(name, columns, rows[name], each)]
     measuring = {test["name"] for test in plan["tests"] if test.get("metrics")}
     firsts = {
         name: first
@@ -50,8 +54,7 @@ def work_differences(trials: Trials) -> list[WorkDifference]:
     reference = next(iter(firsts), None)
     for name in list(firsts)[1:]:
         assert reference is not None
-        texts = _between(columns, reference, firsts[reference], name, firsts[name])
-        found += [WorkDifference(text, True) for text in texts]
+        found += _between(columns, reference, firsts[reference], name, firsts[name])
     return found
 
 
@@ -62,24 +65,18 @@ def _first_output(columns: Columns, rows: Whole) -> int | None:
     return next((row for row in firsts if "stdout" in columns.rare.get(row, {})), None)
 
 
-def _between(columns: Columns, base: str, a: int, other: str, b: int) -> list[str]:
+def _between(columns: Columns, base: str, a: int, other: str, b: int) -> list[WorkDifference]:
     found = []
-    if columns.ending(a) != columns.ending(b):
-        found.append(f"{other} ended with {columns.ending(b)}, {base} with {columns.ending(a)}")
+    endings = columns.ending(b), columns.ending(a)
+    if endings[0] != endings[1]:
+        found.append(WorkDifference("ending", other, base, endings))
     one, two = columns.rare[a]["stdout"], columns.rare[b]["stdout"]
     if one["sha256"] != two["sha256"]:
-        found.append(_printed(base, one["bytes"], other, two["bytes"]))
+        found.append(WorkDifference("output", other, base, printed_bytes=(two["bytes"], one["bytes"])))
     return found
 
 
-def _printed(base: str, base_bytes: int, other: str, other_bytes: int) -> str:
-    if base_bytes == other_bytes:
-        return f"{other} printed something else than {base} ({base_bytes:,} B each)"
-    how = "less" if other_bytes < base_bytes else "more"
-    return f"{other} printed {how} than {base} ({other_bytes:,} B against {base_bytes:,} B)"
-
-
-def _within(name: str, columns: Columns, rows: Whole, each: bool) -> list[str]:
+def _within(name: str, columns: Columns, rows: Whole, each: bool) -> list[WorkDifference]:
     """Whether a test's own trials differ among themselves; in what they print only where that was asked for."""
     finished = rows[~columns.unfinished[rows]]
     signalled = columns.flags[finished] & SIGNALLED
@@ -91,7 +88,7 @@ def _within(name: str, columns: Columns, rows: Whole, each: bool) -> list[str]:
     found = []
     endings = {columns.ending(row) for row in (*finished[first].tolist(), *accepted.values())}
     if len(endings) > 1:
-        found.append(f"{name} did not always end alike: {', '.join(sorted(endings))}")
+        found.append(WorkDifference("ending", name, endings=tuple(sorted(endings))))
     if each and len({members["stdout"]["sha256"] for _, members in rare if "stdout" in members}) > 1:
-        found.append(f"{name} printed different things in different trials")
+        found.append(WorkDifference("output", name))
     return found

@@ -5,20 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 
+from etude.analysis.comparison import CANDIDATES, TIMES_NARROWER, with_cpu_time
 from etude.analysis.comparisons import shell_cost
 from etude.analysis.pairs import paired_values
-from etude.analysis.quieter_metrics import CANDIDATES, TIMES_NARROWER, with_cpu_time
 from etude.analysis.subject import Subject, column_of
 from etude.analysis.time_breakdown import mean_trial_s, seconds_per_trial
 from etude.errors import InputError, UsageError
 from etude.results.series import Floats, Series
 from etude.stats.intervals import effective_count, t_quantile
 from etude.stats.moments import deviation_of
-from etude.stats.multiplicity import of_many
+from etude.stats.multiplicity import bonferroni_confidence
 from etude.stats.planning import (
     MOST,
     Noise,
@@ -55,8 +55,8 @@ class Cost:
     """Of one trial of one test."""
 
     seconds: float | None
-    reason: str | None = None
-    """Why it is not known, or what it leaves out."""
+    lacking: Literal["", "starts", "times"] = ""
+    """`starts`: when trials began is not recorded, so that it is their elapsed time alone; `times`: nothing is."""
 
 
 @dataclass(frozen=True)
@@ -238,7 +238,7 @@ def _quieter(
             *_, own, _ = _noisiest(subject, quiet, paired, name)
         except InputError:
             continue  # some of its values are at zero
-        plan = plan_for_effect(own, effect, power=power, confidence=of_many(0.95, together))
+        plan = plan_for_effect(own, effect, power=power, confidence=bonferroni_confidence(0.95, together))
         if plan is not None and 0.0 < TIMES_NARROWER * own.deviation <= noise.deviation:
             found.append(QuieterPlan(name, own.deviation, plan.trials))
     return min(found, key=lambda each: each.deviation, default=None)
@@ -319,7 +319,7 @@ def _half_width(values: Floats, count: int) -> float:
 
 
 def _row(noise: Noise, effect: float, power: float, tests: int, cost: Cost, together: int) -> Row:
-    plan = plan_for_effect(noise, effect, power=power, confidence=of_many(0.95, together))
+    plan = plan_for_effect(noise, effect, power=power, confidence=bonferroni_confidence(0.95, together))
     if plan is None:
         return Row(effect, None, None, None)
     return Row(effect, plan.trials, plan.likely_trials, _times(plan.trials * tests, cost))
@@ -328,7 +328,7 @@ def _row(noise: Noise, effect: float, power: float, tests: int, cost: Cost, toge
 def _fit(noise: Noise, wanted: PlanTargets, tests: int, cost: Cost, together: int) -> Fit | None:
     if wanted.deadline_s is None or cost.seconds is None:
         return None
-    hours, confidence = wanted.deadline_s / 3600.0 * 2.0 / tests, of_many(0.95, together)
+    hours, confidence = wanted.deadline_s / 3600.0 * 2.0 / tests, bonferroni_confidence(0.95, together)
     plan = plan_for_deadline(noise, hours, power=wanted.power, confidence=confidence)
     if plan is None:
         return Fit(wanted.deadline_s, None, None)
@@ -343,16 +343,15 @@ def _cost(tests: Sequence[Series], together: bool) -> Cost:
         return Cost(sum(known) / len(known))
     seconds = [mean_trial_s(series) for series in tests]
     if min(seconds) > 0.0:
-        reason = "it is not recorded when trials began: elapsed alone, without what is done around a trial"
-        return Cost(sum(seconds) / len(seconds), reason)
-    return Cost(None, "neither when trials began nor how long they took is recorded")
+        return Cost(sum(seconds) / len(seconds), "starts")
+    return Cost(None, "times")
 
 
 def _cost_alone(subject: Subject, series: Series) -> Cost:
     """Of a test that took turns with others: its own time, and what is done around a trial of any of them."""
     group = _in_blocks(subject, subject.tests)
     cost = _cost(group if series in group else (series,), series in group)
-    if series not in group or cost.seconds is None or cost.reason:
+    if series not in group or cost.seconds is None or cost.lacking:
         return cost
     own = [mean_trial_s(each) for each in group]
     return Cost(max(0.0, cost.seconds - sum(own) / len(own)) + mean_trial_s(series))
@@ -385,5 +384,8 @@ def _told(subject: Subject, what: str, function: Callable[[], T]) -> T:
     try:
         return function()
     except ValueError as error:
-        remedy = "; run a pilot of 10 trials, as with --trials 10" if "pilot of" in str(error) else ""
-        raise InputError(f"{subject.label}: {what}: {error}{remedy}") from None
+        if "pilot of" not in str(error):
+            raise InputError(f"{subject.label}: {what}: {error}") from None
+        raise InputError(
+            f"{subject.label}: {what}: {error}; run a pilot of 10 trials, as with --trials 10"
+        ) from None

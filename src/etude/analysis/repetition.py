@@ -52,6 +52,36 @@ SAME_WITHIN = 0.01
 
 
 @dataclass(frozen=True)
+class Reason:
+    """What an outcome rests on."""
+
+    kind: Literal[
+        "no comparison",
+        "no spread",
+        "opposite",
+        "too wide",
+        "no difference",
+        "same",
+        "close",
+        "disagree",
+        "other size",
+        "gone",
+        "new",
+        "less known now",
+        "less known then",
+        "not comparable",
+        "several sessions",
+        "stated",
+        "known sessions",
+    ]
+    share: float = 0.0
+    """A relative difference that is excluded, or within which both are the same."""
+    sessions: int = 0
+    """From which it is known what lies between them."""
+    refused: NotSupported | None = None
+
+
+@dataclass(frozen=True)
 class Change:
     """now/then of two ratios, or of two levels; the interval is at 95 %."""
 
@@ -74,7 +104,7 @@ class RepeatedRatio:
     adjusted_p: float | None
     """The change's p by Holm, over all comparisons of the experiment."""
     outcome: Outcome
-    reason: str
+    reason: Reason
 
 
 @dataclass(frozen=True)
@@ -90,7 +120,7 @@ class RepeatedLevel:
     adjusted_p: float | None
     outcome: Outcome | None
     """None: it cannot be judged."""
-    reason: str
+    reason: Reason
 
 
 @dataclass(frozen=True)
@@ -102,6 +132,11 @@ class Repetition:
     levels: tuple[RepeatedLevel, ...]
     differences: tuple[Difference, ...]
     notes: tuple[str, ...] = ()
+    """Those of who asked for it."""
+    refused: str = ""
+    """Why the tests' own values were not compared."""
+    lost: tuple[str, ...] = ()
+    """Tests without a trial now that could be kept."""
 
     @property
     def parts(self) -> tuple[RepeatedRatio | RepeatedLevel, ...]:
@@ -141,25 +176,26 @@ def repetition(
         for c in then.comparisons
         if c.ratio.method == "paired" and c.metric == metric
     ]
+    refused = ""
     try:
         across = compare_across(then.subject, now.subject, metric, known=known, stored=stored)
     except (EtudeError, ValueError) as error:
-        across, notes = [], (*notes, f"The tests' own {metric} was not compared: {error}.")
+        across, refused = [], str(error)
     means = [(a.base_mean, float(now.subject.test(a.other).sample(metric).mean())) for a in across]
     return Repetition(
         metric,
         ratios_again(pairs, same_within=same_within),
         levels_again(across, means),
         machine_differences(then.subject.experiment or {}, now.subject.experiment or {}),
-        (*notes, *_lost(then, now)),
+        tuple(notes),
+        refused,
+        _lost(then, now),
     )
 
 
-def _lost(then: Verdict, now: Verdict) -> list[str]:
+def _lost(then: Verdict, now: Verdict) -> tuple[str, ...]:
     made = {test.test for test in now.tests if test.kept}
-    return [
-        f"{test.test}: has no trial now that could be kept." for test in then.tests if test.test not in made
-    ]
+    return tuple(test.test for test in then.tests if test.test not in made)
 
 
 Pair = tuple[str, str, Ratio, Ratio | None]
@@ -205,38 +241,31 @@ def change_of(then: Ratio, now: Ratio) -> Change | None:
 
 def _judge(
     then: Ratio, now: Ratio | None, change: Change | None, p: float | None, same_within: float
-) -> tuple[Outcome, str]:
+) -> tuple[Outcome, Reason]:
     if now is None:
-        return "undecided", "there is no such comparison now"
+        return "undecided", Reason("no comparison")
     if change is None or p is None:
-        return "undecided", "the values have no ratio whose spread is known"
+        return "undecided", Reason("no spread")
     was, is_now = direction(then), direction(now)
     changed = p < LEVEL
     if was * is_now < 0:
-        return "not reproduced", "the difference has the opposite direction"
+        return "not reproduced", Reason("opposite")
     if was == is_now:
         if not changed and was == 0:
             bound = max(abs(limit - 1.0) for ratio in (then, now) for limit in (ratio.low, ratio.high))
             if bound > NOTHING_WITHIN:
-                return (
-                    "undecided",
-                    f"neither sees a difference, and the wider interval reaches {100 * bound:.2g} % from 1",
-                )
-            return "reproduced", f"neither sees a difference, and both exclude one above {100 * bound:.2g} %"
+                return "undecided", Reason("too wide", bound)
+            return "reproduced", Reason("no difference", bound)
         if not changed:
-            return "reproduced", "the same direction, the same size as far as can be seen"
+            return "reproduced", Reason("same")
         if 1.0 / (1.0 + same_within) <= change.low and change.high <= 1.0 + same_within:
-            return "reproduced", f"the sizes differ, but by less than {100 * same_within:g} %"
+            return "reproduced", Reason("close", same_within)
         if was == 0:
-            return "undecided", "neither sees a difference, but the two ratios do not agree"
-        return "undecided", "the same direction, but the size is another"
+            return "undecided", Reason("disagree")
+        return "undecided", Reason("other size")
     if changed:
-        return (
-            "not reproduced",
-            "a difference was seen, and is gone" if was else "there was none, and now there is",
-        )
-    fewer = "now" if was else "then"
-    return "undecided", f"the ratios agree, but {fewer} it is not known well enough to see the difference"
+        return "not reproduced", Reason("gone" if was else "new")
+    return "undecided", Reason("less known now" if was else "less known then")
 
 
 def direction(ratio: Ratio) -> int:
@@ -259,22 +288,20 @@ def levels_again(
 def _level(across: CrossSession, then: float, now: float) -> RepeatedLevel:
     found = across.found
     if isinstance(found, NotSupported):
-        more = f"{found.needed} more stored session{'' if found.needed == 1 else 's'} of it here, or --between-sessions"
-        reason = f"not comparable: {found.reason}; it takes {more}"
+        reason = Reason("not comparable", refused=found)
         return RepeatedLevel(across.base, then, now, across.unit, None, None, None, reason)
     change = Change(found.ratio, found.low, found.high, found.p)
     return RepeatedLevel(across.base, then, now, across.unit, change, None, None, _known_from(found))
 
 
-def _known_from(found: CrossSessionRatio | Ratio) -> str:
+def _known_from(found: CrossSessionRatio | Ratio) -> Reason:
     if isinstance(found, Ratio):
-        return "both have several sessions"
+        return Reason("several sessions")
     if found.between.sessions is None:
-        return "what lies between sessions is as stated"
-    return f"what lies between sessions is known from {found.between.sessions} of them"
+        return Reason("stated")
+    return Reason("known sessions", sessions=found.between.sessions)
 
 
 def _decided(level: RepeatedLevel, p: float) -> RepeatedLevel:
     outcome: Outcome = "not reproduced" if p < LEVEL else "reproduced"
-    words = "another level" if p < LEVEL else "not distinguishable"
-    return replace(level, adjusted_p=p, outcome=outcome, reason=f"{words}; {level.reason}")
+    return replace(level, adjusted_p=p, outcome=outcome)

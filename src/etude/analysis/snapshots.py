@@ -59,11 +59,6 @@ def changes_by_itself(name: str) -> bool:
     return MOVING.match(name) is not None
 
 
-def lasting_members(part: Mapping[Any, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    """The members that last."""
-    return ((name, value) for name, value in members(part, above) if not changes_by_itself(name))
-
-
 def file_shown(file: Mapping[str, Any]) -> str:
     """A program in one line, other for each other content: its path, package, version and the head of its digest."""
     package = " ".join(str(file[name]) for name in ("package", "version") if file.get(name))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -20,10 +20,26 @@ from etude.results.series import Column, Series, no_trials
 from etude.results.series_of import series_of_table
 from etude.results.session_groups import session_groups
 from etude.results.trials import Trials, trials_of_results
-from etude.units.formatting import counted
 
 if TYPE_CHECKING:
     from etude.results.table import Table
+
+
+@dataclass(frozen=True)
+class ResultNote:
+    """What was left out on reading, or happened while measuring."""
+
+    kind: Literal[
+        "recorded", "left out", "cut short", "cut before session", "restarted", "sessions", "transformed"
+    ]
+    where: str = ""
+    """The file."""
+    text: str = ""
+    """A recorded sentence, or the recorded reason."""
+    number: int = 0
+    """A line, a session, or how many there are."""
+    pool: bool = False
+    """Whether several sessions are those of a pool."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +58,7 @@ class Subject:
     """Our experiment.json; None for what another program wrote."""
     work: tuple[WorkDifference, ...] = ()
     """What speaks against the tests having done the same work."""
-    notes: tuple[str, ...] = ()
-    """What was left out on reading, or happened while measuring."""
+    notes: tuple[ResultNote, ...] = ()
     directory: Path | None = None
     """Where the results lie, with what the monitor wrote beside them; None for what another program wrote."""
 
@@ -121,7 +136,9 @@ def subject_of_table(table: Table) -> Subject:
     names = [series.test for series in tests]
     plain = dict.fromkeys(names, 1.0)
     asked = StopRuleInfo(_primary(table.metrics, tests), False, plain, plain, None, ())
-    return Subject(table.label, asked, tests, notes=table.warnings)
+    return Subject(
+        table.label, asked, tests, notes=tuple(ResultNote("recorded", text=text) for text in table.warnings)
+    )
 
 
 def watched_in(experiment: Mapping[str, Any], test: str | None = None) -> tuple[str, ...]:
@@ -155,6 +172,23 @@ def limited_in(experiment: Mapping[str, Any]) -> dict[str, str]:
     """The reason of each test of a script that a limit ended before its stop rule's aim was reached, by name."""
     limited = {test["name"] for test in experiment.get("tests") or () if test.get("limited")}
     return {name: why for name, why in ended_in(experiment).items() if name in limited}
+
+
+def was_simulated(experiment: Mapping[str, Any]) -> bool:
+    """Whether no machine served what experiment.json tells of: a search of a simulated server, or a map of some."""
+    plan = experiment.get("plan")
+    plan = plan if isinstance(plan, Mapping) else {}
+    if plan.get("kind") == "peak":
+        return str(plan.get("harness")).split()[:1] == ["simulate"]
+    return plan.get("kind") == "surface" and plan.get("spec") == ""
+
+
+def was_resumed(experiment: Mapping[str, Any]) -> bool:
+    """Whether experiment.json has several sessions. Those between which it restarted the machine are one; those of the
+    nodes of a pool run beside each other."""
+    return (
+        not experiment.get("pool") and len(set(session_groups(experiment.get("sittings") or ()).values())) > 1
+    )
 
 
 def column_of(series: Series, metric: str) -> Column:
@@ -196,27 +230,28 @@ def _parts(series: Series) -> set[int]:
     return set() if numbers is None else set(np.unique(numbers[series.kept]).tolist())
 
 
-def session_notes(trials: Trials, tests: Sequence[Series]) -> list[str]:
-    """The lines on what was left out or cut short, and why trials that were kept are of several sessions."""
+def session_notes(trials: Trials, tests: Sequence[Series]) -> list[ResultNote]:
+    """The notes on what was left out or cut short, and why trials that were kept are of several sessions."""
     left_out = trials.experiment.get("left_out") or []
-    found = [f"{trials.directory}, line {entry['line']}: left out: {entry['reason']}" for entry in left_out]
+    found = [
+        ResultNote("left out", str(trials.directory), str(entry["reason"]), int(entry["line"]))
+        for entry in left_out
+    ]
     if not left_out:
-        found = [f"{path}: its last line was cut short and was left out" for path in trials.torn]
-    found += [repeated_note(path, count) for path, count in trials.repeated.items()]
+        found = [ResultNote("cut short", str(path)) for path in trials.torn]
+    found += [
+        ResultNote("recorded", text=repeated_note(path, count)) for path, count in trials.repeated.items()
+    ]
     sittings: list[Any] = trials.experiment["sittings"]
     found += [
-        f"{name}: a line that was cut short before session {sitting['sitting']} was left out"
+        ResultNote("cut before session", str(name), number=int(sitting["sitting"]))
         for sitting in sittings
         for name in sitting.get("torn") or ()
     ]
     parts = len(set(session_groups(sittings).values()))
     if len(sittings) > parts:
-        found.append(f"the machine was restarted {counted(len(sittings) - parts, 'time')}, as was asked for")
+        found.append(ResultNote("restarted", number=len(sittings) - parts))
     measured = len({part for series in tests for part in _parts(series)})
     if measured > 1:
-        why = "over a pool" if trials.experiment.get("pool") else "resumed"
-        found.append(
-            f"{why}: these are {measured} sessions: pairs are formed within one, intervals of means go over them, "
-            "those of medians, percentiles and trimmed means over trials: they hold for these sessions alone"
-        )
+        found.append(ResultNote("sessions", number=measured, pool=bool(trials.experiment.get("pool"))))
     return found

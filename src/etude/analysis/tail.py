@@ -15,7 +15,7 @@ import numpy as np
 from etude.errors import InputError
 from etude.results.histograms import BadHistogram, Histogram, decode
 from etude.results.series import Floats, Series, Whole
-from etude.stats.percentiles import USUAL, Percentile, percentiles
+from etude.stats.percentiles import DEFAULT_SHARES, Percentile, percentiles
 from etude.stats.resampling import (
     FEWEST_TRIALS,
     Histograms,
@@ -49,7 +49,7 @@ class Tail:
 def tail_of(
     series: Series,
     metric: str,
-    shares: Sequence[float] = USUAL,
+    shares: Sequence[float] = DEFAULT_SHARES,
     confidence: float = 0.95,
     *,
     subtract: float = 0.0,

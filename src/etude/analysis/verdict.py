@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
 from pathlib import Path
-from typing import cast
+from typing import Literal, cast
 
 import numpy as np
 
-from etude.analysis.comparison import Comparison
+from etude.analysis.comparison import Comparison, NoComparison, within_reach
 from etude.analysis.comparisons import compare_tests, shell_cost
 from etude.analysis.other_processes import others_warnings
 from etude.analysis.outliers_explained import explain_outliers
-from etude.analysis.reachability import within_reach
+from etude.analysis.pairs import pairs_of
 from etude.analysis.stop_rule_info import StopRuleInfo
 from etude.analysis.subject import (
+    ResultNote,
     Subject,
     check_metric,
     column_of,
@@ -30,20 +31,28 @@ from etude.analysis.subject import (
 )
 from etude.analysis.time_breakdown import TimeBreakdown, mean_trial_s, seconds_per_trial, time_spent
 from etude.analysis.verdict_options import VerdictOptions
-from etude.analysis.warnings import DataWarning, machine_warnings, ranked, series_warnings, work_warnings
+from etude.analysis.warnings import (
+    DataWarning,
+    WarningGroup,
+    machine_warnings,
+    ranked,
+    series_warnings,
+    work_warnings,
+)
+from etude.analysis.warnings.facts import AgainstItself, NoteOnResult, WithinShell
 from etude.analysis.warnings.trend import MEMORY
 from etude.analysis.warnings.trials import DATA, limited, never_begun, several_matches
 from etude.analysis.warnings.warning import warning
 from etude.results.results import Results
 from etude.results.series import Column, Floats, Series
-from etude.stats.compare import more_trials, range_of_further
+from etude.stats.compare import further_range, more_trials
 from etude.stats.describe import Summary, describe
-from etude.stats.levels import Split, no_narrower, split_by_kind
+from etude.stats.levels import Split, at_least_as_wide, split_by_kind
 from etude.stats.means import Kind
 from etude.stats.moments import interval_above_zero
-from etude.stats.multiplicity import of_many
+from etude.stats.multiplicity import bonferroni_confidence
 
-WITHOUT_SHELL = "leave out --shell, or give the command more to do"
+NO_REASON = "no reason given"
 
 
 @dataclass(frozen=True)
@@ -54,6 +63,7 @@ class MetricSummary:
     unit: str
     summary: Summary | None
     reason: str | None = None
+    """The recorded one why there is none."""
     corrected_s: float = 0.0
     kind: str = "cost"
     levels: Split | None = None
@@ -95,7 +105,7 @@ class TestVerdict:
     @property
     def more_range(self) -> tuple[int, int]:
         """`more` as far as the spread is known."""
-        return range_of_further(self.kept, self.more, max(self.kept - 1, 1))
+        return further_range(self.kept, self.more, max(self.kept - 1, 1))
 
     @property
     def within_reach(self) -> bool:
@@ -121,12 +131,11 @@ class Verdict:
     """The metric that is judged."""
     tests: tuple[TestVerdict, ...]
     comparisons: tuple[Comparison, ...]
-    warnings: tuple[DataWarning, ...]
+    warnings: tuple[WarningGroup, ...]
     """The most important first: whether the tests did the same work."""
     every: tuple[DataWarning, ...] = ()
     """The same before what many tests share became one line: each about one test, or about the whole."""
-    without: tuple[str, ...] = ()
-    """Why comparisons that were asked for are not there."""
+    without: tuple[NoComparison, ...] = ()
     verdict_options: VerdictOptions = field(default_factory=VerdictOptions)
     """By which it was judged."""
 
@@ -142,7 +151,7 @@ class Verdict:
         if count < 2:
             return self.tests, 1
         verdict_options = replace(
-            self.verdict_options, confidence=of_many(self.verdict_options.confidence, count)
+            self.verdict_options, confidence=bonferroni_confidence(self.verdict_options.confidence, count)
         )
         judged = [
             _test_verdict(self.subject, s, (metric,), metric, verdict_options) for s in self.subject.tests
@@ -190,12 +199,13 @@ def verdict(
     ]
     printed = {(test.test, m.metric): m for test in tests for m in test.metrics}
     comparisons = [_with_printed_mean(c, printed) for found, _ in compared for c in found]
-    without = [line for _, lines in compared for line in lines]
+    without = [each for _, uncompared in compared for each in uncompared]
+    notes: list[ResultNote | NoComparison] = [*subject.notes, *without]
     found = [
         *work_warnings(subject.work),
         *machine_warnings(subject.experiment or {}),
         *_against_itself(comparisons, primary),
-        *(warning("note", "", "", text, "") for text in (*subject.notes, *without)),
+        *(warning("note", "", "", NoteOnResult(note)) for note in notes),
     ]
     for series, test in zip(subject.tests, tests, strict=True):
         found += _warned(subject, series, test, primary, verdict_options)
@@ -263,7 +273,7 @@ def _test_verdict(
         series.test,
         series.parameters,
         int(series.trials.size),
-        Counter((series.why[place] if series.why else None) or "no reason given" for place in excluded),
+        Counter((series.why[place] if series.why else None) or NO_REASON for place in excluded),
         int(np.count_nonzero(series.kept)),
         series.inner,
         summaries,
@@ -299,21 +309,19 @@ def metric_summary(
     values = series.sample(metric)
     joined, workers = column.joined, column.workers
     if values.size == 0:
-        reason = column.reason or "no kept trial has a value"
         return MetricSummary(
-            metric, column.unit, None, reason, kind=column.kind, joined=joined, workers=workers
+            metric, column.unit, None, column.reason, kind=column.kind, joined=joined, workers=workers
         )
     cost, error = shell
     kind = cast(Kind, column.kind)
     if cost and float(values.min()) <= cost:
-        reason = f"not above the start of the shell that is subtracted: {WITHOUT_SHELL}"
-        return MetricSummary(metric, column.unit, None, reason, cost, column.kind)
+        return MetricSummary(metric, column.unit, None, None, cost, column.kind)
     summary = describe(values - cost, kind, factor=factor, confidence=verdict_options.confidence)
     if error and summary.mean_interval:
         summary = _with_error(summary, error)
     levels = _levels(series, column, values - cost, kind, verdict_options.confidence)
     if levels is not None:
-        levels = no_narrower(levels, summary.mean, summary.mean_interval)
+        levels = at_least_as_wide(levels, summary.mean, summary.mean_interval)
         summary = replace(summary, mean=levels.mean, mean_interval=levels.interval)
     return MetricSummary(metric, column.unit, summary, None, cost, column.kind, levels, joined, workers)
 
@@ -373,8 +381,7 @@ def _warned(
         interval = summary.mean_interval
         if summary.count < 2 or (interval is not None and interval.half_width < summary.mean):
             return told
-    text = "its time cannot be told from the shell's own start"
-    return [*told, warning("shell", series.test, primary, text, WITHOUT_SHELL)]
+    return [*told, warning("shell", series.test, primary, WithinShell())]
 
 
 def _against_itself(comparisons: Sequence[Comparison], primary: str) -> list[DataWarning]:
@@ -385,12 +392,61 @@ def _against_itself(comparisons: Sequence[Comparison], primary: str) -> list[Dat
     floor = c.floor_ratio
     if floor is None or c.floor_pairs < 5 or floor.low <= 1.0 <= floor.high:
         return []
-    limits = f"{floor.low:.3f}–{floor.high:.3f}"
-    text = (
-        f"against itself: {floor.ratio:.3f} (95 %: {limits}; {c.floor_pairs} pairs), which the A/A noise "
-        "includes"
-    )
-    return [warning("against-itself", c.base, primary, text, "distrust differences of this size here")]
+    itself = AgainstItself(floor.ratio, floor.low, floor.high, c.floor_pairs)
+    return [warning("against-itself", c.base, primary, itself)]
 
 
 __all__ = ["Comparison", "MetricSummary", "TestVerdict", "Verdict", "metric_summary", "verdict"]
+
+
+@dataclass(frozen=True)
+class NotCompared:
+    """Tests of one experiment that have the judged metric in one unit, and no comparison of it; or one of several tests
+    that were to be compared."""
+
+    tests: tuple[str, ...]
+    why: Literal["one after the other", "too few pairs", "alone"]
+    """`alone`: no other test of its blocks has a value."""
+    script: bool
+    """Whether a script ran them."""
+    results: str
+
+
+def not_compared(verdict: Verdict) -> NotCompared | None:
+    """The tests that could be compared with another one, by the primary metric; None where there are none."""
+    experiment = verdict.subject.experiment
+    kind = ((experiment or {}).get("plan") or {}).get("kind")
+    if experiment is None or kind not in (None, "script", "res"):
+        return None
+    compared = {name for c in verdict.comparisons for name in (c.base, c.other)}
+    units = {
+        test.test: found.unit
+        for test in verdict.tests
+        if (found := test.metric(verdict.primary)) and found.summary
+    }
+    tests = tuple(name for name in units if name not in compared)
+    if alone := tuple(
+        name for name in tests if any(set(group) & set(units) == {name} for group in verdict.asked.groups)
+    ):
+        return NotCompared(alone, "alone", kind == "script", verdict.subject.label)
+    if not tests or len(units) < 2 or len(set(units.values())) > 1:
+        return None
+    groups = [group for group in verdict.asked.groups if set(tests) & set(group)]
+    if groups and len({name for group in groups for name in group} & set(tests)) == len(tests):
+        few = _with_few_pairs(verdict, groups)
+        tests = tuple(
+            name for name in tests if name in few
+        )  # of the others a note says why there is no ratio
+        return NotCompared(tests, "too few pairs", kind == "script", verdict.subject.label) if tests else None
+    return NotCompared(tests, "one after the other", kind == "script", verdict.subject.label)
+
+
+def _with_few_pairs(verdict: Verdict, groups: Iterable[Sequence[str]]) -> set[str]:
+    """The tests that have fewer than two complete pairs with the reference of their group, or as one."""
+    found = set()
+    for reference, *others in groups:
+        for other in others:
+            pairs = pairs_of(verdict.subject.test(reference), verdict.subject.test(other), verdict.primary)
+            if pairs.base.size < 2:
+                found |= {reference, other}
+    return found

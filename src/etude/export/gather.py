@@ -11,14 +11,15 @@ from typing import Any, cast
 import numpy as np
 
 from etude.analysis.comparison import Comparison
-from etude.analysis.load_subject import read_subject
+from etude.analysis.load_subject import Summaries, read_subject
 from etude.analysis.subject import Subject
-from etude.analysis.summaries import Summaries
 from etude.analysis.verdict import MetricSummary, Verdict, verdict
 from etude.analysis.verdict_options import VerdictOptions
 from etude.errors import InputError
 from etude.export.document import Compared, Document, Figures, Point, Run
 from etude.present.sentences.comparison import comparison_lines
+from etude.present.sentences.result_notes import NO_VALUE, missing_reason
+from etude.present.sentences.warnings import group_text
 from etude.results.model import metric_kind
 from etude.results.series import Series
 from etude.results.units import kind_of
@@ -59,7 +60,7 @@ def _read(path: str, origin: Run, confidence: float) -> Document:
         point for number in range(len(found.tests)) for point in _points(judged, number, run, confidence)
     )
     compared = tuple(_compared(found, c) for c in judged.comparisons)
-    return Document(points, judged.primary, compared, tuple(str(warning) for warning in judged.warnings))
+    return Document(points, judged.primary, compared, tuple(map(group_text, judged.warnings)))
 
 
 def _of_summaries(found: Summaries, run: Run) -> Iterator[Point]:
@@ -119,7 +120,7 @@ def _points(judged: Verdict, number: int, run: Run, confidence: float) -> Iterat
                 metric.kind,
                 values,
                 figures,
-                "" if figures else metric.reason or "no kept trial has a value",
+                "" if figures else missing_reason(metric) or NO_VALUE,
                 tuple((str(name), str(value)) for name, value in series.parameters.items()),
             )
 

@@ -12,9 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from etude.analysis.comparisons import shell_cost
-from etude.analysis.load_subject import read_subject
+from etude.analysis.load_subject import Summaries, SummaryRow, read_subject
 from etude.analysis.subject import Subject
-from etude.analysis.summaries import Summaries, SummaryRow
 from etude.analysis.verdict import metric_summary
 from etude.analysis.verdict_options import VerdictOptions
 from etude.errors import InputError, UsageError

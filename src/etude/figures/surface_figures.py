@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from etude.figures.data import Figure
 from etude.figures.surface import Effect, KnownValue, Levels, contours, main_effects, over_levels, solid
 from etude.surface.effects import main_effects as effects_of
-from etude.surface.factors import Cell, Factor, magnitude
+from etude.surface.factors import Configuration, Factor, magnitude
 from etude.surface.surface_result import SurfaceResult
 from etude.surface.surface_text import axis_label, setting_text, settings_of
 
@@ -42,7 +42,7 @@ def figures_of(mapped: SurfaceResult) -> Mapping[str, Figure]:
     return found
 
 
-def known_of(mapped: SurfaceResult, cell: Cell, x: int, y: int) -> KnownValue:
+def known_of(mapped: SurfaceResult, cell: Configuration, x: int, y: int) -> KnownValue:
     """The value of a cell as figures show it; x and y: its levels there."""
     each = mapped.estimate(cell)
     low, high = (end if 0 < end < math.inf else None for end in (each.low, each.high))
@@ -103,7 +103,9 @@ def _lines(mapped: SurfaceResult, several: list[int], rising: list[int]) -> dict
     return {"surface": over_levels(levels_of(space.factors[at]), names, known, response, title)}
 
 
-def _named(factors: tuple[Factor, ...], cells: list[Cell], without: list[int]) -> tuple[list[str], str]:
+def _named(
+    factors: tuple[Factor, ...], cells: list[Configuration], without: list[int]
+) -> tuple[list[str], str]:
     """Names of lines by their levels, and the heading above them where these are of one factor."""
     others = [n for n in range(len(factors)) if n not in without]
     if len(others) != 1:
@@ -117,7 +119,7 @@ def _alone(factors: tuple[Factor, ...]) -> list[int]:
     return [n for n, factor in enumerate(factors) if len(factor.levels) == 1]
 
 
-def _some(cells: list[Cell], most: int) -> list[Cell]:
+def _some(cells: list[Configuration], most: int) -> list[Configuration]:
     if len(cells) <= most:
         return cells
     return [cells[round(n * (len(cells) - 1) / (most - 1))] for n in range(most)]

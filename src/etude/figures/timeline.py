@@ -14,6 +14,7 @@ from etude.figures.data import GREY, Axis, Band, Curve, Figure, Layer, Panel, Po
 from etude.figures.labels import label
 from etude.figures.plot_options import PlotOptions
 from etude.figures.sources import Sample, chosen_metrics, shown_metric, trial_values
+from etude.present.sentences.warnings import group_text
 from etude.results.series import Flags, Series, Whole
 
 MOST_PANELS = 6
@@ -65,7 +66,9 @@ def timeline(samples: Sequence[Sample], wish: PlotOptions) -> Figure:
             Panel(y, (*layers, *threshold_lines(wish.thresholds, unit, "y")), 1.0, label(sample.name))
         )
         notes += [
-            f"{w.kind}: {w}" for w in judged.warnings if w.test == series.test and w.metric in ("", metric)
+            f"{group.kind}: {group_text(group)}"
+            for group in judged.warnings
+            if not group.tests and group.first.test == series.test and group.first.metric in ("", metric)
         ]
     word = "block" if shared else "trial"
     axis = Axis(label(wish.x_label if wish.x_label is not None else f"{word}, in order of time"))

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from etude.errors import EDITED
 from etude.history.metric_history import Change, Course, Floats, course_of, days_of, is_worse
 from etude.history.rules import Rule
-from etude.stats.changes import FEWEST, stepped
+from etude.stats.changes import FEWEST, fit_steps
 from etude.stats.compare import Ratio
 from etude.stats.intervals import Interval
 from etude.stats.samples import exponential
@@ -162,7 +162,7 @@ def _size(rule: Rule, course: Course) -> float:
 def _fires(rule: Rule, course: Course, levels: Floats, days: Days) -> bool:
     """`Rule.fires` of levels alone, without the words around a change: this is asked ten thousand times."""
     kind = course.entries[0].kind
-    for step in stepped(levels, blocks=days).steps:
+    for step in fit_steps(levels, blocks=days).steps:
         size = exponential(step.size) - 1.0 if course.relative else step.size
         if rule.objects_to(step, size, is_worse(kind, size), levels.size):
             return True

@@ -11,7 +11,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from etude.stats.changes import Drift, Step, Stepped, stepped
+from etude.stats.changes import Drift, Step, StepFit, fit_steps
 from etude.stats.samples import exponential
 from etude.store.entry import Entry, Machine
 from etude.store.repository import DIRTY
@@ -85,7 +85,7 @@ class Course:
     """One a result, shape (n,): the mean of its values, or of their logarithms."""
     relative: bool
     """True if levels are logarithms."""
-    found: Stepped
+    found: StepFit
     changes: tuple[Change, ...]
     drift: SlowChange | None
     machines: tuple[tuple[int, tuple[str, ...]], ...]
@@ -141,7 +141,7 @@ def courses(entries: Iterable[Entry], marks: Sequence[Mark] = ()) -> tuple[Cours
 def course_of(entries: Sequence[Entry], marks: Sequence[Mark] = ()) -> Course:
     """The course of one or more results of one metric, in order. Raises ValueError for none."""
     levels, relative = levels_of(entries)
-    found = stepped(levels, blocks=days_of(entries))
+    found = fit_steps(levels, blocks=days_of(entries))
     machines = tuple(
         (place, facts_that_differ(one.machine, other.machine))
         for place, (one, other) in enumerate(pairwise(entries), 1)
@@ -264,7 +264,7 @@ def _size(difference: float, relative: bool) -> float:
     return exponential(difference) - 1.0 if relative else difference
 
 
-def _within(entries: Sequence[Entry], relative: bool, found: Stepped) -> float | None:
+def _within(entries: Sequence[Entry], relative: bool, found: StepFit) -> float | None:
     spreads = [np.log(e.values) if relative else np.asarray(e.values) for e in entries if len(e.values) > 1]
     if not spreads or found.noise.deviation == 0.0:
         return None

@@ -10,16 +10,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from etude.iolab.readings import Reading, explain
 from etude.iolab.run_sweep import sweep
 from etude.iolab.sweeps import Sweep
 
 if TYPE_CHECKING:
+    from etude.analysis.subject import Subject
     from etude.figures.plot import Plot
     from etude.iolab.lab import Row
+    from etude.present.sentences.io_lab import Explanation
     from etude.results.results import Results
 
-__all__ = ["Reading", "Sweep", "explain", "figures", "rows", "sweep"]
+__all__ = ["Sweep", "explain", "figures", "rows", "sweep"]
+
+
+def explain(source: Results | Subject) -> Explanation:
+    """Read a sweep's results as the L41 notes read theirs: where curves bend and what lies there, or where a
+    difference falls below 5 % and 1 %; as sentences, and their numbers.
+
+    Raises:
+        InputError: the results are not those of a sweep.
+    """
+    from etude.present.sentences import io_lab
+
+    return io_lab.explain(source)
 
 
 def rows(results: Results) -> list[Row]:

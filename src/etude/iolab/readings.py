@@ -1,30 +1,20 @@
-"""The automatic reading of a sweep in sentences, and its limits."""
+"""The reading of a sweep as data: costs, shapes and comparisons of its curves."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from etude.analysis.subject import Subject, subject_of
-from etude.analysis.warnings.machine import busy_machine
-from etude.analysis.warnings.thresholds import Thresholds
-from etude.iolab import buffers, totals
 from etude.iolab.comparisons import Comparison, comparisons_of
 from etude.iolab.costs import Costs, costs_of
-from etude.iolab.points import Over, Swept, swept_of
+from etude.iolab.points import Over, Swept
 from etude.iolab.shapes import Parting, Shape, partings_of, shape_of
-from etude.results.results import Results, machine_member
-from etude.units.formatting import counted
 
 
 @dataclass(frozen=True)
 class Reading:
-    """Statements on the curves, and general notes on such curves."""
+    """Costs, shapes and comparisons of the curves; `present.sentences.io_lab` has the sentences on them."""
 
-    over: Over
-    findings: tuple[str, ...]
-    caveats: tuple[str, ...]
+    swept: Swept
     costs: tuple[Costs, ...] = ()
     """Costs of each curve of a sweep over buffers."""
     shapes: tuple[Shape, ...] = ()
@@ -34,51 +24,16 @@ class Reading:
     comparisons: tuple[Comparison, ...] = ()
     """Each program of a sweep over totals against the first."""
 
-    def __str__(self) -> str:
-        return "\n".join((*self.findings, "", *(f"Note: {caveat}" for caveat in self.caveats)))
-
-
-def explain(source: Results | Subject) -> Reading:
-    """Read a sweep's results as the L41 notes read theirs: where curves bend and what lies there, or where a
-    difference falls below 5 % and 1 %.
-
-    Raises:
-        InputError: the results are not those of a sweep.
-    """
-    return reading_of(swept_of(source if isinstance(source, Subject) else subject_of(source)))
+    @property
+    def over(self) -> Over:
+        """What the sweep is over."""
+        return self.swept.over
 
 
 def reading_of(swept: Swept) -> Reading:
     """The reading of a sweep."""
-    unknown = (*measured_badly(swept), *unknown_machine(swept.experiment))
     if swept.over == "total":
-        compared = comparisons_of(swept)
-        sentences = tuple(totals.findings(swept.curves[0].name, compared))
-        return Reading(swept.over, sentences, (*totals.CAVEATS, *unknown), comparisons=compared)
+        return Reading(swept, comparisons=comparisons_of(swept))
     costs = tuple(found for curve in swept.curves if (found := costs_of(curve, swept)) is not None)
     shapes = tuple(shape_of(curve) for curve in swept.curves if curve.sizes.size > 1)
-    partings = partings_of(swept)
-    sentences = tuple(buffers.findings(swept, {each.curve: each for each in costs}, shapes, partings))
-    return Reading(swept.over, sentences, (*buffers.CAVEATS, *unknown), costs, shapes, partings)
-
-
-def measured_badly(swept: Swept) -> tuple[str, ...]:
-    """Reasons that weaken the values: few trials, a busy machine."""
-    few = min(values.size for curve in swept.curves for values in curve.samples)
-    enough = Thresholds.few
-    said = [f"a size has as few as {counted(few, 'trial')}: make {enough} or more"] if few < enough else []
-    busy = [f"{each.text}: {each.advice}" for each in busy_machine(swept.experiment)]
-    return (*said, *busy)
-
-
-def unknown_machine(experiment: Mapping[str, Any]) -> tuple[str, ...]:
-    """Facts that a virtual machine does not know of itself; none on a real one, and where nothing was recorded."""
-    seen = machine_member(experiment, "virtualisation") or {}
-    if not (seen.get("hypervisor_flag") or seen.get("hypervisor")):
-        return ()
-    name = seen.get("product") or seen.get("hypervisor")
-    return (
-        f"this is a virtual machine{f' ({name})' if name else ''}: its caches and TLBs are those that the hypervisor "
-        "reports, which need not be the processor's, nor this machine's alone; each miss of a TLB walks the host's "
-        "tables, too; whether the host backs memory by huge pages is not visible from here",
-    )
+    return Reading(swept, costs, shapes, partings_of(swept))

@@ -18,7 +18,7 @@ MAX_LINKS = 40
 STANDARD_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 
 
-def is_trusted(path: str | os.PathLike[str]) -> None:
+def check_trusted(path: str | os.PathLike[str]) -> None:
     """Refuse a file that anybody but root, or the user that this runs as, could have changed.
 
     Raises:
@@ -32,11 +32,11 @@ def is_trusted(path: str | os.PathLike[str]) -> None:
 
 
 def check_for_root(path: str | os.PathLike[str]) -> None:
-    """Same as `is_trusted`, for files that root is about to read and act on; other users are not restricted. Afterwards
+    """Same as `check_trusted`, for files that root is about to act on; other users are not restricted. Afterwards
     nobody else can change the file. See `open_for_root`.
 
     Raises:
-        InputError: same as `is_trusted`.
+        InputError: same as `check_trusted`.
     """
     if os.geteuid() == 0:
         judge = _Judge(Path(path).absolute(), trusted_users())
@@ -47,7 +47,7 @@ def check_directory_for_root(path: str | os.PathLike[str], *, sticky: bool = Fal
     """The same for a directory, to which others could add files; `sticky`: allowed if they cannot replace root's.
 
     Raises:
-        InputError: same as `is_trusted`.
+        InputError: same as `check_trusted`.
     """
     if os.geteuid() == 0:
         directory = Path(path).absolute()
@@ -73,7 +73,7 @@ def open_for_root(path: str | os.PathLike[str]) -> int:
     Files of the user who called sudo are trusted too, since root acts for that user.
 
     Raises:
-        InputError: same as `is_trusted`.
+        InputError: same as `check_trusted`.
         OSError: it cannot be opened.
     """
     if os.geteuid() != 0:

@@ -9,7 +9,7 @@ from typing import Protocol
 from etude.peak.task import Trial, TrialRequest
 from etude.peak.window import Window
 
-Enough = Callable[[Sequence[Window]], bool]
+EarlyStop = Callable[[Sequence[Window]], bool]
 """Called after each window with all windows of the trial so far; True ends the trial early."""
 
 
@@ -17,7 +17,7 @@ class Bench(Protocol):
     """Makes trials. A failure of the system under test is part of the trial; a failure of the bench itself raises
     `InputError` or `MachineRefuses` of etude.errors."""
 
-    def run(self, request: TrialRequest, enough: Enough) -> Trial:
+    def run(self, request: TrialRequest, enough: EarlyStop) -> Trial:
         """Offer a load until the run length is over or `enough` returns True."""
         ...
 
@@ -30,7 +30,7 @@ class ObservedBench:
     begins: Callable[[TrialRequest], None]
     window: Callable[[TrialRequest, Sequence[Window]], None]
 
-    def run(self, request: TrialRequest, enough: Enough) -> Trial:
+    def run(self, request: TrialRequest, enough: EarlyStop) -> Trial:
         """Same as `Bench.run` of the inner bench."""
 
         def asked(windows: Sequence[Window]) -> bool:
@@ -42,14 +42,14 @@ class ObservedBench:
 
 
 @dataclass(frozen=True)
-class Paced:
+class PacedBench:
     """A simulated bench in scaled real time: each window takes its duration divided by `speed`."""
 
     bench: Bench
     speed: float
     pause: Callable[[float], None]
 
-    def run(self, request: TrialRequest, enough: Enough) -> Trial:
+    def run(self, request: TrialRequest, enough: EarlyStop) -> Trial:
         """Same as `Bench.run` of the inner bench."""
 
         def asked(windows: Sequence[Window]) -> bool:

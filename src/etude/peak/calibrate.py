@@ -28,13 +28,13 @@ FACTORS = (0.3, 0.5, 0.7, 0.9, 1.0)
 ROUNDS = 5
 """Trials at each load, as in the paper."""
 
-STRETCH = 5 / 3
+LONGEST_OVER_RUNLENGTH = 5 / 3
 """Longest trial over the task's run length: 300 s for 180 s, as in the paper."""
 
-LENGTHS = 10
+MOST_RUN_LENGTHS = 10
 """Maximum number of run lengths that are evaluated."""
 
-FADES = (0.0, 1 / 60, 1 / 30, 1 / 15, 1 / 8, 1 / 4)
+TRANSIENT_DURATIONS = (0.0, 1 / 60, 1 / 30, 1 / 15, 1 / 8, 1 / 4)
 """Candidate durations of the start-up transient, as shares of the longest run."""
 
 LEAST = 1e-12
@@ -85,7 +85,7 @@ class Law:
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class TrialsNeeded:
     """Trials of one run length that give the task's accuracy at its confidence: a point of the paper's Figure 6."""
 
     runlength_s: float
@@ -99,7 +99,7 @@ class Need:
 
 
 @dataclass(frozen=True, slots=True)
-class AtLoad:
+class LoadCalibration:
     """Calibration of one load, by run length."""
 
     load: float
@@ -107,10 +107,10 @@ class AtLoad:
     """ρ: the load over the peak rate."""
     spreads: tuple[Spread, ...]
     law: Law
-    needs: tuple[Need, ...]
+    needs: tuple[TrialsNeeded, ...]
 
     @property
-    def cheapest(self) -> Need:
+    def cheapest(self) -> TrialsNeeded:
         """The need with the least benchmarking time; the longest run length if all need too many trials."""
         return min(self.needs, key=lambda need: (need.bench_s, -need.runlength_s))
 
@@ -124,13 +124,13 @@ class Calibration:
     """Benchmarking time of a trial besides its run: the median."""
     accuracy: float
     confidence: float
-    loads: tuple[AtLoad, ...]
+    loads: tuple[LoadCalibration, ...]
     """Sorted by load."""
     warm_up_s: float | None = None
     """Warm-up in addition to the declared one (`warm_up.warm_up_s`); None if trials do not show it."""
 
     @property
-    def suggested(self) -> Need:
+    def suggested(self) -> TrialsNeeded:
         """Run length and trials for the load nearest to the peak, which needs the highest accuracy."""
         return min(self.loads, key=lambda at: abs(at.factor - 1)).cheapest
 
@@ -155,7 +155,7 @@ def plan(
             f"nothing to calibrate: two rounds at least, and a peak rate (not {peak:g}) whose loads lie between "
             f"{task.lowest:g} and {task.highest:g}"
         )
-    longest = STRETCH * task.runlength_s
+    longest = LONGEST_OVER_RUNLENGTH * task.runlength_s
     lengths = (longest,) if windows else tuple(longest * share for share in (1 / 6, 1 / 3, 1 / 2, 1))
     offers = [
         TrialRequest(load, length, f"calibration at {load / peak:.0%} of the peak")
@@ -229,9 +229,9 @@ def _lengths(trials: Sequence[Trial]) -> list[float]:
     """Run lengths at which windows of two trials end, thinned evenly in their logarithm."""
     ends = [set(np.cumsum([w.duration_s for w in trial.windows]).round(6).tolist()) for trial in trials]
     known = sorted(float(end) for end in set().union(*ends) if sum(end in those for those in ends) >= 2)
-    if len(known) <= LENGTHS:
+    if len(known) <= MOST_RUN_LENGTHS:
         return known
-    wanted = np.geomspace(known[0], known[-1], LENGTHS)
+    wanted = np.geomspace(known[0], known[-1], MOST_RUN_LENGTHS)
     return sorted({min(known, key=lambda end: abs(math.log(end / want))) for want in wanted.tolist()})
 
 
@@ -261,20 +261,20 @@ def _factors(count: int) -> tuple[float, float]:
 
 def _at_load(
     task: Task, load: float, factor: float, spreads: tuple[Spread, ...], fixed_cost_s: float
-) -> AtLoad:
+) -> LoadCalibration:
     law = _law(spreads)
     needs = tuple(_need(task, law, spread, fixed_cost_s) for spread in spreads)
-    return AtLoad(load, factor, spreads, law, needs)
+    return LoadCalibration(load, factor, spreads, law, needs)
 
 
-def _need(task: Task, law: Law, spread: Spread, fixed_cost_s: float) -> Need:
+def _need(task: Task, law: Law, spread: Spread, fixed_cost_s: float) -> TrialsNeeded:
     cv = law.cv(spread.runlength_s)
     count, low, high = (
         trials_for(times * cv, task.accuracy, task.confidence)
         for times in (1.0, *_factors(len(spread.values)))
     )
     cost_s = math.inf if count is None else count * (spread.runlength_s + fixed_cost_s)
-    return Need(spread.runlength_s, count, low, high, cost_s)
+    return TrialsNeeded(spread.runlength_s, count, low, high, cost_s)
 
 
 def _law(spreads: Sequence[Spread]) -> Law:
@@ -284,7 +284,7 @@ def _law(spreads: Sequence[Spread]) -> Law:
     squares = np.array([max(spread.cv**2, LEAST) for spread in spreads])
     degrees = np.array([len(spread.values) - 1.0 for spread in spreads])
     fits = []
-    for fades_s in (share * float(lengths.max()) for share in FADES):
+    for fades_s in (share * float(lengths.max()) for share in TRANSIENT_DURATIONS):
         terms = _terms(lengths, fades_s)
         parts = _parts(terms, squares, np.sqrt(degrees))
         ratio = squares / np.maximum(terms @ parts, LEAST)

@@ -52,7 +52,7 @@ def _log(above: float, below: float) -> float:
     return max(0.0, math.log(above / below))
 
 
-def differing_questions(tasks: Sequence[Task]) -> tuple[str, ...]:
+def incomparable_reasons(tasks: Sequence[Task]) -> tuple[str, ...]:
     """Reasons why the searches' rates are not comparable, a clause each; empty if they are."""
     first = tasks[0]
     found = {

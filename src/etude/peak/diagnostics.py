@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from etude.peak.generator_diagnostics import (
-    cut_short,
-    generator_late,
-    generator_saturated,
-    not_made,
-    of_generator,
+    find_cut_short,
+    find_generator_late,
+    find_generator_saturated,
+    find_not_made,
+    generator_limited,
 )
-from etude.peak.policies.belief.confirmation import all_but, disturbed_trials
+from etude.peak.policies.belief.confirmation import disturbed_trials, without_trials
 from etude.peak.policies.belief.curves import CAP, FLOOR, Floats
 from etude.peak.policies.belief.evidence import Evidence, between_trial_variance, evidence_of
 from etude.peak.policies.belief.grid import split_modes
@@ -64,21 +64,21 @@ def findings(task: Task, trials: Sequence[Trial]) -> tuple[Finding, ...]:
     found = (
         find_stalling(task, trials),
         find_hysteretic(task, known),
-        non_monotone(task, known),
+        find_non_monotone(task, known),
         find_collapsing(task, trials),
         find_bimodal(task, known),
         find_drifting(known),
-        of_disturbed(task, known, disturbed),
-        not_steady(task, trials),
+        find_disturbed(task, known, disturbed),
+        find_unsteady(task, trials),
         find_dying(task, trials, known),
         find_failing(task, trials, known),
-        of_generator(task, trials),
-        generator_late(task, counted),
-        generator_saturated(task, counted),
-        not_made(task, trials),
-        cut_short(trials),
-        no_times(task, trials),
-        without_windows(trials),
+        generator_limited(task, trials),
+        find_generator_late(task, counted),
+        find_generator_saturated(task, counted),
+        find_not_made(task, trials),
+        find_cut_short(trials),
+        find_no_times(task, trials),
+        find_no_windows(trials),
     )
     return tuple(each for each in found if each is not None)
 
@@ -93,7 +93,7 @@ class Pooled:
     trials: int
 
 
-def pooled_spread(group: Sequence[Evidence], tau: float) -> Pooled:
+def pooled_evidence(group: Sequence[Evidence], tau: float) -> Pooled:
     """Precision-weighted mean of the group."""
     weights = np.array([1 / (each.within + tau) for each in group])
     value = float(weights @ [each.value for each in group] / weights.sum())
@@ -106,7 +106,7 @@ def by_load(known: Sequence[Evidence]) -> list[Pooled]:
     for each in known:
         groups.setdefault(each.load, []).append(each)
     tau = between_trial_variance(known)
-    return [pooled_spread(group, tau) for _, group in sorted(groups.items())]
+    return [pooled_evidence(group, tau) for _, group in sorted(groups.items())]
 
 
 def conflict(known: Sequence[Evidence], least: float) -> tuple[Pooled, Pooled] | None:
@@ -124,7 +124,7 @@ def conflict(known: Sequence[Evidence], least: float) -> tuple[Pooled, Pooled] |
     return found
 
 
-def non_monotone(task: Task, known: Sequence[Evidence]) -> Finding | None:
+def find_non_monotone(task: Task, known: Sequence[Evidence]) -> Finding | None:
     """A lower load is slower than a higher one, both with repeated trials."""
     repeated = {each.load for each in by_load(known) if each.trials > 1}
     pair = conflict([each for each in known if each.load in repeated], SURE)
@@ -169,7 +169,7 @@ def overloads(known: Sequence[Evidence]) -> list[Evidence]:
     return [each for each in known if each.value >= OVERLOADED + math.sqrt(each.within)]
 
 
-def mark_disturbed(known: Sequence[Evidence]) -> tuple[Pooled, Pooled] | None:
+def hysteresis_pair(known: Sequence[Evidence]) -> tuple[Pooled, Pooled] | None:
     """The lowest load that is slower after the first overload than before it, as (before, after)."""
     bad = overloads(known)
     if not bad:
@@ -182,7 +182,7 @@ def mark_disturbed(known: Sequence[Evidence]) -> tuple[Pooled, Pooled] | None:
         before, after = ([each for each in side if each.load == load] for side in sides)
         if not before or not after:
             continue
-        one, two = pooled_spread(before, tau), pooled_spread(after, tau)
+        one, two = pooled_evidence(before, tau), pooled_evidence(after, tau)
         if two.value - one.value >= max(SLOWER * math.sqrt(one.variance + two.variance), SLOWER_BY):
             return one, two
     return None
@@ -190,7 +190,7 @@ def mark_disturbed(known: Sequence[Evidence]) -> tuple[Pooled, Pooled] | None:
 
 def find_hysteretic(task: Task, known: Sequence[Evidence]) -> Finding | None:
     """A load is slower after an overload than before it."""
-    found = mark_disturbed(all_but(known, disturbed_trials(known)))
+    found = hysteresis_pair(without_trials(known, disturbed_trials(known)))
     if found is None:
         return None
     one, two = found
@@ -324,7 +324,7 @@ def find_drifting(known: Sequence[Evidence]) -> Finding | None:
     )
 
 
-def of_disturbed(task: Task, known: Sequence[Evidence], found: Sequence[Evidence]) -> Finding | None:
+def find_disturbed(task: Task, known: Sequence[Evidence], found: Sequence[Evidence]) -> Finding | None:
     """Trials that were much slower than others of their load, where the others agree or these were suspect."""
     if not found:
         return None
@@ -347,7 +347,7 @@ def warm_up_shift(task: Task, windows: Sequence[Window]) -> tuple[float, float] 
     return float(np.median(first) - np.median(second)), variance
 
 
-def not_steady(task: Task, trials: Sequence[Trial]) -> Finding | None:
+def find_unsteady(task: Task, trials: Sequence[Trial]) -> Finding | None:
     """Trials get faster while they run: an undeclared warm-up."""
     found = [
         settled for t in trials if t.of_server and (settled := warm_up_shift(task, t.windows)) is not None
@@ -371,7 +371,8 @@ def find_dying(task: Task, trials: Sequence[Trial], known: Sequence[Evidence]) -
     if not died:
         return None
     return Finding(
-        "dying", f"it died at {task.load_text(min(died))}, and bore {task.load_text(fine)} in another trial"
+        "dying",
+        f"it died at {task.load_text(min(died))}, and sustained {task.load_text(fine)} in another trial",
     )
 
 
@@ -427,14 +428,14 @@ def not_bracketed(task: Task, low: float, high: float, trials: Sequence[Trial]) 
     return Finding("not-bracketed", f"{what}: allow lower loads (`lowest`)")
 
 
-def without_windows(trials: Sequence[Trial]) -> Finding | None:
+def find_no_windows(trials: Sequence[Trial]) -> Finding | None:
     """The harness reports at most one window a trial: no trial can end early."""
     if len(trials) < 2 or any(len(trial.windows) > 1 for trial in trials):
         return None
     return Finding("no-windows", "no trial has more than one window: how far one may be off is a guess")
 
 
-def no_times(task: Task, trials: Sequence[Trial]) -> Finding | None:
+def find_no_times(task: Task, trials: Sequence[Trial]) -> Finding | None:
     """Response times of 0, which no server has."""
     timed = [c for c in task.goal.criteria if c.of != "errors"]
     told = [t for t in trials if t.of_server and timed and joined_windows(t.windows).completed]

@@ -16,7 +16,7 @@ from etude.cluster.distributed.part import TASK, Part
 from etude.cluster.pool.job import JobEnd
 from etude.codec import plain
 from etude.errors import EtudeError, InputError
-from etude.peak.deadline import DeadlinePolicy
+from etude.peak.policies.policy import DeadlinePolicy
 from etude.peak.policies.registry import policy
 from etude.peak.search import search
 from etude.peak.search_store import SearchSpec, SearchStore, open_store, task_of
@@ -26,7 +26,7 @@ from etude.results.merge import merge_results
 KIND = "search"
 
 
-def sought_on(
+def search_on_pool(
     jobs: Jobs,
     source: Source,
     words: Mapping[str, str],

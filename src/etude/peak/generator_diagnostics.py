@@ -15,7 +15,7 @@ LATE_S = 0.01
 """Lateness too small to matter for any limit, s."""
 
 
-def of_generator(task: Task, trials: Sequence[Trial]) -> Finding | None:
+def generator_limited(task: Task, trials: Sequence[Trial]) -> Finding | None:
     """The load generator did not offer the requested load."""
     short = [trial for trial in trials if trial.limited == "generator"]
     if not short:
@@ -29,7 +29,7 @@ def of_generator(task: Task, trials: Sequence[Trial]) -> Finding | None:
     )
 
 
-def cut_short(trials: Sequence[Trial]) -> Finding | None:
+def find_cut_short(trials: Sequence[Trial]) -> Finding | None:
     """Trials that took less time than the load should have lasted: the load command ended early."""
     short = [trial for trial in trials if trial.ran_s > ENDED * trial.cost_s]
     if not short:
@@ -50,7 +50,7 @@ def _on(hosts: Collection[str]) -> str:
     return f" on {', '.join(sorted(hosts))}" if hosts else ""
 
 
-def generator_late(task: Task, trials: Sequence[Trial]) -> Finding | None:
+def find_generator_late(task: Task, trials: Sequence[Trial]) -> Finding | None:
     """Late requests in at least half of the failing trials at a load."""
     for load, late, over in _too_much(task, trials, lambda trial: sent_late(task, trial)):
         late_s = min(trial.lateness_p99_s or 0.0 for trial in late)
@@ -61,7 +61,7 @@ def generator_late(task: Task, trials: Sequence[Trial]) -> Finding | None:
     return None
 
 
-def generator_saturated(task: Task, trials: Sequence[Trial]) -> Finding | None:
+def find_generator_saturated(task: Task, trials: Sequence[Trial]) -> Finding | None:
     """Saturated generator in at least half of the failing trials at a load."""
     for load, full, over in _too_much(task, trials, _saturated):
         text = f"{len(full)} of {over} trials at {task.load_text(load)} that were too much"
@@ -104,7 +104,7 @@ def sent_late(task: Task, trial: Trial) -> bool:
     return bool(over) and late_s > 0.5 * max([middle_s or 0.0, *[c.limit for c in over]])
 
 
-def not_made(task: Task, trials: Sequence[Trial]) -> Finding | None:
+def find_not_made(task: Task, trials: Sequence[Trial]) -> Finding | None:
     """Trials not made because the load command failed while the system did not."""
     failed = [trial for trial in trials if trial.ended == "not-made"]
     if not failed:

@@ -32,7 +32,7 @@ from etude.results.writer import (
 
 Document = dict[str, Any]
 FILE = "results.jsonl"
-GO_ON = "go on by the same command with the same -o"
+RESUME_HINT = "resume by the same command with the same -o"
 
 
 class Record:
@@ -57,8 +57,8 @@ class Record:
         """Raises InputError if lines that the stored result depends on are lost."""
         if text := self.lost_text(what):
             raise InputError(
-                f"{self.directory}: {text}; the result that is stored rests on them: restore them from a copy, or go "
-                f"on with -o {self.directory}"
+                f"{self.directory}: {text}; the result that is stored rests on them: restore them from a copy, or "
+                f"resume with -o {self.directory}"
             )
 
     def _find_gaps(self, numbers: Collection[int]) -> None:
@@ -137,7 +137,7 @@ class Record:
 
     def save(self) -> None:
         """Write experiment.json. Raises MachineRefuses."""
-        write_experiment(self.directory, self.document, GO_ON)
+        write_experiment(self.directory, self.document, RESUME_HINT)
 
 
 def _lost_lines(directory: Path, document: Document) -> dict[str, int]:
@@ -193,7 +193,7 @@ def _whole(path: Path) -> bool:
 
 
 @contextmanager
-def only_file(directory: str | os.PathLike[str]) -> Iterator[Path]:
+def locked_directory(directory: str | os.PathLike[str]) -> Iterator[Path]:
     """The directory, created if missing and locked against other writers. Raises MachineRefuses, InputError,
     UsageError."""
     path = Path(directory)
@@ -202,14 +202,14 @@ def only_file(directory: str | os.PathLike[str]) -> Iterator[Path]:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise write_error(path, error, GO_ON) from error
+        raise write_error(path, error, RESUME_HINT) from error
     with sole_writer(path):
         yield path
 
 
 def begin(directory: Path, document: Document) -> None:
     """Write a new experiment.json."""
-    write_experiment(directory, document, GO_ON)
+    write_experiment(directory, document, RESUME_HINT)
 
 
 def cut_torn_line(directory: Path) -> None:
@@ -237,7 +237,7 @@ def append(path: Path, line: Mapping[str, Any]) -> None:
         finally:
             os.close(file)
     except OSError as error:
-        raise write_error(path, error, GO_ON) from error
+        raise write_error(path, error, RESUME_HINT) from error
 
 
 def digest(plan: Mapping[str, Any]) -> str:

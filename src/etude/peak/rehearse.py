@@ -58,7 +58,7 @@ SETTLING = 2
 """Windows at the start of a trial that are skipped, if there are more than that many others."""
 
 
-def place_like(task: Task, trials: Sequence[Trial], rate: float) -> Place:
+def bench_model_like(task: Task, trials: Sequence[Trial], rate: float) -> Place:
     """A place with the cost and noise of an earlier search or calibration; `rate`: its peak. The windows' variance is
     the median over trials; the between-trial variance is from repeated loads (`evidence.between_trial_variance`).
 
@@ -68,7 +68,7 @@ def place_like(task: Task, trials: Sequence[Trial], rate: float) -> Place:
     if not lengths:
         raise InputError("no trial has a window that says what trials cost and how they vary")
     window_s = float(np.median(lengths))
-    usual = NOISE.stretched(of_means(task.goal).criteria[0].limit / (1e-3 * LIMIT_MS))
+    usual = NOISE.stretched(mean_goal(task.goal).criteria[0].limit / (1e-3 * LIMIT_MS))
     ratios = []
     for trial in trials:
         readings = batch_readings(task.goal, trial.windows)
@@ -80,8 +80,8 @@ def place_like(task: Task, trials: Sequence[Trial], rate: float) -> Place:
     more = float(np.median(ratios)) if ratios else 1.0
     trial_sd = math.sqrt(between_trial_variance(evidence_of(task, trials)))
     noise = replace(NOISE, trial_sd=trial_sd, white=NOISE.white * more, white_most=NOISE.white_most * more)
-    besides_s = float(np.median([each.cost_s - each.ran_s for each in trials]))
-    return Place(max(besides_s, 0.0), window_s, noise)
+    fixed_cost_s = float(np.median([each.cost_s - each.ran_s for each in trials]))
+    return Place(max(fixed_cost_s, 0.0), window_s, noise)
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +250,7 @@ def _jobs(task: Task, servers: Sequence[Curve], searches: int, seed: int) -> Ite
     low, high = math.log(task.lowest), math.log(task.highest)
     margin = min(math.log(MARGIN), (high - low) / 3)
     low, high = low + margin, high - margin
-    goal = of_means(task.goal)
+    goal = mean_goal(task.goal)
     for row, curve in enumerate(servers):
         for place in range(searches):
             rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(row, place)))
@@ -261,7 +261,7 @@ def _jobs(task: Task, servers: Sequence[Curve], searches: int, seed: int) -> Ite
             yield _Job(curve, peak, of_server, replace(task, goal=goal, seed=of_policy, seed_load=seed_load))
 
 
-def of_means(goal: Goal) -> Goal:
+def mean_goal(goal: Goal) -> Goal:
     """The part of a goal that can be simulated: its limit of the mean, else that of a percentile taken as a mean."""
     limits = {each.of: each.limit for each in reversed(goal.criteria)}
     limit_s = limits.get("mean", limits.get("percentile", 1e-3 * LIMIT_MS))

@@ -33,7 +33,7 @@ from etude.peak.record import (
     cut_torn_line,
     digest,
     instant,
-    only_file,
+    locked_directory,
     whole_lines,
 )
 from etude.peak.slo_ratio import slo_ratio_of
@@ -42,7 +42,7 @@ from etude.peak.trial_lines import from_line, peak_member, window_lines
 from etude.results.model import Measurement, check_measurement, to_line
 
 KIND, VERB = "peak", "peak"
-MAY_CHANGE = ("budget_s", "closed")
+CHANGEABLE_FIELDS = ("budget_s", "closed")
 """Fields of a task that may change when a search is resumed."""
 
 METRICS: Mapping[str, Mapping[str, str]] = {
@@ -128,7 +128,7 @@ class SearchStore(Record):
         self._last = number
         self._since = instant()
 
-    def begin_again(self) -> None:
+    def begin_new_session(self) -> None:
         """Begin a new session, which may end with another answer."""
         self._answer, self.document["answer"] = None, None
         self.begin_session()
@@ -189,9 +189,9 @@ def open_store(
         InputError: it holds another search, or something else; MachineRefuses: it cannot be written, or another process
         writes to it.
     """
-    with only_file(directory) as path:
+    with locked_directory(directory) as path:
         kept = _opened(path, sought, command_line)
-        kept.begin_again()
+        kept.begin_new_session()
         try:
             yield kept
         except BaseException as error:
@@ -220,7 +220,7 @@ def _differs(then: SearchSpec, now: SearchSpec) -> str | None:
     """The first difference between two searches, as text; None if there is none."""
     for name in asdict(now.task):
         a, b = getattr(then.task, name), getattr(now.task, name)
-        if a != b and name not in MAY_CHANGE:
+        if a != b and name not in CHANGEABLE_FIELDS:
             return f"{name.removesuffix('_s')} was {_shown(a)}, now {_shown(b)}"
     for what, a, b in (
         ("policy", then.policy, now.policy),

@@ -1,4 +1,4 @@
-"""What goes into a bundle for publication: results, scripts, machines, versions, verdicts, and what explains them."""
+"""The contents of a bundle for publication: results, scripts, machines, versions, verdicts, and their explanation."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ KNOWN = (
     "*/blocks.jsonl",
     "*/hooks.log",
 )
-"""What Étude writes into a results directory; a script's state is not published: it holds the environment."""
+"""Files that Étude writes into a results directory; a script's state is not published: it holds the environment."""
 LOGS = "*/logs/*"
 PARTS = ".pool"
 """The parts of an experiment over a pool."""
@@ -53,7 +53,7 @@ class Contents:
     root: str
     members: tuple[Member, ...]
     time_s: int
-    """When the last session ended."""
+    """End of the last session."""
     left_out: tuple[str, ...]
     """Files of the results directories that are not packed."""
     identity: Identity
@@ -121,7 +121,7 @@ def _names(directories: Sequence[Path], change: Change) -> list[str]:
 
 
 def _files(directory: Path, logs: bool) -> tuple[list[str], list[str]]:
-    """What is packed, and what is not: files that Étude does not know, and whatever is no plain file."""
+    """Files that are packed, and those that are not: unknown to Étude, or no plain files."""
     known: set[str] = set()
     for pattern in (*KNOWN, *((LOGS,) if logs else ())):
         known |= {
@@ -142,7 +142,7 @@ def _files(directory: Path, logs: bool) -> tuple[list[str], list[str]]:
 
 
 def _is_plain(path: Path, directory: Path) -> bool:
-    """Whether it is a file, and neither it nor a directory on the way is a link."""
+    """True if it is a file, and neither it nor a directory on the way is a link."""
     steps = [path, *path.parents[: len(path.relative_to(directory).parts) - 1]]
     return path.is_file() and not any(step.is_symlink() for step in steps)
 
@@ -198,7 +198,8 @@ def _scripts(document: Mapping[str, Any], name: str) -> list[Member]:
 
 
 def _place(path: str, home: str, names: Iterable[str]) -> str:
-    """Where its INCLUDE finds a file: beside the script, or in `library` under the name that it is included by."""
+    """The path at which its INCLUDE finds a file: beside the script, or in `library` under the name that it is included
+    by."""
     below = os.path.relpath(path, home)
     if not below.startswith(".."):
         return below
@@ -221,7 +222,14 @@ def _verdict(directory: Path, name: str) -> tuple[list[Member], list[str]]:
     try:
         subject = read_subject(str(directory))
         assert isinstance(subject, Subject)
-        notes = tuple(note.replace(str(directory), label) for note in subject.notes)
+        notes = tuple(
+            replace(
+                note,
+                where=note.where.replace(str(directory), label),
+                text=note.text.replace(str(directory), label),
+            )
+            for note in subject.notes
+        )
         found = verdict(replace(subject, label=label, notes=notes), None, VerdictOptions(full=True))
     except EtudeError as error:
         why = f"There is no verdict: {error}".replace(str(directory), label)
@@ -236,7 +244,7 @@ def _verdict(directory: Path, name: str) -> tuple[list[Member], list[str]]:
 
 
 def _ended_s(document: Mapping[str, Any]) -> int:
-    """When the last session ended, or began if it is not known to have ended; 0 where there was none."""
+    """End of the last session, or its start if it is not known to have ended; 0 without sessions."""
     times = [s.get("end") or s.get("start") for s in document["sittings"]]
     return max((_seconds(time) for time in times if isinstance(time, str)), default=0)
 

@@ -16,6 +16,7 @@ from etude.present.section import Table
 from etude.present.sections.bench import verdict_table
 from etude.present.sentences import comparison as text
 from etude.present.sentences.verdict import answer_lines, status_line, verdict_lines
+from etude.present.sentences.warnings import group_text
 from etude.present.to_html import html_lines, html_table
 from etude.present.to_json import json_text, summary_figures, verdict_document
 from etude.present.to_markdown import table_markdown
@@ -73,7 +74,11 @@ def to_csv(verdict: Verdict) -> str:
 
 def to_markdown(verdict: Verdict) -> str:
     """A table of the primary metric, and the sentences."""
-    notes = [*filter(None, [status_line(verdict)]), *map(str, verdict.warnings), *answer_lines(verdict)]
+    notes = [
+        *filter(None, [status_line(verdict)]),
+        *map(group_text, verdict.warnings),
+        *answer_lines(verdict),
+    ]
     return "\n".join([*table_markdown(_table(verdict)), "", *[f"- {note}" for note in notes], ""])
 
 
@@ -103,6 +108,6 @@ def notebook_table(verdict: Verdict) -> ShownVerdict:
 
 def as_html(verdict: Verdict) -> str:
     """The table of the primary metric, and the sentences below it."""
-    notes = [f"Note: {warning}" for warning in verdict.warnings]
+    notes = [f"Note: {group_text(group)}" for group in verdict.warnings]
     lines = [*filter(None, [status_line(verdict)]), *answer_lines(verdict), *notes]
     return html_table(_table(verdict)) + html_lines(lines)

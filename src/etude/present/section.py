@@ -1,4 +1,4 @@
-"""What is shown of a result, as data that do not know on what: sentences, commands, tables, figures, in order."""
+"""A result as data that do not depend on the medium: sentences, commands, tables and figures, in order."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from etude.figures.data import Figure
 
 Weight = Literal["plain", "strong", "aside", "warning"]
-"""How much a sentence matters."""
+"""Weight of a sentence."""
 Room = Literal["any", "screen", "page"]
-"""Where a block is shown: a screen has the short form of what a page has in full."""
+"""Media of a block: a screen has the short form of what a page has in full."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Number:
 
     text: str
     value: float
-    """By what rows are sorted; not a number for what is not known, which is sorted last."""
+    """Sort key of the row; NaN for an unknown value, which is sorted last."""
 
 
 Cell = str | Number
@@ -62,7 +62,7 @@ class Table:
     """Its anchor in a page, each once."""
     caption: str = ""
     words: int = 1
-    """So many columns from the left hold words; those of numbers are set to the right."""
+    """Number of columns from the left that hold words; those of numbers are right-aligned."""
     every: bool = False
     """No column is left out, however narrow the screen: there are further tables then."""
     room: Room = "any"
@@ -96,7 +96,7 @@ class Sentence:
 
 
 def note(text: str) -> Sentence:
-    """What a reader must know of the numbers."""
+    """A sentence that readers of the numbers must know."""
     return Sentence(f"Note: {text}", "warning")
 
 
@@ -141,15 +141,15 @@ Block = Sentence | Command | FilePath | Paragraphs | Table | Picture
 
 @dataclass(frozen=True)
 class Section:
-    """What is shown of one result."""
+    """The presentation of one result."""
 
     key: str
     """Its anchor in a page; of several results with their numbers, so that each is once."""
     heading: str
     blocks: tuple[Block, ...]
-    """In the order of a screen; a page has all paragraphs, then all figures, then all tables."""
+    """Blocks in the order of a screen; a page has all paragraphs, then all figures, then all tables."""
     answer: tuple[str, ...] = ()
-    """What a whole page opens with; empty where the tests' own verdict does."""
+    """The opening of a whole page; empty where the tests' own verdict opens it."""
 
     @property
     def paragraphs(self) -> tuple[Paragraphs, ...]:

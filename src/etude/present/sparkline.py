@@ -18,7 +18,7 @@ MOST_NAMED = 6
 def bar_lines(
     name: str, series: Series, m: MetricSummary, verdict_options: VerdictOptions, width: int
 ) -> tuple[str, str, str]:
-    """What a sample's sparkline of that width shows, the sparkline, and the marks below it.
+    """Heading of a sample's sparkline of that width, the sparkline, and the marks below it.
 
     Outliers are those of which `etude stats` warns: kept, counted, only marked.
     """

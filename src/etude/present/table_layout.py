@@ -105,7 +105,7 @@ def _middle(name: str, head: int, tail: int, width: int, dots: str) -> str:
 
 
 def _numbered(names: Sequence[str], made: Sequence[str], width: int, dots: str) -> list[str]:
-    """Where several names look alike, the dots and a number stand at their ends."""
+    """Names that look alike, made distinct by dots and a number at their ends."""
     alike = Counter(short for _, short in dict(zip(names, made, strict=True)).items())
     taken = {short for short in made if alike[short] == 1}
     given: dict[str, str] = {}
@@ -124,7 +124,7 @@ def _numbered(names: Sequence[str], made: Sequence[str], width: int, dots: str) 
 
 
 def _head(text: str, width: int) -> str:
-    """As much of the beginning as fits, and at least nothing."""
+    """The longest beginning that fits; it may be empty."""
     if text.isascii():
         return text[:width]
     used = 0

@@ -1,4 +1,4 @@
-"""What a screen can show, decided in one place: its width, its styles, the characters of its encoding.
+"""A screen's width, styles and characters, decided in one place.
 
 What `bench`, `run`, `stats` and `plan` say to people goes through a `Terminal`: sentences wrap at words, tables fit
 (present/table_layout.py), characters that the encoding lacks are written in others. JSON and CSV do not come here.
@@ -21,7 +21,7 @@ from etude.present.section import Column
 from etude.present.table_layout import cut, table_lines, wrapped
 
 USUAL_WIDTH = 80
-"""Of a terminal that does not say."""
+"""Width of a terminal that does not report it."""
 LEAST_WIDTH = 20
 """Narrower ones are written to as if they were so wide."""
 
@@ -47,7 +47,7 @@ PLAIN = _BARS | {
     "“": '"',
     "”": '"',
 }
-"""What stands for a character where the encoding lacks it; of sparklines eight levels of ink."""
+"""Replacements for characters that the encoding lacks; for sparklines eight levels of ink."""
 _STYLES = {"bold": "1", "dim": "2", "yellow": "33"}
 _COLOURS = frozenset(("yellow",))
 
@@ -63,7 +63,7 @@ class Terminal:
         self._encoding = encoding_of(self._stream, self._environment)
         able = self._environment.get("TERM", "dumb") not in ("dumb", "unknown", "")
         self.obeys = self._is_terminal and able
-        """Whether it moves its cursor and draws over a line."""
+        """True if it moves its cursor and draws over a line."""
         self._styled = self.obeys or bool(self._environment.get("FORCE_COLOR"))
         self._after_empty = False
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from etude.present.page.report import Content
 
 LIBRARY = ("bokeh.min.js", "bokeh-api.min.js")
-"""What of Bokeh is embedded: its core and the interface by which our script draws."""
+"""Files of Bokeh that are embedded: its core and the interface by which our script draws."""
 SCRIPTS = ("tables.js", "data.js", "charts.js", "page.js")
 """Ours, in the order in which they run."""
 
@@ -106,7 +106,7 @@ def _environment() -> Environment:
 
 
 def _key(cell: Cell) -> str:
-    """By what a table is sorted, as an attribute; empty for what is not known."""
+    """Sort key of a cell, as an attribute; empty for an unknown value."""
     if isinstance(cell, str):
         return cell
     return repr(cell.value) if math.isfinite(cell.value) else ""
@@ -152,7 +152,7 @@ def _library() -> list[str]:
 
 
 def _script(text: str) -> str:
-    """As it can stand in a page: a browser reads every line end as a line feed before it computes the digest."""
+    """The text as it stands in a page: a browser reads every line end as a line feed before it computes the digest."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if "</script" in text.lower() or "<!--" in text:
         raise MachineRefuses(

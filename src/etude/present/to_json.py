@@ -10,11 +10,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from etude.analysis.cross_session import CrossSession, overall
-from etude.analysis.not_compared import not_compared
 from etude.analysis.subject import ended_in
-from etude.analysis.verdict_status import status_of
+from etude.analysis.verdict import not_compared
 from etude.present.sentences.comparison import interval_reason
+from etude.present.sentences.result_notes import missing_reason
+from etude.present.sentences.status import status_of
 from etude.present.sentences.verdict import verdict_lines
+from etude.present.sentences.warnings import finding_document, group_text
 from etude.stats.compare import Ratio
 from etude.stats.cross_session import NotSupported
 
@@ -72,8 +74,8 @@ def verdict_document(
         "primary": verdict.primary,
         "judged": list(verdict.judged),
         "status": list(status_of(verdict, across)),
-        "warnings": [str(warning) for warning in verdict.warnings],
-        "findings": [asdict(warning) for warning in verdict.every],
+        "warnings": list(map(group_text, verdict.warnings)),
+        "findings": list(map(finding_document, verdict.every)),
         "tests": [
             {
                 "test": test.test,
@@ -99,7 +101,7 @@ def verdict_document(
 def _metric(m: Any) -> dict[str, Any]:
     joined = {"joined": m.joined, "workers": m.workers} if m.joined else {}
     if m.summary is None:
-        return {"unit": m.unit, "reason": m.reason, **joined}
+        return {"unit": m.unit, "reason": missing_reason(m), **joined}
     return {
         "unit": m.unit,
         "kind": m.kind,

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from etude.present.page.report import Content
 
 MOST_ROWS = 40
-"""Of a table: a pull request is read, not searched."""
+"""Most rows of a table: a pull request is read, not searched."""
 MOST_WARNINGS = 20
 
 _SPECIAL = re.compile(r"[\\`*_\[\]|$~]")

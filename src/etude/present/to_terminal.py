@@ -19,7 +19,7 @@ from etude.present.section import (
 from etude.present.terminal import Terminal
 
 STYLES = {"plain": None, "strong": "bold", "aside": "dim", "warning": "yellow"}
-"""Of each weight of a sentence."""
+"""Style of each weight of a sentence."""
 
 
 def show(blocks: Section | Iterable[Block], screen: Terminal | TextIO | None = None) -> None:

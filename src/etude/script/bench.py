@@ -133,7 +133,7 @@ class ScriptBench:
         trials = [trial.first for trial in self._context.progress.trials(test.name)]
         return [TrialOnDisk(first.trial, first.block, first.why) for first in trials]
 
-    def ended(self, test: RunningTest) -> str:
+    def end_reason(self, test: RunningTest) -> str:
         return str(self._test_entry(test).get("ended") or "")
 
     def _entry(self, test: RunningTest, tests: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -179,7 +179,7 @@ class ScriptBench:
         metrics = {name: progress.count(test.name, name) for name in trial.metrics()} if trial else {}
         stop.check_metrics(test.name, test.program, metrics, test.kept >= test.minimum)
 
-    def ask(self, test: RunningTest, scope: Scope) -> tuple[bool, str]:
+    def stop_decision(self, test: RunningTest, scope: Scope) -> tuple[bool, str]:
         def run(program: Sequence[str]) -> str | None:
             line = shlex.join([*program, str(self._root / str(self._test_entry(test)["res"]))])
             why = self._lines.here(test.name, "STOP", line, self._variables(scope, "STOP", test))

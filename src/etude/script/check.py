@@ -173,7 +173,7 @@ class _DryRun:
     def trials(self, test: RunningTest) -> Sequence[TrialOnDisk]:
         return ()
 
-    def ended(self, test: RunningTest) -> str:
+    def end_reason(self, test: RunningTest) -> str:
         return ""
 
     def hook(self, point: str, line: str, test: RunningTest, scope: Scope) -> str | None:
@@ -205,7 +205,7 @@ class _DryRun:
     def check_rule(self, test: RunningTest) -> None:
         pass
 
-    def ask(self, test: RunningTest, scope: Scope) -> tuple[bool, str]:
+    def stop_decision(self, test: RunningTest, scope: Scope) -> tuple[bool, str]:
         return True, "in thought"
 
     def end_test(self, test: RunningTest) -> None:

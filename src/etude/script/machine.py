@@ -167,7 +167,7 @@ class Machine(Flow):
             if trial.why not in (FIRST_RUN, CANCELLED):
                 self._tally(test, f"trial {trial.number} failed" if trial.why else None)
                 self._blocks_on_disk[test.name] = trial.block
-        test.why = test.why or self.world.ended(test)
+        test.why = test.why or self.world.end_reason(test)
         if _given_up(test) and test.name not in self.state.given_up:
             self.state.given_up.append(test.name)
         if scope is not None and (test.why or (found and self._has_enough(test, scope))):
@@ -355,7 +355,7 @@ class Machine(Flow):
         elif not test.program:
             test.why = "as many as asked"
         elif (test.kept - test.minimum) % (test.step or 1) == 0:
-            enough, why = self._clean_up_if_refused(self.world.ask, test, scope)
+            enough, why = self._clean_up_if_refused(self.world.stop_decision, test, scope)
             test.why = why if enough else ""
         return bool(test.why)
 
@@ -371,7 +371,7 @@ class Machine(Flow):
     def _finish(self, *parties: Party) -> None:
         """Finish after the last trial of a test, or of an INTERLEAVE."""
         for party in parties:
-            if not self.world.ended(party.test):
+            if not self.world.end_reason(party.test):
                 self._post(party.test, party.scope)
                 self.world.end_test(party.test)
         if self.state.interleave is not None:

@@ -117,9 +117,9 @@ class Remote:
                 if copied.back:
                     logs.mkdir(exist_ok=True)
                     own = logs / f"{trial:04d}-{name}-{Path(copied.source).name}"
-                    self[name].copy_back(copied.source, Path(copied.target) if copied.target else own)
+                    self[name].copy_from_host(copied.source, Path(copied.target) if copied.target else own)
                 else:
-                    self[name].copy_there(copied.source, copied.target)
+                    self[name].copy_to_host(copied.source, copied.target)
             except (MachineRefuses, InputError) as error:
                 return f"COPY failed: {error}"
         return None
@@ -261,7 +261,7 @@ def start_spread(rows: Sequence[Mapping[str, Any]], workers: int) -> list[Any]:
 
 
 def _described(host: Host) -> dict[str, Any]:
-    found = host.found()
+    found = host.info()
     facts = found.facts
     return {
         "address": host.entry.address,

@@ -52,8 +52,8 @@ class SelectedTests:
     def trials(self, test: RunningTest) -> Sequence[TrialOnDisk]:
         return self._world.trials(test) if self._is_selected(test) else ()
 
-    def ended(self, test: RunningTest) -> str:
-        return self._world.ended(test) if self._is_selected(test) else ""
+    def end_reason(self, test: RunningTest) -> str:
+        return self._world.end_reason(test) if self._is_selected(test) else ""
 
     def hook(self, point: str, line: str, test: RunningTest, scope: Scope) -> str | None:
         return self._world.hook(point, line, test, scope) if self._is_selected(test) else None
@@ -76,8 +76,8 @@ class SelectedTests:
         if self._is_selected(test):
             self._world.check_rule(test)
 
-    def ask(self, test: RunningTest, scope: Scope) -> tuple[bool, str]:
-        return self._world.ask(test, scope) if self._is_selected(test) else (True, "not chosen")
+    def stop_decision(self, test: RunningTest, scope: Scope) -> tuple[bool, str]:
+        return self._world.stop_decision(test, scope) if self._is_selected(test) else (True, "not chosen")
 
     def end_test(self, test: RunningTest) -> None:
         if self._is_selected(test):

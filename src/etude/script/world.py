@@ -64,7 +64,7 @@ class World(Protocol):
     def trials(self, test: RunningTest) -> Sequence[TrialOnDisk]:
         """Its trials that are on disk, in the order in which they were made."""
 
-    def ended(self, test: RunningTest) -> str:
+    def end_reason(self, test: RunningTest) -> str:
         """Recorded reason why the test ended; empty if it has not."""
 
     def hook(self, point: str, line: str, test: RunningTest, scope: Scope) -> str | None:
@@ -86,7 +86,7 @@ class World(Protocol):
             InputError: it names a metric that the test does not have.
         """
 
-    def ask(self, test: RunningTest, scope: Scope) -> tuple[bool, str]:
+    def stop_decision(self, test: RunningTest, scope: Scope) -> tuple[bool, str]:
         """True if the stop program is satisfied, and its reason."""
 
     def end_test(self, test: RunningTest) -> None:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri, stdtr
 
 from etude.stats.intervals import Interval, t_quantile
-from etude.stats.level_fits import design_of, scale_of, spread_of, tamed, time_of
+from etude.stats.level_fits import design_of, scale_of, spread_of, time_of, winsorised
 from etude.stats.likely_steps import likely_steps
 from etude.stats.means import BEND, huber_fit
 from etude.stats.samples import check_confidence, finite_sample
@@ -117,7 +117,7 @@ class Drift:
 
 
 @dataclass(frozen=True)
-class Stepped:
+class StepFit:
     """A series as segments of constant level, with the drift through all of them."""
 
     steps: tuple[Step, ...]
@@ -141,7 +141,7 @@ class Stepped:
         return found
 
 
-def stepped(x: ArrayLike, *, blocks: ArrayLike | None = None, confidence: float = 0.95) -> Stepped:
+def fit_steps(x: ArrayLike, *, blocks: ArrayLike | None = None, confidence: float = 0.95) -> StepFit:
     """Steps of `x`, shape (n,), in order of time, and its drift; none with fewer than `FEWEST` values.
 
     blocks: block number of each value; consecutive values of a block (a day) may share an offset, which is no step:
@@ -318,7 +318,7 @@ def _sloped(values: Floats, days: NDArray[np.intp], flat: _Found) -> _Found:
 def _likely(values: Floats, days: NDArray[np.intp], stretched: float, sloping: bool) -> list[int]:
     """Bounds of the likeliest segments, with at least one step if there is no slope."""
     n, slope = values.size, 0.0
-    bounds = [0, *likely_steps(tamed(values), SHORTEST, sloping=sloping, least=1 - sloping), n]
+    bounds = [0, *likely_steps(winsorised(values), SHORTEST, sloping=sloping, least=1 - sloping), n]
     if sloping:
         slope = float(huber_fit(design_of(bounds, True), values, scale_of(values, 0.0)).coefficients[-1])
     return _lasting(values - slope * time_of(n), bounds, days, stretched)
@@ -336,7 +336,7 @@ def _with_noise(found: _Found, days: NDArray[np.intp]) -> _Found:
     return replace(found, variance=variance, dependence=dependence, stretched=stretched)
 
 
-def _described(values: Floats, days: NDArray[np.intp], found: _Found, confidence: float) -> Stepped:
+def _described(values: Floats, days: NDArray[np.intp], found: _Found, confidence: float) -> StepFit:
     """Sizes, places and alternatives of the steps and the drift found."""
     n, bounds, sloping = values.size, found.bounds, found.slope != 0.0
     level: Floats = values - found.slope * time_of(n)
@@ -364,7 +364,7 @@ def _described(values: Floats, days: NDArray[np.intp], found: _Found, confidence
         p = 2.0 * float(stdtr(noise.degrees, -abs(found.slope) / error)) if error > 0.0 else 0.0
         ends = Interval((found.slope - t * error) * whole, (found.slope + t * error) * whole)
         drift = Drift(found.slope, found.slope * whole, ends, p, tuple(found.others()))
-    return Stepped(tuple(steps), noise, levels, n, drift)
+    return StepFit(tuple(steps), noise, levels, n, drift)
 
 
 def scores(values: Floats) -> Floats:

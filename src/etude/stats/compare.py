@@ -18,7 +18,7 @@ from scipy.special import chdtri, stdtr
 from etude.stats.intervals import Interval, deviation, effective_count, standard_error, t_quantile
 from etude.stats.means import ADDING_UP, Kind
 from etude.stats.moments import effective_moments, mean_of
-from etude.stats.multiplicity import of_many
+from etude.stats.multiplicity import bonferroni_confidence
 from etude.stats.samples import check_confidence, check_positive, finite_sample
 from etude.stats.twosample import smallest_found, welch_degrees
 
@@ -75,7 +75,9 @@ class Ratio:
         """Its interval if `together` ratios are judged simultaneously."""
         if together == self.together or not 0.0 < self.standard_error < math.inf:
             return Interval(self.low, self.high)
-        half = t_quantile(of_many(self.confidence, together), self.degrees) * self.standard_error
+        half = (
+            t_quantile(bonferroni_confidence(self.confidence, together), self.degrees) * self.standard_error
+        )
         centre = math.log(self.ratio)
         return Interval(_or_infinity(math.exp, centre - half), _or_infinity(math.exp, centre + half))
 
@@ -254,7 +256,7 @@ def more_pairs(ratio: Ratio, *, target: float) -> int:
     spread = ratio.standard_error * math.sqrt(ratio.count)
 
     def half(n: int) -> float:
-        level = of_many(ratio.confidence, ratio.together)
+        level = bonferroni_confidence(ratio.confidence, ratio.together)
         return t_quantile(level, ratio.degrees + n - ratio.count) * spread / math.sqrt(n)
 
     return _further(ratio.count, half, math.log1p(target))
@@ -286,7 +288,7 @@ FORECAST = 0.8
 """Confidence of the range of a forecast."""
 
 
-def range_of_further(now: int, further: int, degrees: float) -> tuple[int, int]:
+def further_range(now: int, further: int, degrees: float) -> tuple[int, int]:
     """Forecast range of `further` trials, beyond `now`, given the uncertainty of the spread (80 %).
 
     The number grows with the variance, whose estimate has a chi-squared distribution with `degrees` degrees of freedom.

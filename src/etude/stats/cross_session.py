@@ -18,7 +18,7 @@ from etude.stats.compare import Ratio
 from etude.stats.intervals import t_quantile
 from etude.stats.means import ADDING_UP, Kind
 from etude.stats.moments import Moments, deviation_of, effective_moments, mean_of
-from etude.stats.multiplicity import of_many
+from etude.stats.multiplicity import bonferroni_confidence
 from etude.stats.samples import check_confidence, exponential, positive_logarithms
 
 FEWEST = 3
@@ -79,7 +79,9 @@ class CrossSessionRatio:
         """The same ratio as one of `together` that are judged simultaneously."""
         if together == self.together:
             return self
-        half = t_quantile(of_many(self.confidence, together), self.degrees) * self.standard_error
+        half = (
+            t_quantile(bonferroni_confidence(self.confidence, together), self.degrees) * self.standard_error
+        )
         centre = math.log(self.ratio)
         return replace(
             self, low=exponential(centre - half), high=exponential(centre + half), together=together
@@ -132,7 +134,7 @@ def between_sessions(sessions: Sequence[ArrayLike]) -> SessionSpread | NotSuppor
     return SessionSpread(deviation_of(levels), len(levels) - 1.0, len(levels))
 
 
-def given_between(percent: float) -> SessionSpread:
+def stated_session_spread(percent: float) -> SessionSpread:
     """Spread between sessions as given: their standard deviation in percent of their mean.
 
     The standard deviation of the logarithm of log-normal levels is √ln(1 + (percent/100)²). Raises ValueError for a

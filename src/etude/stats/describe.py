@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from etude.stats.intervals import Interval, effective_count, median_interval
-from etude.stats.means import FITTING, Average, Kind, Mean, as_averaged, average
+from etude.stats.means import FITTING, Average, Kind, Mean, average, to_additive_scale
 from etude.stats.moments import deviation_of
 from etude.stats.percentiles import quartiles
 from etude.stats.samples import finite_sample
@@ -73,7 +73,7 @@ def describe(x: ArrayLike, kind: Kind = "cost", *, confidence: float = 0.95, fac
         minimum=float(values.min()),
         maximum=float(values.max()),
         deviation=deviation_of(values) if values.size > 1 else None,
-        effective_count=effective_count(as_averaged(values, found.which)),
+        effective_count=effective_count(to_additive_scale(values, found.which)),
     )
 
 

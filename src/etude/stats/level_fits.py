@@ -39,7 +39,7 @@ def design_of(bounds: list[int], sloping: bool) -> Floats:
     return found
 
 
-def tamed(values: Floats) -> Floats:
+def winsorised(values: Floats) -> Floats:
     """Values winsorised at `BEND` standard deviations of the noise from the median of five neighbours."""
     middle: Floats = np.median(
         np.lib.stride_tricks.sliding_window_view(np.pad(values, 2, mode="edge"), 5), axis=1

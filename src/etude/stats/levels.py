@@ -124,7 +124,7 @@ def split_by_kind(
     return replace(found, mean=scale / inner.mean, interval=interval)
 
 
-def no_narrower(found: Split, mean: float, by_trials: Interval | None) -> Split:
+def at_least_as_wide(found: Split, mean: float, by_trials: Interval | None) -> Split:
     """The split with its interval extended to at least that of the trials' own mean.
 
     Few groups may agree by chance more closely than their trials allow, and their interval would then be far too

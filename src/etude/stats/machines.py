@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class StandsOut:
+class DeviatingMachine:
     """A machine whose level differs from that of its peers."""
 
     machine: str
@@ -194,7 +194,7 @@ def ratios_differ(
     return float(fdtrc(len(groups) - 1, degrees, between / spread))
 
 
-def stand_out(
+def deviating_machines(
     x: ArrayLike,
     machines: Sequence[str],
     sessions: Sequence[int] | None = None,
@@ -202,7 +202,7 @@ def stand_out(
     level: float = 0.01,
     least: float = 0.01,
     confidence: float = 0.95,
-) -> tuple[StandsOut, ...]:
+) -> tuple[DeviatingMachine, ...]:
     """Machines whose level differs from that of their peers, the farthest first; of two, only the second is reported.
 
     x: shape (n,), positive. If some machine has several sessions, the spread within a machine is that of their means,
@@ -228,7 +228,7 @@ def stand_out(
     ):
         if chance is not None and chance < level and abs(off) >= math.log1p(least):
             low, ratio, high = (exponential(off + sign * half * math.sqrt(per)) for sign in (-1, 0, 1))
-            told.append(StandsOut(name, ratio, low, high, chance))
+            told.append(DeviatingMachine(name, ratio, low, high, chance))
     return tuple(sorted(told, key=lambda each: -abs(math.log(each.ratio))))
 
 

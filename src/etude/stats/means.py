@@ -37,7 +37,7 @@ REASONS: dict[Kind, str] = {
     "cost": "costs add up, so their mean is the total over the trials: arithmetic",
     "rate": "equal work at several rates takes the time of their harmonic mean; an arithmetic one needs weights "
     "by time",
-    "ratio": "a mean of ratios must not depend on which test is the reference: geometric",
+    "ratio": "a mean of ratios must not depend on which test is the baseline: geometric",
     "count": "counts add up, so their mean is the total over the trials: arithmetic",
     "binary": "the mean of yes and no is a proportion, with Wilson's interval",
 }
@@ -92,7 +92,7 @@ def average(
     return Average(mean, interval, FITTING[kind], REASONS[kind])
 
 
-def as_averaged(values: NDArray[np.float64], which: Mean) -> NDArray[np.float64]:
+def to_additive_scale(values: NDArray[np.float64], which: Mean) -> NDArray[np.float64]:
     """Values on the scale on which this mean adds them up: inverses, logarithms, or unchanged.
 
     Unchanged also if this mean is undefined for them.
@@ -138,12 +138,12 @@ def _plain(
         return successes / values.size, wilson(successes, int(values.size), confidence=confidence)
     _check_above_zero(values)
     if which == "geometric":
-        logs = as_averaged(values, which)
+        logs = to_additive_scale(values, which)
         interval = interval_of_mean(logs, confidence=confidence, factor=factor)
         return exponential(mean_of(logs)), interval and Interval(
             exponential(interval.low), exponential(interval.high)
         )
-    times = as_averaged(values, which)  # of one unit of work, the slowest taking 1
+    times = to_additive_scale(values, which)  # of one unit of work, the slowest taking 1
     mean, scale = mean_of(times), float(values.min())
     interval = interval_of_mean(times, confidence=confidence, factor=factor)
     interval = interval_above_zero(interval, mean, values.size)

@@ -18,7 +18,7 @@ class Adjusted:
     adjusted: float | None
 
 
-def of_many(confidence: float, together: int) -> float:
+def bonferroni_confidence(confidence: float, together: int) -> float:
     """Confidence of each of `together` intervals that hold simultaneously at `confidence` (Bonferroni)."""
     return 1.0 - (1.0 - confidence) / together
 

@@ -15,7 +15,7 @@ from etude.stats.intervals import Interval, effective_count, t_quantile
 from etude.stats.moments import deviation_of, interval_above_zero, interval_of_mean, mean_of
 from etude.stats.samples import check_confidence, finite_sample
 
-USUAL = (0.5, 0.9, 0.99, 0.999)
+DEFAULT_SHARES = (0.5, 0.9, 0.99, 0.999)
 """p50, p90, p99, p99.9."""
 
 
@@ -43,7 +43,11 @@ def percentile(x: ArrayLike, share: float, *, confidence: float = 0.95) -> Perce
 
 
 def percentiles(
-    x: ArrayLike, shares: Sequence[float] = USUAL, *, confidence: float = 0.95, dependent: bool = False
+    x: ArrayLike,
+    shares: Sequence[float] = DEFAULT_SHARES,
+    *,
+    confidence: float = 0.95,
+    dependent: bool = False,
 ) -> tuple[Percentile, ...]:
     """Several percentiles of one sample, sorted once.
 

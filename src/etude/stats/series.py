@@ -238,7 +238,7 @@ MACHINES: tuple[Machine, ...] = (
 )
 
 
-def in_blocks(rng: Generator, trials: Floats, tests: int) -> Floats:
+def deal_into_blocks(rng: Generator, trials: Floats, tests: int) -> Floats:
     """Deal trials out to tests in blocks of one trial each, in random order within every block.
 
     trials: shape (series, blocks·tests), in order of time. Returns shape (tests, series, blocks).

@@ -14,7 +14,7 @@ from scipy.special import stdtrit
 
 from etude.stats.factors import next_look
 from etude.stats.intervals import DEPENDENCE_THRESHOLD
-from etude.stats.multiplicity import of_many
+from etude.stats.multiplicity import bonferroni_confidence
 from etude.stats.stopping import MeanPrecision, RatioPrecision
 
 Floats = NDArray[np.float64]
@@ -65,7 +65,9 @@ def ratio_stops(blocks: Floats, rule: RatioPrecision, *, factor: float | None = 
     neighbours = apart[1:] + apart[0] - both / mean[1:] / mean[0]
     worth = _worth(neighbours, squares * (counts - 1.0), counts)
     error = np.sqrt(np.maximum(squares, 0.0) / worth)
-    half = _factor(rule, factor) * _t(counts - 1.0, of_many(rule.confidence, len(error))) * error
+    half = (
+        _factor(rule, factor) * _t(counts - 1.0, bonferroni_confidence(rule.confidence, len(error))) * error
+    )
     return _stop(np.log(mean[1:] / mean[0]), half, (half < np.log1p(rule.precision)).all(axis=0), rule)
 
 

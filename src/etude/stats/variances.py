@@ -70,7 +70,7 @@ def levene(
     return VarianceTest(statistic, (1.0, degrees), _upper(1.0, degrees, statistic), "Levene")
 
 
-def chosen_by_variance(
+def t_test_by_variance(
     first: Sample, second: Sample, *, confidence: float = 0.95, by: Literal["F", "Levene"] = "F"
 ) -> tuple[Difference, VarianceTest]:
     """The automatic choice planned by Auto-pilot's authors: Welch's t for different spreads, else Student's.

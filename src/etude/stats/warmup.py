@@ -50,7 +50,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class OtherLevel:
+class LevelShift:
     """Trials at the begin and the end of a series that are on another level than most of it."""
 
     first: int
@@ -66,9 +66,9 @@ class OtherLevel:
     """Student's t, PELT, or another method in words."""
 
 
-def other_level(
+def level_shift(
     x: ArrayLike, *, practical: float = PRACTICAL, level: float = LEVEL, penalty: float = PENALTY
-) -> OtherLevel | None:
+) -> LevelShift | None:
     """Trials at either end of `x`, shape (n,) in order of time, that are on another level; None if there are none.
 
     Up to 29 trials: the split with the largest t, whose shorter side, or the first of two equal ones, is the other
@@ -90,7 +90,7 @@ def other_level(
     return _main_level(values, practical, penalty)
 
 
-def never_steady(x: ArrayLike, found: OtherLevel | None) -> float | None:
+def no_steady_state_p(x: ArrayLike, found: LevelShift | None) -> float | None:
     """p-value of Kendall's trend in `x` without the trials reported by `found`; below .01 there is no steady state.
 
     A small p means "trend or autocorrelation". None if fewer than ten trials are left.
@@ -145,7 +145,7 @@ def _scaled(values: Floats) -> Floats:
     return values / scale if scale > 0.0 else values
 
 
-def _split(values: Floats, practical: float, level: float) -> OtherLevel | None:
+def _split(values: Floats, practical: float, level: float) -> LevelShift | None:
     """The end, at most half of the series, that differs most from the rest by Student's t, if it is relevant."""
     n = values.size
     counts = np.arange(SHORTEST_END, n - SHORTEST_END + 1)
@@ -163,8 +163,8 @@ def _split(values: Floats, practical: float, level: float) -> OtherLevel | None:
     if shift is None:
         return None
     if part is halves[0]:
-        return OtherLevel(first, 0, shift, 0.0, "Student's t")
-    return OtherLevel(0, n - first, shift, shift, "Student's t")
+        return LevelShift(first, 0, shift, 0.0, "Student's t")
+    return LevelShift(0, n - first, shift, shift, "Student's t")
 
 
 def _chance_of_split(t: float, n: int) -> float:
@@ -176,7 +176,7 @@ def _chance_of_split(t: float, n: int) -> float:
     return 2.0 * float(stdtr(n - 2, -t)) * (2.0 + 0.45 * n)
 
 
-def _main_level(values: Floats, practical: float, penalty: float) -> OtherLevel | None:
+def _main_level(values: Floats, practical: float, penalty: float) -> LevelShift | None:
     """Trials before the first and after the last level that is like the longest one."""
     group = -(-values.size // MOST)
     means = values[: values.size // group * group].reshape(-1, group).mean(axis=1)
@@ -199,7 +199,7 @@ def _main_level(values: Floats, practical: float, penalty: float) -> OtherLevel 
     shift = before if before is not None else after
     assert shift is not None
     ends = (first if before is not None else 0, last if after is not None else 0)
-    return OtherLevel(*ends, shift, after if after is not None else 0.0, "PELT")
+    return LevelShift(*ends, shift, after if after is not None else 0.0, "PELT")
 
 
 def _shift(part: Floats, rest: Floats, practical: float) -> float | None:

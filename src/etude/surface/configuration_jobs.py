@@ -26,9 +26,8 @@ from etude.peak.search import benchmarking_time_s
 from etude.peak.search_store import SearchStore
 from etude.results.reader import read_experiment
 from etude.results.writer import replace_json
-from etude.surface.attempt import Attempt
 from etude.surface.factors import Space
-from etude.surface.map_store import resources_of, sample_of_member
+from etude.surface.map_store import Attempt, resources_of, sample_of_member
 from etude.surface.metric import EXPERIMENT
 from etude.surface.next_configuration import Visit
 from etude.surface.peaks import SEARCH
@@ -39,7 +38,7 @@ CELL, NODE, SAMPLE = "cell.json", "node.json", "sample.json"
 
 
 @dataclass(frozen=True)
-class Todo:
+class NodeRequest:
     """Request to a node."""
 
     visit: Visit
@@ -50,7 +49,7 @@ class Todo:
     text: str
     """All that the measurement depends on (`depends_on`): nothing is measured if it has changed."""
     lesson: Any
-    """`Response.lesson`."""
+    """`Response.learned_state`."""
     left_s: float | None
     """Budget of benchmarking time, s."""
     deadline: datetime | None
@@ -61,12 +60,12 @@ def depends_on(response: Response, spec: str, settings: Mapping[str, str]) -> st
     return json.dumps([response.text, resources_of(spec), dict(settings)], ensure_ascii=False)
 
 
-def read_todo(place: Path) -> Todo:
+def read_request(place: Path) -> NodeRequest:
     """The request in a directory. Raises InputError if it is missing or was edited."""
-    return read(place / CELL, Todo)
+    return read(place / CELL, NodeRequest)
 
 
-def write_todo(place: Path, todo: Todo) -> None:
+def write_request(place: Path, todo: NodeRequest) -> None:
     """Write the request. Raises MachineRefuses."""
     deadline = None if todo.deadline is None else todo.deadline.isoformat()
     place.mkdir(parents=True, exist_ok=True)
@@ -100,13 +99,13 @@ def write_sample(place: Path, sample: Sample) -> None:
     replace_json(place / SAMPLE, plain(sample))
 
 
-def sample_in(place: Path, space: Space) -> Sample | None:
+def read_sample(place: Path, space: Space) -> Sample | None:
     """The node's result; None if it did not finish. Raises InputError if it was edited."""
     path = place / SAMPLE
     return sample_of_member(read(path, dict), list(space), str(path)) if path.exists() else None
 
 
-def attempt_in(place: Path, ended: JobEnd | None = None) -> Attempt:
+def read_attempt(place: Path, ended: JobEnd | None = None) -> Attempt:
     """The attempt made in a directory: from its node's record, else from the pool's."""
     made = _attempt_in(place, ended)
     return replace(made, system=ended.nodes[1]) if ended is not None and len(ended.nodes) > 1 else made
@@ -136,7 +135,7 @@ def is_begun(place: Path) -> bool:
     return any((place / name).exists() for name in (RECORD, NODE, SEARCH, EXPERIMENT))
 
 
-def on_disk(place: Path) -> tuple[float, int]:
+def spent_on_disk(place: Path) -> tuple[float, int]:
     """Benchmarking time, s, and number of trials on disk of an unfinished search."""
     try:
         trials = SearchStore(place / SEARCH).trials() if (place / SEARCH / "experiment.json").exists() else []
@@ -146,7 +145,7 @@ def on_disk(place: Path) -> tuple[float, int]:
 
 
 @dataclass(frozen=True)
-class CellJobs:
+class ConfigurationJobs:
     """Configurations of one map as jobs."""
 
     name: str
@@ -165,9 +164,9 @@ class CellJobs:
         """The job that measures a configuration. Raises MachineRefuses if its directory cannot be written."""
         place = place.resolve()
         spec = "" if self.spec is None else str(self.spec.resolve())
-        lesson = self.response.lesson
+        lesson = self.response.learned_state
         text = depends_on(self.response, self.text, self.space.settings(visit.cell))
-        write_todo(place, Todo(visit, spec, self.simulate, text, lesson, left_s, self.deadline))
+        write_request(place, NodeRequest(visit, spec, self.simulate, text, lesson, left_s, self.deadline))
         command = worker_command(place, self.python)
         name = f"{self.name}: {self.space.name(visit.cell)}"
         return Job(name, command, place, Path.cwd(), self.nodes, avoid)

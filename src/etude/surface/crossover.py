@@ -9,10 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from etude.surface.factors import Cell, Factor
+from etude.surface.factors import Configuration, Factor
 from etude.surface.surface_result import Filled, z_of
 from etude.surface.surface_text import setting_text, settings_of
-from etude.units.formatting import digits
 
 
 @dataclass(frozen=True)
@@ -30,16 +29,6 @@ class Crossover:
     high: float | None
     """Interval of `at`; None if it may extend beyond the measured levels."""
 
-    @property
-    def text(self) -> str:
-        """`fs: xfs overtakes ext4 at threads ≈ 6.3 (4.1 … 9.8)`."""
-        ends = ["?" if end is None else digits(end, 3) for end in (self.low, self.high)]
-        where = f" ({self.setting})" if self.setting else ""
-        return (
-            f"{self.factor}{where}: {self.over} overtakes {self.under} at {self.along} ≈ "
-            f"{digits(self.at, 3)} ({ends[0]} … {ends[1]})"
-        )
-
 
 def crossovers(filled: Filled, better: str = "higher") -> tuple[Crossover, ...]:
     """Crossovers of all pairs of levels of each categorical factor along each numeric one, per setting of the
@@ -51,11 +40,11 @@ def crossovers(filled: Filled, better: str = "higher") -> tuple[Crossover, ...]:
             for along, other in enumerate(factors):
                 if other.numeric and len(other.levels) > 1:
                     for a, b in itertools.combinations(range(len(factor.levels)), 2):
-                        found += crossovers_of(filled, at, (a, b), along, better)
+                        found += level_crossovers(filled, at, (a, b), along, better)
     return tuple(found)
 
 
-def crossovers_of(
+def level_crossovers(
     filled: Filled, factor: int, levels: tuple[int, int], along: int, better: str = "higher"
 ) -> list[Crossover]:
     """Crossovers of two levels of one factor (by its index) along a numeric one."""
@@ -81,7 +70,7 @@ def crossovers_of(
 
 
 def _sign_changes(
-    filled: Filled, cell: Cell, pair: tuple[int, int, int], along: int
+    filled: Filled, cell: Configuration, pair: tuple[int, int, int], along: int
 ) -> list[tuple[float, float | None, float | None, bool]]:
     """Sign changes of log(first) - log(second): coded level, its interval, and True if the difference rises there."""
     factor, a, b = pair

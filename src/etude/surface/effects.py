@@ -55,16 +55,6 @@ class MainEffect:
         values = [each.value for each in self.ratios if each is not None]
         return max(values) / min(values)
 
-    @property
-    def text(self) -> str:
-        """`nfsds: from 1 to 64 × 3.2 (2.9–3.6)`."""
-        at = self.largest
-        first = f"{self.factor}: from {self.levels[0]} to {self.levels[at]}"
-        if at == 0 or self.ratios[at] is None:
-            return f"{self.factor}: changes nothing"
-        told = f"{first} {self.ratios[at]}"
-        return told if self.ratios[at].differs else f"{told}: not told apart from no effect"  # type: ignore[union-attr]
-
 
 @dataclass(frozen=True)
 class Interaction:
@@ -78,16 +68,6 @@ class Interaction:
     """First and second level of the first factor."""
     second: tuple[str, str]
     ratio: Ratio
-
-    @property
-    def text(self) -> str:
-        """`disks and nfsds: what disks=4 does against disks=1 is × 2.1 (1.8–2.5) as much at nfsds=64 as at nfsds=1`."""
-        a, b = self.factors
-        told = (
-            f"{a} and {b}: what {a}={self.first[1]} does against {a}={self.first[0]} is {self.ratio} as much "
-            f"at {b}={self.second[1]} as at {b}={self.second[0]}"
-        )
-        return told if self.ratio.differs else f"{told}: not told apart from none"
 
 
 def main_effects(filled: Filled) -> tuple[MainEffect, ...]:

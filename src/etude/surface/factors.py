@@ -1,12 +1,12 @@
-"""Factors, and the configurations that make a surface: one level of each factor ("Cutting Corners", section 2)."""
+"""Factors, and configurations (one level of each factor; "Cutting Corners", section 2) with distances between them."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal
 
 import numpy as np
@@ -16,7 +16,7 @@ from etude.units.parsing import size
 
 Floats = NDArray[np.float64]
 
-Cell = tuple[int, ...]
+Configuration = tuple[int, ...]
 """A configuration: level index of each factor, in the order of the factors."""
 
 Scale = Literal["linear", "log", "ordered", "categorical"]
@@ -66,32 +66,81 @@ class Space:
     """All configurations, except excluded ones."""
 
     factors: tuple[Factor, ...]
-    without: frozenset[Cell] = frozenset()
+    without: frozenset[Configuration] = frozenset()
 
     @property
     def size(self) -> int:
         """Number of configurations."""
         return math.prod(len(factor.levels) for factor in self.factors) - len(self.without)
 
-    def __iter__(self) -> Iterator[Cell]:
+    def __iter__(self) -> Iterator[Configuration]:
         """Configurations in order; the last factor changes fastest."""
         every = itertools.product(*(range(len(factor.levels)) for factor in self.factors))
         return (cell for cell in every if cell not in self.without) if self.without else every
 
-    def coded(self, cells: Sequence[Cell]) -> Floats:
+    def coded(self, cells: Sequence[Configuration]) -> Floats:
         """Coded levels, shape (configurations, factors)."""
         numbers = np.asarray(cells, dtype=np.intp).reshape(len(cells), len(self.factors))
         columns = [codes[numbers[:, at]] for at, codes in enumerate(self._codes)]
         return np.stack(columns, axis=1) if columns else np.zeros((len(cells), 0))
 
-    def settings(self, cell: Cell) -> dict[str, str]:
+    def settings(self, cell: Configuration) -> dict[str, str]:
         """Level of each factor, as text."""
         return {factor.name: factor.text(level) for factor, level in zip(self.factors, cell, strict=True)}
 
-    def name(self, cell: Cell) -> str:
+    def name(self, cell: Configuration) -> str:
         """`disks=2 nfsds=16`."""
         return " ".join(f"{name}={text}" for name, text in self.settings(cell).items())
 
     @cached_property
     def _codes(self) -> list[Floats]:
         return [factor.coded() for factor in self.factors]
+
+
+KINDS_APART = 9.0
+"""Squared distance of two levels of a categorical factor. The ends of other factors are at 4, so each level is sampled
+before these."""
+
+
+def distance(space: Space, places: Floats, place: Floats) -> Floats:
+    """Squared distances of coded configurations from one, shape (n,)."""
+    squared = (places - place) ** 2
+    for at, factor in enumerate(space.factors):
+        if factor.scale == "categorical":
+            squared[:, at] = KINDS_APART * (squared[:, at] > 0)
+    return np.asarray(squared.sum(axis=1))
+
+
+def farthest_configuration(space: Space, taken: Iterable[Configuration]) -> Configuration:
+    """The configuration farthest from the nearest of those taken; the one farthest from the middle if there are
+    none."""
+    return _far(space.factors, space.without).cell(set(taken))
+
+
+class _Far:
+    """Incremental search while configurations are only added: choosing n of N costs n·N steps."""
+
+    def __init__(self, space: Space) -> None:
+        self._space = space
+        self._cells = list(space)
+        self._places = space.coded(self._cells)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._taken: set[Configuration] = set()
+        self._nearest = np.full(len(self._cells), np.inf)
+
+    def cell(self, taken: set[Configuration]) -> Configuration:
+        if not taken:
+            return self._cells[int((self._places**2).sum(axis=1).argmax())]
+        if not self._taken <= taken:
+            self._forget()
+        for place in self._space.coded(sorted(taken - self._taken)):
+            self._nearest = np.minimum(self._nearest, distance(self._space, self._places, place))
+        self._taken = taken
+        return self._cells[int(self._nearest.argmax())]
+
+
+@lru_cache(maxsize=2)
+def _far(factors: tuple[Factor, ...], without: frozenset[Configuration]) -> _Far:
+    return _Far(Space(factors, without))

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import dataclass
 
-from etude.surface.factors import Cell, Factor, magnitude
+from etude.surface.factors import Configuration, Factor, magnitude
 from etude.surface.ranges import LITTLE
 from etude.surface.surface_result import Filled, z_of
-from etude.surface.surface_text import joined
-from etude.units.formatting import digits, percent
 
 NOTHING = "nothing that was varied"
 
@@ -19,7 +16,7 @@ NOTHING = "nothing that was varied"
 class Limit:
     """The limiting factor at one configuration."""
 
-    cell: Cell
+    cell: Configuration
     name: str
     """Name of the configuration."""
     factor: str | None
@@ -33,15 +30,6 @@ class Limit:
     beyond: bool
     """True if the factor is at its highest level: the gain is then that of the previous step."""
 
-    @property
-    def text(self) -> str:
-        """`disks=1 nfsds=64: disks (+93 %, elasticity 0.95)`."""
-        if self.factor is None:
-            return f"{self.name}: {NOTHING}"
-        how = " by its last step" if self.beyond else ""
-        sure = "" if self.sure else ", not told apart from none"
-        return f"{self.name}: {self.factor} (+{percent(self.gain)}{how}, elasticity {digits(self.elasticity, 2)}{sure})"
-
 
 def limits(filled: Filled, better: str = "higher", little: float = LITTLE) -> tuple[Limit, ...]:
     """Limits of all known configurations, in the order of the space.
@@ -53,20 +41,7 @@ def limits(filled: Filled, better: str = "higher", little: float = LITTLE) -> tu
     return tuple(_limit(filled, cell, sign, little) for cell in filled.space if filled.known[cell])
 
 
-def limits_text(found: tuple[Limit, ...]) -> str:
-    """`disks limits 12 of 32 cells, nfsds 16, and nothing that was varied 4.`."""
-    counts = Counter(each.factor for each in found)
-    named = [(name or NOTHING, count) for name, count in counts.most_common()]
-    if not named:
-        return "What limits is not known."
-    (first, count), *rest = named
-    told = [f"{first} limits {count} of {len(found)} cells", *(f"{name} {n}" for name, n in rest)]
-    doubtful = sum(each.factor is not None and not each.sure for each in found)
-    more = f"; in {doubtful} of these the gain is not told apart from none" if doubtful else ""
-    return f"{joined(told)}{more}."
-
-
-def _limit(filled: Filled, cell: Cell, sign: float, little: float) -> Limit:
+def _limit(filled: Filled, cell: Configuration, sign: float, little: float) -> Limit:
     name = filled.space.name(cell)
     found = [
         limit
@@ -78,7 +53,7 @@ def _limit(filled: Filled, cell: Cell, sign: float, little: float) -> Limit:
     return max(found, key=lambda each: each.elasticity)
 
 
-def _step(filled: Filled, cell: Cell, at: int, sign: float) -> Limit | None:
+def _step(filled: Filled, cell: Configuration, at: int, sign: float) -> Limit | None:
     """Effect of the next level of one factor; at its highest level, that of the last step."""
     factor = filled.space.factors[at]
     beyond = cell[at] == len(factor.levels) - 1

@@ -18,6 +18,7 @@ from typing import Any, Literal
 import numpy as np
 import orjson
 
+from etude.cluster.pool.job import RETRYABLE
 from etude.codec import decoded, plain
 from etude.errors import EDITED, InputError
 from etude.experiment.session import new_document, replace_plan
@@ -30,15 +31,14 @@ from etude.peak.record import (
     cut_torn_line,
     digest,
     instant,
-    only_file,
+    locked_directory,
     whole_lines,
 )
 from etude.results.model import Measurement, check_measurement, to_line
 from etude.results.reader import read_trusted_experiment
 from etude.results.units import kind_of
-from etude.surface.attempt import LOST, Attempt
-from etude.surface.factors import Cell, Factor, Space
-from etude.surface.next_configuration import Rules, Visit, fit_surrogate, is_predicted
+from etude.surface.factors import Configuration, Factor, Space
+from etude.surface.next_configuration import Rules, Visit, fit_surrogate, predict_configurations
 from etude.surface.response import Response
 from etude.surface.samples import Sample
 from etude.surface.spec import PRECISION
@@ -47,11 +47,37 @@ from etude.surface.surrogate import Predicted
 from etude.toml_config import parsed
 from etude.units.formatting import percent
 
+INTERRUPTED = "interrupted"
+"""The attempt was ended from here; another machine does not resume it."""
+LOST = frozenset((*RETRYABLE, INTERRUPTED))
+"""Ends without information on the configuration."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt at a configuration on a node."""
+
+    host: str
+    """The node; of several, the one that offers the load. Empty if the job never started."""
+    boot_id: str = ""
+    """Boot id of the node; empty if unknown."""
+    start: str | None = None
+    """UTC, RFC 3339."""
+    start_ns: int | None = None
+    """Node's monotonic clock, ns."""
+    machine: Mapping[str, Any] | None = None
+    """Machine snapshot of the node; None if unknown."""
+    lost: str = ""
+    """One of LOST: its results do not count and the configuration is measured again. Empty: not lost."""
+    system: str = ""
+    """Node of the system, if it has its own."""
+
+
 KIND, VERB = "surface", "surface"
 
 
 @dataclass(frozen=True)
-class Charted:
+class MapDefinition:
     """Definition of the map in a directory."""
 
     name: str
@@ -91,9 +117,11 @@ class Charted:
         }
 
 
-def resume_map(name: str, space: Space, rules: Rules, response: Response, spec: str) -> Charted:
+def define_map(name: str, space: Space, rules: Rules, response: Response, spec: str) -> MapDefinition:
     """Definition of the map of a response."""
-    return Charted(name, space, rules, response.name, response.unit, response.better, response.text, spec)
+    return MapDefinition(
+        name, space, rules, response.name, response.unit, response.better, response.text, spec
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,14 +144,14 @@ class MapStore(Record):
     def __init__(self, directory: str | os.PathLike[str]) -> None:
         """Read the directory. Raises InputError if it holds no map, or an unreadable one."""
         super().__init__(Path(directory))
-        self.charted = _charted(self.document, self.directory)
+        self.definition = _charted(self.document, self.directory)
         self._read = self._load()
         self._forgotten: set[int] = set()
         self._since = instant()
 
     def samples(self) -> list[Sample]:
         """Samples that count, in order; without configurations that are excluded now."""
-        without = self.charted.space.without
+        without = self.definition.space.without
         return [
             line.sample
             for line in self._read
@@ -134,7 +162,7 @@ class MapStore(Record):
         """All attempts, in order, including those with a lost node."""
         return list(self._read)
 
-    def losses(self, cell: Cell) -> list[Line]:
+    def losses(self, cell: Configuration) -> list[Line]:
         """Attempts at a configuration with a lost node, since its last completed one."""
         found: list[Line] = []
         for line in self._read:
@@ -142,15 +170,15 @@ class MapStore(Record):
                 found = [*found, line] if line.lost else []
         return found
 
-    def cell_place(self, cell: Cell) -> Path:
+    def configuration_place(self, cell: Configuration) -> Path:
         """Directory of a configuration."""
-        space = self.charted.space
+        space = self.definition.space
         return self.place(space.name(cell), space.settings(cell))
 
-    def attempt_place(self, cell: Cell, *, last: bool = False) -> Path:
+    def attempt_place(self, cell: Configuration, *, last: bool = False) -> Path:
         """Directory of the next attempt at a configuration, or of the last one."""
         number = self._attempts(cell) + (not last)
-        place = self.cell_place(cell)
+        place = self.configuration_place(cell)
         return place / f"attempt-{number}" if number > 1 else place
 
     def keep(self, visit: Visit, sample: Sample, attempt: Attempt | None = None) -> None:
@@ -161,7 +189,7 @@ class MapStore(Record):
         lost, system = ("", "") if attempt is None else (attempt.lost, attempt.system)
         more = {"lost": lost, "system": system}
         line["surface"] = plain(member | {name: text for name, text in more.items() if text})
-        append(self.cell_place(sample.cell) / "results.jsonl", line)
+        append(self.configuration_place(sample.cell) / "results.jsonl", line)
         self._read.append(Line(order, sample, line["host"], lost, system))
         self._since = instant()
 
@@ -182,11 +210,11 @@ class MapStore(Record):
         else:
             start, start_ns = attempt.start, attempt.start_ns
             sitting = self.session_on(attempt.host, attempt.boot_id, attempt.machine)
-        value: list[Any] = [sample.value, self.charted.unit]
+        value: list[Any] = [sample.value, self.definition.unit]
         if sample.value is None:
-            value = [None, self.charted.unit, sample.why or sample.state]
+            value = [None, self.definition.unit, sample.why or sample.state]
         kept = sample.state == "measured"
-        name = self.charted.space.name(sample.cell)
+        name = self.definition.space.name(sample.cell)
         return Measurement(
             test=name,
             trial=1 + self._attempts(sample.cell),
@@ -196,7 +224,7 @@ class MapStore(Record):
             host=sitting["host"],
             sitting=sitting["sitting"],
             boot_id=sitting["boot_id"],
-            command=[self.charted.name, *name.split()],
+            command=[self.definition.name, *name.split()],
             start=start,
             start_ns=start_ns,
             inner=1,
@@ -207,16 +235,16 @@ class MapStore(Record):
             error=None,
             kept=kept,
             why=None if kept else "failed",
-            metrics={self.charted.metric: value, "bench_time": [sample.cost_s, "s"]},
+            metrics={self.definition.metric: value, "bench_time": [sample.cost_s, "s"]},
             notes=[sample.why] if sample.why else None,
         )
 
-    def _attempts(self, cell: Cell) -> int:
+    def _attempts(self, cell: Configuration) -> int:
         return sum(line.sample.cell == cell for line in self._read)
 
     def _load(self) -> list[Line]:
         files = [self.directory / entry["directory"] / FILE for entry in self.document["tests"]]
-        read = [(path, line) for path in files for line in _read_samples(path, self.charted.space)]
+        read = [(path, line) for path in files for line in _read_samples(path, self.definition.space)]
         check_numbers([(path, line.order) for path, line in read], "order")
         found = [line for _, line in read]
         self._find_gaps([line.order for line in found])
@@ -224,9 +252,9 @@ class MapStore(Record):
 
 
 @contextmanager
-def keeping_surface(
+def open_map(
     directory: str | os.PathLike[str],
-    what: Charted,
+    what: MapDefinition,
     command_line: Sequence[str] = (),
     *,
     elsewhere: bool = False,
@@ -238,7 +266,7 @@ def keeping_surface(
     Raises:
         InputError: it holds another map, or something else; MachineRefuses: it cannot be written to.
     """
-    with only_file(directory) as path:
+    with locked_directory(directory) as path:
         kept = _opened(path, what, command_line)
         kept.begin_session_elsewhere() if elsewhere else kept.begin_session()
         try:
@@ -248,7 +276,7 @@ def keeping_surface(
             raise
 
 
-def _opened(path: Path, what: Charted, command_line: Sequence[str]) -> MapStore:
+def _opened(path: Path, what: MapDefinition, command_line: Sequence[str]) -> MapStore:
     if not (path / "experiment.json").exists():
         plan = what.plan()
         begin(path, new_document(what.name, VERB, command_line, plan, digest(plan), (), _metrics(what)))
@@ -256,16 +284,16 @@ def _opened(path: Path, what: Charted, command_line: Sequence[str]) -> MapStore:
     _charted(read_trusted_experiment(path), path)
     cut_torn_line(path)
     kept = MapStore(path)
-    if kept.document["tests"] and (how := _differs(kept.charted, what)) is not None:
+    if kept.document["tests"] and (how := _differs(kept.definition, what)) is not None:
         raise InputError(f"{path}: holds another map ({how}); name another directory with -o")
-    kept.charted = what
+    kept.definition = what
     plan = what.plan()
     replace_plan(kept.document, plan, digest(plan), what.name)
     kept.document["metrics"] |= _metrics(what)
     return kept
 
 
-def _metrics(what: Charted) -> dict[str, Any]:
+def _metrics(what: MapDefinition) -> dict[str, Any]:
     kind = kind_of(what.unit) if what.unit else ("rate" if what.better == "higher" else "cost")
     return {
         what.metric: {"unit": what.unit, "kind": kind},
@@ -273,7 +301,7 @@ def _metrics(what: Charted) -> dict[str, Any]:
     }
 
 
-def _differs(then: Charted, now: Charted) -> str | None:
+def _differs(then: MapDefinition, now: MapDefinition) -> str | None:
     """First difference between two maps other than their rules, as text; None if there is none."""
     for factor, other in zip(then.space.factors, now.space.factors, strict=False):
         if factor != other:
@@ -293,7 +321,7 @@ def _differs(then: Charted, now: Charted) -> str | None:
     )
 
 
-def _resources_then_and_now(then: Charted, now: Charted) -> list[tuple[str, str, str]]:
+def _resources_then_and_now(then: MapDefinition, now: MapDefinition) -> list[tuple[str, str, str]]:
     was, new = resources_of(then.spec), resources_of(now.spec)
     if was.keys() != new.keys():
         return [("factors that are resources", ", ".join(was) or "none", ", ".join(new) or "none")]
@@ -324,7 +352,7 @@ def _shown(factor: Factor) -> str:
     return f"{factor.scale} levels {', '.join(factor.text(n) for n in range(len(factor.levels)))}"
 
 
-def _charted(document: Mapping[str, Any], path: Path) -> Charted:
+def _charted(document: Mapping[str, Any], path: Path) -> MapDefinition:
     plan = document["plan"]
     if plan.get("kind") != KIND:
         raise InputError(f"{path}: holds results of etude {document.get('verb', '…')}, and no surface")
@@ -335,7 +363,7 @@ def _charted(document: Mapping[str, Any], path: Path) -> Charted:
     response = decoded(_Response, plan.get("response"), where, "plan.response")
     rules = decoded(Rules, plan.get("rules"), where, "plan.rules", only=True)
     space = decoded(Space, plan, where, "plan")
-    return Charted(
+    return MapDefinition(
         texts["name"],
         space,
         rules,
@@ -381,7 +409,7 @@ def _read_samples(path: Path, space: Space) -> list[Line]:
     return found
 
 
-def sample_of_member(member: Any, cells: Collection[Cell], where: str, at: str = "") -> Sample:
+def sample_of_member(member: Any, cells: Collection[Configuration], where: str, at: str = "") -> Sample:
     """A sample from plain data. Raises InputError if it is invalid or not of these configurations."""
     sample = decoded(Sample, member, where, at)
     if sample.cell not in cells or sample.state == "predicted":
@@ -389,15 +417,15 @@ def sample_of_member(member: Any, cells: Collection[Cell], where: str, at: str =
     return sample
 
 
-def mapped_of(kept: MapStore) -> SurfaceResult:
+def surface_result_of(kept: MapStore) -> SurfaceResult:
     """The map, with predictions of unmeasured configurations by the currently best surrogate."""
-    what, samples = kept.charted, tuple(kept.samples())
+    what, samples = kept.definition, tuple(kept.samples())
     fit = fit_surrogate(what.space, samples)
     base = SurfaceResult(
         what.space, what.response, what.unit, what.better, samples, Predicted(np.zeros(0), np.zeros(0)), ""
     )
     left = base.unmeasured
-    told = is_predicted(what.space, samples, left) or _nothing(len(left))
+    told = predict_configurations(what.space, samples, left) or _nothing(len(left))
     costs = tuple(
         Cost(each.cell, each.cost_s, each.trials, each.state)
         for each in (line.sample for line in kept.attempts())

@@ -80,11 +80,11 @@ class Metric:
         """No effect: measurements do not influence later ones."""
 
     @property
-    def lesson(self) -> Any:
+    def learned_state(self) -> Any:
         """None: see `learn`."""
         return None
 
-    def recall(self, lesson: Any) -> None:
+    def restore(self, learned_state: Any) -> None:
         """No effect."""
 
     def measure(self, asked: ConfigurationRequest, tell: Tell) -> Sample:

@@ -19,7 +19,7 @@ from scipy import special
 
 from etude.surface import plans
 from etude.surface.cost_model import expected_cost
-from etude.surface.factors import Cell, Factor, Floats, Space
+from etude.surface.factors import Configuration, Factor, Floats, Space
 from etude.surface.samples import KnownResponses, Sample, known_samples
 from etude.surface.surrogate import Predicted
 from etude.surface.surrogates.selection import Choice, SelectedSurrogate
@@ -36,17 +36,19 @@ MOST = 3
 """Maximum measurements of a configuration."""
 
 
-def doubtful_cells(fit: Choice, samples: Sequence[Sample], besides: Collection[Cell] = ()) -> int | None:
+def outlier_index(
+    fit: Choice, samples: Sequence[Sample], besides: Collection[Configuration] = ()
+) -> int | None:
     """Index, in `fit.known`, of the largest outlier that was measured once, or repeatedly without agreement; None if
     there is none. `besides`: configurations to skip."""
     if len(fit.known.cells) < LEAST_CELLS or not np.isfinite(fit.left_out.log).all():
         return None
-    values: dict[Cell, list[float]] = {}
+    values: dict[Configuration, list[float]] = {}
     tried = Counter(sample.cell for sample in samples)
     for sample in samples:
         if sample.state == "measured" and sample.value:
             values.setdefault(sample.cell, []).append(math.log(sample.value))
-    for at in far_off(fit.known.log - fit.left_out.log):
+    for at in outlier_indices(fit.known.log - fit.left_out.log):
         cell = fit.known.cells[at]
         *_, last = logs = values[cell]
         settled = any(abs(each - last) <= ALIKE for each in logs[:-1])
@@ -55,7 +57,7 @@ def doubtful_cells(fit: Choice, samples: Sequence[Sample], besides: Collection[C
     return None
 
 
-def far_off(off: Floats) -> list[int]:
+def outlier_indices(off: Floats) -> list[int]:
     """Indices of outliers among log differences, the largest first."""
     usual = 1.4826 * float(np.median(np.abs(off)))
     order = np.argsort(-np.abs(off), kind="stable")
@@ -102,7 +104,7 @@ class Rules:
     """Well-predicted: within this share of the true response, with this confidence."""
     checks: int = 5
     """Number of last predictions that must have been true before configurations are skipped."""
-    base: Cell | None = None
+    base: Configuration | None = None
     """*one-at-a-time*: the base; None: the middle of each factor."""
     seed: int = 0
 
@@ -129,7 +131,7 @@ def contradiction(rules: Rules, size: int) -> tuple[str, str] | None:
 class Visit:
     """A configuration to be measured."""
 
-    cell: Cell
+    cell: Configuration
     expected: float | None
     """Expected response; None before the first measurement."""
     spread: float | None
@@ -157,7 +159,7 @@ def decide(
     space: Space,
     rules: Rules,
     samples: Sequence[Sample],
-    pending: Sequence[Cell] = (),
+    pending: Sequence[Configuration] = (),
     cost: plans.Cost | None = None,
 ) -> Visit | MapComplete | Wait:
     """The next configuration, or the end; `pending`: configurations being measured on other machines. With a `cost`,
@@ -171,11 +173,13 @@ def decide(
     return decision
 
 
-def _again(space: Space, rules: Rules, samples: Sequence[Sample], pending: Sequence[Cell]) -> Visit | None:
+def _again(
+    space: Space, rules: Rules, samples: Sequence[Sample], pending: Sequence[Configuration]
+) -> Visit | None:
     """An outlier to measure again; its expected response is the prediction from the others."""
     seen = tuple(samples[: learned_at(len(samples), len(pending))])
     fit = fit_surrogate(space, seen) if rules.plan != "in-order" else None
-    at = None if fit is None else doubtful_cells(fit, samples, pending)
+    at = None if fit is None else outlier_index(fit, samples, pending)
     if fit is None or at is None:
         return None
     told, measured = math.exp(float(fit.left_out.log[at])), math.exp(float(fit.known.log[at]))
@@ -205,14 +209,14 @@ def _decided(
     space: Space,
     rules: Rules,
     samples: Sequence[Sample],
-    pending: tuple[Cell, ...],
+    pending: tuple[Configuration, ...],
     cost: plans.Cost | None,
 ) -> Visit | MapComplete:
     """The next configuration, or the reason why those measured or pending are enough."""
     taken = {*(sample.cell for sample in samples), *pending}
     if rules.count is not None and rules.plan != "d-optimal" and len(taken) >= rules.count:
         return MapComplete(f"{len(taken)} cells were asked for")
-    left = [cell for cell in planned_cells(space, rules) if cell not in taken]
+    left = [cell for cell in planned_configurations(space, rules) if cell not in taken]
     if not left:
         return MapComplete("every cell of the plan has been tried")
     seen = tuple(samples[: learned_at(len(samples), len(pending))])
@@ -224,34 +228,36 @@ def _decided(
     if (
         skipping
         and is_proven(space, rules, seen)
-        and (told := is_predicted(space, seen, left, ahead)) is not None
+        and (told := predict_configurations(space, seen, left, ahead)) is not None
     ):
-        unsure = [cell for cell, known in zip(left, is_sure(told, rules), strict=True) if not known]
+        unsure = [cell for cell, known in zip(left, well_predicted(told, rules), strict=True) if not known]
         if not unsure:
             return MapComplete(f"the other {len(left)} cells are predicted well enough")
         left = unsure
     cell = _longest(space, rules, left, samples, pending)
     if cell is None:
         cell = _next(space, rules, left, fit, seen, ahead, cost)
-    return _visit(space, cell, fit, seen, skipping and calibration_of(space, rules, seen))
+    return _visit(space, cell, fit, seen, skipping and is_calibrated(space, rules, seen))
 
 
-def planned_cells(space: Space, rules: Rules) -> tuple[Cell, ...]:
+def planned_configurations(space: Space, rules: Rules) -> tuple[Configuration, ...]:
     """Configurations that may be measured."""
     return _planned(space.factors, space.without, rules)
 
 
 @lru_cache(maxsize=8)
-def _planned(factors: tuple[Factor, ...], without: frozenset[Cell], rules: Rules) -> tuple[Cell, ...]:
+def _planned(
+    factors: tuple[Factor, ...], without: frozenset[Configuration], rules: Rules
+) -> tuple[Configuration, ...]:
     space = Space(factors, without)
     if rules.plan == "one-at-a-time":
-        return plans.one_factor(space, rules.base or middle_cell(space))
+        return plans.one_factor(space, rules.base or middle_configuration(space))
     if rules.plan == "d-optimal":
         return plans.d_optimal(space, min(rules.count or space.size, space.size), (), rules.seed)
     return tuple(space)
 
 
-def middle_cell(space: Space) -> Cell:
+def middle_configuration(space: Space) -> Configuration:
     """The configuration nearest to the middle of all factors."""
     wanted = tuple(len(factor.levels) // 2 for factor in space.factors)
     cells = list(space)
@@ -300,7 +306,7 @@ def is_proven(space: Space, rules: Rules, samples: tuple[Sample, ...]) -> bool:
     return len(tried) >= rules.checks and all(each.came_true(rules) for each in tried[-rules.checks :])
 
 
-def calibration_of(space: Space, rules: Rules, samples: tuple[Sample, ...]) -> bool:
+def is_calibrated(space: Space, rules: Rules, samples: tuple[Sample, ...]) -> bool:
     """True if prediction errors have matched their standard deviations so far."""
     return len(forecast_of(space, samples)) >= rules.checks and widening_of(space, samples) <= CALIBRATED
 
@@ -357,8 +363,11 @@ def widening_of(space: Space, samples: tuple[Sample, ...]) -> float:
     return math.sqrt(max((BELIEVED + sum(squares)) / (BELIEVED + len(squares)), LEAST_WIDENING**2))
 
 
-def is_predicted(
-    space: Space, samples: tuple[Sample, ...], cells: Sequence[Cell], pending: Sequence[Cell] = ()
+def predict_configurations(
+    space: Space,
+    samples: tuple[Sample, ...],
+    cells: Sequence[Configuration],
+    pending: Sequence[Configuration] = (),
 ) -> Predicted | None:
     """Predictions of configurations, once `pending` ones are measured, widened by the calibration so far; None if there
     is no surrogate."""
@@ -369,18 +378,18 @@ def is_predicted(
     return Predicted(told.log, plans.sd_after(fit, cells, pending) * widening_of(space, samples))
 
 
-def is_sure(predicted: Predicted, rules: Rules) -> list[bool]:
+def well_predicted(predicted: Predicted, rules: Rules) -> list[bool]:
     """True for each prediction that is good enough to skip its measurement."""
     quantile = float(special.ndtri((1 + rules.confidence) / 2))
     return [bool(sd * quantile <= math.log1p(rules.within)) for sd in predicted.sd]
 
 
-def as_predicted(space: Space, samples: Sequence[Sample], confidence: float) -> tuple[Sample, ...]:
+def predicted_samples(space: Space, samples: Sequence[Sample], confidence: float) -> tuple[Sample, ...]:
     """Predicted samples of all untried configurations; empty without a surrogate."""
     fit = fit_surrogate(space, tuple(samples))
     done = {sample.cell for sample in samples}
     left = [cell for cell in space if cell not in done]
-    told = is_predicted(space, tuple(samples), left)
+    told = predict_configurations(space, tuple(samples), left)
     if fit is None or told is None:
         return ()
     quantile = float(special.ndtri((1 + confidence) / 2))
@@ -399,8 +408,12 @@ def as_predicted(space: Space, samples: Sequence[Sample], confidence: float) -> 
 
 
 def _longest(
-    space: Space, rules: Rules, left: Sequence[Cell], samples: Sequence[Sample], pending: Sequence[Cell]
-) -> Cell | None:
+    space: Space,
+    rules: Rules,
+    left: Sequence[Configuration],
+    samples: Sequence[Sample],
+    pending: Sequence[Configuration],
+) -> Configuration | None:
     """The configuration with the longest expected measurement if all that are left can start now or next, so that none
     is waited for alone (Graham 1969); None if there is a choice to make, or costs are unknown."""
     room = len(left)
@@ -415,12 +428,12 @@ def _longest(
 def _next(
     space: Space,
     rules: Rules,
-    left: Sequence[Cell],
+    left: Sequence[Configuration],
     fit: Choice | None,
     samples: Sequence[Sample],
-    pending: Sequence[Cell],
+    pending: Sequence[Configuration],
     cost: plans.Cost | None,
-) -> Cell:
+) -> Configuration:
     if rules.plan == "in-order":
         return left[0]
     if rules.plan in ("full", "adaptive"):
@@ -433,14 +446,14 @@ def _next(
     return left[int(plans.sd_after(fit, left, pending).argmax())]
 
 
-def visit(space: Space, rules: Rules, cell: Cell, samples: Sequence[Sample]) -> Visit:
+def visit(space: Space, rules: Rules, cell: Configuration, samples: Sequence[Sample]) -> Visit:
     """A visit to a given configuration, with its expected response."""
     fit = fit_surrogate(space, tuple(samples)) if rules.plan != "in-order" else None
     return _visit(space, cell, fit, samples)
 
 
 def _visit(
-    space: Space, cell: Cell, fit: Choice | None, samples: Sequence[Sample], trusted: bool = False
+    space: Space, cell: Configuration, fit: Choice | None, samples: Sequence[Sample], trusted: bool = False
 ) -> Visit:
     if fit is not None:
         told = fit.predict([cell])
@@ -448,11 +461,11 @@ def _visit(
             spread = max(float(told.sd[0]), LEAST_SPREAD)
             why = f"{fit.name} says so, ± {100 * spread:.0f} %"
             return Visit(cell, math.exp(float(told.log[0])), spread, why, trusted)
-    near = nearest_cells(space, cell, samples)
+    near = nearest_response(space, cell, samples)
     return Visit(cell, near, None, "as the nearest sample" if near is not None else "the first")
 
 
-def nearest_cells(space: Space, cell: Cell, samples: Sequence[Sample]) -> float | None:
+def nearest_response(space: Space, cell: Configuration, samples: Sequence[Sample]) -> float | None:
     """Response of the nearest sample; if none has the same categories, the median of all ("Cutting Corners", section
     3.7)."""
     data = known_samples(samples)

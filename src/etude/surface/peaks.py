@@ -26,7 +26,7 @@ from etude.peak.search_store import SearchSpec, SearchStore, open_store
 from etude.peak.sources import HIGHEST, LOWEST, Source
 from etude.peak.task import Answer, Task, Trial, TrialRequest
 from etude.peak.window import Window
-from etude.surface.factors import Cell, Space
+from etude.surface.factors import Configuration, Space
 from etude.surface.next_configuration import Visit
 from etude.surface.response import ConfigurationRequest, Tell
 from etude.surface.samples import Sample, State
@@ -56,7 +56,7 @@ def shapes_after(task: Task, trials: Sequence[Trial]) -> Shapes:
 
 
 def sample_of(
-    cell: Cell, task: Task, answer: Answer, trials: Sequence[Trial], policy_name: str = DEFAULT
+    cell: Configuration, task: Task, answer: Answer, trials: Sequence[Trial], policy_name: str = DEFAULT
 ) -> Sample:
     """Sample from the answer of a search. The default policy also counts the seed as evidence."""
     state: State = "measured"
@@ -103,13 +103,13 @@ class PeakRate:
             self.shapes = shapes_after(kept.task, kept.trials())
 
     @property
-    def lesson(self) -> Any:
+    def learned_state(self) -> Any:
         """Probabilities of the shapes of the curve."""
         return [list(each) for each in self.shapes]
 
-    def recall(self, lesson: Any) -> None:
+    def restore(self, learned_state: Any) -> None:
         """Set the shapes. Raises ValueError or TypeError for anything else."""
-        self.shapes = tuple((str(name), float(weight)) for name, weight in lesson)
+        self.shapes = tuple((str(name), float(weight)) for name, weight in learned_state)
 
     def measure(self, asked: ConfigurationRequest, tell: Tell) -> Sample:
         """Run one search. Raises EtudeError from the harness; trials are on disk by then."""

@@ -13,8 +13,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from etude.surface.distances import distance, farthest_cells
-from etude.surface.factors import Cell, Floats, Space
+from etude.surface.factors import Configuration, Floats, Space, distance, farthest_configuration
 from etude.surface.samples import KnownResponses
 from etude.surface.surrogate import Fit
 from etude.surface.surrogates.quadratic import terms
@@ -25,7 +24,9 @@ RIDGE = 1e-4
 """Regularisation of the information matrix, so that designs with fewer configurations than terms are comparable too."""
 
 
-def d_optimal(space: Space, count: int, fixed: Sequence[Cell] = (), seed: int = 0) -> tuple[Cell, ...]:
+def d_optimal(
+    space: Space, count: int, fixed: Sequence[Configuration] = (), seed: int = 0
+) -> tuple[Configuration, ...]:
     """`count` configurations that, together with the `fixed` ones, maximise the determinant of the information matrix.
 
     Raises ValueError if fewer are left.
@@ -78,7 +79,7 @@ def _log_determinant(base: Floats, rows: Floats) -> float:
     return float(np.linalg.slogdet(base + rows.T @ rows)[1])
 
 
-__all__ = ["START", "Learning", "d_optimal", "full", "next_sample", "one_factor"]
+__all__ = ["START", "CovarianceFit", "d_optimal", "full", "next_sample", "one_factor"]
 
 START = 4
 """Samples before an adaptive plan uses a surrogate."""
@@ -89,19 +90,19 @@ CANDIDATES = 2000
 DIGITS = 9
 """Decimal digits to which gains are compared."""
 
-Cost = Callable[[Cell], float]
+Cost = Callable[[Configuration], float]
 """Cost of measuring a configuration, s; only ratios matter."""
 
 
-class Lessons(Protocol):
+class InformationGains(Protocol):
     """Information gain of each of some configurations, given pending ones."""
 
-    def follows(self, pending: Sequence[Cell]) -> bool:
+    def follows(self, pending: Sequence[Configuration]) -> bool:
         """True if it can be updated to these pending configurations: it contains them, and they include all taken
         ones."""
         ...
 
-    def take(self, pending: Sequence[Cell]) -> None:
+    def take(self, pending: Sequence[Configuration]) -> None:
         """Count these as measured."""
         ...
 
@@ -111,26 +112,28 @@ class Lessons(Protocol):
 
 
 @runtime_checkable
-class Learning(Fit, Hashable, Protocol):
+class CovarianceFit(Fit, Hashable, Protocol):
     """A Fit with the covariance of configurations."""
 
-    def lessons(self, cells: Sequence[Cell], among: Sequence[Cell]) -> Lessons:
+    def information_gains(
+        self, cells: Sequence[Configuration], among: Sequence[Configuration]
+    ) -> InformationGains:
         """Information gains of `cells`, for the variances of `among`."""
         ...
 
-    def sd_after(self, cells: Sequence[Cell], pending: Sequence[Cell]) -> Floats:
+    def sd_after(self, cells: Sequence[Configuration], pending: Sequence[Configuration]) -> Floats:
         """Standard deviations as in `predict`, after measuring `pending`."""
         ...
 
 
-def full(space: Space, seed: int) -> tuple[Cell, ...]:
+def full(space: Space, seed: int) -> tuple[Configuration, ...]:
     """All configurations in random order, so that drift is not confounded with a factor."""
     cells = list(space)
     order = np.random.default_rng(seed).permutation(len(cells))
     return tuple(cells[at] for at in order)
 
 
-def one_factor(space: Space, base: Cell) -> tuple[Cell, ...]:
+def one_factor(space: Space, base: Configuration) -> tuple[Configuration, ...]:
     """The base, and every configuration that differs from it in one factor. Raises ValueError for a base outside the
     space."""
     cells = set(space)
@@ -150,10 +153,10 @@ def next_sample(
     fit: Fit | None,
     known: KnownResponses,
     cost: Cost | None = None,
-    pending: Sequence[Cell] = (),
-    tried: Sequence[Cell] = (),
-    left: Iterable[Cell] | None = None,
-) -> Cell:
+    pending: Sequence[Configuration] = (),
+    tried: Sequence[Configuration] = (),
+    left: Iterable[Configuration] | None = None,
+) -> Configuration:
     """The configuration of `left` (None: all) with the most information per cost. `pending` ones count as measured;
     `tried` ones gave no value, so their neighbours are not tried first.
 
@@ -165,8 +168,8 @@ def next_sample(
     if not cells:
         raise ValueError("all cells are measured")
     if fit is None or len(taken) < START:
-        return farthest_cells(space, taken)
-    if not isinstance(fit, Learning):
+        return farthest_configuration(space, taken)
+    if not isinstance(fit, CovarianceFit):
         worth = _plain(space, fit, cells, [*tried, *pending])
     else:
         cells, worth = _learnt(space, fit, cells, known, tried, pending)
@@ -175,13 +178,17 @@ def next_sample(
     return cells[int(worth.argmax())]
 
 
-def sd_after(fit: Fit, cells: Sequence[Cell], pending: Sequence[Cell]) -> Floats:
+def sd_after(fit: Fit, cells: Sequence[Configuration], pending: Sequence[Configuration]) -> Floats:
     """Standard deviations of predictions once `pending` configurations are measured; unchanged for a fit without
     covariances."""
-    return fit.sd_after(cells, pending) if pending and isinstance(fit, Learning) else fit.predict(cells).sd
+    return (
+        fit.sd_after(cells, pending) if pending and isinstance(fit, CovarianceFit) else fit.predict(cells).sd
+    )
 
 
-def _plain(space: Space, fit: Fit, cells: Sequence[Cell], pending: Sequence[Cell]) -> Floats:
+def _plain(
+    space: Space, fit: Fit, cells: Sequence[Configuration], pending: Sequence[Configuration]
+) -> Floats:
     """Gain without covariances: the variance, times the distance from pending configurations."""
     variance = fit.predict(cells).sd ** 2
     near, places = np.ones(len(cells)), space.coded(cells)
@@ -192,19 +199,19 @@ def _plain(space: Space, fit: Fit, cells: Sequence[Cell], pending: Sequence[Cell
 
 def _learnt(
     space: Space,
-    fit: Learning,
-    cells: list[Cell],
+    fit: CovarianceFit,
+    cells: list[Configuration],
     known: KnownResponses,
-    tried: Sequence[Cell],
-    pending: Sequence[Cell],
-) -> tuple[list[Cell], Floats]:
+    tried: Sequence[Configuration],
+    pending: Sequence[Configuration],
+) -> tuple[list[Configuration], Floats]:
     """Candidates that are left, and the variance that each removes."""
     there, taken = _candidates(fit, tuple(tried)), (*tried, *pending)
-    if there.lessons is None or not there.lessons.follows(taken):
+    if there.information_gains is None or not there.information_gains.follows(taken):
         there.begin(space, fit, known, tried, taken)
-    assert there.lessons is not None
-    there.lessons.take(taken)
-    left, worth = set(cells), there.lessons.worth()
+    assert there.information_gains is not None
+    there.information_gains.take(taken)
+    left, worth = set(cells), there.information_gains.worth()
     if pending:
         # Rounding errors depend on the order of measurement; the choice among equal configurations must not.
         worth = np.round(worth / worth.max(), DIGITS)
@@ -219,11 +226,16 @@ class _Candidates:
     """Candidates of one fit after failed configurations: a function of the samples, updated while others are
     pending."""
 
-    cells: list[Cell] = field(default_factory=list)
-    lessons: Lessons | None = None
+    cells: list[Configuration] = field(default_factory=list)
+    information_gains: InformationGains | None = None
 
     def begin(
-        self, space: Space, fit: Learning, known: KnownResponses, tried: Sequence[Cell], taken: Sequence[Cell]
+        self,
+        space: Space,
+        fit: CovarianceFit,
+        known: KnownResponses,
+        tried: Sequence[Configuration],
+        taken: Sequence[Configuration],
     ) -> None:
         """Choose the candidates with the largest variance if there are many."""
         measured = {*known.cells, *tried}
@@ -235,9 +247,9 @@ class _Candidates:
             self.cells = [every[at] for at in np.sort(np.argsort(-variance, kind="stable")[:CANDIDATES])]
         held = set(self.cells)
         outside = [cell for cell in dict.fromkeys(taken) if cell not in held]
-        self.lessons = fit.lessons([*self.cells, *outside], among)
+        self.information_gains = fit.information_gains([*self.cells, *outside], among)
 
 
 @lru_cache(maxsize=2)
-def _candidates(fit: Learning, tried: tuple[Cell, ...]) -> _Candidates:
+def _candidates(fit: CovarianceFit, tried: tuple[Configuration, ...]) -> _Candidates:
     return _Candidates()

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from etude.surface.factors import Cell, Factor
+from etude.surface.factors import Configuration, Factor
 from etude.surface.surface_result import Filled, z_of
-from etude.surface.surface_text import joined, row_of, setting_text, settings_of
-from etude.units.formatting import percent
+from etude.surface.surface_text import row_of, setting_text, settings_of
 
 LITTLE = 0.05
 """Relative change below which a response counts as unchanged."""
@@ -44,28 +42,6 @@ class Range:
         """True if the response still changes at the highest level."""
         return not self.none and self.high == len(self.levels) - 1
 
-    @property
-    def text(self) -> str:
-        """`nfsds (disks=1): works from 1 to 16; beyond, it changes less than 5 % (the intervals allow 9 %)`."""
-        where = f" ({self.setting})" if self.setting else ""
-        if self.none:
-            return f"{self.factor}{where}: changes the response by less than {percent(self.little)}"
-        told = f"{self.factor}{where}: works from {self.levels[self.low]} to {self.levels[self.high]}"
-        if self.open:
-            told += ", the highest that was tried"
-        if self.shown < self.high:
-            told += (
-                f" (told apart up to {self.levels[self.shown]})"
-                if self.shown > self.low
-                else " (none of it told apart)"
-            )
-        if self.open:
-            return told
-        return (
-            f"{told}; beyond, it changes less than {percent(self.little)} "
-            f"(the intervals allow {percent(self.could_be)})"
-        )
-
 
 @dataclass(frozen=True)
 class BreakEven:
@@ -80,17 +56,6 @@ class BreakEven:
     """The level by the better ends of the intervals: no lower level reaches the target."""
     surely: str | None
     """The level by the worse ends: it certainly reaches the target."""
-
-    @property
-    def text(self) -> str:
-        """`disks (nfsds=16): 500 from 2 on (surely 3, not below 2)`."""
-        where = f"{self.factor} ({self.setting})" if self.setting else self.factor
-        target = f"{self.target:g}"
-        if self.level is None:
-            perhaps = f"; perhaps at {self.earliest}" if self.earliest is not None else ""
-            return f"{where}: {target} is not reached{perhaps}"
-        surely = f"surely {self.surely}" if self.surely is not None else "surely at none"
-        return f"{where}: {target} from {self.level} on ({surely}, not below {self.earliest})"
 
 
 def effective_ranges(filled: Filled, little: float = LITTLE) -> tuple[tuple[Range, tuple[Range, ...]], ...]:
@@ -115,25 +80,7 @@ def break_evens(filled: Filled, factor: str, target: float, better: str = "highe
     return tuple(_break_even(filled, at, cell, target, better) for cell in settings_of(filled.space, [at]))
 
 
-def break_even_lines(found: Sequence[BreakEven], most: int = 4) -> tuple[str, ...]:
-    """One line each; for a factor with many settings, a count of settings by level."""
-    lines: list[str] = []
-    for factor in dict.fromkeys(each.factor for each in found):
-        mine = [each for each in found if each.factor == factor]
-        if len(mine) <= most:
-            lines += [each.text for each in mine]
-            continue
-        counts = Counter(each.level for each in mine)
-        told = [f"{counts[level]} from {level} on" for level in counts if level is not None]
-        told += [f"{counts[None]} never"] if counts[None] else []
-        lines.append(
-            f"{factor}: {mine[0].target:g} is reached, of {len(mine)} settings of the others, "
-            f"in {joined(told)}"
-        )
-    return tuple(lines)
-
-
-def _range(filled: Filled, at: int, factor: Factor, cell: Cell, little: float) -> Range | None:
+def _range(filled: Filled, at: int, factor: Factor, cell: Configuration, little: float) -> Range | None:
     row = [each for each in row_of(cell, at, len(factor.levels)) if filled.known[each]]
     if len(row) < 2:
         return None
@@ -154,12 +101,12 @@ def _range(filled: Filled, at: int, factor: Factor, cell: Cell, little: float) -
     )
 
 
-def _differ(filled: Filled, one: Cell, other: Cell) -> bool:
+def _differ(filled: Filled, one: Configuration, other: Configuration) -> bool:
     apart = abs(float(filled.log[one] - filled.log[other]))
     return apart > z_of(filled.confidence) * math.hypot(float(filled.sd[one]), float(filled.sd[other]))
 
 
-def _at_most(filled: Filled, one: Cell, other: Cell) -> float:
+def _at_most(filled: Filled, one: Configuration, other: Configuration) -> float:
     """Largest relative change between two configurations that their intervals allow."""
     apart = abs(float(filled.log[one] - filled.log[other]))
     return math.expm1(
@@ -176,7 +123,7 @@ def _overall(each: Sequence[Range], factor: Factor) -> Range:
     return Range(factor.name, "", low, high, each[0].levels, each[0].little, could, shown)
 
 
-def _break_even(filled: Filled, at: int, cell: Cell, target: float, better: str) -> BreakEven:
+def _break_even(filled: Filled, at: int, cell: Configuration, target: float, better: str) -> BreakEven:
     factor, sign = filled.space.factors[at], 1.0 if better == "higher" else -1.0
     row = [each for each in row_of(cell, at, len(factor.levels)) if filled.known[each]]
     z, aim = z_of(filled.confidence), sign * math.log(target) - 1e-12

@@ -18,11 +18,11 @@ from etude.errors import InputError
 from etude.peak.harnesses.curves import CURVES
 from etude.peak.harnesses.simulated import SimulatedServer
 from etude.peak.policies.registry import policy
-from etude.peak.rehearse import MARGIN, Place, executor, of_means
+from etude.peak.rehearse import MARGIN, Place, executor, mean_goal
 from etude.peak.search import benchmarking_time_s, search
 from etude.peak.task import Task, Trial, TrialRequest
-from etude.surface.factors import Cell, Floats, Space
-from etude.surface.next_configuration import Rules, Visit, as_predicted, decide
+from etude.surface.factors import Configuration, Floats, Space
+from etude.surface.next_configuration import Rules, Visit, decide, predicted_samples
 from etude.surface.peaks import Shapes, sample_of, shapes_after, task_of
 from etude.surface.samples import Sample
 from etude.surface.surrogates.process import Prior
@@ -89,7 +89,7 @@ def rehearse_maps(
     job = _Job(
         space,
         rules,
-        replace(task, goal=of_means(task.goal)),
+        replace(task, goal=mean_goal(task.goal)),
         policy_name,
         place or Place(),
         bounds or Bounds(),
@@ -110,12 +110,12 @@ def _rehearsed(job: _Job, number: int) -> RehearsedMap:
     peaks = dict(zip(cells, drawn_surface(job.space, cells, job.task, drawn).tolist(), strict=True))
     limit_s = job.task.goal.criteria[0].limit
 
-    def server(cell: Cell) -> SimulatedServer:
+    def server(cell: Configuration) -> SimulatedServer:
         seed = int(np.random.default_rng([job.task.seed, number, *cell]).integers(2**31))
         return job.place.server(curve, peaks[cell], seed, limit_s)
 
     samples = simulated_map(job.space, job.rules, job.task, job.policy, server, job.bounds)
-    every = (*samples, *as_predicted(job.space, samples, job.task.confidence))
+    every = (*samples, *predicted_samples(job.space, samples, job.task.confidence))
     near = sum(
         each.value is not None and abs(each.value / peaks[each.cell] - 1) <= job.task.within for each in every
     )
@@ -134,7 +134,7 @@ def simulated_map(
     rules: Rules,
     task: Task,
     policy_name: str,
-    server: Callable[[Cell], SimulatedServer],
+    server: Callable[[Configuration], SimulatedServer],
     bounds: Bounds,
 ) -> list[Sample]:
     """Samples of one map, with each search warm-started from other configurations."""
@@ -158,7 +158,9 @@ def simulated_map(
     return samples
 
 
-def drawn_surface(space: Space, cells: Sequence[Cell], task: Task, drawn: np.random.Generator) -> Floats:
+def drawn_surface(
+    space: Space, cells: Sequence[Configuration], task: Task, drawn: np.random.Generator
+) -> Floats:
     """Peak rates, shape (configurations,), within the task's loads and far enough from their ends to try both sides."""
     prior = Prior()
     places = _places(space, cells)
@@ -172,7 +174,7 @@ def drawn_surface(space: Space, cells: Sequence[Cell], task: Task, drawn: np.ran
     return np.asarray(np.exp(np.clip(middle + smooth + rough, min(low, middle), max(high, middle))))
 
 
-def _places(space: Space, cells: Sequence[Cell]) -> Floats:
+def _places(space: Space, cells: Sequence[Configuration]) -> Floats:
     """Coded levels, shape (configurations, …); levels of a categorical factor are at distance 1."""
     coded, columns = space.coded(cells), []
     for at, factor in enumerate(space.factors):

@@ -1,14 +1,16 @@
-"""Interface of a response: the quantity measured at a configuration."""
+"""Interface of a response, the quantity measured at a configuration, and its measurement with the resources set."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from etude.machine.resources.resource import Setting
+from etude.errors import CommandFailed, InputError, MachineRefuses
+from etude.machine.resources.resource import Resource, Setting, applied_levels
+from etude.surface.factors import Configuration
 from etude.surface.next_configuration import Visit
 from etude.surface.samples import Sample
 
@@ -64,14 +66,50 @@ class Response(Protocol):
         ...
 
     @property
-    def lesson(self) -> Any:
+    def learned_state(self) -> Any:
         """State from the configurations so far, as plain data, for a measurement on another machine."""
         ...
 
-    def recall(self, lesson: Any) -> None:
-        """Restore the state from `lesson`. Raises ValueError or TypeError if it is invalid."""
+    def restore(self, learned_state: Any) -> None:
+        """Restore the state from `learned_state`. Raises ValueError or TypeError if it is invalid."""
         ...
 
     def measure(self, asked: ConfigurationRequest, tell: Tell) -> Sample:
         """Measure one configuration. Raises EtudeError if it cannot be measured; the map resumes with others."""
         ...
+
+
+UNMEASURABLE = (CommandFailed, MachineRefuses, InputError)
+"""Errors of a single configuration: the map resumes with others."""
+RESOURCES = "resources"
+"""Subdirectory with the state needed to undo its resources."""
+
+Bounds = Callable[[], tuple[float | None, float]]
+"""Returns the remaining budget of benchmarking time for the configuration, and the time until the deadline, s."""
+
+
+def measure_configuration(
+    place: Path,
+    response: Response,
+    resources: Mapping[str, Resource],
+    visit: Visit,
+    settings: Mapping[str, str],
+    bounds: Bounds,
+    tell: Tell,
+) -> Sample:
+    """Sample of a configuration, measured in its directory `place`.
+
+    Raises:
+        EtudeError: it cannot be measured; errors of UNMEASURABLE concern only this configuration.
+    """
+    with applied_levels(resources, settings, place / RESOURCES) as setting:
+        left_s, until_s = bounds()
+        sample = response.measure(
+            ConfigurationRequest(visit, settings, setting, place, left_s, until_s), tell
+        )
+    return replace(sample, why="; ".join(filter(None, (sample.why, *setting.notes))))
+
+
+def failed_sample(cell: Configuration, why: str, cost_s: float) -> Sample:
+    """Sample of a configuration that could not be measured."""
+    return Sample(cell, "failed", None, 0.0, float("inf"), 0.95, cost_s, 0, False, why)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
-from etude.peak.deadline import with_deadline
+from etude.peak.policies.policy import with_deadline
 from etude.peak.sources import Source, of_harness
 from etude.surface import peaks
 from etude.surface.metric import Metric

@@ -12,9 +12,8 @@ from etude.errors import EtudeError
 from etude.machine.resources.resource import Resource, undo_left
 from etude.peak.search import BUDGET_SPENT
 from etude.surface.map_store import MapStore
-from etude.surface.measure_configuration import UNMEASURABLE, failed_sample, measured_in
 from etude.surface.next_configuration import MapComplete, Visit, decide, fit_surrogate
-from etude.surface.response import Response, Tell
+from etude.surface.response import UNMEASURABLE, Response, Tell, failed_sample, measure_configuration
 from etude.surface.samples import Sample
 
 HOPELESS = 3
@@ -24,7 +23,7 @@ LEAST_S = 1.0
 
 
 @dataclass(frozen=True)
-class Means:
+class MapBudget:
     """Resources and budgets of a map."""
 
     resources: Mapping[str, Resource]
@@ -46,7 +45,7 @@ class Display:
     made: Callable[[Visit, Sample], None] = lambda visit, sample: None
 
 
-def run_map(kept: MapStore, response: Response, means: Means, display: Display) -> str:
+def run_map(kept: MapStore, response: Response, budget: MapBudget, display: Display) -> str:
     """Measure until the rules are satisfied, and return the reason; each sample is on disk before the next begins.
 
     Raises:
@@ -54,25 +53,25 @@ def run_map(kept: MapStore, response: Response, means: Means, display: Display) 
     """
     for file in kept.directory.glob("**/resources/resources.json"):
         undo_left(file.parent)
-    taught_before(kept, response)
-    space, rules = kept.charted.space, kept.charted.rules
+    restore_learned_state(kept, response)
+    space, rules = kept.definition.space, kept.definition.rules
     while True:
         decision = decide(space, rules, kept.samples())
-        why = decision.why if isinstance(decision, MapComplete) else _spent(kept, means)
+        why = decision.why if isinstance(decision, MapComplete) else _spent(kept, budget)
         if why:
             surrogate = fit_surrogate(space, tuple(kept.samples()))
             kept.ended(why, "" if surrogate is None else surrogate.name, findings(kept.samples()))
             return why
         assert isinstance(decision, Visit)  # nothing is under way here
         display.begins(decision)
-        sample = forecast_of(_measured(kept, response, means, decision, display.tell), decision)
-        if sample.state == "failed" and means.left_s() < LEAST_S:
+        sample = forecast_of(_measured(kept, response, budget, decision, display.tell), decision)
+        if sample.state == "failed" and budget.left_s() < LEAST_S:
             continue  # out of time: another session resumes it
         kept.keep(decision, sample)
         display.made(decision, sample)
 
 
-class Learns(Protocol):
+class Learner(Protocol):
     """A response, or configurations as jobs."""
 
     def learn(self, place: Path) -> None:
@@ -80,7 +79,7 @@ class Learns(Protocol):
         ...
 
 
-def taught_before(kept: MapStore, response: Learns) -> None:
+def restore_learned_state(kept: MapStore, response: Learner) -> None:
     """Restore the response's state of earlier sessions: from the last completed measurement."""
     for sample in reversed(kept.samples()):
         if sample.trials:
@@ -107,33 +106,33 @@ def findings(samples: list[Sample]) -> list[str]:
     return said
 
 
-def _spent(kept: MapStore, means: Means) -> str:
+def _spent(kept: MapStore, budget: MapBudget) -> str:
     """Reason why no time is left for another configuration; empty if there is."""
-    if means.left_s() < LEAST_S:
+    if budget.left_s() < LEAST_S:
         return "the deadline has come"
     spent = sum(sample.cost_s for sample in kept.samples())
-    return BUDGET_SPENT if means.budget_s is not None and spent >= means.budget_s else ""
+    return BUDGET_SPENT if budget.budget_s is not None and spent >= budget.budget_s else ""
 
 
-def _left(kept: MapStore, means: Means) -> float | None:
+def _left(kept: MapStore, budget: MapBudget) -> float | None:
     """Budget of benchmarking time for the next configuration, s."""
-    bounds = [] if means.cell_s is None else [means.cell_s]
-    if means.budget_s is not None:
-        bounds.append(means.budget_s - sum(sample.cost_s for sample in kept.samples()))
+    bounds = [] if budget.cell_s is None else [budget.cell_s]
+    if budget.budget_s is not None:
+        bounds.append(budget.budget_s - sum(sample.cost_s for sample in kept.samples()))
     return max(min(bounds), LEAST_S) if bounds else None
 
 
-def _measured(kept: MapStore, response: Response, means: Means, visit: Visit, tell: Tell) -> Sample:
+def _measured(kept: MapStore, response: Response, budget: MapBudget, visit: Visit, tell: Tell) -> Sample:
     """Measure one configuration; a failure is also a sample."""
     place = kept.attempt_place(visit.cell)
-    settings = kept.charted.space.settings(visit.cell)
+    settings = kept.definition.space.settings(visit.cell)
     began = time.monotonic()
 
     def bounds() -> tuple[float | None, float]:
-        return _left(kept, means), means.left_s()
+        return _left(kept, budget), budget.left_s()
 
     try:
-        return measured_in(place, response, means.resources, visit, settings, bounds, tell)
+        return measure_configuration(place, response, budget.resources, visit, settings, bounds, tell)
     except UNMEASURABLE as error:
         tried = kept.samples()
         if len(tried) + 1 >= HOPELESS and all(each.state == "failed" for each in tried):

@@ -12,7 +12,7 @@ from scipy import special
 
 from etude import codec
 from etude.peak.policies.belief.seed import weight_of_seed
-from etude.surface.factors import Cell, Floats
+from etude.surface.factors import Configuration, Floats
 
 State = Literal["measured", "predicted", "bounded", "failed"]
 """*bounded*: the response is beyond the tried loads, on one side. *failed*: nothing is known."""
@@ -27,7 +27,7 @@ LEAST_OWN = 0.1
 class Sample:
     """One configuration of a surface."""
 
-    cell: Cell
+    cell: Configuration
     state: State
     value: codec.Number | None
     """The response; None if there is only a bound, or nothing."""
@@ -74,7 +74,7 @@ class Sample:
 class KnownResponses:
     """Responses of measured configurations in logs, the input of surrogates."""
 
-    cells: tuple[Cell, ...]
+    cells: tuple[Configuration, ...]
     log: Floats
     """Log responses, shape (n,)."""
     variance: Floats

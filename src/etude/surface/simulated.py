@@ -15,8 +15,17 @@ from types import MappingProxyType
 
 import numpy as np
 
-from etude.peak.harnesses.curves import MM1, Curve, Knee, Mannered, Manners, MMc, Ramp, Stalls
-from etude.surface.factors import Cell, Factor, Space
+from etude.peak.harnesses.curves import (
+    MM1,
+    Curve,
+    CurveWithBehaviour,
+    Knee,
+    MMc,
+    Ramp,
+    ServerBehaviour,
+    Stalls,
+)
+from etude.surface.factors import Configuration, Factor, Space
 
 Levels = Mapping[str, float | str]
 """Levels by factor name."""
@@ -56,7 +65,7 @@ class SimulatedSurface:
         """Curve of every configuration."""
         return self.law.curve
 
-    def peak(self, cell: Cell) -> float:
+    def peak(self, cell: Configuration) -> float:
         """λ*, requests/s."""
         factors = self.space.factors
         levels = {factor.name: factor.levels[level] for factor, level in zip(factors, cell, strict=True)}
@@ -162,7 +171,7 @@ def _named(*laws: Law) -> Mapping[str, Law]:
 
 
 _DB_TP = FileServer(7.5, 0.35, 0.0, 1.0, 0.03, 32)
-_TAIL = Mannered("tail", MM1(), Manners(stalls=Stalls(0.03, 4.0, 1.7, 60.0)))
+_TAIL = CurveWithBehaviour("tail", MM1(), ServerBehaviour(stalls=Stalls(0.03, 4.0, 1.7, 60.0)))
 
 REFERENCE = _named(
     Law("DB_TP", FILE_SERVER, _DB_TP, 0.03, MM1()),

@@ -17,7 +17,7 @@ from etude.machine.resources.table import check_levels, resource_of
 from etude.patterns import PatternError, compile_pattern
 from etude.peak.limits import LONGEST_BUDGET_S
 from etude.results.model import METRICS
-from etude.surface.factors import Cell, Factor, Scale, Space, magnitude
+from etude.surface.factors import Configuration, Factor, Scale, Space, magnitude
 from etude.surface.next_configuration import Plan, Rules, contradiction
 from etude.toml_config import Section, document, finite, line_of
 from etude.units.parsing import QuantityError
@@ -253,7 +253,7 @@ def _space(factors: tuple[Factor, ...], samples: Section) -> Space:
     return space
 
 
-def _matching(space: Space, samples: Section, key: str, wanted: Mapping[str, Any]) -> list[Cell]:
+def _matching(space: Space, samples: Section, key: str, wanted: Mapping[str, Any]) -> list[Configuration]:
     """All configurations with these levels."""
     numbers = {}
     for name, value in wanted.items():

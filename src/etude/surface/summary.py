@@ -1,4 +1,4 @@
-"""Summary of a surface for screen, document and report: optimum, ranges, effects, cost."""
+"""All that is known of a surface, for the screen, the document and the report: optimum, ranges, effects, cost."""
 
 from __future__ import annotations
 
@@ -11,19 +11,16 @@ from scipy import special
 
 from etude.surface.crossover import Crossover, crossovers
 from etude.surface.effects import Interaction, MainEffect, interactions, main_effects
-from etude.surface.factors import Cell
-from etude.surface.limits import Limit, limits, limits_text
+from etude.surface.factors import Configuration
+from etude.surface.limits import Limit, limits
 from etude.surface.ranges import (
     LITTLE,
     BreakEven,
     Range,
-    break_even_lines,
     break_evens,
     effective_ranges,
 )
 from etude.surface.surface_result import Estimate, SurfaceResult
-from etude.surface.surface_text import joined, span_text, value_text
-from etude.units.formatting import counted, duration, percent
 
 
 @dataclass(frozen=True)
@@ -38,15 +35,6 @@ class Accuracy:
     count: int
     confidence: float
 
-    @property
-    def text(self) -> str:
-        """`Predictions are off by 9.1 % on average (6.0 % … 12 %; …)`."""
-        return (
-            f"Predictions are off by {percent(self.mape)} on average ({percent(self.low)} … {percent(self.high)}), "
-            f"by {percent(self.worst)} at most: each of {counted(self.count, 'measured cell')} predicted from all "
-            "others."
-        )
-
 
 @dataclass(frozen=True)
 class CostSummary:
@@ -59,21 +47,6 @@ class CostSummary:
     failed: int
     bench_s: float
     trials: int
-
-    @property
-    def text(self) -> str:
-        """`12 of 32 cells measured, 20 predicted: 212 trials, 14.2 h of bench time.`."""
-        further = [
-            f"{count} {word}"
-            for count, word in (
-                (self.predicted, "predicted"),
-                (self.bounded, "with a bound only"),
-                (self.failed, "of which nothing is known"),
-            )
-            if count
-        ]
-        told = ", ".join([f"{self.measured} of {counted(self.cells, 'cell')} measured", *further])
-        return f"{told}: {counted(self.trials, 'trial')}, {duration(self.bench_s)} of benchmarking time."
 
 
 def accuracy(loo: Sequence[float], confidence: float = 0.95) -> Accuracy | None:
@@ -103,12 +76,9 @@ def cost_summary(mapped: SurfaceResult) -> CostSummary:
     )
 
 
-MOST_INTERACTIONS, MOST_CROSSOVERS, MOST_SETTINGS = 3, 6, 6
-
-
 @dataclass(frozen=True)
 class Summary:
-    """All sections of the summary."""
+    """What is known of a surface."""
 
     optimum: Optimum | None
     limits: tuple[Limit, ...]
@@ -141,39 +111,6 @@ def summarise(mapped: SurfaceResult, *, target: float | None = None, little: flo
     )
 
 
-def summary_lines(said: Summary) -> list[tuple[str, tuple[str, ...]]]:
-    """Sentences under headings, without empty sections."""
-    if said.optimum is None:
-        limits = (limits_text(said.limits),)
-        return [
-            ("Optimum", ("Nothing is known yet.",)),
-            ("What limits", limits),
-            ("Cost", (said.spent.text,)),
-        ]
-    ranges = tuple(line.text for overall, each in said.ranges for line in _told(overall, each))
-    parts = [
-        ("Optimum", said.optimum.text),
-        ("What limits", (limits_text(said.limits),)),
-        ("Effective range", ranges),
-        ("Main effects", tuple(effect.text for effect in said.effects)),
-        ("Interactions", tuple(each.text for each in said.interactions[:MOST_INTERACTIONS])),
-        ("Crossovers", tuple(each.text for each in said.crossovers[:MOST_CROSSOVERS])),
-        ("Break-even", break_even_lines(said.break_evens)),
-        ("Accuracy", (said.accuracy.text,) if said.accuracy and said.spent.predicted else ()),
-        ("Cost", (said.spent.text,)),
-    ]
-    return [(heading, lines) for heading, lines in parts if lines]
-
-
-def _told(overall: Range, each: tuple[Range, ...]) -> list[Range]:
-    """The overall range, and those of the settings that differ from it."""
-    others = [r for r in each if (r.low, r.high) != (overall.low, overall.high)]
-    return [overall, *(others if len(others) <= MOST_SETTINGS else [])]
-
-
-MOST_NAMED = 4
-
-
 @dataclass(frozen=True)
 class Optimum:
     """The best known response."""
@@ -181,12 +118,13 @@ class Optimum:
     name: str
     """Name of the configuration."""
     best: Estimate
-    alike: tuple[Cell, ...]
+    alike: tuple[Configuration, ...]
     """Other configurations that may be as good or better; the list is complete with the confidence of the surface."""
     alike_names: tuple[str, ...]
     edges: tuple[str, ...]
-    """Factors at the lowest or highest level that was tried: the true optimum may be beyond."""
-    text: tuple[str, ...]
+    """Factors of which it has the lowest or highest level that was tried: the true optimum may lie beyond."""
+    response: str
+    unit: str
 
 
 def optimum(mapped: SurfaceResult) -> Optimum | None:
@@ -210,7 +148,7 @@ def optimum(mapped: SurfaceResult) -> Optimum | None:
     return _optimum_of(mapped, best, alike)
 
 
-def _optimum_of(mapped: SurfaceResult, best: Cell, alike: list[Cell]) -> Optimum:
+def _optimum_of(mapped: SurfaceResult, best: Configuration, alike: list[Configuration]) -> Optimum:
     space = mapped.space
     names = tuple(map(space.name, alike))
     edges = tuple(
@@ -219,15 +157,4 @@ def _optimum_of(mapped: SurfaceResult, best: Cell, alike: list[Cell]) -> Optimum
         if factor.scale != "categorical" and len(factor.levels) > 1 and level in (0, len(factor.levels) - 1)
     )
     estimate = mapped.estimate(best)
-    kind = "" if estimate.state == "measured" else f" ({estimate.state}, not measured)"
-    value, span = value_text(estimate.value, mapped.unit), span_text(estimate.low, estimate.high, mapped.unit)
-    lines = [f"Best {mapped.response}: {value} ({span}) at {space.name(best)}{kind}."]
-    if names:
-        more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
-        lines.append(
-            f"{counted(len(names), 'other cell')} cannot be told from it: "
-            f"{joined([*names[:MOST_NAMED], *more])}."
-        )
-    if edges:
-        lines.append(f"It lies at the edge of what was tried ({joined(edges)}): better ones may lie beyond.")
-    return Optimum(space.name(best), estimate, tuple(alike), names, edges, tuple(lines))
+    return Optimum(space.name(best), estimate, tuple(alike), names, edges, mapped.response, mapped.unit)

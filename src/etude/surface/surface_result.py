@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from etude.surface.factors import Cell, Floats, Space
+from etude.surface.factors import Configuration, Floats, Space
 from etude.surface.samples import Sample, State
 from etude.surface.surrogate import Predicted
 
@@ -20,7 +20,7 @@ from etude.surface.surrogate import Predicted
 class Cost:
     """Cost of one attempt at a configuration."""
 
-    cell: Cell
+    cell: Configuration
     cost_s: float
     """Benchmarking time."""
     trials: int
@@ -32,7 +32,7 @@ class Cost:
 class Estimate:
     """Response at one configuration, measured or predicted."""
 
-    cell: Cell
+    cell: Configuration
     state: State
     value: float | None
     low: float
@@ -66,12 +66,12 @@ class SurfaceResult:
     """Confidence of intervals of predictions, and of all comparisons of configurations."""
 
     @cached_property
-    def last(self) -> dict[Cell, Sample]:
+    def last(self) -> dict[Configuration, Sample]:
         """The sample of each configuration that counts."""
         return {sample.cell: sample for sample in self.samples}
 
     @cached_property
-    def unmeasured(self) -> tuple[Cell, ...]:
+    def unmeasured(self) -> tuple[Configuration, ...]:
         """Configurations without a measured value, in the order of the space."""
         return tuple(cell for cell in self.space if not self._has_value(cell))
 
@@ -89,7 +89,7 @@ class SurfaceResult:
                 log[cell], sd[cell] = found
         return Filled(self.space, self.confidence, log, sd, measured)
 
-    def estimate(self, cell: Cell) -> Estimate:
+    def estimate(self, cell: Configuration) -> Estimate:
         """Estimate of one configuration."""
         sample = self.last.get(cell)
         if sample is not None and sample.state != "predicted":
@@ -101,11 +101,11 @@ class SurfaceResult:
         value = math.exp(middle)
         return Estimate(cell, "predicted", value, math.exp(middle - half), math.exp(middle + half))
 
-    def _has_value(self, cell: Cell) -> bool:
+    def _has_value(self, cell: Configuration) -> bool:
         sample = self.last.get(cell)
         return sample is not None and sample.state == "measured" and (sample.value or 0.0) > 0
 
-    def _guess(self, cell: Cell) -> tuple[float, float] | None:
+    def _guess(self, cell: Configuration) -> tuple[float, float] | None:
         """Predicted log and its sd, within measured bounds; None for a failed configuration."""
         sample, place = self.last.get(cell), self._places.get(cell)
         if place is None or (sample is not None and sample.state == "failed"):
@@ -119,7 +119,7 @@ class SurfaceResult:
         return middle, float(self.predicted.sd[place])
 
     @cached_property
-    def _places(self) -> dict[Cell, int]:
+    def _places(self) -> dict[Configuration, int]:
         return {cell: place for place, cell in enumerate(self.unmeasured)}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from etude.surface.factors import Cell, Factor, Space
+from etude.surface.factors import Configuration, Factor, Space
 from etude.surface.surface_result import Estimate
 from etude.units.formatting import digits, quantity
 
@@ -41,14 +41,14 @@ def axis_label(name: str, unit: str) -> str:
     return f"{name} ({unit})" if unit else name
 
 
-def setting_text(factors: Sequence[Factor], cell: Cell, without: Iterable[int] = ()) -> str:
+def setting_text(factors: Sequence[Factor], cell: Configuration, without: Iterable[int] = ()) -> str:
     """`disks=2 fs=ext4`: levels of all factors except those of `without`."""
     left_out = set(without)
     pairs = [(f, level) for n, (f, level) in enumerate(zip(factors, cell, strict=True)) if n not in left_out]
     return " ".join(f"{factor.name}={factor.text(level)}" for factor, level in pairs)
 
 
-def settings_of(space: Space, without: Iterable[int]) -> list[Cell]:
+def settings_of(space: Space, without: Iterable[int]) -> list[Configuration]:
     """One configuration for each setting of the other factors, with those of `without` at their lowest level, in
     order."""
     at = set(without)
@@ -56,7 +56,7 @@ def settings_of(space: Space, without: Iterable[int]) -> list[Cell]:
     return list(dict.fromkeys(found))
 
 
-def row_of(cell: Cell, factor: int, count: int) -> list[Cell]:
+def row_of(cell: Configuration, factor: int, count: int) -> list[Configuration]:
     """The configurations that differ from `cell` in one factor, over all its levels."""
     return [(*cell[:factor], level, *cell[factor + 1 :]) for level in range(count)]
 

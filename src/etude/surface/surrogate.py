@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from etude.surface.factors import Cell, Floats, Space
+from etude.surface.factors import Configuration, Floats, Space
 from etude.surface.samples import KnownResponses
 
 
@@ -28,7 +28,7 @@ class Fit(Protocol):
         """Name of the surrogate."""
         ...
 
-    def predict(self, cells: Sequence[Cell]) -> Predicted:
+    def predict(self, cells: Sequence[Configuration]) -> Predicted:
         """Predictions for any configurations of the space."""
         ...
 

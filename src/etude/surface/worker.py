@@ -21,10 +21,9 @@ from etude.machine.resources.resource import Resource, undo_left
 from etude.osutil.end_signals import EndedBySignal, ending_by_signals
 from etude.osutil.one_thread import one_thread
 from etude.surface import configuration_jobs
-from etude.surface.configuration_jobs import NODE, Todo, attempt_in
+from etude.surface.configuration_jobs import NODE, NodeRequest, read_attempt
 from etude.surface.factors import Space
-from etude.surface.measure_configuration import RESOURCES, UNMEASURABLE, failed_sample, measured_in
-from etude.surface.response import Response
+from etude.surface.response import RESOURCES, UNMEASURABLE, Response, failed_sample, measure_configuration
 from etude.surface.response_sources import response_of, simulated_response
 from etude.surface.spec import read_spec
 
@@ -46,7 +45,7 @@ def measure_cell(place: Path) -> int:
 
 def _measure(place: Path) -> None:
     """Measure, and write the sample. Raises EtudeError if not even a failed sample can be written."""
-    todo = configuration_jobs.read_todo(place)
+    todo = configuration_jobs.read_request(place)
     if (place / configuration_jobs.SAMPLE).exists():
         return  # the controller had not seen its end
     response, resources, space, text = _asked(todo)
@@ -56,7 +55,7 @@ def _measure(place: Path) -> None:
             f"{todo.spec or todo.simulate}: what it measures is another than when this cell was chosen: leave it as it "
             "is until the map has ended"
         )
-    response.recall(todo.lesson)
+    response.restore(todo.lesson)
     engine_elsewhere = bool(os.environ.get(VARIABLE))
     if not engine_elsewhere:
         _undo_left(place)
@@ -69,7 +68,9 @@ def _measure(place: Path) -> None:
         return todo.left_s, (todo.deadline - datetime.now(UTC)).total_seconds()
 
     try:
-        sample = measured_in(place, response, resources, todo.visit, settings, bounds, lambda text: None)
+        sample = measure_configuration(
+            place, response, resources, todo.visit, settings, bounds, lambda text: None
+        )
     except UNMEASURABLE as error:
         sample = failed_sample(todo.visit.cell, str(error), time.monotonic() - began)
     if engine_elsewhere:
@@ -77,7 +78,7 @@ def _measure(place: Path) -> None:
     configuration_jobs.write_sample(place, sample)
 
 
-def _asked(todo: Todo) -> tuple[Response, Mapping[str, Resource], Space, str]:
+def _asked(todo: NodeRequest) -> tuple[Response, Mapping[str, Resource], Space, str]:
     """Response, resources, space and text of SPEC.toml of a request."""
     if todo.simulate:
         system, response = simulated_response(todo.simulate)
@@ -96,6 +97,6 @@ def _undo_left(place: Path) -> None:
     for file in results.glob(f"**/{RESOURCES}/resources.json"):
         other = file.parent.parent
         if (other / NODE).exists():
-            made = attempt_in(other)
+            made = read_attempt(other)
             if (made.host, made.boot_id) == here:
                 undo_left(file.parent)

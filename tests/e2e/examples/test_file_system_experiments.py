@@ -45,11 +45,13 @@ def means(found: Verdict, metric: str) -> Mapping[str, float]:
     return {name: m.summary.mean for name, m in summaries.items() if m is not None and m.summary is not None}
 
 
-def printed(found: Verdict, test: str, of_trial: Rates, workers: int = 1) -> list[float]:
+def printed(found: Verdict, test: str, trial_evidence: Rates, workers: int = 1) -> list[float]:
     """From the logs of a test, by trial: computed without Étude."""
     logs = Path(found.directory, test, "logs")
     trials = sorted({log.name.partition("-")[0] for log in logs.glob("[0-9]*.log")})
-    return [of_trial([(logs / f"{trial}-{n}.log").read_text() for n in range(workers)]) for trial in trials]
+    return [
+        trial_evidence([(logs / f"{trial}-{n}.log").read_text() for n in range(workers)]) for trial in trials
+    ]
 
 
 @pytest.mark.needs_program("fio", package="fio")

@@ -1,6 +1,6 @@
 """What servers and file systems are asked by `etude load`: seen there, and compared with what its presets say.
 
-ETUDE_LOAD_OPERATIONS: how many operations of each (4,000; a documented run has 1,000,000: bench/load_seen.py).
+ETUDE_LOAD_OPERATIONS: how many operations of each (4,000; a documented run has 1,000,000: bench/load/seen.py).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The file system that stalls (bench/load_stalls.py): it is one, and its reads alone wait."""
+"""The file system that stalls (bench/load/stalls.py): it is one, and its reads alone wait."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support.places import BENCH
 
 with pytest.MonkeyPatch.context() as patch:
     patch.syspath_prepend(str(BENCH))
-    bench = importlib.import_module("load_stalls")
+    bench = importlib.import_module("load.stalls")
 
 pytestmark = pytest.mark.quick
 

@@ -173,7 +173,7 @@ def test_the_pages_of_load_name_the_options_that_there_are_and_all_of_them() -> 
         "--operations",
         "--files",
         "--map",
-    }  # of cargo, of bench/load_seen.py, and of etude script
+    }  # of cargo, of bench/load/seen.py, and of etude script
     for name, text in pages.items():
         named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", text))
         assert named - known["load"] - known["known-server"] <= elsewhere, name

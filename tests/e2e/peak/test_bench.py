@@ -12,7 +12,7 @@ pytestmark = pytest.mark.beside
 
 pytest.importorskip("etude.peak.policies.posterior")
 
-BENCH = BENCH / "workbench" / "peak.py"
+BENCH = BENCH / "peak" / "run.py"
 
 
 def test_the_quick_bench_shows_all_policies_on_all_servers(tmp_path):
@@ -47,7 +47,7 @@ def quick(record, *options):
 def test_the_bench_of_servers_in_trouble_prints_a_row_a_case():
     words = [
         sys.executable,
-        str(BENCH.with_name("peak_trouble.py")),
+        str(BENCH.with_name("trouble.py")),
         "--searches",
         "1",
         "--cases",

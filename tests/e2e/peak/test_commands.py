@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from etude.errors import CommandFailed
-from etude.peak.bench import Enough
+from etude.peak.bench import EarlyStop
 from etude.peak.harnesses.spec import read_harness
 from etude.peak.task import Trial, TrialRequest
 from etude.peak.window import Window
@@ -40,7 +40,7 @@ def never(windows: Sequence[Window]) -> bool:
 
 
 def trials(
-    path: Path, tmp_path: Path, count: int = 1, enough: Enough = never, load: float = 100.0
+    path: Path, tmp_path: Path, count: int = 1, enough: EarlyStop = never, load: float = 100.0
 ) -> list[Trial]:
     with read_harness(path).bench({}, tmp_path / "place") as bench:
         found = [bench.run(TrialRequest(load, 1.0, "test"), enough) for _ in range(count)]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from etude.peak.bench import Bench, Enough
+from etude.peak.bench import Bench, EarlyStop
 from etude.peak.harnesses.spec import parse_harness, read_harness
 from etude.peak.slo_ratio import slo_ratio_of
 from etude.peak.task import Trial, TrialRequest
@@ -56,7 +56,7 @@ def trials(
     tmp_path: Path,
     loads: Sequence[float],
     factors: Mapping[str, str] | None = None,
-    enough: Enough = never,
+    enough: EarlyStop = never,
 ) -> list[Trial]:
     harness = read_harness(EXAMPLES / "peak" / f"{name}.toml")
     place = tmp_path / "place"

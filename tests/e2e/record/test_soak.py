@@ -23,7 +23,7 @@ FORMS = 32
 
 with pytest.MonkeyPatch.context() as patch:
     patch.syspath_prepend(str(BENCH))
-    soak, soak_check, soak_rules = map(importlib.import_module, ("soak", "soak_check", "soak_rules"))
+    soak, soak_check, soak_rules = map(importlib.import_module, ("soak", "soaks.check", "soaks.rules"))
 
 
 def test_no_call_is_lost_torn_or_there_twice(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.quick, pytest.mark.beside]
 
 with pytest.MonkeyPatch.context() as patch:
     patch.syspath_prepend(str(BENCH))
-    programs, steps = map(importlib.import_module, ("replay_programs", "replay_steps"))
+    programs, steps = map(importlib.import_module, ("replays.programs", "replays.steps"))
 
 MEMORY = ("mmap", "munmap", "mremap", "mprotect", "madvise", "brk", "msync")
 """Calls that the replayer also makes for itself."""

@@ -114,10 +114,10 @@ def test_marks_and_notes_are_kept(store: Store) -> None:
     assert [(m.test, m.metric, m.commit, m.why) for m in store.marks()] == [
         ("sort", None, "abcd", "larger input")
     ]
-    assert store.remembered("backtest") is None
+    assert store.recall("backtest") is None
     store.remember("backtest", "{}")
     store.remember("backtest", "[]")
-    assert store.remembered("backtest") == "[]"
+    assert store.recall("backtest") == "[]"
 
 
 def test_reading_makes_no_store(store: Store) -> None:

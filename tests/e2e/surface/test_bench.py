@@ -9,7 +9,7 @@ from support.places import BENCH
 
 pytestmark = pytest.mark.beside
 
-BENCH = BENCH / "workbench" / "surface.py"
+BENCH = BENCH / "surface" / "run.py"
 
 
 def test_the_quick_bench_shows_all_mappers(tmp_path):

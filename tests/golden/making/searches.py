@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from etude.cli.main import main
-from etude.surface.factors import Cell, Factor, Space
+from etude.surface.factors import Configuration, Factor, Space
 from etude.surface.next_configuration import Rules
 from etude.surface.samples import Sample
 from golden.making.machines import homeless, settle
@@ -88,7 +88,7 @@ GRID = Space(
 )
 
 
-def limited(cell: Cell) -> float:
+def limited(cell: Configuration) -> float:
     """The lower of what disks and daemons bear, with a soft knee."""
     disks, daemons, fs = 180 * (cell[0] + 1), 120 * 4 ** cell[1], 1.0 + 0.15 * cell[2]
     noise = 1 + 0.01 * np.random.default_rng(cell).standard_normal()
@@ -109,7 +109,7 @@ def predicted(path: Path) -> None:
 def failed(path: Path) -> None:
     """A cell that died, one of which only a bound is known."""
 
-    def of(cell: Cell) -> Any:
+    def of(cell: Configuration) -> Any:
         if cell == (2, 1):
             return unknown(cell, 2)
         if cell == (0, 0):
@@ -123,7 +123,7 @@ def failed(path: Path) -> None:
 
 
 def surface_interrupted(path: Path) -> None:
-    def of(cell: Cell) -> Any:
+    def of(cell: Configuration) -> Any:
         return KeyboardInterrupt() if cell == (2, 0) else product(cell)
 
     with suppress(KeyboardInterrupt):

@@ -57,8 +57,8 @@ def plan(noise):
 
 
 ONE_SAMPLE = {
-    "other_level": warmup.other_level,
-    "never_steady": lambda x: warmup.never_steady(x, warmup.other_level(x)),
+    "level_shift": warmup.level_shift,
+    "no_steady_state_p": lambda x: warmup.no_steady_state_p(x, warmup.level_shift(x)),
     "change_points": warmup.change_points,
     "groups": groups,
     "normality": normality,
@@ -89,7 +89,7 @@ TWO_SAMPLES = {
     "ratio_of_means": twosample.ratio_of_means,
     "f_test": variances.f_test,
     "levene": variances.levene,
-    "chosen_by_variance": variances.chosen_by_variance,
+    "t_test_by_variance": variances.t_test_by_variance,
     "mann_whitney": ranks.mann_whitney,
     "mann_whitney, ratio": lambda a, b: ranks.mann_whitney(a, b, ratio=True),
     "wilcoxon": ranks.wilcoxon,
@@ -169,7 +169,7 @@ def test_no_module_of_statistics_waits_for_scipy_stats_when_it_is_imported():
         "x, y = [1.0, 1.2, 1.1, 1.3] * 10, [1.0, 1.25, 1.1, 1.4] * 10\n"
         "twosample.welch(x, y), ranks.mann_whitney(x, y), percentiles.percentiles(x)\n"
         "equivalence.equivalent_means(x, y), means.average(x, 'cost'), shape.groups(x)\n"
-        "warmup.other_level(x), leak.drift(x), leak.leak(x)\n"
+        "warmup.level_shift(x), leak.drift(x), leak.leak(x)\n"
         "print([m for m in sys.modules if m.startswith(('scipy.stats', 'scipy.optimize', 'etude.')) and\n"
         "       not m.startswith(('etude.stats', 'etude.patterns', 'etude.version'))])\n"
     )

@@ -16,6 +16,7 @@ from etude.analysis.verdict import verdict
 from etude.analysis.verdict_options import VerdictOptions
 from etude.api import make_plan, run
 from etude.present.sentences.comparison import caution
+from etude.present.sentences.warnings import found_text
 from etude.results.reader import load_results
 from etude.results.results import Results
 from support.builders import measurement, results_directory
@@ -90,7 +91,7 @@ def test_a_drift_over_sessions_may_be_their_difference(tmp_path: Path) -> None:
             ]
         }
         found = verdict(load_results(results_directory(tmp_path / name, rows, plan=SCRIPT)))
-        told += [each.text for each in found.every if each.kind == "drift"]
+        told += [found_text(each) for each in found.every if each.kind == "drift"]
     assert ["2 sessions" in text for text in told] == [False, True]
 
 

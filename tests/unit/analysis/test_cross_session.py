@@ -23,7 +23,7 @@ from etude.present.sentences.details import across_lines
 from etude.results.model import Measurement
 from etude.results.reader import load_results
 from etude.stats.compare import Ratio
-from etude.stats.cross_session import CrossSessionRatio, NotSupported, given_between
+from etude.stats.cross_session import CrossSessionRatio, NotSupported, stated_session_spread
 from support.builders import measurement, results_directory
 from support.golden import Golden
 
@@ -77,7 +77,7 @@ def test_several_comparisons_hold_together(tmp_path: Path) -> None:
         subject(tmp_path / side, {name: trials(name, level) for name in "abc"})
         for side, level in (("old", 1.0), ("new", 1.1))
     )
-    known = given_between(3.0)
+    known = stated_session_spread(3.0)
     alone = [each.found for each in compare_across(old, new, "elapsed", known=known)]
     family, _ = compare_with_first([old, new], "elapsed", between=0.03)
     for one, each in zip(alone, family, strict=True):
@@ -119,12 +119,12 @@ def test_one_sitting_a_side_is_refused_with_what_is_needed(tmp_path: Path, golde
 
 def test_a_stated_spread_widens_the_interval(tmp_path: Path, golden: Golden) -> None:
     old, new = (subject(tmp_path / n, {"a": trials("a", level)}) for n, level in (("old", 1.0), ("new", 1.1)))
-    narrow, wide = (compared(old, new, known=given_between(p)).found for p in (0.5, 10.0))
+    narrow, wide = (compared(old, new, known=stated_session_spread(p)).found for p in (0.5, 10.0))
     assert isinstance(narrow, CrossSessionRatio)
     assert isinstance(wide, CrossSessionRatio)
     assert narrow.low > 1.0
     assert wide.low < 1.0 < 1.1 < wide.high
-    line = line_of(compared(old, new, known=given_between(10.0)), tmp_path)
+    line = line_of(compared(old, new, known=stated_session_spread(10.0)), tmp_path)
     assert UNPAIRED in line
     golden(line)
 
@@ -145,7 +145,7 @@ def test_the_ratio_is_that_of_mean_times(tmp_path: Path, sittings: int) -> None:
         )
         for side, each in times.items()
     )
-    found = compared(old, new, known=given_between(3.0)).found
+    found = compared(old, new, known=stated_session_spread(3.0)).found
     assert isinstance(found, CrossSessionRatio if sittings == 1 else Ratio)
     assert found.ratio == pytest.approx(1.0)
 
@@ -212,10 +212,10 @@ def test_stored_sittings_of_another_command_do_not_count_and_a_difference_is_sai
     assert isinstance(
         compared(old, new, stored=[bench(f"t{n}", "sort", 1.0) for n in range(3)]).found, CrossSessionRatio
     )
-    assert compared(old, bench("same", "sort", 1.3), known=given_between(3.0)).note == ""
-    differing = compared(old, new, known=given_between(3.0))
-    assert differing.note
-    assert differing.note in line_of(differing, tmp_path)
+    assert compared(old, bench("same", "sort", 1.3), known=stated_session_spread(3.0)).other_command is False
+    differing = compared(old, new, known=stated_session_spread(3.0))
+    assert differing.other_command
+    assert line_of(differing, tmp_path) != line_of(replace(differing, other_command=False), tmp_path)
 
 
 def test_what_cannot_be_compared_is_named_and_the_others_are_compared(tmp_path: Path) -> None:

@@ -6,8 +6,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.analysis.differences import NOT_THERE, Difference, compare, compare_states, first_line
+from etude.analysis.differences import NOT_THERE, Difference, compare, compare_states
 from etude.analysis.repetition import machine_differences
+from etude.present.sentences.machines import machine_line
 from support.golden import Golden
 
 FILE = {"path": "/usr/bin/cc", "file": "/usr/bin/gcc-12", "bytes": 9, "package": "gcc-12", "version": "12.2"}
@@ -166,8 +167,8 @@ def test_what_a_script_made_quiet_is_a_difference_whichever_processes_it_stopped
 def test_the_line_before_a_comparison_names_three_and_counts_the_others(golden: Golden) -> None:
     one = changed(system={"kernel_release": "6.2"}, sysctl={f"vm.new{n}": str(n) for n in range(2)})
     many = changed(environment={"variables": dict.fromkeys("ABCDE", "x")})
-    assert first_line("a", "b", compare_states(MACHINE, MACHINE)) is None
-    short, long = (str(first_line("a", "b", compare_states(MACHINE, now))) for now in (one, many))
+    assert machine_line("a", "b", compare_states(MACHINE, MACHINE)) is None
+    short, long = (str(machine_line("a", "b", compare_states(MACHINE, now))) for now in (one, many))
     assert "differ: system.kernel_release: 6.1 → 6.2 (" in short
     assert long.count("→") == 3
     golden(f"{short}\n{long}")

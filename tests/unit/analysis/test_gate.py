@@ -20,10 +20,11 @@ from etude.analysis.gate import Answer, Bound, answers, parse_bound
 from etude.analysis.subject import subject_of_table
 from etude.analysis.verdict import MetricSummary, TestVerdict, Verdict, verdict
 from etude.errors import UsageError
-from etude.present.sentences.comparison import EXTENDED
+from etude.present.sentences.bounds import answer_reason
+from etude.present.sentences.phrases import EXTENDED
 from etude.results.readers import read_table
 from etude.stats.compare import Ratio
-from etude.stats.cross_session import CrossSessionRatio, NotSupported, given_between
+from etude.stats.cross_session import CrossSessionRatio, NotSupported, stated_session_spread
 from etude.stats.describe import describe
 from etude.stats.intervals import Interval, effective_count, t_quantile
 from etude.units.formatting import percent
@@ -103,7 +104,7 @@ def test_a_ratio_fails_only_when_its_whole_interval_is_beyond(
 
 def test_a_limit_that_is_not_the_bound_does_not_look_like_it() -> None:
     (answer,) = answers(parse_bound("elapsed > baseline * 1.1"), (), [compared(1.05, 1.10004)], ())
-    numbers = re.findall(r"\d\.\d+", answer.why)
+    numbers = re.findall(r"\d\.\d+", answer_reason(answer))
     assert len(set(numbers)) == 3
 
 
@@ -111,8 +112,8 @@ def test_of_many_comparisons_each_needs_a_wider_interval(golden: Golden) -> None
     assert asked("elapsed > baseline", compared(1.001, 1.02)) == [True]
     assert asked("elapsed > baseline", *[compared(1.001, 1.02)] * 20) == [None] * 20
     told = answers(parse_bound("elapsed > baseline"), (), [compared(1.1, 1.2)] * 3, ())
-    assert re.search(r"\b3\b.* 1\.0\d+ … 1\.\d+", told[0].why)
-    golden(told[0].why)
+    assert re.search(r"\b3\b.* 1\.0\d+ … 1\.\d+", answer_reason(told[0]))
+    golden(answer_reason(told[0]))
 
 
 def test_what_does_not_vary_cannot_be_told() -> None:
@@ -157,7 +158,7 @@ def test_fewer_trials_than_a_verdict_judges_decide_no_bound() -> None:
         "t", {}, 5, {}, 5, 1, (MetricSummary("elapsed", "s", describe([1.0, 1.1, 0.9])),), 0, 0.0
     )
     assert answers(parse_bound("elapsed > 0.01 s"), [test], (), ())[0].fails is None
-    ratio = CrossSessionRatio(1.2, 1.1, 1.3, 0.01, given_between(2.0), 0.5, 0.95)
+    ratio = CrossSessionRatio(1.2, 1.1, 1.3, 0.01, stated_session_spread(2.0), 0.5, 0.95)
     found = CrossSession("a", "a", "old", "new", "elapsed", "s", 1.0, ratio, trials=9)
     assert asked("elapsed > baseline * 1.05", across=(found,)) == [None]
 
@@ -172,7 +173,9 @@ def test_a_difference_that_the_verdict_does_not_claim_breaks_no_bound() -> None:
     assert asked("elapsed > baseline + 1 ms", replace(noise, difference=Interval(0.002, 0.004))) == [None]
     steady = replace(noise, floor_ratio=compared(1.15, 1.25).ratio)
     assert steady.within_steady_noise
-    given = [answers(parse_bound("elapsed > baseline * 1.05"), (), [c], ())[0].why for c in (noise, steady)]
+    given = [
+        answers(parse_bound("elapsed > baseline * 1.05"), (), [c], ())[0].unclaimed for c in (noise, steady)
+    ]
     assert given[0] != given[1]
     opposed = replace(compared(1.06, 1.10), typical=compared(0.9, 0.95).ratio)
     assert asked("elapsed > baseline * 1.05", opposed) == [None]
@@ -184,10 +187,10 @@ def test_a_difference_that_the_verdict_does_not_claim_breaks_no_bound() -> None:
 def test_an_answer_after_a_look_says_so(text: str, difference: Interval | None) -> None:
     first = compared(1.06, 1.10, difference)
     told = [
-        answers(parse_bound(f"elapsed > {text}"), (), [replace(first, extended=extended)], ())[0].why
+        answers(parse_bound(f"elapsed > {text}"), (), [replace(first, extended=extended)], ())[0]
         for extended in (False, True)
     ]
-    assert [EXTENDED in why for why in told] == [False, True]
+    assert [EXTENDED in answer_reason(each) for each in told] == [False, True]
 
 
 def test_an_interval_that_holds_the_bound_says_how_many_more_pairs_would_not() -> None:
@@ -220,7 +223,7 @@ def test_a_mean_is_judged_by_its_interval() -> None:
 
 
 def test_a_stored_baseline_counts_as_far_as_it_may_be_compared() -> None:
-    ratio = CrossSessionRatio(1.2, 1.1, 1.3, 0.01, given_between(2.0), 0.5, 0.95)
+    ratio = CrossSessionRatio(1.2, 1.1, 1.3, 0.01, stated_session_spread(2.0), 0.5, 0.95)
     found = CrossSession("a", "a", "old", "new", "elapsed", "s", 1.0, ratio)
     assert asked("elapsed > baseline * 1.05", across=(found,)) == [True]
     with pytest.raises(UsageError, match="by their ratio"):
@@ -272,6 +275,6 @@ def test_of_many_means_each_needs_a_wider_interval(tmp_path: Path) -> None:
         assert half(test) == pytest.approx(stats.t.isf(0.025 / 12, 11) * error)
     alone = judged("a")
     (told,) = answers(parse_bound("elapsed > 3"), tests[:1], (), (), together=count)
-    assert "for all 12" in told.why, "also where one alone has an interval as wide as that"
+    assert "for all 12" in answer_reason(told), "also where one alone has an interval as wide as that"
     (test,), count = alone.together("elapsed")
     assert (half(test), count) == (half(alone.tests[0]), 1)

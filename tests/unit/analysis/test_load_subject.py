@@ -7,10 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from etude.analysis.load_subject import read_subject
+from etude.analysis.load_subject import Summaries, read_subject
 from etude.analysis.output_equivalence import work_differences
 from etude.analysis.subject import Subject
-from etude.analysis.summaries import Summaries
 from etude.analysis.verdict import verdict
 from etude.errors import InputError
 from etude.results.columns_series import series_of_columns

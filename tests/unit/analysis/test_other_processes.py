@@ -12,6 +12,7 @@ from etude.analysis.other_processes import other_processes
 from etude.analysis.verdict import verdict
 from etude.analysis.verdict_options import VerdictOptions
 from etude.analysis.warnings import Thresholds
+from etude.present.sentences.warnings import found_text
 from etude.results.blocks import Block, TrialBlock, to_line
 from etude.results.reader import load_results
 from support.builders import measurement, results_directory
@@ -58,9 +59,9 @@ def test_others_are_named_by_what_they_used_in_the_included_trials(tmp_path: Pat
     assert seen.cpu_s == pytest.approx({"cc1": 0.2, "(rest)": 0.015, "a = b": 0.01, "kworker/0:1": 0.005})
     (warning,) = [each for each in found.every if each.kind == "others"]
     assert warning.test == "a"
-    assert warning.numbers["share"] == pytest.approx(0.23)
-    assert [warning.text.index(name) for name in ("cc1", "a = b", "kworker")] == sorted(
-        warning.text.index(name) for name in ("cc1", "a = b", "kworker")
+    assert warning.facts.share == pytest.approx(0.23)
+    assert [found_text(warning).index(name) for name in ("cc1", "a = b", "kworker")] == sorted(
+        found_text(warning).index(name) for name in ("cc1", "a = b", "kworker")
     )
 
 

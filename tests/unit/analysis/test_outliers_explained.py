@@ -11,12 +11,15 @@ import pytest
 
 from etude.analysis import outliers_explained
 from etude.analysis.load_subject import read_subject
-from etude.analysis.outliers_explained import NOTHING
+from etude.analysis.outliers_explained import NotLookedAt
 from etude.analysis.subject import Subject
 from etude.analysis.verdict import verdict
 from etude.analysis.verdict_options import VerdictOptions
 from etude.analysis.warnings import DataWarning
+from etude.analysis.warnings.facts import Facts, TwoGroups
 from etude.analysis.warnings.warning import warning
+from etude.present.sentences.explanations import NOTHING
+from etude.present.sentences.warnings import advice, found_text, warning_text
 from support.golden import Golden
 from support.monitored import busy_second, columns, head, process, second, trials_of_seconds, write
 
@@ -36,8 +39,8 @@ def explained(directory: Path, readings: Sequence[Any] | None, **changes: Any) -
     """The single explanation, which is of trial 7."""
     (found,) = told(trials_of_seconds(directory, LENGTHS, readings, **changes), every_outlier=True)
     assert found.trials == (7,)
-    assert re.match(r"trial 7 \(3\.002 s, .* 1\.002 s\): ", found.text)
-    return found.text.partition("): ")[2]
+    assert re.match(r"trial 7 \(3\.002 s, .* 1\.002 s\): ", found_text(found))
+    return found_text(found).partition("): ")[2]
 
 
 def seconds(**hit: Any) -> list[dict[str, Any]]:
@@ -66,14 +69,14 @@ def test_a_trial_that_was_quicker_than_the_others_lost_nothing(tmp_path: Path, g
     place = trials_of_seconds(tmp_path / "r", lengths, readings)
     assert told(place) == []
     (found,) = told(place, every_outlier=True)
-    assert (found.trials, found.advice) == ((7,), "")
-    golden(found.text)
+    assert (found.trials, advice(found)) == ((7,), "")
+    golden(found_text(found))
 
 
 def test_what_helps_is_to_keep_it_away(tmp_path: Path, golden: Golden) -> None:
     (found,) = told(trials_of_seconds(tmp_path / "r", LENGTHS, seconds(foreign=1.5, name="stress-ng")))
-    assert "stress-ng" in found.advice
-    golden(str(found))
+    assert "stress-ng" in advice(found)
+    golden(warning_text(found))
 
 
 def test_processes_of_one_name_are_named_together(tmp_path: Path) -> None:
@@ -207,10 +210,10 @@ def test_a_trial_shorter_than_the_time_between_readings_is_told_as_such(
     write(directory / "monitor-1.jsonl", [head(every_s=5.0), columns(), *quiet])
     assert told(directory) == []
     (found,) = told(directory, every_outlier=True)
-    assert NOTHING in found.text
-    assert " 5 s " in found.text
-    assert "--monitor 100ms" in found.advice
-    golden(str(found))
+    assert NOTHING in found_text(found)
+    assert " 5 s " in found_text(found)
+    assert "--monitor 100ms" in advice(found)
+    golden(warning_text(found))
 
 
 def test_a_trial_that_was_not_read_is_told_as_such(tmp_path: Path, golden: Golden) -> None:
@@ -234,7 +237,7 @@ def test_a_monitor_s_file_that_cannot_be_read_costs_the_explanation_only(tmp_pat
     found = verdict(subject)
     assert [w.kind for w in found.every] == ["note", "outliers"]
     (note,) = [w for w in found.every if w.kind == "note"]
-    assert "monitor-1.jsonl:3: " in note.text
+    assert "monitor-1.jsonl:3: " in found_text(note)
 
 
 def test_neighbours_of_the_burst_are_no_outliers_and_not_told_of(tmp_path: Path) -> None:
@@ -249,8 +252,8 @@ def test_a_burst_around_a_short_trial_is_told_of_as_such(tmp_path: Path, golden:
     write(directory / "monitor-1.jsonl", [head(every_s=5.0), columns(), *busy])
     assert told(directory) == []
     (found,) = told(directory, every_outlier=True)
-    assert re.search(r"\): .* 5 s .* 1\.3 CPUs", found.text)
-    golden(found.text)
+    assert re.search(r"\): .* 5 s .* 1\.3 CPUs", found_text(found))
+    golden(found_text(found))
 
 
 def test_many_outliers_are_not_all_looked_at(tmp_path: Path) -> None:
@@ -260,11 +263,11 @@ def test_many_outliers_are_not_all_looked_at(tmp_path: Path) -> None:
     subject = read_subject(str(trials_of_seconds(tmp_path / "r", lengths, readings)))
     assert isinstance(subject, Subject)
     trials = [number for number, length in enumerate(lengths, 1) if length > 1]
-    outliers = [warning("outliers", "a", "elapsed", "", "", trials)]
+    outliers = [warning("outliers", "a", "elapsed", Facts(), trials)]
     assert len(outliers_explained.explain_outliers(subject, outliers)) == 10
     found = outliers_explained.explain_outliers(subject, outliers, every_one=True)
     assert [each.trials for each in found] == [*((number,) for number in trials[-10:]), tuple(trials[:-10])]
-    assert found[-1].text.startswith("5 outliers")
+    assert found[-1].facts == NotLookedAt(5)
 
 
 def test_a_bystander_that_cannot_account_for_the_lost_time_is_not_named_as_the_cause(
@@ -285,12 +288,12 @@ def test_a_bystander_that_cannot_account_for_the_lost_time_is_not_named_as_the_c
     ]
     (found,) = told(trials_of_seconds(tmp_path / "r", lengths, readings), every_outlier=True)
     assert found.trials == (7,)
-    assert found.advice == ""
-    own, others = found.text.partition("): ")[2].split("; ")
+    assert advice(found) == ""
+    own, others = found_text(found).partition("): ")[2].split("; ")
     assert "SIGSTOP" in own
     assert re.search(r"at most \d+(\.\d+)? ms of 4\.", others)
-    assert "intruder" not in found.text
-    golden(found.text)
+    assert "intruder" not in found_text(found)
+    golden(found_text(found))
 
 
 @pytest.mark.parametrize("pressure", [0.01, 0.9])
@@ -310,8 +313,8 @@ def test_a_trial_is_said_to_have_been_stopped_only_where_it_can_be_known(
         for n in range(1, 39)
     ]
     (found,) = told(trials_of_seconds(tmp_path / "r", [2] * 6 + [6] + [2] * 9, readings), every_outlier=True)
-    assert ("SIGSTOP" in found.text) == (pressure < 0.5)
-    assert found.advice == ""
+    assert ("SIGSTOP" in found_text(found)) == (pressure < 0.5)
+    assert advice(found) == ""
 
 
 @pytest.mark.parametrize("every_s", [1, 4])
@@ -327,7 +330,7 @@ def test_readings_longer_than_a_trial_do_not_tell_that_it_was_stopped(tmp_path: 
     lines = [reading | {"ns": every_s * reading["ns"]} for reading in readings]
     write(directory / "monitor-1.jsonl", [head(every_s=float(every_s)), columns(), *lines])
     (found,) = told(directory, every_outlier=True)
-    assert ("SIGSTOP" in found.text) == (every_s == 1)
+    assert ("SIGSTOP" in found_text(found)) == (every_s == 1)
 
 
 def test_a_trial_that_always_waits_for_the_disk_and_waits_longer_was_not_stopped(tmp_path: Path) -> None:
@@ -346,8 +349,8 @@ def test_a_trial_that_always_waits_for_the_disk_and_waits_longer_was_not_stopped
         for n in range(1, sum(lengths) + 1)
     ]
     (found,) = told(trials_of_seconds(tmp_path / "r", lengths, readings), every_outlier=True)
-    first = found.text.partition("): ")[2].split("; ")[0]
-    assert "SIGSTOP" not in found.text
+    first = found_text(found).partition("): ")[2].split("; ")[0]
+    assert "SIGSTOP" not in found_text(found)
     assert re.match("waiting for I/O|sda (written|busy)", first)
     assert "at most" not in first
 
@@ -366,19 +369,19 @@ def test_a_trial_that_computed_for_longer_is_told_as_such_where_nothing_else_exp
     readings = [busy_second(n, 0.97) for n in range(1, 19)]
     directory = trials_of_seconds(tmp_path / "r", LENGTHS, readings, user={7: 2.9})
     (found,) = told(directory, every_outlier=True)
-    assert re.search(r"\): .* 1\.900 s .*2\.900 s.* 1\.000 s", found.text)
-    assert found.advice == ""
-    golden(found.text)
+    assert re.search(r"\): .* 1\.900 s .*2\.900 s.* 1\.000 s", found_text(found))
+    assert advice(found) == ""
+    golden(found_text(found))
     busy = [busy_second(n, 0.97, 0.9 if n in HIT else 0.0) for n in range(1, 19)]
     (found,) = told(trials_of_seconds(tmp_path / "busy", LENGTHS, busy, user={7: 2.9}), every_outlier=True)
-    assert "intruder" in found.text
-    assert "2.900 s" not in found.text
+    assert "intruder" in found_text(found)
+    assert "2.900 s" not in found_text(found)
 
 
 def test_major_faults_of_the_trial_itself_are_its_own_state(tmp_path: Path) -> None:
     directory = trials_of_seconds(tmp_path / "r", LENGTHS, seconds(), major_faults={7: 900})
     (found,) = told(directory, every_outlier=True)
-    assert "900 major faults of its own (usually 0)" in found.text
+    assert "900 major faults of its own (usually 0)" in found_text(found)
 
 
 def faulting(directory: Path, faults: int, **hit: float) -> str:
@@ -389,7 +392,7 @@ def faulting(directory: Path, faults: int, **hit: float) -> str:
     ]
     directory = trials_of_seconds(directory, LENGTHS, readings, major_faults={7: faults})
     (found,) = told(directory, every_outlier=True)
-    return found.text.partition("): ")[2].split("; ")[0]
+    return found_text(found).partition("): ")[2].split("; ")[0]
 
 
 def test_major_faults_are_told_with_where_the_pages_had_gone(tmp_path: Path, golden: Golden) -> None:
@@ -445,16 +448,16 @@ def test_the_bytes_of_a_device_and_of_the_one_below_it_are_told_once(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("kind", "lengths", "numbers"),
+    ("kind", "lengths", "facts"),
     [
-        ("bimodal", [1] * 6 + [3, 3] + [1] * 9, {"low": 1.0, "high": 3.0}),
-        ("late-level", [1] * 15 + [3, 3], {"last": 2, "shift": 2.0}),
-        ("drift", [1] * 12 + [2, 2, 3, 3, 3, 3], {"change": 1.0}),
+        ("bimodal", [1] * 6 + [3, 3] + [1] * 9, TwoGroups(2, 15, 1.0, 3.0, "s", 17, False)),
+        ("late-level", [1] * 15 + [3, 3], Facts()),
+        ("drift", [1] * 12 + [2, 2, 3, 3, 3, 3], Facts()),
     ],
     ids=["two-groups", "level", "drift"],
 )
 def test_of_several_disturbed_trials_the_slower_ones_are_explained_together(
-    tmp_path: Path, kind: str, lengths: list[int], numbers: dict[str, float]
+    tmp_path: Path, kind: str, lengths: list[int], facts: Facts
 ) -> None:
     """Two neighbouring trials beside an intruder were two groups, and nobody said why."""
     slow, at = [], 0
@@ -466,13 +469,9 @@ def test_of_several_disturbed_trials_the_slower_ones_are_explained_together(
     subject = read_subject(str(trials_of_seconds(tmp_path / "r", lengths, readings)))
     assert isinstance(subject, Subject)
     trials = sorted({number for _, number in slow}) if kind == "late-level" else []
-    (found,) = outliers_explained.explain_outliers(
-        subject, [warning(kind, "a", "elapsed", "", "", trials, **numbers)]
-    )
+    (found,) = outliers_explained.explain_outliers(subject, [warning(kind, "a", "elapsed", facts, trials)])
     assert set(found.trials) == {number for _, number in slow}
-    assert "intruder 1.5 CPUs" in found.text
+    assert "intruder 1.5 CPUs" in found_text(found)
     quiet = [busy_second(n, 0.33 if n in hit else 0.97) for n in range(1, at + 1)]
     write(tmp_path / "r" / "monitor-1.jsonl", [head(), columns(), *quiet])
-    assert not outliers_explained.explain_outliers(
-        subject, [warning(kind, "a", "elapsed", "", "", trials, **numbers)]
-    )
+    assert not outliers_explained.explain_outliers(subject, [warning(kind, "a", "elapsed", facts, trials)])

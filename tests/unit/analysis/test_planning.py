@@ -12,8 +12,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from etude.analysis.comparison import within_reach
 from etude.analysis.planning import PlanTargets, TrialPlan, plan_from
-from etude.analysis.reachability import within_reach
 from etude.analysis.subject import subject_of, subject_of_table
 from etude.analysis.time_breakdown import seconds_per_trial
 from etude.analysis.verdict import verdict
@@ -146,7 +146,7 @@ def test_a_trial_costs_what_is_done_around_it_too(tmp_path: Path) -> None:
     found = columns(tmp_path, 2.5, a=A, b=B)
     (plan,) = plans(found)
     assert plan.cost.seconds == pytest.approx(2.5)
-    assert plan.cost.reason is None
+    assert plan.cost.lacking == ""
     assert plan.row.trials is not None
     assert plan.row.seconds == pytest.approx(2 * plan.row.trials * 2.5)
 
@@ -168,8 +168,8 @@ def test_where_starts_are_unknown_a_trial_costs_its_elapsed_and_this_is_told(tmp
     }
     (plan,) = plans(load_results(results_directory(tmp_path, rows, plan=SCRIPT)))
     assert plan.cost.seconds == pytest.approx((A.mean() + B.mean()) / 2)
-    assert plan.cost.reason
-    assert plan.cost.reason in plan_text.pilot_line(plan)
+    assert plan.cost.lacking == "starts"
+    assert plan_text.LACKING["starts"] in plan_text.pilot_line(plan)
 
 
 def test_tests_that_did_not_take_turns_are_planned_unpaired_and_told_so(
@@ -314,8 +314,8 @@ def test_a_table_of_another_program_is_a_pilot_whose_time_may_not_be_known(tmp_p
     assert (plan.row.seconds, plan.fit) == (None, None)
     assert plan.row.trials is not None
     assert plan.cost.seconds is None
-    assert plan.cost.reason
-    assert plan.cost.reason in plan_text.pilot_line(plan)
+    assert plan.cost.lacking == "times"
+    assert plan_text.LACKING["times"] in plan_text.pilot_line(plan)
 
 
 def test_what_cannot_be_reached_is_said(tmp_path: Path, golden: Golden) -> None:

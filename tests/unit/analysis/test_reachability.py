@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from etude.analysis.reachability import within_reach
+from etude.analysis.comparison import within_reach
 
 
 @pytest.mark.parametrize(("more", "measured", "seconds", "expected"), [

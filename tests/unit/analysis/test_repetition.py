@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +23,9 @@ from etude.analysis.repetition import (
 from etude.analysis.verdict import Verdict, verdict
 from etude.api import make_plan, run
 from etude.present.sections import repetition as again_text
+from etude.present.sentences.repetition import outcome_reason
 from etude.stats.compare import Ratio, paired_ratio
-from etude.stats.cross_session import given_between
+from etude.stats.cross_session import stated_session_spread
 from support.fakes import World
 from support.golden import Golden
 
@@ -64,7 +64,7 @@ def test_each_case_has_its_word(then: Ratio, now: Ratio | None, outcome: str) ->
 
 def test_each_case_has_its_reason(golden: Golden) -> None:
     found = [ratios_again([("a", "b", then, now)])[0] for then, now, _ in CASES]
-    golden("\n".join(f"{each.outcome}: {each.reason}" for each in found))
+    golden("\n".join(f"{each.outcome}: {outcome_reason(each)}" for each in found))
 
 
 @given(
@@ -135,7 +135,7 @@ def test_a_repetition_judges_ratios_and_refuses_levels_without_other_sittings(tm
     assert [r.outcome for r in found.ratios] == ["reproduced"]
     assert [level.outcome for level in found.levels] == [None, None]
     for part in ("2 more", "--between-sessions"):
-        assert part in found.levels[0].reason
+        assert part in outcome_reason(found.levels[0])
 
 
 def test_a_difference_that_is_gone_is_not_reproduced(tmp_path: Path, golden: Golden) -> None:
@@ -147,12 +147,12 @@ def test_a_difference_that_is_gone_is_not_reproduced(tmp_path: Path, golden: Gol
 
 def test_levels_are_judged_by_what_is_stated_or_stored(tmp_path: Path) -> None:
     then, now = of(tmp_path / "then", 1.05), of(tmp_path / "now", 1.05, level=1.1)
-    stated = [repetition(then, now, known=given_between(pct)).outcome for pct in (1.0, 20.0)]
+    stated = [repetition(then, now, known=stated_session_spread(pct)).outcome for pct in (1.0, 20.0)]
     assert stated == ["not reproduced", "reproduced"]
     stored = [of(tmp_path / f"old{i}", 1.05, level=1.0 + i / 1000) for i in (1, 2, 3)]
     by_stored = repetition(then, now, stored=[old.subject for old in stored])
     assert [level.outcome for level in by_stored.levels] == ["not reproduced"] * 2
-    assert re.search(r"\b4\b", by_stored.levels[0].reason)
+    assert by_stored.levels[0].reason.sessions == 4
 
 
 def test_tests_that_are_not_there_are_named(tmp_path: Path) -> None:
@@ -162,8 +162,7 @@ def test_tests_that_are_not_there_are_named(tmp_path: Path) -> None:
     now = verdict(run(asked, directory=tmp_path / "now", make_engine=world.make_engine).results)
     found = repetition(then, now)
     assert found.outcome == "undecided"
-    (note,) = found.notes
-    assert note.startswith("b: ")
+    assert found.lost == ("b",)
     assert found.ratios[0].now is None
 
 
@@ -176,7 +175,7 @@ def test_a_repetition_is_also_words_and_data(tmp_path: Path) -> None:
     said = list(again_text.lines(found))
     assert said[0].startswith("b / a: reproduced: ")
     assert said[1].startswith("a, b: ")
-    assert said[1].endswith(f" {found.levels[0].reason}.")
+    assert said[1].endswith(f" {outcome_reason(found.levels[0])}.")
     assert said[2] == notes[0]
     document = json.loads(json.dumps(again_text.to_document(found, "then", "now"), allow_nan=False))
     assert (document["outcome"], document["comparisons"][0]["outcome"]) == ("reproduced", "reproduced")

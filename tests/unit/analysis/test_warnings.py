@@ -9,11 +9,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from etude.analysis.output_equivalence import WorkDifference
-from etude.analysis.warnings import KINDS, DataWarning, Thresholds, series_warnings, work_warnings
+from etude.analysis.warnings import KINDS, Thresholds, series_warnings, work_warnings
+from etude.analysis.warnings.facts import NoTrialMade, OtherWork, RecordedSentence
+from etude.analysis.warnings.warning import warning
+from etude.present.sentences.warnings import advice, found_text, numbers_of, warning_text
 from etude.results.series import Column, Failure, Series
 from etude.results.trial_join import joins_of
 from etude.stats.outliers import outlier_places
-from etude.stats.warmup import other_level
+from etude.stats.warmup import level_shift
 from support.profiles import examples
 
 DEFAULT = Thresholds()
@@ -61,8 +64,10 @@ def test_every_kind_has_a_rank_and_is_listed_by_importance():
 
 
 def test_a_warning_is_a_line_of_test_finding_and_advice():
-    assert str(DataWarning("drift", 1, "a", "m", "it rises", "look")) == "a: it rises: look"
-    assert str(DataWarning("note", 1, "", "", "cut short", "")) == "cut short"
+    failed = warning("failed", "a", "", NoTrialMade("it broke", "a.log"))
+    assert warning_text(failed).split(": ")[0::2] == ["a", "it broke"]
+    assert advice(failed).endswith(" a.log")
+    assert warning_text(warning("note", "", "", RecordedSentence("cut short"))) == "cut short"
 
 
 # What changes in the course of a series
@@ -71,12 +76,12 @@ def test_a_warning_is_a_line_of_test_finding_and_advice():
 def test_a_drift_is_told_with_its_size_and_nothing_else_is(golden):
     found, falls = (only(NOISE[:30] * np.linspace(*ends, 30)) for ends in ((1.0, 1.12), (1.12, 1.0)))
     assert (found.kind, found.metric) == (falls.kind, falls.metric) == ("drift", "elapsed")
-    assert re.search(r" 1\d(\.\d)? % ", found.text)
-    assert "30 trials" in found.text
-    assert "Theil-Sen" in found.text
-    assert (found.numbers["slower"], falls.numbers["slower"]) == (1, 0)
-    assert found.advice != falls.advice
-    golden(f"{found}\n{falls}")
+    assert re.search(r" 1\d(\.\d)? % ", found_text(found))
+    assert "30 trials" in found_text(found)
+    assert "Theil-Sen" in found_text(found)
+    assert (found.facts.slower, falls.facts.slower) == (True, False)
+    assert advice(found) != advice(falls)
+    golden(f"{warning_text(found)}\n{warning_text(falls)}")
 
 
 def test_drift_has_a_size_a_level_and_another_way():
@@ -84,18 +89,18 @@ def test_drift_has_a_size_a_level_and_another_way():
     assert kinds(x) == ["drift"]
     assert kinds(x, thresholds=chosen("drift=8%")) == []
     assert kinds(x, thresholds=chosen("trend=1e-9")) == []
-    assert "least squares" in only(x, thresholds=chosen("drift-by=least-squares")).text
+    assert "least squares" in found_text(only(x, thresholds=chosen("drift-by=least-squares")))
 
 
 def test_a_warm_up_is_told_with_the_number_of_trials_to_set_aside():
     for n in (12, 29, 30, 100):
         x = NOISE[:n].copy()
         x[:3] *= 1.3
-        found, first = only(x), other_level(x).first
+        found, first = only(x), level_shift(x).first
         assert found.kind == "warm-up"
         assert found.trials == tuple(range(1, first + 1))
-        assert (found.numbers["first"], found.numbers["runs"]) == (first, first + 1)
-        assert f"--warmup {first + 1}" in found.advice
+        assert (found.facts.first, numbers_of(found)["runs"]) == (first, first + 1)
+        assert f"--warmup {first + 1}" in advice(found)
 
 
 def test_warm_up_thresholds_decide():
@@ -124,7 +129,7 @@ def test_outliers_that_all_stand_at_one_end_are_another_level():
     assert (found.kind, found.trials) == ("warm-up", (1, 2))
     found = only(x[::-1])
     assert (found.kind, found.trials) == ("late-level", (29, 30))
-    assert "trial 29" in found.advice
+    assert "trial 29" in advice(found)
 
 
 def test_a_late_level_is_told_with_the_trial_at_which_it_began(golden):
@@ -133,8 +138,8 @@ def test_a_late_level_is_told_with_the_trial_at_which_it_began(golden):
     found = only(x)
     assert found.kind == "late-level"
     assert found.trials == tuple(range(31, 41))
-    assert "trial 31" in found.advice
-    golden(f"{found}\n{only(x[::-1])}")
+    assert "trial 31" in advice(found)
+    golden(f"{warning_text(found)}\n{warning_text(only(x[::-1]))}")
 
 
 def test_a_series_that_drifts_behind_its_warm_up_never_settles(golden):
@@ -142,10 +147,10 @@ def test_a_series_that_drifts_behind_its_warm_up_never_settles(golden):
     x[:5] *= 1.8
     found = only(x)
     assert found.kind == "never-steady"
-    assert "first 5 trials" in found.text
+    assert "first 5 trials" in found_text(found)
     last = only(x[::-1])
-    assert (last.kind, last.numbers["first"], last.numbers["last"]) == ("never-steady", 0, 5)
-    golden(str(found))
+    assert (last.kind, last.facts.first, last.facts.last) == ("never-steady", 0, 5)
+    golden(warning_text(found))
 
 
 @pytest.mark.parametrize("n", [10, 14, 20, 40])
@@ -154,8 +159,8 @@ def test_a_late_level_is_told_with_the_trial_that_it_begins_at(n):
     x[-4:] *= 1.1
     found = only(x)
     assert (found.kind, found.trials) == ("late-level", tuple(range(n - 3, n + 1)))
-    assert found.numbers["last"] == 4
-    assert f"trial {n - 3}," in found.advice
+    assert found.facts.last == 4
+    assert f"trial {n - 3}," in advice(found)
 
 
 def test_outliers_behind_a_warm_up_have_their_own_numbers():
@@ -186,8 +191,8 @@ def test_a_leak_is_told_in_bytes_a_trial_and_not_as_a_drift_too(golden):
     made = series(NOISE[30:60], more={"memory_free": Column("B", "cost", free)})
     found = only(made)
     assert (found.kind, found.metric) == ("leak", "memory_free")
-    assert re.search(r" (2\.0|1\.99)\d* MiB a trial", found.text)
-    golden(str(found))
+    assert re.search(r" (2\.0|1\.99)\d* MiB a trial", found_text(found))
+    golden(warning_text(found))
     assert kinds(made, metric="memory_free") == ["leak"]
     assert kinds(made, thresholds=chosen("leak=100MiB")) == []
 
@@ -248,12 +253,12 @@ def test_outliers_are_told_with_up_to_five_trial_numbers_and_kept(golden):
     x[[3, 20]] *= 1.5
     found = only(x)
     assert (found.kind, found.metric, found.trials) == ("outliers", "elapsed", (4, 21))
-    assert re.match(r"2 .* 100 .* 4 and 21\b.* 5\d %", found.text)
+    assert re.match(r"2 .* 100 .* 4 and 21\b.* 5\d %", found_text(found))
     x[[8, 11, 14, 30, 33]] *= (1.6, 1.9, 2.3, 2.8, 3.5)
     many = only(x)
     assert many.trials == (4, 9, 12, 15, 21, 31, 34)
-    assert "4, 9, 12, 15, 21 and 2 more" in many.text
-    golden(f"{found}\n{many}")
+    assert "4, 9, 12, 15, 21 and 2 more" in found_text(many)
+    golden(f"{warning_text(found)}\n{warning_text(many)}")
     y = NOISE[:100].copy()
     y[50] = 1.1
     assert kinds(y) == ["outliers"]
@@ -265,8 +270,8 @@ def test_many_far_values_are_a_distribution_and_no_list_of_outliers(golden):
     x[2::7] *= np.geomspace(1.3, 9.0, 7)
     found = only(x)
     assert (found.kind, found.trials) == ("heavy-tail", ())
-    assert (found.numbers["count"], found.numbers["of"]) == (7, 50)
-    golden(str(found))
+    assert (found.facts.count, found.facts.of) == (7, 50)
+    golden(warning_text(found))
     assert kinds(x, thresholds=chosen("outlier-share=50%")) == ["outliers"]
     few = NOISE[:12].copy()
     few[[3, 7]] *= 2.0, 5.0
@@ -303,9 +308,9 @@ def test_two_groups_are_told_with_centres_and_counts_and_not_as_outliers(golden)
     x = rng.permutation(np.concatenate((rng.normal(1.0, 0.01, 12), rng.normal(1.1, 0.01, 8))))
     found = only(x)
     assert found.kind == "bimodal"
-    assert re.search(r"12 of 20 trials .* 8 .* 1\.099", found.text)
+    assert re.search(r"12 of 20 trials .* 8 .* 1\.099", found_text(found))
     assert kinds(x, thresholds=chosen("bimodal=20%")) == []
-    golden(str(found))
+    golden(warning_text(found))
 
 
 def test_groups_whose_trials_stay_together_are_one_warning(golden):
@@ -313,7 +318,7 @@ def test_groups_whose_trials_stay_together_are_one_warning(golden):
     x = rng.normal(1.0, 0.01, 60) + 0.2 * (np.arange(60) // 4 % 2)
     found = only(x)
     assert found.kind == "bimodal"
-    golden(str(found))
+    golden(warning_text(found))
 
 
 def sluggish(n, rho=0.8, spread=0.05):
@@ -327,8 +332,8 @@ def test_neighbours_that_are_alike_are_told_with_what_they_are_worth(golden):
     x = sluggish(100, 0.6)
     found = only(x)
     assert found.kind == "autocorrelated"
-    assert "100 trials" in found.text
-    golden(str(found))
+    assert "100 trials" in found_text(found)
+    golden(warning_text(found))
     assert kinds(x, thresholds=chosen("worth=0.05")) == []
     assert kinds(x, thresholds=chosen("autocorrelation=1e-12")) == []
 
@@ -350,9 +355,9 @@ def test_a_trial_too_short_for_its_clock_is_told_with_how_much_longer_it_must_be
     x = np.array([0.06, 0.05, 0.06, 0.07, 0.06, 0.05, 0.07, 0.06, 0.06, 0.05, 0.07, 0.06])
     found = only(x)
     assert found.kind == "too-short"
-    assert "6 ticks of 10" in found.text
-    assert "17 times" in found.advice
-    golden(str(found))
+    assert "6 ticks of 10" in found_text(found)
+    assert "17 times" in advice(found)
+    golden(warning_text(found))
     assert kinds(x, thresholds=chosen("ticks=5")) == ["coarse-clock"]
 
 
@@ -365,8 +370,8 @@ def test_a_step_as_large_as_the_spread_is_a_coarse_clock(golden):
     x = 100.0 + np.array([0, 1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 1], dtype=float)
     assert kinds(x) == ["coarse-clock"]
     of_time, of_rate = only(x), only(series(x, "1/s", "rate"))
-    assert of_time.advice != of_rate.advice
-    golden(f"{of_time}\n{of_rate}")
+    assert advice(of_time) != advice(of_rate)
+    golden(f"{warning_text(of_time)}\n{warning_text(of_rate)}")
 
 
 def test_counts_and_bytes_come_in_steps_by_nature():
@@ -380,8 +385,8 @@ def test_not_normal_is_told_with_its_power_only_when_asked_and_where_it_matters(
     quiet = chosen("outliers=1e-12", "warm-up=500%")
     found = only(x, thresholds=quiet)
     assert found.kind == "not-normal"
-    assert " 36 % " in found.text
-    golden(str(found))
+    assert " 36 % " in found_text(found)
+    golden(warning_text(found))
     assert kinds(x, thresholds=chosen("outliers=1e-12", "normality=1e-9")) == []
     assert kinds(x, thresholds=chosen("outliers=1e-12", "skewness=1")) == []
 
@@ -389,8 +394,8 @@ def test_not_normal_is_told_with_its_power_only_when_asked_and_where_it_matters(
 def test_equal_values_are_told_as_that_and_nothing_else(golden):
     found = only([0.01] * 30, precision=0.05)
     assert found.kind == "all-equal"
-    assert re.search(r" 30 .* elapsed .* 10\.00 ms", found.text)
-    golden(str(found))
+    assert re.search(r" 30 .* elapsed .* 10\.00 ms", found_text(found))
+    golden(warning_text(found))
     assert kinds(series([7.0] * 30, "1", "count")) == kinds(series([7.0] * 30, "B")) == []
 
 
@@ -400,9 +405,9 @@ def test_equal_values_are_told_as_that_and_nothing_else(golden):
 def test_too_few_trials_are_told_and_below_six_that_the_median_has_no_interval(golden):
     few, fewer = only(NOISE[:8]), only(NOISE[:5])
     assert few.kind == fewer.kind == "too-few"
-    assert "median" not in few.text
-    assert "median" in fewer.text
-    golden(f"{few}\n{fewer}")
+    assert "median" not in found_text(few)
+    assert "median" in found_text(fewer)
+    golden(f"{warning_text(few)}\n{warning_text(fewer)}")
     assert kinds(NOISE[:8], thresholds=chosen("few=5")) == []
     assert kinds(NOISE[:10]) == []
 
@@ -412,9 +417,9 @@ def test_no_value_at_all_is_told_with_the_reason(golden):
     made = series(NOISE[:12], more={"cycles": column})
     found, unkept = only(made, metric="cycles"), told(series(NOISE[:12], kept=[False] * 12))[0]
     assert (found.kind, found.metric) == ("too-few", "cycles")
-    assert found.text.endswith(f": {column.reason}")
+    assert found_text(found).endswith(f": {column.reason}")
     assert (unkept.kind, unkept.metric) == ("too-few", "elapsed")
-    golden(f"{found}\n{unkept}")
+    golden(f"{warning_text(found)}\n{warning_text(unkept)}")
     assert kinds(made, metric="unheard-of") == []
 
 
@@ -424,8 +429,8 @@ def test_missing_values_are_counted(golden):
     x[7] = np.inf
     found = only(x)
     assert (found.kind, found.metric) == ("missing-values", "elapsed")
-    assert found.text.startswith("3 of 20 ")
-    golden(str(found))
+    assert found_text(found).startswith("3 of 20 ")
+    golden(warning_text(found))
 
 
 def test_failures_are_told_with_their_trials_and_whether_these_are_kept(golden):
@@ -435,17 +440,17 @@ def test_failures_are_told_with_their_trials_and_whether_these_are_kept(golden):
         series(NOISE[:20], kept=kept, failures=failures, why=[None if k else "failed" for k in kept])
     )
     assert (found.kind, found.trials) == ("failed", (4, 9))
-    assert re.match(r"2 of 20 .*\(exit status 1; ", found.text)
+    assert re.match(r"2 of 20 .*\(exit status 1; ", found_text(found))
     with_kept = only(series(NOISE[:20], failures=failures))
     assert (with_kept.kind, with_kept.trials) == ("failed", (4, 9))
-    assert with_kept.text != found.text
-    golden(f"{found}\n{with_kept}")
+    assert found_text(with_kept) != found_text(found)
+    golden(f"{warning_text(found)}\n{warning_text(with_kept)}")
 
 
 def test_a_metric_that_matched_in_no_trial_is_of_the_first_rank():
     nothing = Column("1/s", "rate", np.full(20, np.nan), "the pattern matched nothing in the output")
     found = told(series(NOISE[:20], more={"rate": nothing, "energy_cpu": nothing}))
-    assert [(w.kind, w.metric, w.numbers["of"]) for w in found] == [("no-match", "rate", 20)]
+    assert [(w.kind, w.metric, w.facts.of) for w in found] == [("no-match", "rate", 20)]
     assert found[0].rank < KINDS["failed"].rank
     assert [w.kind for w in told(series(NOISE[:20], more={"rate": nothing}), "rate")] == ["no-match"]
 
@@ -454,7 +459,11 @@ def test_a_metric_that_matched_in_some_trials_has_missing_values():
     some = np.where(np.arange(20) == 7, 1.0, np.nan)
     column = Column("1", "count", some, "the pattern matched nothing in the output")
     (found,) = told(series(NOISE[:20], more={"calls": column}))
-    assert (found.kind, found.metric, found.numbers) == ("missing-values", "calls", {"count": 19, "of": 20})
+    assert (found.kind, found.metric, numbers_of(found)) == (
+        "missing-values",
+        "calls",
+        {"count": 19, "of": 20},
+    )
 
 
 def test_values_that_are_not_to_be_joined_are_no_pattern_without_a_match():
@@ -466,8 +475,8 @@ def test_failing_in_several_ways_is_its_own_kind(golden):
     failures = [Failure(4, 0, "exit status 1"), Failure(6, 0, "killed by signal 9 (SIGKILL)")]
     found = only(series(NOISE[:20], failures=failures))
     assert found.kind == "mixed-failures"
-    assert ", ".join(f"1 × {each.how}" for each in failures) in found.text
-    golden(str(found))
+    assert ", ".join(f"1 × {each.how}" for each in failures) in found_text(found)
+    golden(warning_text(found))
 
 
 def test_trials_set_aside_are_told_unless_it_was_planned(golden):
@@ -476,8 +485,8 @@ def test_trials_set_aside_are_told_unless_it_was_planned(golden):
     found = only(series(NOISE[:20], kept=kept, why=why))
     assert not told(series(NOISE[:20], kept=kept, why=["first run", "calibration"] + [None] * 18))
     assert (found.kind, found.trials) == ("set-aside", (2,))
-    assert re.match(r"1 of 20 .*\(incomplete: ", found.text)
-    golden(str(found))
+    assert re.match(r"1 of 20 .*\(incomplete: ", found_text(found))
+    golden(warning_text(found))
 
 
 def test_what_an_interrupt_ended_has_not_failed():
@@ -485,17 +494,17 @@ def test_what_an_interrupt_ended_has_not_failed():
     failures = [Failure(21, 0, "ended", of_experiment=True)]
     found = only(series(NOISE[:21], kept=kept, failures=failures, why=[None] * 20 + ["cancelled"]))
     assert (found.kind, found.trials) == ("set-aside", (21,))
-    assert re.match(r"1 of 21 .*\(cancelled: ", found.text)
+    assert re.match(r"1 of 21 .*\(cancelled: ", found_text(found))
 
 
 def test_a_precision_that_was_not_reached_is_told_with_what_would_reach_it(golden):
     found = only(NOISE[:20], precision=0.005)
     assert found.kind == "not-converged"
-    assert "± 0.85 %" in found.text
-    assert "0.50 %" in found.text
-    golden(str(found))
+    assert "± 0.85 %" in found_text(found)
+    assert "0.50 %" in found_text(found)
+    golden(warning_text(found))
     wider = only(NOISE[:20], precision=0.005, factor=2.0)
-    assert wider.text != found.text
+    assert found_text(wider) != found_text(found)
     assert kinds(NOISE[:20], precision=0.05) == []
 
 
@@ -503,7 +512,7 @@ def test_a_precision_that_cannot_be_told_has_a_reason(golden):
     reasons = []
     for values in ([1.0], [-1.0, 1.0] * 10):
         (found,) = [w for w in told(series(values), precision=0.1) if w.kind == "not-converged"]
-        reasons.append(str(found))
+        reasons.append(warning_text(found))
     golden("\n".join(reasons))
 
 
@@ -513,18 +522,19 @@ def test_data_as_large_as_the_memory_are_told_of_the_nearest_metric(golden):
     made = series(NOISE[:20], more={"storage_written": written, "storage_read": read})
     found = only(made, memory_bytes=1 << 34)
     assert (found.kind, found.metric) == ("memory-cliff", "storage_read")
-    assert re.search(r" 0\.90 .* 16\.00 GiB", found.text)
-    golden(str(found))
+    assert re.search(r" 0\.90 .* 16\.00 GiB", found_text(found))
+    golden(warning_text(found))
     assert kinds(made) == kinds(made, memory_bytes=1 << 36) == kinds(made, memory_bytes=1 << 30) == []
     assert kinds(made, memory_bytes=1 << 34, thresholds=chosen("memory-low=0.95")) == []
 
 
 def test_different_work_comes_first_of_all():
-    between = WorkDifference("b printed less than a (1 B against 2 B)", between=True)
-    within = WorkDifference("is it the same work?", between=False)
+    between = WorkDifference("output", "b", "a", printed_bytes=(1, 2))
+    within = WorkDifference("output", "a")
     first, second = work_warnings([between, within])
-    assert (first.text, second.text) == (between.text, within.text)
-    assert first.advice != second.advice
+    assert (first.facts, second.facts) == (OtherWork(between), OtherWork(within))
+    assert re.findall(r"\d B", found_text(first)) == ["1 B", "2 B"]
+    assert advice(first) != advice(second)
     assert first.rank == min(kind.rank for kind in KINDS.values())
 
 
@@ -556,10 +566,10 @@ def test_any_series_gets_warnings_that_are_one_line_each(values, kind, unit, pre
     made = series(values, unit, kind, more=columns)
     found = told(made, precision=precision, resolution=resolution, memory_bytes=1 << 30)
     found += told(made, metric="memory_free", precision=precision)
-    for warning in found:
-        assert warning.kind in KINDS
-        assert "\n" not in str(warning)
-        assert "nan" not in str(warning).split()
+    for each in found:
+        assert each.kind in KINDS
+        assert "\n" not in warning_text(each)
+        assert "nan" not in warning_text(each).split()
     assert [w.rank for w in told(made)] == sorted(w.rank for w in told(made))
 
 
@@ -582,10 +592,10 @@ def test_what_the_kernel_warned_of_and_throttling_are_told_of_in_kept_trials_onl
     made = series([1.0, 1.1, 1.2, 1.05, 1.15], kept=[False, True, True, True, True], kernel=kernel)
     [found] = [w for w in told(made) if w.kind == "kernel"]
     first, second = made.trials.tolist()[3:]
-    assert f"{first}: sda fails" in found.text
-    assert re.search(rf"\b7 times .*\b{second}$", found.text)
+    assert f"{first}: sda fails" in found_text(found)
+    assert re.search(rf"\b7 times .*\b{second}$", found_text(found))
     assert found.trials == (first, second)
-    golden(str(found))
+    golden(warning_text(found))
     calm = series([1.0] * 5, kernel=[said(6, "mounted"), *[None] * 4])
     assert not [w for w in told(calm) if w.kind == "kernel"]
 
@@ -595,11 +605,11 @@ def test_a_data_set_as_large_as_the_memory_is_told_of_and_its_control_group_coun
     made = series(NOISE[:20], caches=[cold] * 20)
     found = only(made, memory_bytes=4 << 30)
     assert (found.kind, found.metric) == ("memory-cliff", "")
-    assert " 0.75 of " in found.text
-    golden(str(found))
+    assert " 0.75 of " in found_text(found)
+    golden(warning_text(found))
     assert kinds(made) == kinds(made, memory_bytes=16 << 30) == kinds(made, memory_bytes=1 << 30) == []
     limited = series(NOISE[:20], caches=[cold | {"memory_bytes": 2 << 30}] * 20)
-    assert " 1.50 of " in only(limited, memory_bytes=64 << 30).text
+    assert " 1.50 of " in found_text(only(limited, memory_bytes=64 << 30))
     unkept = series(NOISE[:20], kept=np.array([False] + [True] * 19), caches=[cold] + [None] * 19)
     assert "memory-cliff" not in kinds(unkept, memory_bytes=4 << 30)
 
@@ -611,9 +621,9 @@ def test_caches_that_are_not_as_declared_are_told_of_with_the_first_reason(golde
     kept = np.array([False, True, True, True, True])
     made = series([1.0, 1.1, 1.2, 1.05, 1.15], kept=kept, caches=[undone, cold, half, undone, cold])
     [found] = [w for w in told(made) if w.kind == "caches"]
-    assert re.search(r"'drop' .* 2 of 4 .*\b3: 50\.0%", found.text)
+    assert re.search(r"'drop' .* 2 of 4 .*\b3: 50\.0%", found_text(found))
     assert found.trials == (3, 4)
-    golden(str(found))
+    golden(warning_text(found))
     assert not [
         w for w in told(series([1.0] * 5, kept=kept, caches=[undone, *[cold] * 4])) if w.kind == "caches"
     ]
@@ -627,7 +637,7 @@ def test_a_level_that_comes_back_is_no_warm_up(golden):
     (found,) = [each for each in told(series(noise)) if each.kind in ("warm-up", "late-level")]
     assert found.kind == "late-level"
     assert found.trials == (*range(1, 8), *range(41, 51))
-    assert found.numbers["shift_first"] == pytest.approx(1.3, abs=0.05)
-    assert found.numbers["shift"] == pytest.approx(0.9, abs=0.05)
-    assert (found.numbers["first"], found.numbers["last"]) == (7, 10)
-    golden(str(found))
+    assert found.facts.shift == pytest.approx(1.3, abs=0.05)
+    assert found.facts.shift_last == pytest.approx(0.9, abs=0.05)
+    assert (found.facts.first, found.facts.last) == (7, 10)
+    golden(warning_text(found))

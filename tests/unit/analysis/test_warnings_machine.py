@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from etude.analysis.warnings import machine_warnings
 from etude.machine import snapshot
+from etude.present.sentences.warnings import found_text, warning_text
 
 MACHINE = {
     "system": {"kernel_release": "6.1", "hostname": "a", "boot_id": "one", "uptime_s": 5.0},
@@ -38,7 +39,7 @@ def experiment(after, *later, before=MACHINE):
 
 
 def texts(*args, **options):
-    return [w.text for w in machine_warnings(experiment(*args, **options))]
+    return [found_text(w) for w in machine_warnings(experiment(*args, **options))]
 
 
 def test_a_machine_that_stays_is_not_told_of():
@@ -67,8 +68,10 @@ def test_what_changed_is_told_from_what_to_what(golden):
     )
     assert found.kind == "machine-changed"
     assert found.test == ""
-    assert found.text.endswith(": frequency.governors powersave → performance; frequency.turbo yes → no")
-    golden(str(found))
+    assert found_text(found).endswith(
+        ": frequency.governors powersave → performance; frequency.turbo yes → no"
+    )
+    golden(warning_text(found))
     (nested,) = texts(changed(kernel__mitigations={"l1tf": "Vulnerable"}))
     assert nested.endswith(
         f": kernel.mitigations.l1tf {MACHINE['kernel']['mitigations']['l1tf']} → Vulnerable"
@@ -154,7 +157,7 @@ def test_whatever_json_is_given_there_is_no_exception(machine, sittings, before)
         experiment(machine, sitting(sittings), before=before),
     ):
         for warning in machine_warnings(document):
-            assert "\n" not in str(warning)
+            assert "\n" not in warning_text(warning)
 
 
 def test_a_host_that_is_no_name_is_passed_over():
@@ -164,7 +167,7 @@ def test_a_host_that_is_no_name_is_passed_over():
 def after_a_restart(how, machine):
     made = experiment(machine, sitting(machine, boot="two"))
     made["sittings"][0]["how_ended"] = how
-    return [w.text for w in machine_warnings(made)]
+    return [found_text(w) for w in machine_warnings(made)]
 
 
 def test_a_restart_that_the_experiment_asked_for_is_no_change():
@@ -185,7 +188,7 @@ def test_a_restart_is_read_from_its_own_member_where_there_is_one():
     for entry, found in (("b", 0), ("", 1), (None, 2)):
         made = experiment(new, sitting(new, boot="two"))
         made["sittings"][0] |= {"how_ended": "in other words", "restarts_into": entry}
-        changes = "".join(w.text for w in machine_warnings(made))
+        changes = "".join(found_text(w) for w in machine_warnings(made))
         assert ("rebooted" in changes) + ("kernel_release" in changes) == found
 
 
@@ -203,7 +206,7 @@ def test_mounts_outside_the_file_systems_under_test_are_no_reason_not_to_compare
 
     def changes(**test):
         document = experiment(mounts("ro"), before=mounts("rw")) | {"tests": [{"name": "a", **test}]}
-        return [w.text for w in machine_warnings(document)]
+        return [found_text(w) for w in machine_warnings(document)]
 
     assert changes() == changes(file_system=None) == []
     (told,) = changes(file_system={"mount_point": "/mnt/t"})
@@ -219,7 +222,7 @@ def test_loop_devices_that_nothing_under_test_is_on_are_no_reason_not_to_compare
 
     def changes(**test):
         document = experiment(files("b"), before=files("a")) | {"tests": [{"name": "a", **test}]}
-        return [w.text for w in machine_warnings(document)]
+        return [found_text(w) for w in machine_warnings(document)]
 
     assert changes() == []
     (told,) = changes(file_system={"mount_point": "/mnt/t"})
@@ -233,11 +236,11 @@ def test_loop_devices_that_nothing_under_test_is_on_are_no_reason_not_to_compare
 def test_a_machine_that_is_busy_at_the_start_is_a_warning(load, cpus, busy):
     before = {**changed(load__load_1=load), "cpu": {"online": cpus}}
     found = [w for w in machine_warnings(experiment(None, before=before)) if w.kind == "busy"]
-    assert [dict(w.numbers) for w in found] == ([{"load": load, "cpus": cpus}] if busy else [])
+    assert [(w.facts.load, w.facts.cpus) for w in found] == ([(load, cpus)] if busy else [])
 
 
 def test_of_several_starts_the_busiest_counts():
     states = [{**changed(load__load_1=load), "cpu": {"online": 2}} for load in (0.1, 9.0, 5.0)]
     later = [sitting(state, boot=f"{n}") for n, state in enumerate(states[1:])]
     (found,) = [w for w in machine_warnings(experiment(None, *later, before=states[0])) if w.kind == "busy"]
-    assert found.numbers["load"] == 9.0
+    assert found.facts.load == 9.0

@@ -12,7 +12,7 @@ from support.places import BENCH
 
 with pytest.MonkeyPatch.context() as patch:
     patch.syspath_prepend(str(BENCH))
-    bench = importlib.import_module("load_stalls")
+    bench = importlib.import_module("load.stalls")
 error_s, exact_s, percentile_s = bench.error_s, bench.exact_s, bench.percentile_s
 
 

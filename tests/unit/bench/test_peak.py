@@ -1,4 +1,4 @@
-"""bench/workbench/peak.py: servers follow from the seed, what searches came to is judged and laid out right."""
+"""bench/peak/run.py: servers follow from the seed, what searches came to is judged and laid out right."""
 
 import importlib
 import math
@@ -14,9 +14,8 @@ from support.standin import StandIn, queue, task, trial
 
 with pytest.MonkeyPatch.context() as patch:
     patch.syspath_prepend(str(BENCH))
-    patch.syspath_prepend(str(BENCH / "workbench"))
     peer, searches, tables, peak = map(
-        importlib.import_module, ("mlrsearch_peer", "peak_searches", "peak_tables", "peak")
+        importlib.import_module, ("peak.mlrsearch_peer", "peak.searches", "peak.tables", "peak.run")
     )
 
 GOOD = searches.Outcome(1.0, 5, 0, 0.01, True, True, True, frozenset(), (0.001,))
@@ -256,7 +255,7 @@ def test_a_trial_above_the_limit_is_one_with_loss():
 def place():
     found = peer.BUILD / peer.PINNED.replace("==", "-")
     if not (found / "MLRsearch").is_dir():
-        pytest.skip("MLRsearch is not installed: python bench/workbench/peak.py --quick does that")
+        pytest.skip("MLRsearch is not installed: python bench/peak/run.py --quick does that")
     return found
 
 
@@ -278,7 +277,7 @@ def test_mlrsearch_knows_no_bound_beyond_its_loads(place):
 
 
 def command(*options):
-    words = [sys.executable, str(BENCH / "workbench" / "peak.py"), *options]
+    words = [sys.executable, str(BENCH / "peak" / "run.py"), *options]
     return subprocess.run(words, capture_output=True, text=True, check=False)
 
 

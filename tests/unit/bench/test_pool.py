@@ -9,10 +9,9 @@ import pytest
 from support.places import BENCH
 
 with pytest.MonkeyPatch.context() as patch:
-    for place in (BENCH, BENCH / "workbench", BENCH / "pool"):
-        patch.syspath_prepend(str(place))
-    pool_maps = importlib.import_module("pool_maps")
-    pool_scale = importlib.import_module("pool_scale")
+    patch.syspath_prepend(str(BENCH))
+    pool_maps = importlib.import_module("pool.maps")
+    pool_scale = importlib.import_module("pool.scale")
 
 
 @pytest.mark.more

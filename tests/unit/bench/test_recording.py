@@ -1,17 +1,13 @@
 """bench/recording.py: its loops make the calls that they say, what is printed is read right, the judgement is right."""
 
 import importlib
-import json
 import os
 import re
 import struct
 import subprocess
 import sys
-import zlib
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from support.places import BENCH
 
@@ -19,7 +15,14 @@ with pytest.MonkeyPatch.context() as patch:
     patch.syspath_prepend(str(BENCH))
     calls, recorder, recording, whole, work, rows = map(
         importlib.import_module,
-        ("recorded_calls", "recorder", "recording", "recorded_whole", "recorded_work", "rows"),
+        (
+            "recordings.calls",
+            "recordings.recorder",
+            "recording",
+            "recordings.whole",
+            "recordings.work",
+            "rows",
+        ),
     )
 
 SUMMARY = """\
@@ -28,17 +31,6 @@ etude record: x.trace: 24705 calls of 1 processes, 108195 bytes (4.38 a call)
 """
 INCOMPLETE = "etude record: incomplete: thread 1 of process 0: 14 of 15 reads, 3 of 3 writes\n"
 LEFT = "etude record: /lib/x.so: 1 places that make calls could not be changed; etude script --images lists them\n"
-
-
-def frame(kind, value):
-    payload = json.dumps(value).encode()
-    begin = kind + struct.pack("<I", len(payload))
-    return begin + struct.pack("<I", zlib.crc32(begin + payload)) + payload
-
-
-def trace(events=1000, execs=1):
-    meta = b"".join(frame(b"meta", {"what": "exec"}) for _ in range(execs))
-    return b"etudetrc" + bytes([1, *[0] * 7]) + frame(b"head", {}) + meta + frame(b"foot", {"events": events})
 
 
 @pytest.mark.needs_program("strace")
@@ -97,25 +89,6 @@ def test_what_is_not_one_summary_is_refused(text):
         recorder.said(text)
 
 
-def test_a_trace_is_read_up_to_its_footer(tmp_path):
-    path = tmp_path / "a.trace"
-    path.write_bytes(trace(events=7, execs=3))
-    found = recorder.trace(path)
-    assert (found.foot["events"], found.execs, found.bytes) == (7, 3, path.stat().st_size)
-
-
-@given(st.data())
-def test_a_trace_that_is_cut_or_changed_is_refused(tmp_path_factory, data):
-    whole_one = trace()
-    at = data.draw(st.integers(16, len(whole_one) - 1))
-    cut = data.draw(st.booleans())
-    wrong = whole_one[:at] if cut else whole_one[:at] + bytes([whole_one[at] ^ 1]) + whole_one[at + 1 :]
-    path = tmp_path_factory.mktemp("wrong") / "a.trace"
-    path.write_bytes(wrong)
-    with pytest.raises((ValueError, struct.error)):
-        recorder.trace(path)
-
-
 def added(tsc, vdso, strace=25000.0):
     parties = {
         "plain": 400.0,
@@ -149,9 +122,9 @@ def test_a_peer_that_is_not_installed_has_a_row_that_says_so():
     assert missing == ["not installed (packaging/debian-packages.txt)"] * len(calls.LOOPS)
 
 
-def found(path, recorded_s=2.0, cpu_s=2.0):
+def found(events=1000, recorded_s=2.0, cpu_s=2.0):
     twice = [recorded_s] * 2, [2.0] * 2, [cpu_s] * 2
-    return work.Found([2.0] * 2, *twice, recorder.trace(path), 9.0)
+    return work.Found([2.0] * 2, *twice, events, 4, 9.0)
 
 
 @pytest.mark.parametrize(
@@ -159,10 +132,8 @@ def found(path, recorded_s=2.0, cpu_s=2.0):
     [(1000, 2.03, True), (1000, 2.05, False), (500_000, 2.09, True), (500_000, 2.12, False)],
     ids=["within", "beyond", "many calls, within", "many calls, beyond"],
 )
-def test_run_time_is_judged_by_how_many_calls_there_are(tmp_path, events, recorded, reached):
-    path = tmp_path / "a.trace"
-    path.write_bytes(trace(events, execs=4))
-    row = work.work_row("x", found(path, recorded))
+def test_run_time_is_judged_by_how_many_calls_there_are(events, recorded, reached):
+    row = work.work_row("x", found(events, recorded))
     assert row.reached is reached
     assert "4 execs" in row.what
 
@@ -172,9 +143,7 @@ def test_run_time_is_judged_by_how_many_calls_there_are(tmp_path, events, record
     [("tar", 2.5, True), ("tar", 2.7, False), ("git", 2.5, False), ("x", 9.0, None)],
 )
 def test_cpu_time_is_judged_where_there_is_a_figure_to_reach(tmp_path, name, cpu_s, reached):
-    path = tmp_path / "a.trace"
-    path.write_bytes(trace(1000, execs=4))
-    row = work.cpu_row(work.Workload("x", "true", tmp_path / name), found(path, cpu_s=cpu_s))
+    row = work.cpu_row(work.Workload("x", "true", tmp_path / name), found(cpu_s=cpu_s))
     assert row.reached is reached
 
 
@@ -197,9 +166,8 @@ def test_a_workload_starts_alike_each_time(tmp_path):
 
 def test_the_place_of_the_programs_is_put_back():
     before = os.sched_getaffinity(0)
-    with calls.apart(max(before)):
-        assert os.sched_getaffinity(0) == (before - {max(before)} or before)
-    assert calls.on_one(min(before), lambda: len(os.sched_getaffinity(0))) == 1
+    with rows.on_cpus({max(before)}):
+        assert os.sched_getaffinity(0) == {max(before)}
     assert os.sched_getaffinity(0) == before
 
 

@@ -20,16 +20,15 @@ from support.traces import COPY, imported
 
 with pytest.MonkeyPatch.context() as patch:
     patch.syspath_prepend(str(BENCH))
-    replay, fio, listed, pairs, programs, sizes, steps, rows = map(
+    replay, fio, listed, pairs, programs, steps, rows = map(
         importlib.import_module,
         (
             "replay",
-            "replay_fio",
-            "replay_list",
-            "replay_pairs",
-            "replay_programs",
-            "replay_sizes",
-            "replay_steps",
+            "replays.fio",
+            "replays.listed",
+            "replays.pairs",
+            "replays.programs",
+            "replays.steps",
             "rows",
         ),
     )
@@ -161,7 +160,7 @@ def test_fio_makes_all_calls_of_a_log(tmp_path):
     log = fio.log_of(read_trace(imported(COPY, tmp_path / "copy.trace")))
     played = fio.play(fio.stage(log, tmp_path / "fio"))
     assert played.calls == log.calls
-    assert 0.01 < played.run_s < played.wall_s
+    assert played.run_s > 0.01
     (job,) = played.said["jobs"]
     assert job["read"]["io_bytes"] + job["write"]["io_bytes"] == log.bytes
 
@@ -281,14 +280,14 @@ def test_reads_and_writes_are_judged_where_there_is_enough_of_them(state, ratio,
 def test_a_roll_is_judged_for_real_files_alone(tmp_path):
     trace = read_trace(imported(COPY, tmp_path / "copy.trace"))
     include, other = (programs.Workload(name, name, [], tmp_path, []) for name in ("include", "tar"))
-    fixed = sizes.fixed_bytes(trace)
-    assert sizes.fixed_bytes(trace, durations=True) > fixed
+    fixed = listed.fixed_bytes(trace)
+    assert listed.fixed_bytes(trace, durations=True) > fixed
     assert 29 * 4 < fixed < 29 * 64
     moving = {"read_bytes": 1000, "written_bytes": 1000}
-    small, large = (sizes.size_rows(include, trace, moving, many) for many in (10, 5000))
+    small, large = (listed.size_rows(include, trace, moving, many) for many in (10, 5000))
     assert [row.reached for row in small] == [True, True]
     assert [row.reached for row in large] == [False, False]
-    assert [row.reached for row in sizes.size_rows(other, trace, moving, 5000)] == [None, None]
+    assert [row.reached for row in listed.size_rows(other, trace, moving, 5000)] == [None, None]
 
 
 @pytest.mark.parametrize(
@@ -330,7 +329,7 @@ def test_the_part_is_one_of_the_bench():
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(BENCH))
         run = importlib.import_module("run")
-    assert run.PARTS["replay"][0] is replay.replay
+    assert run.part("replay") is replay.replay
     assert len(programs.MAKERS) == 12
 
 

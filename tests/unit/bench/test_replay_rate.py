@@ -1,4 +1,4 @@
-"""bench/replay_rate.py: scripts into lists of calls, and the loop in C that makes them."""
+"""bench/replays/rate.py: scripts into lists of calls, and the loop in C that makes them."""
 
 import importlib
 import os
@@ -12,7 +12,7 @@ from support.places import BENCH
 
 with pytest.MonkeyPatch.context() as patch:
     patch.syspath_prepend(str(BENCH))
-    rate, rows = map(importlib.import_module, ("replay_rate", "rows"))
+    rate, rows = map(importlib.import_module, ("replays.rate", "rows"))
 
 SCRIPT = """\
 etude script 1
@@ -120,7 +120,7 @@ def test_a_replay_that_made_other_calls_is_not_compared(monkeypatch):
 def test_a_rate_is_judged_by_the_median_over_pairs(name, reach, monkeypatch, tmp_path):
     monkeypatch.setattr(rate, "made_roll", lambda _: None)
     monkeypatch.setattr(rate, "looped", lambda *_: reach)
-    place = importlib.import_module("replay_steps").Place(tmp_path, tmp_path)
+    place = importlib.import_module("replays.steps").Place(tmp_path, tmp_path)
     for replay_s, reached in ((1.001, False), (0.999, True)):
         monkeypatch.setattr(rate, "as_fast_as_possible", lambda *_, replay_s=replay_s: replay_s)
         row = rate.rate_row(name, "x", "etude script 1\nclose(3) = 0\n", place, 3)

@@ -1,4 +1,4 @@
-"""bench/workbench/surface.py: all mappers have the same systems, what maps came to is judged and laid out right."""
+"""bench/surface/run.py: all mappers have the same systems, what maps came to is judged and laid out right."""
 
 import importlib
 import math
@@ -11,9 +11,8 @@ from support.places import BENCH
 
 with pytest.MonkeyPatch.context() as patch:
     patch.syspath_prepend(str(BENCH))
-    patch.syspath_prepend(str(BENCH / "workbench"))
     searches, tables, surface = map(
-        importlib.import_module, ("surface_searches", "surface_tables", "surface")
+        importlib.import_module, ("surface.searches", "surface.tables", "surface.run")
     )
 
 FOUR = tables.FOUR
@@ -105,17 +104,7 @@ def test_the_paper_stands_beside_in_figure_8():
 @pytest.mark.more
 @pytest.mark.parametrize("options", [("--maps", "0"), ("--seed", "-1")], ids=["maps", "seed"])
 def test_what_cannot_be_meant_is_said(options):
-    words = [sys.executable, str(BENCH / "workbench" / "surface.py"), *options]
+    words = [sys.executable, str(BENCH / "surface" / "run.py"), *options]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
-
-
-@pytest.mark.more
-def test_what_skipping_saves_is_a_row_a_surface_and_mapper():
-    words = ("--maps", "1", "--seed", "1", "--surfaces", "parallel")
-    run = [sys.executable, str(BENCH / "workbench" / "surface_skips.py"), *words]
-    told = subprocess.run(run, capture_output=True, text=True, check=True).stdout
-    rows = [line.split(" | ") for line in told.splitlines() if line.startswith("| parallel")]
-    assert [each[1] for each in rows] == ["ours", "ours+skip"]
-    assert float(rows[1][2]) < 0.9 * float(rows[0][2])

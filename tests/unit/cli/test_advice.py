@@ -87,7 +87,7 @@ def test_messages_of_both_languages_are_found() -> None:
     files = Counter(where.partition("/")[0] for where, _ in everything())
     assert min(files["src"], files["engine"]) > 1000
     named = Counter(where.partition("/")[0] for where, _, _ in mentions())
-    assert min(named["src"], named["engine"]) > 40
+    assert min(named["src"], named["engine"]) > 25
 
 
 QUOTES = str.maketrans("", "", "'`")

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from etude.analysis.verdict import verdict
+from etude.analysis.warnings.facts import NoMatch
 from etude.analysis.warnings.warning import warning
 from etude.present.sections.bench import notes_blocks
 from etude.present.to_terminal import show
@@ -425,7 +426,7 @@ def test_notes_on_machines_and_launches_count_among_the_three(capsys: Captured) 
 
 
 def test_a_metric_without_a_value_stands_before_notes_on_the_table(capsys: Captured) -> None:
-    none = warning("no-match", "a", "rate", "rate has no value", "")
+    none = warning("no-match", "a", "rate", NoMatch(3, "none was found"))
     verdict: Any = SimpleNamespace(subject=SimpleNamespace(label="r"), every=(none,), tests=("a",))
     show(notes_blocks([verdict], first=["b: 2 launches in each trial"]))
     first, second = capsys.readouterr().out.splitlines()

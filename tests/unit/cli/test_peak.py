@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 
 from etude.errors import MachineRefuses
-from etude.peak.bench import Bench, Enough
-from etude.peak.deadline import DeadlinePolicy
+from etude.peak.bench import Bench, EarlyStop
 from etude.peak.goal import Criterion, Goal
+from etude.peak.policies.policy import DeadlinePolicy
 from etude.peak.search_store import SearchStore
 from etude.peak.task import Answer, Finding, Task, Trial, TrialRequest
 from etude.peak.window import Window
@@ -83,7 +83,7 @@ class Straight:
         finally:
             type(self).ended = (*type(self).ended, sys.exc_info()[0])
 
-    def run(self, offer: TrialRequest, enough: Enough) -> Trial:
+    def run(self, offer: TrialRequest, enough: EarlyStop) -> Trial:
         if type(self).fails_at is not None and offer.load >= 200:
             raise type(self).fails_at
         windows: list[Window] = []

@@ -12,7 +12,7 @@ from etude.cli.analyse.report import parts_of
 from etude.cluster import worker
 from etude.errors import MachineRefuses
 from etude.machine.resources.table import Quota
-from etude.surface.configuration_jobs import CellJobs, sample_in
+from etude.surface.configuration_jobs import ConfigurationJobs, read_sample
 from etude.surface.map_store import MapStore
 from etude.surface.next_configuration import Visit
 from etude.surface.peaks import PeakRate
@@ -391,11 +391,11 @@ def test_what_nodes_of_the_pool_cannot_do_is_one_line_before_any_job(
 
 def test_a_node_that_does_not_see_the_results_measures_its_cell_all_the_same(tmp_path: Path) -> None:
     system, response = simulated_response("DB_TP")
-    cells = CellJobs("x", system.space, response, None, "DB_TP")
+    cells = ConfigurationJobs("x", system.space, response, None, "DB_TP")
     for place in (tmp_path / "cell", tmp_path / "cell" / "attempt-2"):
         cells.job(Visit((0, 0), None, None, "the first"), place, frozenset(), None)
         assert worker.run_part(place) == 0
-        sample = sample_in(place, system.space)
+        sample = read_sample(place, system.space)
         assert sample is not None
         assert sample.state == "measured"
 

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from etude.analysis.verdict import verdict
-from etude.analysis.verdict_status import status_of
 from etude.api import make_plan, run
 from etude.errors import EtudeError, InputError, Interrupted, MachineRefuses, UsageError
 from etude.experiment.new_limits import NewLimits
@@ -22,6 +21,7 @@ from etude.experiment.run import resume
 from etude.experiment.test import Test
 from etude.present.sentences.comparison import precision_line
 from etude.present.sentences.extension import reaching_command
+from etude.present.sentences.status import status_of
 from etude.results.reader import load_results
 from etude.results.results import Results
 from support.builders import hooked

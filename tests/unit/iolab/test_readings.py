@@ -12,11 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import etude
-from etude.iolab.buffers import OF_PAGES_READ
 from etude.iolab.comparisons import p_over_sizes
 from etude.iolab.costs import costs_of
 from etude.iolab.points import Over, Points, Swept
 from etude.iolab.readings import reading_of
+from etude.present.sentences.io_buffers import OF_PAGES_READ
+from etude.present.sentences.io_lab import explanation_of
 from support.golden import Golden
 from support.profiles import examples
 
@@ -124,7 +125,7 @@ def test_no_page_costs_more_time_than_there_is() -> None:
 def test_a_point_that_varies_is_named_with_how_much(golden: Golden) -> None:
     curve = points("touched", [2.0**n for n in range(9, 17)], lambda size: [1e9, 1.001e9, 0.999e9, 1e9])
     curve.samples[3][:] = [0.7e9, 0.8e9, 1.2e9, 1.3e9]
-    found = reading_of(swept(curve)).findings
+    found = explanation_of(reading_of(swept(curve))).findings
     assert sentence(found, r"\b4 KiB \(45 %\)")
     golden("\n".join(found))
 
@@ -183,7 +184,7 @@ def test_pages_are_named_as_a_cause_only_where_no_curve_contradicts(
         curve("touched", 4096, 0.0),
         curve("huge", 2.0**21, huge_page_s),
     ]
-    found = reading_of(Swept("buffer", "bandwidth", tuple(curves), None, OF_16_MIB)).findings
+    found = explanation_of(reading_of(Swept("buffer", "bandwidth", tuple(curves), None, OF_16_MIB))).findings
 
     def named(pattern: str) -> list[str]:
         names = ("untouched", "touched", "huge")
@@ -280,7 +281,7 @@ def test_memory_is_told_from_the_device_by_the_storage_beside_it(laboratory: Any
 
 def test_a_storage_as_fast_as_memory_proves_nothing(golden: Golden) -> None:
     curve = points("touched", [4096, 8192], lambda size: [1.2e9, 1.3e9, 1.25e9])
-    found = reading_of(swept(curve, storage=np.full(3, 1e9))).findings
+    found = explanation_of(reading_of(swept(curve, storage=np.full(3, 1e9)))).findings
     assert sentence(found, r"\b1\.2 times .*\bno proof\b")
     golden("\n".join(found))
 
@@ -311,7 +312,7 @@ def test_a_difference_that_stays_is_told_with_the_last_size(laboratory: Any, gol
             ("dynamic", lambda size: [1.02, 1.03, 1.04] if size == 2**21 else [1.2, 1.21, 1.22]),
         )
     )
-    found = reading_of(swept(base, other, over="total")).findings
+    found = explanation_of(reading_of(swept(base, other, over="total"))).findings
     assert sentence(found, r"\bnot\b.* 5 % .*\b4 MiB\.$")
     golden("\n".join(found))
 
@@ -325,7 +326,7 @@ def test_a_second_curve_that_is_quicker_is_read_by_how_much_the_first_is_slower(
         )
         for name, plus in (("dynamic", 0.010), ("static", 0.005))
     ]
-    found = reading_of(swept(*curves, over="total")).findings
+    found = explanation_of(reading_of(swept(*curves, over="total"))).findings
     assert sentence(found, r"^static .* 5\.000 ms less")
     assert sentence(found, r"below 5 % .* \S+ KiB")
     golden("\n".join(found))
@@ -336,7 +337,7 @@ def test_a_difference_that_grows_is_told_as_a_range(golden: Golden) -> None:
         points(name, [2.0**10, 2.0**20], lambda size, factor=factor: [0.001 + size * factor] * 5)
         for name, factor in (("a", 1e-6), ("b", 2e-6))
     ]
-    found = reading_of(swept(*curves, over="total")).findings
+    found = explanation_of(reading_of(swept(*curves, over="total"))).findings
     assert sentence(found, r"^b .* 1\.024 ms more .* 1\.049 s more")
     golden("\n".join(found))
 
@@ -354,7 +355,7 @@ def test_the_first_ten_are_the_first_ten(golden: Golden) -> None:
         points(name, [1024, 2048], lambda size, rest=rest: same + rest)
         for name, rest in (("static", later), ("dynamic", [1.1 * value for value in later]))
     )
-    found = reading_of(swept(*curves, over="total")).findings
+    found = explanation_of(reading_of(swept(*curves, over="total"))).findings
     assert sentence(found, r"\bfirst 10 .*\b0 of 2\b")
     assert sentence(found, r"\ball .*\b2 of 2\b.*\b2 KiB\b.* 9\.\d %")
     golden("\n".join(found))
@@ -371,7 +372,7 @@ def test_equal_programs_differ_at_no_size_or_few() -> None:
         points(name, [2.0**n for n in range(20)], lambda size: 1.0 + 0.01 * noise.standard_normal(20))
         for name in ("static", "dynamic")
     ]
-    found = reading_of(swept(*curves, over="total")).findings
+    found = explanation_of(reading_of(swept(*curves, over="total"))).findings
     assert int(sentence(found, r"\ball .*\b(\d+) of 20\b")[1]) <= 3
     assert sentence(found, r"^No difference .* p = ")
     assert not [text for text in found if "below 5 %" in text or " more" in text or " less" in text]
@@ -395,7 +396,7 @@ def test_a_crossing_whose_interval_is_open_is_not_settled(golden: Golden) -> Non
     other = points(
         "dynamic", sizes, lambda size: [1.2, 1.21] * 5 if size < 2**25 else [1.02] * 6 + [1.08] * 4
     )
-    found = reading_of(swept(base, other, over="total")).findings
+    found = explanation_of(reading_of(swept(base, other, over="total"))).findings
     assert sentence(found, r"^Where .* 5 % is not settled: .* at \S+ MiB, but [^0-9]*\.$")
     golden("\n".join(found))
 
@@ -427,7 +428,7 @@ def test_no_sentence_has_a_number_as_python_writes_it(data: st.DataObject, over:
         rows = [data.draw(st.lists(some, min_size=2, max_size=6)) for _ in sizes]
         curves.append(Points(name, np.array(sizes), tuple(np.array(row) for row in rows)))
     storage = np.array(data.draw(st.lists(some, min_size=2, max_size=3))) if over == "buffer" else None
-    for text in reading_of(swept(*curves, over=over, storage=storage)).findings:
+    for text in explanation_of(reading_of(swept(*curves, over=over, storage=storage))).findings:
         assert not RAW.search(text), text
 
 
@@ -452,7 +453,7 @@ def swept(*curves: Points, over: Over = "buffer", storage: Any = None) -> Swept:
 def test_a_virtual_machine_is_named_among_the_caveats(seen: Any, virtual: bool, over: Over) -> None:
     curve = points("static", [1024, 2048], lambda size: [1.0, 1.1])
     experiment = {"machine": {"before": {"virtualisation": seen}}}
-    found = reading_of(Swept(over, "elapsed", (curve,), None, experiment)).caveats
+    found = explanation_of(reading_of(Swept(over, "elapsed", (curve,), None, experiment))).caveats
     named = [caveat for caveat in found if "this is a virtual machine" in caveat]
     assert len(named) == virtual
     assert not virtual or ("Standard PC" in named[0] or "xen" in named[0])

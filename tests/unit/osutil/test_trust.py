@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from etude.errors import InputError
-from etude.osutil.trust import is_trusted
+from etude.osutil.trust import check_trusted
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def file(tmp_path: Path) -> Path:
 
 def refused(file: Path) -> str:
     with pytest.raises(InputError) as caught:
-        is_trusted(file)
+        check_trusted(file)
     line = str(caught.value)
     assert "\n" not in line
     assert line.startswith(f"{file}: ")
@@ -30,8 +30,8 @@ def refused(file: Path) -> str:
 
 
 def test_a_file_that_only_its_owner_writes_is_trusted(file: Path) -> None:
-    is_trusted(file)
-    is_trusted(os.path.relpath(file))
+    check_trusted(file)
+    check_trusted(os.path.relpath(file))
 
 
 def test_a_file_that_is_not_there_is_said_to_be_missing(file: Path) -> None:
@@ -48,7 +48,7 @@ def test_a_file_that_others_may_write_is_refused(file: Path, mode: int) -> None:
 @pytest.mark.parametrize("mode", [0o600, 0o644, 0o444])
 def test_who_may_read_it_does_not_matter(file: Path, mode: int) -> None:
     file.chmod(mode)
-    is_trusted(file)
+    check_trusted(file)
 
 
 @pytest.mark.parametrize("depth", [0, 1])
@@ -61,7 +61,7 @@ def test_a_directory_above_it_that_others_may_write_is_refused(file: Path, mode:
 @pytest.mark.parametrize("depth", [0, 1])
 def test_a_sticky_directory_above_it_is_not(file: Path, depth: int) -> None:
     file.parents[depth].chmod(0o1777)
-    is_trusted(file)
+    check_trusted(file)
 
 
 @pytest.mark.needs_root
@@ -90,7 +90,7 @@ def test_a_link_is_refused_whatever_it_leads_to(file: Path) -> None:
 def test_a_linked_directory_is_as_good_as_what_it_leads_to(file: Path, target: str) -> None:
     link = file.parent.with_name("link")
     link.symlink_to(target.format(file.parent))
-    is_trusted(link / file.name)
+    check_trusted(link / file.name)
     file.parent.chmod(0o777)
     assert f" {file.parent}: " in refused(link / file.name)
 

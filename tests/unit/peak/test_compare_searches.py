@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.peak.compare_searches import differing_questions, ratio
+from etude.peak.compare_searches import incomparable_reasons, ratio
 from etude.peak.goal import Criterion, Goal
 from etude.peak.task import Answer, Task
 
@@ -66,7 +66,7 @@ def test_the_other_way_round_it_is_one_over_it(
 
 
 def test_searches_for_other_things_are_not_compared() -> None:
-    assert differing_questions([TASK, TASK]) == ()
-    (goal,) = differing_questions([TASK, replace(TASK, goal=Goal((Criterion("mean", 0.05),)))])
+    assert incomparable_reasons([TASK, TASK]) == ()
+    (goal,) = incomparable_reasons([TASK, replace(TASK, goal=Goal((Criterion("mean", 0.05),)))])
     assert "goals" in goal
-    assert len(differing_questions([TASK, replace(TASK, whole=True, closed=True, confidence=0.9)])) == 2
+    assert len(incomparable_reasons([TASK, replace(TASK, whole=True, closed=True, confidence=0.9)])) == 2

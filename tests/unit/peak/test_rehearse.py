@@ -13,7 +13,7 @@ from etude.peak.goal import Criterion, Goal
 from etude.peak.harnesses.curves import CURVES, TROUBLED
 from etude.peak.harnesses.noise import NOISE, QUIET
 from etude.peak.harnesses.simulated import SimulatedServer
-from etude.peak.rehearse import Place, binomial_interval, place_like, rehearse
+from etude.peak.rehearse import Place, bench_model_like, binomial_interval, rehearse
 from etude.peak.slo_ratio import bracket, slo_ratios
 from etude.peak.task import Answer, Finding, Task, Trial, TrialRequest
 
@@ -229,7 +229,7 @@ def test_a_place_like_an_earlier_search_costs_and_varies_as_it_did(more):
         server.run(TrialRequest(load, 180.0, ""), lambda windows: False)
         for load in 10 * (150.0, 200.0, 250.0)
     ]
-    found = place_like(TASK, trials, 300.0)
+    found = bench_model_like(TASK, trials, 300.0)
     assert found.fixed_cost_s == pytest.approx(33.0)
     assert found.window_s == 5.0
     assert found.noise.white == pytest.approx(noise.white, rel=0.35)
@@ -238,4 +238,4 @@ def test_a_place_like_an_earlier_search_costs_and_varies_as_it_did(more):
 
 def test_a_place_like_trials_without_windows_is_refused_in_one_line():
     with pytest.raises(InputError, match=r"^[^\n]*window[^\n]*$"):
-        place_like(TASK, [Trial(100.0, 10.0, (), 12.0, "not-made")], 300.0)
+        bench_model_like(TASK, [Trial(100.0, 10.0, (), 12.0, "not-made")], 300.0)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.peak.goal import Criterion, Goal
-from etude.peak.harnesses.command import Watched
+from etude.peak.harnesses.command import LoadOutcome
 from etude.peak.harnesses.load_report import LoadReport
 from etude.peak.window import Window, joined_windows
 from etude.results.histograms import Histogram
@@ -90,7 +90,7 @@ def test_what_is_stuck_never_makes_a_load_look_better(under_way: list[int], mean
 
 
 def test_the_looks_at_a_long_trial_do_not_grow_with_its_windows_squared() -> None:
-    watched, looks = Watched([]), []
+    watched, looks = LoadOutcome([]), []
 
     def enough(windows: Sequence[Window]) -> bool:
         looks.append(len(windows))

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.analysis.warnings import KINDS, DataWarning
-from etude.analysis.warnings.values import signed
+from etude.analysis.warnings import KINDS, DataWarning, facts
 from etude.analysis.warnings.warning import warning
 from etude.present.sentences.notes import note_line, notes_of, short_text
+from etude.present.sentences.phrases import signed
 from support.golden import Golden
 
 
 def outlier(test: str, trial: int = 4) -> DataWarning:
-    text, advice = "1 outlier among 20 trials by elapsed (…); kept", "look at what ran beside it"
-    return warning("outliers", test, "elapsed", text, advice, [trial], count=1, of=20, farthest=0.33)
+    return warning("outliers", test, "elapsed", facts.FarValues(1, 20, 0.33), [trial])
+
+
+def drifts(change: float) -> facts.DriftOfValues:
+    return facts.DriftOfValues(20, change, 0.001, change > 0, "Theil-Sen", 1)
 
 
 def test_there_is_one_note_for_each_kind_the_most_important_first() -> None:
-    drift = warning("drift", "a", "elapsed", "it rises", "look", of=20, change=0.05, p=0.001)
+    drift = warning("drift", "a", "elapsed", drifts(0.05))
     found = notes_of([outlier("b"), outlier("a"), drift, outlier("b", 9)])
     assert [(note.kind, note.tests, note.stands_for) for note in found] == [
         ("drift", ("a",), 1),
@@ -40,25 +45,25 @@ def test_a_kind_that_more_than_three_tests_share_has_the_text_of_the_first_one()
 
 
 def test_warnings_of_the_whole_experiment_have_a_note_of_their_own() -> None:
-    whole = warning("drift", "", "elapsed", "it rises", "look")
-    found = notes_of([outlier("a"), whole, warning("drift", "a", "elapsed", "it falls", "look")])
+    whole = warning("drift", "", "elapsed", drifts(0.05))
+    found = notes_of([outlier("a"), whole, warning("drift", "a", "elapsed", drifts(-0.05))])
     assert sorted(note.tests for note in found) == [(), ("a",), ("a",)]
 
 
 def test_a_note_is_made_of_the_figures_and_shorter_than_the_warning(golden: Golden) -> None:
     noted = [
         outlier("a"),
-        warning("heavy-tail", "a", "elapsed", "…", "…", count=12, of=50, farthest=2.5),
-        warning("drift", "a", "elapsed", "…", "…", of=20, change=-0.05, p=0.001, slower=0),
-        warning("warm-up", "a", "elapsed", "…", "…", range(3), first=3, shift=0.12, runs=4),
-        warning("late-level", "a", "elapsed", "…", "…", [17, 18], last=2, shift=0.12),
-        warning("never-steady", "a", "elapsed", "…", "…", first=0, last=14, change=0.18, p=0.001),
-        warning("never-steady", "a", "elapsed", "…", "…", first=3, last=2, change=-0.18, p=0.001),
-        warning("bimodal", "a", "elapsed", "…", "…", few=4, many=16, low=0.001, high=0.002, unit="s"),
-        warning("autocorrelated", "a", "elapsed", "…", "…", of=50, worth=17.2),
-        warning("failed", "a", "", "…", "…", [1, 2], count=2, of=20, how="exit status 1", kept=0),
-        warning("too-few", "a", "elapsed", "…", "…", count=1, needed=10),
-        warning("drift", "a", "elapsed", "…", "…", of=20, change=0.05, p=0.001, slower=1, machine="n1"),
+        warning("heavy-tail", "a", "elapsed", facts.FarValues(12, 50, 2.5)),
+        warning("drift", "a", "elapsed", drifts(-0.05)),
+        warning("warm-up", "a", "elapsed", facts.OtherEnds(3, 0.12, 0, 0.0, "", (4,)), range(3)),
+        warning("late-level", "a", "elapsed", facts.OtherEnds(0, 0.12, 2, 0.12, "", (17,)), [17, 18]),
+        warning("never-steady", "a", "elapsed", facts.NeverSteady(0, 14, 0.18, 0.001)),
+        warning("never-steady", "a", "elapsed", facts.NeverSteady(3, 2, -0.18, 0.001)),
+        warning("bimodal", "a", "elapsed", facts.TwoGroups(4, 16, 0.001, 0.002, "s", 20, False)),
+        warning("autocorrelated", "a", "elapsed", facts.AutocorrelatedTrials(50, 17.2)),
+        warning("failed", "a", "", facts.FailedTrials((("exit status 1", (1, 2)),), 20, 0), [1, 2]),
+        warning("too-few", "a", "elapsed", facts.TooFew(1, 10)),
+        replace(warning("drift", "a", "elapsed", drifts(0.05)), machine="n1"),
     ]
     lines = [note_line(note, 1) for each in noted for note in notes_of([each])]
     assert [line for line in lines if not line.startswith("a: ") or len(line) > 100] == []
@@ -67,7 +72,7 @@ def test_a_note_is_made_of_the_figures_and_shorter_than_the_warning(golden: Gold
 
 
 def test_what_is_twice_as_much_or_more_is_so_many_times_and_not_above_as_well() -> None:
-    one = warning("outliers", "a", "elapsed", "…", "…", [9], count=1, of=40, farthest=11.6)
+    one = warning("outliers", "a", "elapsed", facts.FarValues(1, 40, 11.6), [9])
     assert short_text(one).endswith("12.6 times the median")
     assert [signed(x) for x in (0.23, -0.041, 0.999, 5.0, 11.6)] == [
         "23 % above",
@@ -79,8 +84,11 @@ def test_what_is_twice_as_much_or_more_is_so_many_times_and_not_above_as_well() 
 
 
 def test_a_warning_without_figures_is_a_note_as_it_is() -> None:
-    assert short_text(warning("note", "", "", "a line was left out", "")) == "a line was left out"
-    assert short_text(warning("shell", "a", "", "too short", "leave out --shell")).endswith("--shell")
+    assert (
+        short_text(warning("note", "", "", facts.RecordedSentence("a line was left out")))
+        == "a line was left out"
+    )
+    assert short_text(warning("shell", "a", "", facts.WithinShell())).endswith("more to do")
 
 
 warnings = st.builds(
@@ -88,8 +96,7 @@ warnings = st.builds(
     st.sampled_from(list(KINDS)),
     st.sampled_from(["", *"abcdef"]),
     st.sampled_from("mn"),
-    st.text(),
-    st.text(),
+    st.builds(facts.RecordedSentence, st.text()),
 )
 
 

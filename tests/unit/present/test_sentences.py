@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from etude.analysis.quieter_metrics import QuieterMetric
+from etude.analysis.comparison import QuieterMetric
 from etude.analysis.stop_rule_info import StopRuleInfo
 from etude.analysis.verdict import Comparison, MetricSummary, TestVerdict, Verdict
 from etude.present.sentences.comparison import (

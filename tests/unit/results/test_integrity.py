@@ -11,6 +11,7 @@ import pytest
 
 from etude.analysis.subject import session_notes
 from etude.errors import InputError
+from etude.present.sentences.result_notes import note_text
 from etude.results.columns import read_columns
 from etude.results.columns_series import series_of_columns
 from etude.results.model import Measurement
@@ -89,7 +90,7 @@ def test_lines_that_stand_there_again_count_once_and_are_told(
     assert results.repeated == {file: len(rows) - 4}
     trials = read_trials(tmp_path)
     assert trials.repeated == trials_of_results(results).repeated == results.repeated
-    assert any(file in note for note in session_notes(trials, ()))
+    assert any(file in note_text(note) for note in session_notes(trials, ()))
     assert trials.columns.start_ns.tolist() == [row.start_ns for row in ROWS]
     columns = read_columns(tmp_path)
     assert columns.trial.tolist() == [0, 1, 2, 3]

@@ -11,7 +11,7 @@ import pytest
 from etude.stats.compare import paired_mean_ratio
 from etude.stats.factors import MEAN_FACTORS, RATIO_FACTORS
 from etude.stats.intervals import mean_interval
-from etude.stats.series import MACHINES, OWN, REFERENCE, in_blocks, lognormal, normal
+from etude.stats.series import MACHINES, OWN, REFERENCE, deal_into_blocks, lognormal, normal
 from etude.stats.simulation import mean_stops, ratio_stops
 from etude.stats.stopping import MeanPrecision, RatioPrecision, SamplesSoFar
 from support.places import DOCS
@@ -72,7 +72,7 @@ def test_the_ratio_is_not_covered_without_the_factor(minimum):
 def test_identical_tests_differ_falsely_in_one_of_twenty_at_most(machine):
     rng = np.random.default_rng(11)
     trials = machine.draw(rng, REPLICATIONS, 102) * normal(0.02)(rng, REPLICATIONS, 102)
-    stops = ratio_stops(in_blocks(rng, trials, 2)[..., 1:], RatioPrecision())
+    stops = ratio_stops(deal_into_blocks(rng, trials, 2)[..., 1:], RatioPrecision())
     assert 1.0 - stops.covers(0.0) < 0.05 + FOUR_ERRORS
 
 
@@ -118,13 +118,13 @@ def test_every_series_has_the_mean_it_states(series):
 
 def test_blocks_hold_every_trial_once_and_in_random_order():
     trials = np.arange(24.0).reshape(2, 12)
-    blocks = in_blocks(np.random.default_rng(10), trials, 3)
+    blocks = deal_into_blocks(np.random.default_rng(10), trials, 3)
     assert blocks.shape == (3, 2, 4)
     for series in range(2):
         for block in range(4):
             expected = trials[series, 3 * block : 3 * block + 3]
             assert sorted(blocks[:, series, block]) == list(expected)
-    many = in_blocks(np.random.default_rng(10), np.tile(np.arange(2.0), (4000, 1)), 2)
+    many = deal_into_blocks(np.random.default_rng(10), np.tile(np.arange(2.0), (4000, 1)), 2)
     assert many[0].mean() == pytest.approx(0.5, abs=0.04)
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.signal import lfilter
 
-from etude.stats.changes import FEWEST, SHORTEST, stepped
+from etude.stats.changes import FEWEST, SHORTEST, fit_steps
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 
@@ -41,7 +41,7 @@ NOISES: dict[str, Draw] = {
 @pytest.mark.parametrize("name", NOISES)
 def test_a_flat_history_of_200_raises_none_in_19_of_20(name: str) -> None:
     flat = [NOISES[name](np.random.default_rng([7, seed]), 200) for seed in range(200)]
-    false = sum(bool(stepped(x).steps) for x in flat)
+    false = sum(bool(fit_steps(x).steps) for x in flat)
     assert false <= 10, f"{false} of 200"
 
 
@@ -54,7 +54,7 @@ def test_a_step_in_200_is_found_at_its_place(name: str) -> None:
         spread = 1.4826 * np.median(np.abs(x - np.median(x)))
         at = int(random.integers(20, 180))
         x[at:] += 6.0 * spread
-        steps = stepped(x).steps
+        steps = fit_steps(x).steps
         found += any(abs(step.at - at) <= 2 for step in steps)
     assert found >= 32, f"{found} of 40"
 
@@ -62,7 +62,7 @@ def test_a_step_in_200_is_found_at_its_place(name: str) -> None:
 def test_two_opposite_steps_are_both_found() -> None:
     x = np.random.default_rng(3).standard_normal(200)
     x[90:102] += 5.0
-    assert [step.at for step in stepped(x).steps] == [90, 102]
+    assert [step.at for step in fit_steps(x).steps] == [90, 102]
 
 
 def test_the_intervals_of_size_and_place_hold_the_truth() -> None:
@@ -70,7 +70,7 @@ def test_the_intervals_of_size_and_place_hold_the_truth() -> None:
     for seed in range(100):
         x = np.random.default_rng([9, seed]).standard_normal(120)
         x[50:] += 2.0
-        steps = stepped(x).steps
+        steps = fit_steps(x).steps
         if not steps:
             continue
         found += 1
@@ -87,7 +87,7 @@ def test_the_intervals_of_size_and_place_hold_the_truth() -> None:
 @pytest.mark.parametrize("name", ["white", "heavy-tailed t3"])
 def test_a_linear_drift_of_two_deviations_is_a_drift_and_no_step(name: str) -> None:
     found = [
-        stepped(NOISES[name](np.random.default_rng([10, seed]), 100) + np.linspace(0.0, 2.0 * scale, 100))
+        fit_steps(NOISES[name](np.random.default_rng([10, seed]), 100) + np.linspace(0.0, 2.0 * scale, 100))
         for seed in range(40)
         for scale in (1.0 if name == "white" else 3.0**0.5,)
     ]
@@ -98,7 +98,7 @@ def test_a_linear_drift_of_two_deviations_is_a_drift_and_no_step(name: str) -> N
 def test_a_large_drift_is_one_and_its_interval_holds_the_truth() -> None:
     held = 0
     for seed in range(60):
-        found = stepped(np.random.default_rng([11, seed]).standard_normal(120) - np.linspace(0.0, 8.0, 120))
+        found = fit_steps(np.random.default_rng([11, seed]).standard_normal(120) - np.linspace(0.0, 8.0, 120))
         assert found.drift is not None
         held += found.drift.interval.low <= -8.0 <= found.drift.interval.high
     assert held >= 53
@@ -107,7 +107,7 @@ def test_a_large_drift_is_one_and_its_interval_holds_the_truth() -> None:
 def test_a_step_within_a_drift_is_found_beside_it() -> None:
     x = np.random.default_rng(12).standard_normal(200) + np.linspace(0.0, 6.0, 200)
     x[120:] += 8.0
-    found = stepped(x)
+    found = fit_steps(x)
     assert found.drift is not None
     assert [step.at for step in found.steps] == [120]
     assert found.steps[0].interval.low <= 8.0 <= found.steps[0].interval.high
@@ -119,7 +119,7 @@ def test_a_step_is_no_drift() -> None:
     for seed in range(40):
         x = np.random.default_rng([13, seed]).standard_normal(100)
         x[60:] += 4.0
-        drifts += stepped(x).drift is not None
+        drifts += fit_steps(x).drift is not None
     assert drifts <= 1
 
 
@@ -132,7 +132,7 @@ def test_a_clear_step_between_days_is_not_taken_for_dependence(n: int, each: int
         x = random.standard_normal(n) + 0.5 * random.standard_normal(days[-1] + 1)[days]
         at = each * int(random.integers(SHORTEST, days[-1] + 2 - SHORTEST))
         x[at:] += 8.0
-        found += any(abs(step.at - at) <= 2 for step in stepped(x, blocks=days).steps)
+        found += any(abs(step.at - at) <= 2 for step in fit_steps(x, blocks=days).steps)
     assert found >= 36, f"{found} of 60"
 
 
@@ -143,7 +143,7 @@ def test_a_blatant_step_of_a_short_history_is_no_drift(n: int) -> None:
         random = np.random.default_rng([n, seed])
         x = 0.01 * random.standard_normal(n)
         x[n // 2 :] += 0.3
-        made = stepped(x)
+        made = fit_steps(x)
         found += [step.at for step in made.steps] == [n // 2] and made.drift is None
     assert found >= 42
 
@@ -153,7 +153,7 @@ def test_a_clear_line_is_not_taken_for_dependence(n: int) -> None:
     found = 0
     for seed in range(40):
         x = np.random.default_rng([19, seed]).standard_normal(n) + np.linspace(0.0, 10.0, n)
-        history = stepped(x)
+        history = fit_steps(x)
         found += history.drift is not None and not history.steps
     assert found >= 36, f"{found} of 40"
 
@@ -164,7 +164,7 @@ def test_offsets_of_days_are_no_steps() -> None:
         random = np.random.default_rng([14, seed])
         days = np.arange(60) // 5
         x = random.standard_normal(60) + 1.5 * random.standard_normal(12)[days]
-        false += bool(stepped(x, blocks=days).steps)
+        false += bool(fit_steps(x, blocks=days).steps)
     assert false <= 2
 
 
@@ -174,7 +174,7 @@ def test_an_offset_of_one_of_three_days_is_no_step_wherever_it_seems_to_begin() 
         random = np.random.default_rng([17, seed])
         days = np.arange(60) // 20
         x = random.standard_normal(60) + 2.0 * random.standard_normal(3)[days]
-        false += bool(stepped(x, blocks=days).steps)
+        false += bool(fit_steps(x, blocks=days).steps)
     assert false <= 4
 
 
@@ -184,48 +184,48 @@ def test_of_few_days_a_step_within_a_day_is_one_and_another_day_is_none(
 ) -> None:
     x = np.random.default_rng(15).standard_normal(n)
     x[at:] += 6.0
-    found = stepped(x, blocks=np.arange(n) // 20)
+    found = fit_steps(x, blocks=np.arange(n) // 20)
     assert [step.at for step in found.steps] == steps
     assert found.drift is None
-    assert [step.at for step in stepped(x).steps] == [at]
+    assert [step.at for step in fit_steps(x).steps] == [at]
 
 
 @pytest.mark.parametrize(("at", "steps"), [(85, [85]), (90, [])])
 def test_a_step_between_days_needs_three_days_of_either_level(at: int, steps: list[int]) -> None:
     x = np.random.default_rng(16).standard_normal(100)
     x[at:] += 5.0
-    assert [step.at for step in stepped(x, blocks=np.arange(100) // 5).steps] == steps
+    assert [step.at for step in fit_steps(x, blocks=np.arange(100) // 5).steps] == steps
 
 
 def test_blocks_of_another_number_than_the_values_are_refused() -> None:
     with pytest.raises(ValueError, match="blocks"):
-        stepped([1.0, 2.0], blocks=[1])
+        fit_steps([1.0, 2.0], blocks=[1])
 
 
 def test_two_outliers_beside_each_other_are_no_step() -> None:
     x = np.random.default_rng(4).standard_normal(100)
     x[40:42] += 1000.0
-    assert stepped(x).steps == ()
+    assert fit_steps(x).steps == ()
 
 
 def test_a_step_of_values_that_do_not_vary_is_found_with_its_exact_size() -> None:
-    (step,) = stepped([3.0] * 20 + [4.0] * 10).steps
+    (step,) = fit_steps([3.0] * 20 + [4.0] * 10).steps
     assert (step.at, step.size, step.interval.low, step.interval.high) == (20, 1.0, 1.0, 1.0)
 
 
 def test_values_that_never_vary_have_one_level() -> None:
-    found = stepped([2.5] * 50)
+    found = fit_steps([2.5] * 50)
     assert (found.steps, found.levels, found.noise.deviation) == ((), (2.5,), 0.0)
 
 
 def test_no_values_are_refused() -> None:
     with pytest.raises(ValueError, match="without values"):
-        stepped([])
+        fit_steps([])
 
 
 @given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=60))
 def test_stretches_cover_any_series_in_order_and_none_is_short(x: list[float]) -> None:
-    found = stepped(x)
+    found = fit_steps(x)
     bounds = [*found.starts, len(x)]
     assert len(found.levels) == len(found.steps) + 1
     if found.steps:
@@ -238,7 +238,7 @@ def test_stretches_cover_any_series_in_order_and_none_is_short(x: list[float]) -
 
 @given(st.lists(st.integers(-1000, 1000), min_size=6, max_size=60), st.sampled_from([0.5, 2.0, 1024.0]))
 def test_places_do_not_depend_on_the_unit(x: list[int], unit: float) -> None:
-    ones, others = stepped([float(v) for v in x]), stepped([v * unit for v in x])
+    ones, others = fit_steps([float(v) for v in x]), fit_steps([v * unit for v in x])
     assert [s.at for s in ones.steps] == [s.at for s in others.steps]
 
 
@@ -246,7 +246,7 @@ def test_a_step_within_one_of_a_few_days_is_seen_beside_a_drift() -> None:
     n = np.arange(60)
     random = np.random.default_rng(3)
     values = 0.06 * n / 59 + 0.26 * (n >= 30) + 0.005 * random.standard_normal(60)
-    found = stepped(values, blocks=n // 20)
+    found = fit_steps(values, blocks=n // 20)
     assert [step.at for step in found.steps] == [30]
     assert found.drift is None
     assert found.steps[0].interval.low > 0.2
@@ -255,7 +255,7 @@ def test_a_step_within_one_of_a_few_days_is_seen_beside_a_drift() -> None:
 def test_a_drift_alone_over_a_few_days_is_neither_a_drift_nor_a_step() -> None:
     n = np.arange(60)
     values = 0.06 * n / 59 + 0.002 * np.random.default_rng(3).standard_normal(60)
-    found = stepped(values, blocks=n // 20)
+    found = fit_steps(values, blocks=n // 20)
     assert found.steps == ()
     assert found.drift is None
 
@@ -273,7 +273,7 @@ def test_what_is_a_step_or_a_drift_is_no_dependence_that_hides_another(
         places = [60 * k // (len(sizes) + 1) for k in range(1, len(sizes) + 1)]
         for at, size in zip(places, sizes, strict=True):
             x[at:] += size
-        seen = stepped(x)
+        seen = fit_steps(x)
         near = [any(abs(step.at - at) <= 2 for step in seen.steps) for at in places]
         found += all(near) and len(seen.steps) == len(places) and (seen.drift is not None) is (drift > 0.0)
     assert found >= 26
@@ -285,7 +285,7 @@ def test_a_drift_that_may_be_a_step_names_its_place_and_a_step_that_may_be_a_dri
         random = np.random.default_rng([seed, 20])
         x = random.standard_normal(20)
         x[10:] += 2.5
-        seen = stepped(x)
+        seen = fit_steps(x)
         if seen.drift is not None:
             drifts += 1
             named += any(abs(at - 10) <= 4 for at in seen.drift.or_steps)
@@ -299,8 +299,8 @@ def test_a_drift_that_may_be_a_step_names_its_place_and_a_step_that_may_be_a_dri
 
 def test_large_steps_and_drifts_leave_nothing_open() -> None:
     x = np.random.default_rng(3).standard_normal(60)
-    (step,) = stepped(x + 8.0 * (np.arange(60) >= 30)).steps
+    (step,) = fit_steps(x + 8.0 * (np.arange(60) >= 30)).steps
     assert not step.or_drift
-    drift = stepped(x + np.linspace(0.0, 12.0, 60)).drift
+    drift = fit_steps(x + np.linspace(0.0, 12.0, 60)).drift
     assert drift is not None
     assert drift.or_steps == ()

@@ -11,12 +11,12 @@ from scipy import stats
 
 from etude.stats.compare import (
     Ratio,
+    further_range,
     more_pairs,
     more_trials,
     noise_floor,
     paired_mean_ratio,
     paired_ratio,
-    range_of_further,
     unpaired_mean_ratio,
     unpaired_ratio,
 )
@@ -285,10 +285,10 @@ def test_the_range_of_a_forecast_holds_in_four_of_five_pilots() -> None:
     held = 0
     for _ in range(400):
         variance = float(rng.normal(size=pilot).var(ddof=1))
-        low, high = range_of_further(pilot, round(needed * variance) - pilot, pilot - 1)
+        low, high = further_range(pilot, round(needed * variance) - pilot, pilot - 1)
         held += low <= needed - pilot <= high
     assert 0.75 < held / 400 < 0.85
-    assert range_of_further(10, 0, 9)[0] == 1
+    assert further_range(10, 0, 9)[0] == 1
 
 
 @pytest.mark.parametrize("ratio", [paired_ratio, paired_mean_ratio])

@@ -14,10 +14,10 @@ from etude.stats.cross_session import (
     SessionSpread,
     between_sessions,
     compare_sessions,
-    given_between,
+    stated_session_spread,
 )
 from etude.stats.intervals import Interval, mean_interval
-from etude.stats.levels import no_narrower, split_by_kind, split_variance
+from etude.stats.levels import at_least_as_wide, split_by_kind, split_variance
 from etude.stats.moments import effective_moments
 from etude.stats.series import lognormal
 from etude.stats.twosample import welch
@@ -145,16 +145,16 @@ def test_sessions_that_agree_by_chance_are_no_better_known_than_their_trials():
     x, labels = np.array([9.0, 11.0, 10.0, 9.5, 10.5, 10.02]), {"sitting": [1, 1, 1, 2, 2, 2]}
     found, trials = split_variance(x, labels), split_variance(x, {}).interval
     assert found.interval.half_width < 0.1 < trials.half_width
-    wide = no_narrower(found, float(x.mean()), trials).interval
+    wide = at_least_as_wide(found, float(x.mean()), trials).interval
     assert (wide.low, wide.high) == pytest.approx(
         (found.mean - trials.half_width, found.mean + trials.half_width)
     )
     far = split_variance(np.add(x, [0, 0, 0, 5, 5, 5]), labels)
-    assert no_narrower(far, far.mean, trials) == far
-    assert no_narrower(far, far.mean, None) == far
+    assert at_least_as_wide(far, far.mean, trials) == far
+    assert at_least_as_wide(far, far.mean, None) == far
     # Of values above 0 no limit comes to lie below 0 by that.
     close = replace(found, mean=1.0, interval=Interval(0.9, 1.1))
-    assert no_narrower(close, 1.2, Interval(0.1, 1.3)).interval == Interval(0.1, pytest.approx(1.1))
+    assert at_least_as_wide(close, 1.2, Interval(0.1, 1.3)).interval == Interval(0.1, pytest.approx(1.1))
 
 
 def sitting(rng, level, n=12):
@@ -179,7 +179,7 @@ def test_without_a_word_on_sittings_the_comparison_is_refused():
 def test_the_term_widens_the_interval_by_twice_its_variance():
     rng = np.random.default_rng(8)
     base, other = sitting(rng, 1.0), sitting(rng, 1.1)
-    found = compare_sessions(base, other, given_between(5.0))
+    found = compare_sessions(base, other, stated_session_spread(5.0))
     plain = welch(*(effective_moments(np.log(x)) for x in (other, base)))
     error = math.hypot(plain.standard_error, math.sqrt(2) * math.sqrt(math.log(1.0025)))
     assert math.log(found.high / found.ratio) == pytest.approx(1.96 * error, rel=0.01)
@@ -194,15 +194,17 @@ def test_the_term_widens_the_interval_by_twice_its_variance():
     ("kind", "ratio"), [("cost", 2.0), ("count", 2.0), ("rate", 1.5), ("ratio", math.sqrt(3.0))]
 )
 def test_the_ratio_is_that_of_the_means_that_fit_the_metric(kind, ratio):
-    found = compare_sessions([4.0, 4.0, 4.0, 4.0], [4.0, 12.0, 4.0, 12.0], given_between(3.0), kind=kind)
+    found = compare_sessions(
+        [4.0, 4.0, 4.0, 4.0], [4.0, 12.0, 4.0, 12.0], stated_session_spread(3.0), kind=kind
+    )
     assert found.ratio == pytest.approx(ratio)
 
 
 def test_a_stated_spread_is_a_standard_deviation_in_percent():
     levels = lognormal(0.15)(np.random.default_rng(5), 1, 200_000)[0]
-    assert np.std(np.log(levels)) == pytest.approx(given_between(15.0).deviation, rel=0.01)
-    assert given_between(0.01).deviation == pytest.approx(1e-4)
-    assert math.isfinite(given_between(1e300).deviation)
+    assert np.std(np.log(levels)) == pytest.approx(stated_session_spread(15.0).deviation, rel=0.01)
+    assert stated_session_spread(0.01).deviation == pytest.approx(1e-4)
+    assert math.isfinite(stated_session_spread(1e300).deviation)
 
 
 @pytest.mark.parametrize("stored", [3, 8])
@@ -222,8 +224,8 @@ def test_sittings_that_are_no_ratios_are_refused():
     for call, reason in (
         (lambda: between_sessions([[1.0], [0.0], [1.0]]), "positive"),
         (lambda: between_sessions([[1.0], [], [1.0]]), "without values"),
-        (lambda: given_between(-1.0), "0 % or more"),
-        (lambda: compare_sessions([1.0, 1.0], [2.0, 2.0], given_between(0.0)), "no spread"),
+        (lambda: stated_session_spread(-1.0), "0 % or more"),
+        (lambda: compare_sessions([1.0, 1.0], [2.0, 2.0], stated_session_spread(0.0)), "no spread"),
     ):
         with pytest.raises(ValueError, match=reason):
             call()

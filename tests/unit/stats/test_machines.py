@@ -9,7 +9,12 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from etude.stats.compare import paired_mean_ratio, paired_ratio
-from etude.stats.machines import ratio_over_machines, ratios_differ, stand_out, unpaired_over_machines
+from etude.stats.machines import (
+    deviating_machines,
+    ratio_over_machines,
+    ratios_differ,
+    unpaired_over_machines,
+)
 
 VALUES = st.floats(0.5, 2.0)
 
@@ -101,14 +106,14 @@ def test_a_machine_that_is_slower_than_its_peers_is_named():
     rng = np.random.default_rng(4)
     machines = ["a", "b", "c", "d"] * 10
     x = np.exp(rng.normal(0, 0.02, 40)) * np.where(np.array(machines) == "c", 1.2, 1.0)
-    found = stand_out(x, machines)
+    found = deviating_machines(x, machines)
     assert found[0].machine == "c"
     assert found[0].low < 1.2 < found[0].high
     assert found[0].p < 1e-6
 
 
 def test_of_two_machines_the_second_is_told_against_the_first():
-    (found,) = stand_out([1.0, 1.01, 1.0, 1.5, 1.51, 1.5], ["a", "a", "a", "b", "b", "b"])
+    (found,) = deviating_machines([1.0, 1.01, 1.0, 1.5, 1.51, 1.5], ["a", "a", "a", "b", "b", "b"])
     assert found.machine == "b"
     assert found.ratio == pytest.approx(1.5, rel=0.01)
 
@@ -116,7 +121,7 @@ def test_of_two_machines_the_second_is_told_against_the_first():
 def test_machines_that_are_alike_are_not_named():
     rng = np.random.default_rng(5)
     machines = ["a", "b", "c"] * 8
-    alarms = sum(bool(stand_out(np.exp(rng.normal(0, 0.05, 24)), machines)) for _ in range(1000))
+    alarms = sum(bool(deviating_machines(np.exp(rng.normal(0, 0.05, 24)), machines)) for _ in range(1000))
     assert alarms <= 25  # 10 are expected, by Holm at most
 
 
@@ -128,22 +133,22 @@ def test_what_changes_between_sessions_is_not_taken_for_the_machine():
     for _ in range(500):
         moods = rng.normal(0, 0.1, 6)
         x = np.exp(moods[sittings] + rng.normal(0, 0.01, 30))
-        alarms += bool(stand_out(x, machines, sittings))
+        alarms += bool(deviating_machines(x, machines, sittings))
     assert alarms <= 15
 
 
 def test_a_difference_too_small_to_matter_is_none():
-    assert stand_out([1.0, 1.0001, 1.004, 1.0041], ["a", "a", "b", "b"]) == ()
+    assert deviating_machines([1.0, 1.0001, 1.004, 1.0041], ["a", "a", "b", "b"]) == ()
 
 
 def test_nothing_is_said_of_one_machine_or_where_nothing_is_repeated():
-    assert stand_out([1.0, 2.0], ["a", "a"]) == ()
-    assert stand_out([1.0, 2.0], ["a", "b"]) == ()
+    assert deviating_machines([1.0, 2.0], ["a", "a"]) == ()
+    assert deviating_machines([1.0, 2.0], ["a", "b"]) == ()
 
 
 @given(st.lists(st.tuples(VALUES, st.sampled_from("abc"), st.integers(1, 3)), min_size=1, max_size=30))
 def test_any_machines_and_sittings_are_borne(rows):
     x, machines, sittings = zip(*rows, strict=True)
-    for each in stand_out(x, machines, sittings):
+    for each in deviating_machines(x, machines, sittings):
         assert each.low <= each.ratio <= each.high
         assert 0 <= each.p < 0.01

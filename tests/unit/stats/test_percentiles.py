@@ -11,7 +11,7 @@ from scipy import stats
 
 from etude.stats.intervals import effective_count, mean_interval, median_interval
 from etude.stats.percentiles import (
-    USUAL,
+    DEFAULT_SHARES,
     error_bar,
     fewest_for_interval,
     percentile,
@@ -57,7 +57,7 @@ def test_a_percentile_beyond_all_values_is_not_invented():
     assert (found.value, found.interval) == (None, None)
     assert re.search(r"^p99 .*\b100\b.*\b99$", found.reason)
     assert percentile(np.arange(100.0), 0.99).value == pytest.approx(98.01)
-    assert [p.value is None for p in percentiles(X, USUAL)] == [False, False, False, True]
+    assert [p.value is None for p in percentiles(X, DEFAULT_SHARES)] == [False, False, False, True]
 
 
 @pytest.mark.parametrize(("share", "n"), [(0.5, 10), (0.9, 50), (0.99, 500)])

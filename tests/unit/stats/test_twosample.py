@@ -11,7 +11,7 @@ from scipy import stats
 
 from etude.stats.moments import Moments, deviation_of, mean_of, moments_of
 from etude.stats.twosample import ratio_of_means, student, welch
-from etude.stats.variances import chosen_by_variance, f_test, levene
+from etude.stats.variances import f_test, levene, t_test_by_variance
 from support.places import DATA
 
 GOLDEN = DATA / "autopilot-figures.csv"
@@ -194,13 +194,13 @@ def test_f_and_levene_are_scipys():
 
 def test_the_planned_choice_takes_welch_where_the_spreads_differ():
     alike, unlike = np.array([1.0, 1.1, 0.9, 1.05]), np.array([1.0, 5.0, -3.0, 9.0])
-    assert chosen_by_variance(alike, alike + 1.0)[0] == student(alike, alike + 1.0)
-    found, why = chosen_by_variance(alike, unlike)
+    assert t_test_by_variance(alike, alike + 1.0)[0] == student(alike, alike + 1.0)
+    found, why = t_test_by_variance(alike, unlike)
     assert found == welch(alike, unlike)
     assert why.p < 0.05
-    assert chosen_by_variance(alike, alike + 1.0, by="Levene")[1].method == "Levene"
+    assert t_test_by_variance(alike, alike + 1.0, by="Levene")[1].method == "Levene"
     with pytest.raises(ValueError, match="values themselves"):
-        chosen_by_variance(moments_of(alike), unlike, by="Levene")
+        t_test_by_variance(moments_of(alike), unlike, by="Levene")
 
 
 @given(

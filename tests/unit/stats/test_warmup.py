@@ -9,21 +9,21 @@ from hypothesis import strategies as st
 
 from etude.stats import warmup
 from etude.stats.series import MACHINES, autoregressive, lognormal, mixture, normal
-from etude.stats.warmup import OtherLevel, change_points, never_steady, other_level, standardised
+from etude.stats.warmup import LevelShift, change_points, level_shift, no_steady_state_p, standardised
 from support.profiles import examples
 
 # Noise of cv 2 % without any pattern, the same in every test.
 NOISE = 1.0 + 0.02 * np.random.default_rng(5).standard_normal(200)
 
 
-def stepped(n, first, factor):
+def fit_steps(n, first, factor):
     return NOISE[:n] * np.where(np.arange(n) < first, factor, 1.0)
 
 
 @pytest.mark.parametrize("n", [12, 20, 29, 30, 60, 200])
 @pytest.mark.parametrize("factor", [1.3, 0.7])
 def test_three_trials_at_the_beginning_are_found(n, factor):
-    found = other_level(stepped(n, 3, factor))
+    found = level_shift(fit_steps(n, 3, factor))
     assert (found.first, found.last) == (3, 0)
     assert found.shift == pytest.approx(factor - 1.0, abs=0.05)
     assert found.method == ("Student's t" if n < 30 else "PELT")
@@ -31,13 +31,13 @@ def test_three_trials_at_the_beginning_are_found(n, factor):
 
 @pytest.mark.parametrize(("n", "last"), [(10, 2), (10, 3), (14, 5), (29, 6), (29, 14), (30, 7), (60, 20)])
 def test_a_late_change_is_found(n, last):
-    found = other_level(stepped(n, n - last, 1 / 1.1))
+    found = level_shift(fit_steps(n, n - last, 1 / 1.1))
     assert (found.first, found.last) == (0, last)
     assert found.shift == pytest.approx(0.1, abs=0.04)
 
 
 def test_the_shorter_part_is_the_other_level_and_the_first_of_two_equal_ones():
-    ends = [other_level(stepped(12, first, 1.2)) for first in (5, 6, 7)]
+    ends = [level_shift(fit_steps(12, first, 1.2)) for first in (5, 6, 7)]
     assert [(found.first, found.last) for found in ends] == [(5, 0), (6, 0), (0, 5)]
     assert [found.shift > 0.0 for found in ends] == [True, True, False]
 
@@ -56,13 +56,13 @@ def test_the_level_is_the_share_of_clean_series_that_split_as_clearly(n):
 
 
 def test_a_level_decides_below_thirty_trials():
-    x = stepped(12, 9, 1 / 1.06)
-    assert other_level(x).last == 3
-    assert other_level(x, level=1e-9) is None
+    x = fit_steps(12, 9, 1 / 1.06)
+    assert level_shift(x).last == 3
+    assert level_shift(x, level=1e-9) is None
 
 
 def test_both_ends_may_be_other_levels():
-    found = other_level(np.concatenate((1.4 * NOISE[:4], NOISE[4:30], 0.8 * NOISE[30:35])))
+    found = level_shift(np.concatenate((1.4 * NOISE[:4], NOISE[4:30], 0.8 * NOISE[30:35])))
     assert (found.first, found.last) == (4, 5)
     assert found.shift == pytest.approx(0.4, abs=0.05)
     assert found.shift_last == pytest.approx(-0.2, abs=0.05)
@@ -72,7 +72,7 @@ def test_other_trials_of_one_end_do_not_speak_for_chance_at_the_other():
     x = NOISE[:30].copy()
     x[:3] *= 1.4
     x[-3:] *= 1.4
-    found = other_level(x)
+    found = level_shift(x)
     assert (found.first, found.last) == (3, 3)
 
 
@@ -80,7 +80,7 @@ def test_a_few_slow_trials_in_the_middle_part_nothing():
     x = NOISE[:40].copy()
     x[18:22] *= 1.5
     assert change_points(x) == (18, 22)
-    assert other_level(x) is None
+    assert level_shift(x) is None
 
 
 @pytest.mark.parametrize("n", [15, 40])
@@ -88,38 +88,38 @@ def test_a_few_slow_trials_in_the_middle_part_nothing():
 def test_single_slow_trials_are_no_level(n, places):
     x = NOISE[:n].copy()
     x[places] *= 2.0
-    assert other_level(x) is None
+    assert level_shift(x) is None
 
 
 def test_a_level_that_others_are_like_here_and_there_is_chance():
     """Two of the first three values are of the slower of two modes, and so are others anywhere."""
     x = NOISE[:40].copy()
     x[[0, 1, 9, 16, 23, 31]] *= 1.5
-    assert other_level(x) is None
+    assert level_shift(x) is None
 
 
 def test_a_shift_below_the_practical_size_does_not_count():
     x = 1.0 + 1e-4 * np.random.default_rng(6).standard_normal(40)
     x[:6] += 0.005
-    assert other_level(x) is None
-    assert other_level(x, practical=0.001).first == 6
-    assert other_level(x[:20]) is None
-    assert other_level(x[:20], practical=0.001).first == 6
+    assert level_shift(x) is None
+    assert level_shift(x, practical=0.001).first == 6
+    assert level_shift(x[:20]) is None
+    assert level_shift(x[:20], practical=0.001).first == 6
 
 
 @pytest.mark.parametrize("n", range(10))
 def test_nothing_is_said_of_short_series(n):
-    assert other_level(stepped(n, 3, 1.5)) is None
+    assert level_shift(fit_steps(n, 3, 1.5)) is None
 
 
 def test_what_is_left_is_looked_at_for_a_trend():
     rising = NOISE[:40] * (1.0 + 0.01 * np.arange(40))
-    assert never_steady(rising, None) < 0.01
-    assert never_steady(NOISE[:40], None) > 0.01
-    warm = stepped(40, 12, 1.5)
-    assert never_steady(warm, None) < 0.01
-    assert never_steady(warm, other_level(warm)) > 0.01
-    assert never_steady(warm[:15], OtherLevel(6, 0, 0.5, 0.0, "Student's t")) is None
+    assert no_steady_state_p(rising, None) < 0.01
+    assert no_steady_state_p(NOISE[:40], None) > 0.01
+    warm = fit_steps(40, 12, 1.5)
+    assert no_steady_state_p(warm, None) < 0.01
+    assert no_steady_state_p(warm, level_shift(warm)) > 0.01
+    assert no_steady_state_p(warm[:15], LevelShift(6, 0, 0.5, 0.0, "Student's t")) is None
 
 
 def least_cost(values, penalty, shortest):
@@ -164,7 +164,7 @@ series = st.tuples(
 def test_the_unit_of_the_values_does_not_matter(parameters, scale):
     n, first, factor, seed = parameters
     x = np.random.default_rng(seed).normal(1.0, 0.02, n) * np.where(np.arange(n) < first, factor, 1.0)
-    found, scaled = other_level(x), other_level(x * scale)
+    found, scaled = level_shift(x), level_shift(x * scale)
     assert (found is None) == (scaled is None)
     if found is not None:
         assert (found.first, found.last, found.method) == (scaled.first, scaled.last, scaled.method)
@@ -209,7 +209,7 @@ def test_a_small_change_that_only_long_levels_show_is_searched_for():
 def test_very_long_series_are_looked_at_in_groups():
     x = np.random.default_rng(7).normal(1.0, 0.02, 10_000)
     x[:1500] *= 1.2
-    found = other_level(x)
+    found = level_shift(x)
     assert (found.first, found.last) == (1500, 0)
 
 
@@ -229,7 +229,7 @@ def test_very_long_series_are_looked_at_in_groups():
     ],
 )
 def test_flat_series_are_seldom_called_warm(draw, n, most):
-    found = [other_level(x) is not None for x in draw(np.random.default_rng(8), 400, n)]
+    found = [level_shift(x) is not None for x in draw(np.random.default_rng(8), 400, n)]
     assert np.mean(found) <= most
 
 
@@ -237,4 +237,4 @@ def test_a_machine_that_warms_up_is_called_warm():
     (machine,) = (m for m in MACHINES if m.name.startswith("warm-up"))
     rng = np.random.default_rng(9)
     trials = machine.draw(rng, 200, 30) * normal(0.02)(rng, 200, 30)
-    assert np.mean([getattr(other_level(x), "first", 0) == 3 for x in trials]) > 0.9
+    assert np.mean([getattr(level_shift(x), "first", 0) == 3 for x in trials]) > 0.9

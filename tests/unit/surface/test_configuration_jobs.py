@@ -20,17 +20,17 @@ from etude.experiment.test import Test
 from etude.surface.configuration_jobs import (
     CELL,
     SAMPLE,
-    CellJobs,
-    Todo,
-    attempt_in,
+    ConfigurationJobs,
+    NodeRequest,
     begin_on_node,
     depends_on,
     engine_was_on_node,
     is_begun,
-    read_todo,
-    sample_in,
+    read_attempt,
+    read_request,
+    read_sample,
+    write_request,
     write_sample,
-    write_todo,
 )
 from etude.surface.next_configuration import Visit
 from etude.surface.samples import Sample
@@ -38,17 +38,17 @@ from support.charting import SPACE, Made
 from support.spreading import Response
 
 POSITIVE = st.floats(1e-9, 1e12)
-TODO = Todo(Visit((1, 0), 12.0, 0.1, "why"), "/a/spec.toml", "", "text", [["rise", 0.5]], 3.0, None)
+TODO = NodeRequest(Visit((1, 0), 12.0, 0.1, "why"), "/a/spec.toml", "", "text", [["rise", 0.5]], 3.0, None)
 
 
 @st.composite
-def todos(draw: st.DrawFn) -> Todo:
+def todos(draw: st.DrawFn) -> NodeRequest:
     cell = draw(st.sampled_from(list(SPACE)))
     visit = Visit(cell, draw(st.none() | POSITIVE), draw(st.none() | POSITIVE), draw(st.text()))
     times = st.datetimes(datetime(1990, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC))
     lesson = draw(st.none() | st.lists(st.tuples(st.text(), st.floats(0, 1)).map(list)))
     texts = st.text(st.characters(exclude_categories=["Cs"]))
-    return Todo(
+    return NodeRequest(
         replace(visit, why=draw(texts)),
         draw(texts),
         draw(texts),
@@ -61,11 +61,11 @@ def todos(draw: st.DrawFn) -> Todo:
 
 @given(todos())
 def test_a_node_is_told_what_the_controller_asked(
-    tmp_path_factory: pytest.TempPathFactory, todo: Todo
+    tmp_path_factory: pytest.TempPathFactory, todo: NodeRequest
 ) -> None:
     place = tmp_path_factory.mktemp("cell")
-    write_todo(place, todo)
-    assert read_todo(place) == todo
+    write_request(place, todo)
+    assert read_request(place) == todo
 
 
 @given(st.sampled_from(list(SPACE)), st.none() | POSITIVE, POSITIVE, st.booleans(), st.integers(0, 10**6))
@@ -81,7 +81,7 @@ def test_the_controller_is_told_what_the_node_found(
     state = "failed" if value is None else "measured"
     sample = Sample(cell, state, value, 0.0, math.inf if kept else high, 0.95, 1.5, trials, kept, "so")
     write_sample(place, sample)
-    assert sample_in(place, SPACE) == sample
+    assert read_sample(place, SPACE) == sample
 
 
 @given(
@@ -92,7 +92,7 @@ def test_the_controller_is_told_what_the_node_found(
 )
 def test_what_was_edited_is_refused_in_one_line(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     place = tmp_path_factory.mktemp("cell")
-    for name, read in ((CELL, read_todo), (SAMPLE, lambda where: sample_in(where, SPACE))):
+    for name, read in ((CELL, read_request), (SAMPLE, lambda where: read_sample(where, SPACE))):
         (place / name).write_text(text, errors="replace")
         with pytest.raises(InputError, match="was it edited"):
             read(place)
@@ -100,19 +100,19 @@ def test_what_was_edited_is_refused_in_one_line(tmp_path_factory: pytest.TempPat
 
 def test_a_node_says_where_it_began_and_a_place_where_nothing_did_says_so(tmp_path: Path) -> None:
     assert not is_begun(tmp_path)
-    assert sample_in(tmp_path, SPACE) is None
-    write_todo(tmp_path, TODO)
+    assert read_sample(tmp_path, SPACE) is None
+    write_request(tmp_path, TODO)
     assert not is_begun(tmp_path), "it was but asked for"
     begin_on_node(tmp_path)
     assert is_begun(tmp_path)
-    made = attempt_in(tmp_path)
+    made = read_attempt(tmp_path)
     assert made.boot_id
     assert made.machine
 
 
 def test_a_missing_cell_is_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
-        read_todo(tmp_path)
+        read_request(tmp_path)
 
 
 def test_a_cell_depends_on_its_levels_and_resources_and_not_on_the_budget() -> None:
@@ -128,19 +128,19 @@ def test_where_the_engine_alone_was_on_the_node_its_experiment_says_which(tmp_pa
     engine_was_on_node(tmp_path)
     assert not (tmp_path / "node.json").exists()
     ended = JobEnd("7", "done", 0, ("n2", "n3"), "", 1.0, 2.0, 3.0)
-    assert (attempt_in(tmp_path, ended).host, attempt_in(tmp_path, ended).system) == ("n2", "n3")
+    assert (read_attempt(tmp_path, ended).host, read_attempt(tmp_path, ended).system) == ("n2", "n3")
     run(make_plan([Test("t", ("true",))], trials=2), tmp_path / "measured")
     engine_was_on_node(tmp_path)
     document = json.loads((tmp_path / "measured" / "experiment.json").read_text())
-    made = attempt_in(tmp_path)
+    made = read_attempt(tmp_path)
     assert (made.host, made.boot_id) == (document["sittings"][0]["host"], document["sittings"][0]["boot_id"])
     assert made.machine == document["machine"]["before"]
 
 
 def test_a_job_knows_the_time_that_is_left_and_the_deadline(tmp_path: Path) -> None:
     deadline = datetime(2100, 1, 1, tzinfo=UTC)
-    cells = CellJobs("made", SPACE, Response(), None, "made", deadline)
+    cells = ConfigurationJobs("made", SPACE, Response(), None, "made", deadline)
     job = cells.job(TODO.visit, tmp_path / "cell", frozenset({"n1"}), 12.5)
-    todo = read_todo(job.place)
+    todo = read_request(job.place)
     assert (todo.visit, todo.left_s, todo.deadline) == (TODO.visit, 12.5, deadline)
     assert (todo.simulate, job.avoid, job.nodes) == ("made", {"n1"}, 1)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from etude.surface.crossover import crossovers, crossovers_of
+from etude.present.sentences.surface import crossover_text
+from etude.surface.crossover import crossovers, level_crossovers
 from etude.surface.factors import Factor
 from support.made_surfaces import DISKS, NFSDS, Z, surface
 
@@ -28,7 +29,7 @@ def test_the_interval_is_where_the_difference_is_within_its_error() -> None:
     assert (found.low, found.high) == (pytest.approx(10 / away, rel=1e-4), pytest.approx(10 * away, rel=1e-4))
     (wide,) = crossovers(surface((TWO, NFSDS), crossing, sd=0.5).filled)
     assert (wide.low, wide.high) == (None, None)
-    assert "(? … ?)" in wide.text
+    assert "(? … ?)" in crossover_text(wide)
 
 
 def test_of_a_cost_the_lower_one_overtakes() -> None:
@@ -53,7 +54,7 @@ def test_each_setting_of_the_others_has_its_own_and_a_tie_is_none() -> None:
 
 def test_any_factor_can_be_asked_for_and_ties_between_are_halved() -> None:
     mapped = surface((DISKS, NFSDS), lambda d, n: 1 + d if n < 4 else 3.0 if n == 4 else 5 - d, sd=0.001)
-    (found,) = crossovers_of(mapped.filled, 0, (0, 3), 1)
+    (found,) = level_crossovers(mapped.filled, 0, (0, 3), 1)
     assert (found.over, found.under) == ("1", "4")
     assert found.at == pytest.approx(4.0), "the middle, in log, of 2 and 8"
 

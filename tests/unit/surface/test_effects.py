@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from etude.present.sentences.surface import effect_text, interaction_text
 from etude.surface.effects import interactions, main_effects
 from support.golden import Golden
 from support.made_surfaces import DISKS, FS, NFSDS, Z, power, surface
@@ -23,7 +24,7 @@ def test_a_product_of_power_laws_has_no_interaction(golden: Golden) -> None:
     (found,) = interactions(surface((DISKS, NFSDS), power).filled)
     assert found.ratio.value == pytest.approx(1.0)
     assert not found.ratio.differs
-    golden(found.text)
+    golden(interaction_text(found))
 
 
 def test_the_largest_interaction_is_the_ratio_of_ratios_at_its_corner() -> None:
@@ -66,7 +67,10 @@ def test_only_settings_in_which_both_levels_are_known_are_compared() -> None:
 
 def test_an_effect_that_its_interval_does_not_show_says_so() -> None:
     effects = main_effects(surface((DISKS, FS), lambda disks, fs: 100.0 + (fs == "xfs"), sd=0.1).filled)
-    assert all("not told apart" in effect.text or "changes nothing" in effect.text for effect in effects)
+    assert all(
+        "not told apart" in effect_text(effect) or "changes nothing" in effect_text(effect)
+        for effect in effects
+    )
 
 
 def test_intervals_hold_the_truth_as_often_as_they_say() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from etude.surface.limits import limits, limits_text
+from etude.present.sentences.surface import limit_text, limits_text
+from etude.surface.limits import limits
 from support.golden import Golden
 from support.made_surfaces import DISKS, FS, NFSDS, power, soft_minimum, surface
 
@@ -13,9 +14,9 @@ def test_of_a_soft_minimum_the_scarce_one_limits() -> None:
     for limit in limits(surface((DISKS, NFSDS), soft_minimum).filled):
         disks, nfsds = (float(f.levels[n]) for f, n in zip((DISKS, NFSDS), limit.cell, strict=True))
         if 120 * nfsds < 0.8 * 180 * disks:
-            assert limit.factor == "nfsds", limit.text
+            assert limit.factor == "nfsds", limit_text(limit)
         elif 120 * nfsds > 1.3 * 180 * disks:
-            assert limit.factor == "disks", limit.text
+            assert limit.factor == "disks", limit_text(limit)
         assert limit.sure
 
 
@@ -26,14 +27,14 @@ def test_elasticity_is_the_exponent_of_a_power_law(golden: Golden) -> None:
     last = found["disks=4 nfsds=100"]
     assert last.beyond
     assert (last.factor, last.elasticity) == ("disks", pytest.approx(0.5))
-    golden(last.text)
+    golden(limit_text(last))
 
 
 def test_where_nothing_helps_nothing_that_was_varied_limits(golden: Golden) -> None:
     found = limits(surface((DISKS, FS), lambda disks, fs: 100 if fs == "xfs" else 50).filled)
     assert {each.factor for each in found} == {None}
     assert "12 of 12" in limits_text(found)
-    golden(f"{limits_text(found)}\n{found[0].text}")
+    golden(f"{limits_text(found)}\n{limit_text(found[0])}")
 
 
 def test_what_makes_it_worse_does_not_limit_and_a_cost_falls() -> None:

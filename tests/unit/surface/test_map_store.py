@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from etude.errors import CommandFailed, InputError
 from etude.experiment.plan_defaults import make_plan
 from etude.results.reader import load_results
-from etude.surface.factors import Cell, Factor, Space
-from etude.surface.map_store import Charted, MapStore, keeping_surface, resume_map
+from etude.surface.factors import Configuration, Factor, Space
+from etude.surface.map_store import MapDefinition, MapStore, define_map, open_map
 from etude.surface.next_configuration import Rules, Visit
 from etude.surface.samples import Sample
 from support.charting import SPACE, Made, lines, mapped, product, unknown
@@ -43,12 +43,12 @@ def test_samples_come_back_bit_by_bit_in_their_order(
     tmp_path_factory: pytest.TempPathFactory, found: list[Sample]
 ) -> None:
     path = tmp_path_factory.mktemp("map")
-    with keeping_surface(path, resume_map("made", SPACE, Rules(), Made(), "text")) as kept:
+    with open_map(path, define_map("made", SPACE, Rules(), Made(), "text")) as kept:
         for sample in found:
             kept.keep(Visit(sample.cell, None, None, "asked"), sample)
     back = MapStore(path)
     assert back.samples() == found
-    assert back.charted == resume_map("made", SPACE, Rules(), Made(), "text")
+    assert back.definition == define_map("made", SPACE, Rules(), Made(), "text")
 
 
 def test_a_map_is_results_that_all_of_etude_reads(tmp_path: Path) -> None:
@@ -106,8 +106,8 @@ OTHERS = {
 def test_another_map_is_refused_and_the_first_stays(name: str, tmp_path: Path) -> None:
     mapped(tmp_path, Made(), Rules(count=2))
     changed, said = OTHERS[name]
-    other = replace(resume_map("made", SPACE, Rules(), Made(), ""), **changed)  # type: ignore[arg-type]
-    with pytest.raises(InputError) as error, keeping_surface(tmp_path, other):
+    other = replace(define_map("made", SPACE, Rules(), Made(), ""), **changed)  # type: ignore[arg-type]
+    with pytest.raises(InputError) as error, open_map(tmp_path, other):
         pass
     assert re.match(rf"{tmp_path}: .*{said}.* -o$", str(error.value))
     assert len(MapStore(tmp_path).samples()) == 2
@@ -117,36 +117,36 @@ def test_a_factor_that_is_another_resource_by_now_is_another_map(tmp_path: Path)
     def spec(resource: str) -> str:
         return f'[factor.a]\nlevels = [1, 2]\nresource = "{resource}"\n'
 
-    def one(text: str) -> Charted:
-        return resume_map("made", SPACE, Rules(), Made(), text)
+    def one(text: str) -> MapDefinition:
+        return define_map("made", SPACE, Rules(), Made(), text)
 
-    with keeping_surface(tmp_path, one(spec("quota"))) as kept:
+    with open_map(tmp_path, one(spec("quota"))) as kept:
         kept.attempt_place((0, 0))
-    with keeping_surface(tmp_path, one(spec("quota") + '[budget]\ntime = "1 h"\n')):
+    with open_map(tmp_path, one(spec("quota") + '[budget]\ntime = "1 h"\n')):
         pass
     for other, said in (
         (spec("memory"), "resource of factor a was .*quota.*, now .*memory"),
         ("", "was a, now none"),
     ):
-        with pytest.raises(InputError, match=said), keeping_surface(tmp_path, one(other)):
+        with pytest.raises(InputError, match=said), open_map(tmp_path, one(other)):
             pass
 
 
 def test_a_tighter_precision_is_another_map_and_a_wider_one_is_not(tmp_path: Path) -> None:
     """Cells would be told of that miss what is asked for now."""
 
-    def asking(precision: str) -> Charted:
-        return resume_map("made", SPACE, Rules(), Made(), f'[response]\ncommand = "true"\n{precision}')
+    def asking(precision: str) -> MapDefinition:
+        return define_map("made", SPACE, Rules(), Made(), f'[response]\ncommand = "true"\n{precision}')
 
-    with keeping_surface(tmp_path, asking("precision = 0.02")) as kept:
+    with open_map(tmp_path, asking("precision = 0.02")) as kept:
         kept.attempt_place((0, 0))
     for same in ('precision = "2 %"', "", "precision = 0.05", 'precision = "50 %"'):
-        with keeping_surface(tmp_path, asking(same)):
+        with open_map(tmp_path, asking(same)):
             pass
     for tighter in ("", "precision = 0.005"):
         with (
             pytest.raises(InputError, match="precision was 50 %"),
-            keeping_surface(tmp_path, asking(tighter)),
+            open_map(tmp_path, asking(tighter)),
         ):
             pass
 
@@ -155,8 +155,8 @@ def test_another_map_is_refused_also_where_the_first_cell_is_not_done(tmp_path: 
     """Its search is on disk: another harness must not go on with it."""
     with pytest.raises(KeyboardInterrupt):
         mapped(tmp_path, Made(lambda cell: KeyboardInterrupt()))
-    other = replace(resume_map("made", SPACE, Rules(), Made(), ""), text="made 2")
-    with pytest.raises(InputError, match="holds another map"), keeping_surface(tmp_path, other):
+    other = replace(define_map("made", SPACE, Rules(), Made(), ""), text="made 2")
+    with pytest.raises(InputError, match="holds another map"), open_map(tmp_path, other):
         pass
 
 
@@ -165,7 +165,7 @@ def test_rules_may_change_between_sessions(tmp_path: Path) -> None:
     response = Made()
     kept = mapped(tmp_path, response, Rules("in-order"))
     assert len(response.cells) == 4
-    assert MapStore(tmp_path).charted.rules == Rules("in-order") == kept.charted.rules
+    assert MapStore(tmp_path).definition.rules == Rules("in-order") == kept.definition.rules
 
 
 def test_cells_that_are_left_out_later_do_not_count_and_come_back(tmp_path: Path) -> None:
@@ -224,7 +224,7 @@ def test_an_edited_plan_is_one_line(member: str, tmp_path: Path) -> None:
 
 
 def test_what_failed_is_tried_again_when_asked_and_its_line_stays(tmp_path: Path) -> None:
-    bad: set[Cell] = {(1, 0), (2, 1), (0, 1)}
+    bad: set[Configuration] = {(1, 0), (2, 1), (0, 1)}
     mapped(tmp_path, Made(lambda cell: CommandFailed("it died") if cell in bad else product(cell)))
     assert mapped(tmp_path, nothing := Made()).samples()
     assert nothing.cells == [], "not asked to"

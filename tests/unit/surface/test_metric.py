@@ -48,7 +48,7 @@ def measured(of: MetricOf, place: Path, **members: object) -> Sample:
     return Metric(of, place).measure(asked(place / "cell", **members), lambda text: None)  # type: ignore[arg-type]
 
 
-def measured_in(world: World, of: MetricOf, place: Path, **members: object) -> Sample:
+def measure_configuration(world: World, of: MetricOf, place: Path, **members: object) -> Sample:
     """Of engines that let no time pass."""
     metric = Metric(of, place, make_engine=world.make_engine, clock=lambda: world.elapsed_s)
     return metric.measure(asked(place / "cell", **members), lambda text: None)  # type: ignore[arg-type]
@@ -82,7 +82,7 @@ def test_a_pattern_finds_the_metric_and_higher_is_a_rate(tmp_path: Path) -> None
 
 def test_a_setup_comes_once_and_is_not_measured(tmp_path: Path) -> None:
     world = World({"echo x >> made3": 5.0, "/bin/sh": 0.01})
-    found = measured_in(world, command("cat made{n}", setup="echo x >> made{n}"), tmp_path)
+    found = measure_configuration(world, command("cat made{n}", setup="echo x >> made{n}"), tmp_path)
     assert world.story[0] == "echo x >> made3"
     assert world.story.count("echo x >> made3") == 1
     assert found.value == pytest.approx(0.01)
@@ -109,9 +109,11 @@ def test_an_interrupted_cell_is_measured_anew_with_the_resources_that_are_held_n
     of = command(text, setup="make {volume}")
     former = Setting(values={"volume": "/former"})
     with pytest.raises(MachineRefuses):
-        measured_in(World({"/bin/sh": 1.0, "make": 0.1}, before=dies_at(4)), of, tmp_path, setting=former)
+        measure_configuration(
+            World({"/bin/sh": 1.0, "make": 0.1}, before=dies_at(4)), of, tmp_path, setting=former
+        )
     now = World({"/bin/sh": 0.01, "make": 0.1})
-    found = measured_in(now, of, tmp_path, setting=Setting(values={"volume": "/now"}))
+    found = measure_configuration(now, of, tmp_path, setting=Setting(values={"volume": "/now"}))
     assert found.trials >= 10
     assert "/former" not in str(now.log)
     rows = load_results(tmp_path / "cell" / EXPERIMENT).measurements["command"]
@@ -121,8 +123,10 @@ def test_an_interrupted_cell_is_measured_anew_with_the_resources_that_are_held_n
 def test_an_interrupted_cell_with_the_same_resources_is_resumed(tmp_path: Path) -> None:
     setting = Setting(values={"volume": "/there"})
     with pytest.raises(MachineRefuses):
-        measured_in(World({"/bin/sh": 1.0}, before=dies_at(4)), command("cat {n}"), tmp_path, setting=setting)
-    measured_in(World({"/bin/sh": 0.01}), command("cat {n}"), tmp_path, setting=setting)
+        measure_configuration(
+            World({"/bin/sh": 1.0}, before=dies_at(4)), command("cat {n}"), tmp_path, setting=setting
+        )
+    measure_configuration(World({"/bin/sh": 0.01}), command("cat {n}"), tmp_path, setting=setting)
     assert [place.name for place in (tmp_path / "cell").iterdir()] == [EXPERIMENT]
 
 
@@ -162,7 +166,7 @@ def test_a_metric_that_is_not_above_0_fails_its_cell(printed: str, tmp_path: Pat
 
 def test_a_cells_budget_is_a_timeout(tmp_path: Path) -> None:
     world = World({"/bin/sh": {"elapsed": 1.0, "exit_status": None, "signal": 15, "timed_out": True}})
-    found = measured_in(world, command("true {n}"), tmp_path, left_s=1.0)
+    found = measure_configuration(world, command("true {n}"), tmp_path, left_s=1.0)
     assert {launch.timeout_s for launch in world.log} == {1.0}
     assert (found.state, found.value) == ("failed", None)
     assert re.search(r"\b1 s$", found.why)
@@ -180,7 +184,7 @@ def test_what_was_measured_before_the_time_was_over_counts(
         return elapsed
 
     world = World({"/bin/sh": trial})
-    found = measured_in(world, command("true {n}"), tmp_path, left_s=1.0)
+    found = measure_configuration(world, command("true {n}"), tmp_path, left_s=1.0)
     assert (found.state, found.trials, found.value) == ("measured", 2, pytest.approx(elapsed))
 
 

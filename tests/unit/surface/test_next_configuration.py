@@ -10,35 +10,35 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.surface.factors import Cell, Factor, Space
-from etude.surface.map_store import MapStore, keeping_surface, mapped_of, resume_map
+from etude.surface.factors import Configuration, Factor, Space
+from etude.surface.map_store import MapStore, define_map, open_map, surface_result_of
 from etude.surface.next_configuration import (
     LEAST_WIDENING,
     MapComplete,
     Rules,
     Visit,
     Wait,
-    as_predicted,
     decide,
     fit_surrogate,
-    is_predicted,
-    is_sure,
+    predict_configurations,
+    predicted_samples,
+    well_predicted,
     widening_of,
 )
 from etude.surface.response import ConfigurationRequest, Tell
-from etude.surface.run_map import Display, Means, forecast_of, run_map
+from etude.surface.run_map import Display, MapBudget, forecast_of, run_map
 from etude.surface.samples import Sample, known_samples
 
 SPACE = Space((Factor("disks", "linear", (1, 2, 3, 4)), Factor("nfsds", "log", (1, 2, 4, 8, 16, 32))))
 SD = 0.01
 
 
-def peak(cell: Cell) -> float:
+def peak(cell: Configuration) -> float:
     disks, nfsds = (float(factor.levels[at]) for factor, at in zip(SPACE.factors, cell, strict=True))
     return float(((170 * disks) ** -4 + (60 * nfsds) ** -4) ** -0.25)
 
 
-def sample(cell: Cell, value: float, sd: float = SD) -> Sample:
+def sample(cell: Configuration, value: float, sd: float = SD) -> Sample:
     away = math.exp(1.959964 * sd)
     return Sample(cell, "measured", value, value / away, value * away, 0.95, cost_s=60.0, trials=3)
 
@@ -95,11 +95,11 @@ def test_predictions_that_were_off_widen_those_to_come() -> None:
     samples = measured(16, off=3.0)
     fit = fit_surrogate(SPACE, samples)
     left = [cell for cell in SPACE if cell not in known_samples(samples).cells]
-    told = is_predicted(SPACE, samples, left)
+    told = predict_configurations(SPACE, samples, left)
     assert fit is not None
     assert told is not None
     np.testing.assert_allclose(told.sd, fit.predict(left).sd * wide)
-    for each, sd in zip(as_predicted(SPACE, samples, 0.95), told.sd, strict=True):
+    for each, sd in zip(predicted_samples(SPACE, samples, 0.95), told.sd, strict=True):
         assert math.log(each.high / each.low) == pytest.approx(2 * 1.959964 * sd)
 
 
@@ -147,11 +147,11 @@ def test_what_is_sure_is_left_out_though_other_cells_are_not_and_one_agreeing_tr
     rng, trusted = np.random.default_rng(3), 0
     rules = Rules(skip=True)
     while isinstance(visit := decide(SPACE, rules, samples), Visit):
-        told = is_predicted(SPACE, tuple(samples), [visit.cell])
+        told = predict_configurations(SPACE, tuple(samples), [visit.cell])
         trusted += visit.proven
         if visit.proven:
             assert told is not None
-            assert not any(is_sure(told, rules)), visit
+            assert not any(well_predicted(told, rules)), visit
         value = peak(visit.cell) * math.exp(0.03 * rng.standard_normal())
         samples.append(forecast_of(sample(visit.cell, value, 0.03), visit))
     assert trusted > 0
@@ -183,15 +183,15 @@ class Cells:
 
 
 def test_what_was_predicted_is_kept_and_shown_intervals_are_as_wide(tmp_path: object) -> None:
-    what = resume_map("made", SPACE, Rules(count=14), Cells(), "")
-    with keeping_surface(f"{tmp_path}/map", what) as kept:
-        run_map(kept, Cells(), Means({}), Display())
+    what = define_map("made", SPACE, Rules(count=14), Cells(), "")
+    with open_map(f"{tmp_path}/map", what) as kept:
+        run_map(kept, Cells(), MapBudget({}), Display())
         samples = kept.samples()
     again = MapStore(f"{tmp_path}/map")
     assert again.samples() == samples
     assert sum(each.expected is not None for each in samples) >= 8
-    shown = mapped_of(again)
-    told = is_predicted(SPACE, tuple(samples), shown.unmeasured)
+    shown = surface_result_of(again)
+    told = predict_configurations(SPACE, tuple(samples), shown.unmeasured)
     assert told is not None
     np.testing.assert_array_equal(shown.predicted.sd, told.sd)
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etude.surface.factors import Cell, Factor, Space
+from etude.surface.factors import Configuration, Factor, Space
 from etude.surface.next_configuration import (
     LEAST_SPREAD,
     MapComplete,
@@ -21,13 +21,13 @@ from etude.surface.next_configuration import (
     Rules,
     Visit,
     Wait,
-    as_predicted,
     contradiction,
     decide,
     learned_at,
-    middle_cell,
-    nearest_cells,
-    planned_cells,
+    middle_configuration,
+    nearest_response,
+    planned_configurations,
+    predicted_samples,
 )
 from etude.surface.samples import Sample
 from support.profiles import examples
@@ -46,31 +46,31 @@ PLANS: dict[str, Rules] = {
     "error": Rules("adaptive", error=0.05),
     "count": Rules(count=4),
 }
-Response = Callable[[Cell], float]
+Response = Callable[[Configuration], float]
 
 
-def product(cell: Cell) -> float:
+def product(cell: Configuration) -> float:
     return 100 * math.exp(0.4 * cell[0] + 0.1 * cell[1])
 
 
-def noisy(cell: Cell) -> float:
+def noisy(cell: Configuration) -> float:
     return product(cell) * math.exp(0.2 * float(np.random.default_rng([3, *cell]).standard_normal()))
 
 
-def measured(cell: Cell, value: float, away: float = 1.02) -> Sample:
+def measured(cell: Configuration, value: float, away: float = 1.02) -> Sample:
     return Sample(cell, "measured", value, value / away, value * away, 0.95, 10.0, 3)
 
 
-def failed(cell: Cell) -> Sample:
+def failed(cell: Configuration) -> Sample:
     return Sample(cell, "failed", None, 0.0, math.inf, 0.95, 1.0, 0, False, "it died")
 
 
-def bounded(cell: Cell) -> Sample:
+def bounded(cell: Configuration) -> Sample:
     return Sample(cell, "bounded", None, 5000.0, math.inf, 0.95, 10.0, 2, False, "beyond all")
 
 
 def mapped(
-    space: Space, rules: Rules, of: Callable[[Cell], Sample], samples: list[Sample] | None = None
+    space: Space, rules: Rules, of: Callable[[Configuration], Sample], samples: list[Sample] | None = None
 ) -> tuple[list[Sample], str]:
     """Samples in their order until there is enough, and why it is."""
     samples = list(samples or [])
@@ -86,7 +86,7 @@ def test_a_plan_visits_its_own_cells_each_once_and_ends(name: str) -> None:
     samples, why = mapped(GRID, PLANS[name], lambda cell: measured(cell, product(cell)))
     cells = [sample.cell for sample in samples]
     assert len(set(cells)) == len(cells)
-    assert set(cells) <= set(planned_cells(GRID, PLANS[name]))
+    assert set(cells) <= set(planned_configurations(GRID, PLANS[name]))
     assert why
 
 
@@ -101,14 +101,19 @@ def test_a_plan_has_as_many_cells_as_it_says(name: str, count: int, why: str) ->
 
 
 def test_one_at_a_time_is_the_middle_and_what_differs_in_one_factor() -> None:
-    cells = planned_cells(GRID, PLANS["one-at-a-time"])
-    assert cells[0] == middle_cell(GRID) == (1, 2)
+    cells = planned_configurations(GRID, PLANS["one-at-a-time"])
+    assert cells[0] == middle_configuration(GRID) == (1, 2)
     assert all(sum(a != b for a, b in zip(cell, cells[0], strict=True)) == 1 for cell in cells[1:])
-    assert planned_cells(GRID, Rules("one-at-a-time", base=(0, 0)))[0] == (0, 0)
+    assert planned_configurations(GRID, Rules("one-at-a-time", base=(0, 0)))[0] == (0, 0)
 
 
 def test_the_middle_is_a_cell_that_is_there() -> None:
-    assert middle_cell(replace(GRID, without=frozenset({(1, 2)}))) in {(1, 1), (1, 3), (0, 2), (2, 2)}
+    assert middle_configuration(replace(GRID, without=frozenset({(1, 2)}))) in {
+        (1, 1),
+        (1, 3),
+        (0, 2),
+        (2, 2),
+    }
 
 
 def test_in_order_goes_through_all_and_begins_at_the_nearest_response() -> None:
@@ -118,16 +123,16 @@ def test_in_order_goes_through_all_and_begins_at_the_nearest_response() -> None:
         decision = decide(KINDS, Rules("in-order"), samples)
         assert isinstance(decision, Visit)
         assert (decision.cell, decision.spread) == (cell, None)
-        assert decision.expected == nearest_cells(KINDS, cell, samples)
+        assert decision.expected == nearest_response(KINDS, cell, samples)
         samples.append(measured(cell, 10.0 * (1 + len(samples))))
 
 
 def test_the_nearest_is_of_the_same_category_and_without_one_it_is_the_middle_of_all() -> None:
     samples = [measured((0, 0), 10.0), measured((0, 2), 1000.0), failed((0, 1))]
-    assert nearest_cells(KINDS, (0, 1), samples[:1]) == pytest.approx(10.0)
-    assert nearest_cells(KINDS, (1, 2), samples) == pytest.approx(100.0), "the median of logs"
-    assert nearest_cells(KINDS, (1, 2), [*samples, measured((1, 0), 7.0)]) == pytest.approx(7.0)
-    assert nearest_cells(KINDS, (1, 2), [failed((1, 1))]) is None
+    assert nearest_response(KINDS, (0, 1), samples[:1]) == pytest.approx(10.0)
+    assert nearest_response(KINDS, (1, 2), samples) == pytest.approx(100.0), "the median of logs"
+    assert nearest_response(KINDS, (1, 2), [*samples, measured((1, 0), 7.0)]) == pytest.approx(7.0)
+    assert nearest_response(KINDS, (1, 2), [failed((1, 1))]) is None
 
 
 def test_the_first_cell_has_no_expectation_the_second_the_first_ones_response_a_later_one_a_prediction() -> (
@@ -153,7 +158,7 @@ def test_skipping_leaves_out_what_is_known_and_only_after_predictions_came_true(
     samples, why = mapped(GRID, PLANS["skip"], lambda cell: measured(cell, product(cell)))
     assert 4 + 2 <= len(samples) < GRID.size
     assert "predicted well enough" in why
-    left = as_predicted(GRID, samples, 0.95)
+    left = predicted_samples(GRID, samples, 0.95)
     assert {each.cell for each in left} == set(GRID) - {each.cell for each in samples}
     for each in left:
         assert each.value == pytest.approx(product(each.cell), rel=0.3)
@@ -175,8 +180,10 @@ def test_an_adaptive_map_ends_with_the_error_that_was_wanted() -> None:
 
 @pytest.mark.parametrize("name", PLANS)
 @pytest.mark.parametrize("other", [failed, bounded], ids=["failed", "bounded"])
-def test_cells_that_gave_no_value_are_not_visited_again(name: str, other: Callable[[Cell], Sample]) -> None:
-    def of(cell: Cell) -> Sample:
+def test_cells_that_gave_no_value_are_not_visited_again(
+    name: str, other: Callable[[Configuration], Sample]
+) -> None:
+    def of(cell: Configuration) -> Sample:
         return other(cell) if sum(cell) % 2 else measured(cell, product(cell))
 
     samples, _ = mapped(GRID, PLANS[name], of)
@@ -188,21 +195,21 @@ def test_cells_that_gave_no_value_are_not_visited_again(name: str, other: Callab
 def test_a_map_of_which_nothing_can_be_measured_ends(name: str) -> None:
     samples, _ = mapped(GRID, PLANS[name], failed)
     assert len({sample.cell for sample in samples}) == len(samples)
-    assert as_predicted(GRID, samples, 0.95) == ()
+    assert predicted_samples(GRID, samples, 0.95) == ()
 
 
 @pytest.mark.parametrize("name", PLANS)
 @pytest.mark.parametrize("away", [1.0, 1.02, 3.0], ids=["exact", "near", "wide"])
 def test_a_constant_response_is_mapped_to_its_end(name: str, away: float) -> None:
     samples, _ = mapped(GRID, PLANS[name], lambda cell: measured(cell, 100.0, away))
-    for each in as_predicted(GRID, samples, 0.95):
+    for each in predicted_samples(GRID, samples, 0.95):
         assert each.value == pytest.approx(100.0, rel=0.05)
         assert 0 < each.low <= each.value <= each.high < math.inf
 
 
 def test_of_two_samples_of_a_cell_the_last_counts() -> None:
     samples = [measured((0, 0), 10.0), measured((2, 2), 20.0), failed((1, 1)), measured((0, 0), 15.0)]
-    assert nearest_cells(GRID, (0, 1), samples) == pytest.approx(15.0)
+    assert nearest_response(GRID, (0, 1), samples) == pytest.approx(15.0)
     assert isinstance(decide(GRID, Rules(), samples), Visit)
 
 
@@ -225,7 +232,7 @@ def test_a_map_that_is_interrupted_anywhere_goes_on_as_it_would_have(name: str, 
     draw = random.Random(seed)
     kinds = {cell: draw.choice((measured, measured, measured, failed, bounded)) for cell in GRID}
 
-    def of(cell: Cell) -> Sample:
+    def of(cell: Configuration) -> Sample:
         return measured(cell, noisy(cell)) if kinds[cell] is measured else kinds[cell](cell)  # type: ignore[operator]
 
     whole, why = mapped(GRID, PLANS[name], of)
@@ -250,9 +257,9 @@ def test_every_plan_is_known() -> None:
     assert isinstance(decide(GRID, Rules(count=1), [failed((0, 0))]), MapComplete)
 
 
-def ahead(rules: Rules, samples: list[Sample], width: int) -> tuple[list[Cell], str]:
+def ahead(rules: Rules, samples: list[Sample], width: int) -> tuple[list[Configuration], str]:
     """Cells that are begun one after the other before any of them has ended, `width` at most, and why no more are."""
-    begun: list[Cell] = []
+    begun: list[Configuration] = []
     while len(begun) < width and isinstance(decision := decide(GRID, rules, samples, begun), Visit):
         begun.append(decision.cell)
     return begun, "" if isinstance(decision, Visit) else decision.why
@@ -262,7 +269,7 @@ def ahead(rules: Rules, samples: list[Sample], width: int) -> tuple[list[Cell], 
 @pytest.mark.parametrize("width", [2, 8])
 def test_cells_under_way_are_not_visited_and_the_map_ends_only_after_they_have(name: str, width: int) -> None:
     samples: list[Sample] = []
-    under_way: list[Cell] = []
+    under_way: list[Configuration] = []
     while True:
         decision = decide(GRID, PLANS[name], samples, under_way)
         if isinstance(decision, MapComplete):
@@ -277,7 +284,7 @@ def test_cells_under_way_are_not_visited_and_the_map_ends_only_after_they_have(n
             cell = under_way.pop(len(samples) % len(under_way))
             samples.append(measured(cell, noisy(cell)))
     assert under_way == []
-    assert {each.cell for each in samples} <= set(planned_cells(GRID, PLANS[name]))
+    assert {each.cell for each in samples} <= set(planned_configurations(GRID, PLANS[name]))
     if PLANS[name].count is not None:
         assert len(samples) == PLANS[name].count
 
@@ -294,7 +301,7 @@ def test_cells_begun_together_are_apart_and_not_the_same_again() -> None:
     samples = [measured(cell, product(cell)) for cell in ((0, 0), (0, 3), (2, 0), (2, 2), (1, 1))]
     line = Space((Factor("n", "linear", tuple(float(n) for n in range(40))),))
     some = [measured((at,), 100 + at) for at in (0, 1, 2, 3, 39)]
-    begun: list[Cell] = []
+    begun: list[Configuration] = []
     while len(begun) < 3:
         decision = decide(line, Rules("adaptive", 30), some, begun)
         assert isinstance(decision, Visit)
@@ -335,7 +342,7 @@ def test_a_cell_that_is_repeated_counts_as_under_way() -> None:
     assert isinstance(decide(GRID, Rules(), done), MapComplete)
 
 
-def costing(cell: Cell) -> Sample:
+def costing(cell: Configuration) -> Sample:
     return replace(measured(cell, product(cell)), cost_s=10.0 * 4 ** cell[1])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from etude.surface.next_configuration import doubtful_cells, far_off
+from etude.surface.next_configuration import outlier_index, outlier_indices
 from etude.surface.samples import Sample, known_samples
 from etude.surface.surrogate import Predicted
 from etude.surface.surrogates.selection import Choice
@@ -32,7 +32,7 @@ def asked(*more: float, first: float = 5.0, besides: tuple[tuple[int, ...], ...]
     """Of ten cells, of which the fourth read `first`, and `more` when it was measured again."""
     samples = [sample(cell, first if cell == (3,) else TRUE * (1 + 0.02 * cell[0])) for cell in CELLS]
     samples += [sample((3,), value) for value in more]
-    return doubtful_cells(Choice(LeftOut(), (), known_samples(samples)), samples, besides)
+    return outlier_index(Choice(LeftOut(), (), known_samples(samples)), samples, besides)
 
 
 def test_a_cell_far_off_what_the_others_predict_is_measured_again() -> None:
@@ -56,5 +56,5 @@ def test_it_is_believed_once_two_measurements_agree_or_the_others_do(more: list[
 
 def test_where_all_cells_are_badly_predicted_none_is_far_off() -> None:
     rough = np.log(np.array([0.5, 2.0, 0.6, 1.7, 0.4, 2.4, 0.55, 1.9]))
-    assert far_off(rough) == []
-    assert far_off(np.append(0.1 * rough, 1.0)) == [8]
+    assert outlier_indices(rough) == []
+    assert outlier_indices(np.append(0.1 * rough, 1.0)) == [8]

@@ -16,11 +16,11 @@ from etude.peak.search_store import SearchStore
 from etude.peak.sources import of_harness as source_of
 from etude.peak.task import Answer, Task
 from etude.surface.factors import Factor, Space
-from etude.surface.map_store import MapStore, keeping_surface, resume_map
+from etude.surface.map_store import MapStore, define_map, open_map
 from etude.surface.next_configuration import Rules, Visit
 from etude.surface.peaks import SEARCH, of_harness, of_simulation, sample_of, simulated, task_of
 from etude.surface.response import ConfigurationRequest
-from etude.surface.run_map import Display, Means, run_map
+from etude.surface.run_map import Display, MapBudget, run_map
 
 GOAL = Goal((Criterion("mean", 0.04),))
 TASK = Task(GOAL, 50.0, 5000.0, 100.0)
@@ -87,9 +87,9 @@ def test_shapes_that_one_cell_taught_are_told_to_the_next_also_in_another_sittin
     def sitting(path: Path, count: int) -> None:
         system = simulated("Web:1")
         response = of_simulation(system, "posterior")
-        what = resume_map("Web", system.space, Rules(count=count), response, "")
-        with keeping_surface(path, what) as kept:
-            run_map(kept, response, Means({}), Display())
+        what = define_map("Web", system.space, Rules(count=count), response, "")
+        with open_map(path, what) as kept:
+            run_map(kept, response, MapBudget({}), Display())
 
     def tasks(path: Path) -> dict[str, object]:
         return {

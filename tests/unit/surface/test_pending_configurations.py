@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etude.surface.cost_model import expected_cost
-from etude.surface.distances import distance, farthest_cells
-from etude.surface.factors import Cell, Factor, Space
+from etude.surface.factors import Configuration, Factor, Space, distance, farthest_configuration
 from etude.surface.plans import next_sample
 from etude.surface.samples import KnownResponses, Sample
 from etude.surface.surrogates.gp_linear_mean import GpLinearMean
@@ -28,18 +27,18 @@ CELLS = list(GRID)
 VARIANCE = 0.03**2
 
 
-def known_of(cells: list[Cell]) -> KnownResponses:
+def known_of(cells: list[Configuration]) -> KnownResponses:
     logs = np.array([0.3 * cell[0] - 0.1 * cell[1] * cell[0] + 0.5 * cell[2] for cell in cells])
     return KnownResponses(tuple(cells), logs, np.full(len(cells), VARIANCE))
 
 
-def fit_of(cells: list[Cell]) -> GpLinearMean:
+def fit_of(cells: list[Configuration]) -> GpLinearMean:
     fit = Gaussian().fit(GRID, known_of(cells))
     assert fit is not None
     return fit
 
 
-def also(fit: GpLinearMean, cells: list[Cell]) -> GpLinearMean:
+def also(fit: GpLinearMean, cells: list[Configuration]) -> GpLinearMean:
     """The same process, with these cells measured as well."""
     data, known = fit.process.data, known_of([*fit.process.data.known.cells, *cells])
     again = Data(GRID, known, np.append(data.rest, np.zeros(len(cells))), fit.straight(known.cells)[1])
@@ -52,10 +51,10 @@ some = st.permutations(range(len(CELLS))).map(lambda order: [CELLS[at] for at in
 @settings(max_examples=examples(15))
 @given(some, st.integers(1, 12), st.integers(0, 12))
 def test_cells_taken_in_turn_at_once_or_measured_leave_the_same_variances(
-    order: list[Cell], count: int, before: int
+    order: list[Configuration], count: int, before: int
 ) -> None:
     fit, pending, left = fit_of(order[:10]), order[10 : 10 + count], order[10:]
-    at_once, in_turn = fit.lessons(left, left), fit.lessons(left, left)
+    at_once, in_turn = fit.information_gains(left, left), fit.information_gains(left, left)
     at_once.take(pending)
     in_turn.take(pending[:before])
     for cell in pending:
@@ -70,22 +69,22 @@ def test_cells_taken_in_turn_at_once_or_measured_leave_the_same_variances(
 
 
 def test_lessons_go_on_only_to_what_they_can_take() -> None:
-    lessons = fit_of(CELLS[:10]).lessons(CELLS[10:30], CELLS[10:])
-    assert lessons.follows([])
-    lessons.take([CELLS[11], CELLS[12]])
-    assert lessons.follows([CELLS[12], CELLS[13], CELLS[11]])
-    assert not lessons.follows([CELLS[11], CELLS[13]]), "one that was taken is under way no more"
-    assert not lessons.follows([CELLS[11], CELLS[12], CELLS[40]]), "it does not know that one"
+    information_gains = fit_of(CELLS[:10]).information_gains(CELLS[10:30], CELLS[10:])
+    assert information_gains.follows([])
+    information_gains.take([CELLS[11], CELLS[12]])
+    assert information_gains.follows([CELLS[12], CELLS[13], CELLS[11]])
+    assert not information_gains.follows([CELLS[11], CELLS[13]]), "one that was taken is under way no more"
+    assert not information_gains.follows([CELLS[11], CELLS[12], CELLS[40]]), "it does not know that one"
 
 
 @settings(max_examples=examples(10))
 @given(some, st.integers(0, 2**32))
 def test_a_choice_does_not_hang_on_what_was_asked_before_or_in_which_order(
-    order: list[Cell], seed: int
+    order: list[Configuration], seed: int
 ) -> None:
     """A controller that begins anew with cells under way chooses as the one that began them would have."""
     fit, known = fit_of(order[:8]), known_of(order[:8])
-    begun: list[Cell] = []
+    begun: list[Configuration] = []
     while len(begun) < 6:
         begun.append(next_sample(GRID, fit, known, None, begun))
     again = next_sample(
@@ -116,7 +115,7 @@ def test_more_cells_under_way_than_candidates_are_no_hindrance(monkeypatch: pyte
 
 def test_few_of_many_samples_are_the_newest_and_such_as_lie_apart() -> None:
     wide = Space((Factor("n", "linear", tuple(float(n) for n in range(1000))),))
-    cells: list[Cell] = [(at,) for at in range(900)]
+    cells: list[Configuration] = [(at,) for at in range(900)]
     known = KnownResponses(tuple(cells), np.arange(900.0), np.full(900, VARIANCE))
     kept = subsample(wide, known, 60, 20)
     places = [cell[0] for cell in kept.cells]
@@ -141,17 +140,17 @@ def test_levels_of_a_category_are_farther_apart_than_the_ends_of_a_factor() -> N
 
 
 @given(st.lists(st.lists(st.sampled_from(CELLS), max_size=8), max_size=5))
-def test_the_farthest_cell_does_not_hang_on_what_was_asked_before(asked: list[list[Cell]]) -> None:
+def test_the_farthest_cell_does_not_hang_on_what_was_asked_before(asked: list[list[Configuration]]) -> None:
     places = GRID.coded(CELLS)
     for taken in asked:
         nearest = [
             min(distance(GRID, GRID.coded(taken), place)) if taken else (place**2).sum() for place in places
         ]
-        assert farthest_cells(GRID, taken) == CELLS[int(np.argmax(nearest))]
+        assert farthest_configuration(GRID, taken) == CELLS[int(np.argmax(nearest))]
 
 
 def test_the_cost_of_a_cell_is_expected_from_what_others_took() -> None:
-    def sample(cell: Cell, cost_s: float) -> Sample:
+    def sample(cell: Configuration, cost_s: float) -> Sample:
         return Sample(cell, "measured", 1.0, 0.9, 1.1, 0.95, cost_s)
 
     samples = [sample(cell, 100.0 * 2 ** cell[0] * (3 if cell[2] else 1)) for cell in CELLS[::5]]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from etude.surface.ranges import break_even_lines, break_evens, effective_ranges
+from etude.present.sentences.surface import break_even_lines, break_even_text, range_text
+from etude.surface.ranges import break_evens, effective_ranges
 from support.golden import Golden
 from support.made_surfaces import DISKS, FS, NFSDS, power, soft_minimum, surface
 
@@ -26,8 +27,8 @@ def test_daemons_work_until_the_disks_are_busy(golden: Golden) -> None:
     disks, per_nfsds = ranges["disks"]
     assert per_nfsds[0].none, "one daemon keeps one disk busy"
     assert disks.open
-    assert "5.0 %" in per_nfsds[0].text
-    golden(f"{per_nfsds[0].text}\n{disks.text}")
+    assert "5.0 %" in range_text(per_nfsds[0])
+    golden(f"{range_text(per_nfsds[0])}\n{range_text(disks)}")
 
 
 def test_what_does_nothing_at_first_has_a_lower_bound() -> None:
@@ -63,7 +64,7 @@ def test_what_the_intervals_still_allow_beyond_is_said() -> None:
     assert sharp.levels[sharp.high] == wide.levels[wide.high] == "8"
     assert sharp.could_be < 0.01
     assert wide.could_be == pytest.approx(0.319, abs=0.002)
-    assert "the intervals allow 32 %" in wide.text
+    assert "the intervals allow 32 %" in range_text(wide)
 
 
 def test_a_change_that_the_intervals_do_not_show_is_not_said_to_be_shown(golden: Golden) -> None:
@@ -73,7 +74,7 @@ def test_a_change_that_the_intervals_do_not_show_is_not_said_to_be_shown(golden:
     ((overall, _),) = effective_ranges(surface((NFSDS,), steps, sd=0.05).filled)
     assert overall.levels[overall.high] == "100"
     assert overall.levels[overall.shown] == "8"
-    golden(overall.text)
+    golden(range_text(overall))
 
 
 def test_a_categorical_factor_has_no_range() -> None:
@@ -92,7 +93,7 @@ def test_the_smallest_level_that_reaches_a_target(golden: Golden) -> None:
     assert (at_one.earliest, at_one.surely) == ("16", "32"), "at 16 it is 200 exactly: not surely"
     (never,) = break_evens(surface((DISKS,), lambda d: d, sd=0.02).filled, "disks", 4.1)
     assert (never.level, never.earliest, never.surely) == (None, "4", None)
-    golden(never.text)
+    golden(break_even_text(never))
     (less,) = break_evens(surface((DISKS,), lambda d: 1 / d).filled, "disks", 0.4, "lower")
     assert less.level == "3"
     with pytest.raises(KeyError):
@@ -105,7 +106,7 @@ def test_many_settings_are_counted(golden: Golden) -> None:
     assert line.startswith("disks: 200 ")
     golden(line)
     few = break_evens(surface((DISKS,), lambda d: d).filled, "disks", 2.0)
-    assert break_even_lines(few) == (few[0].text,)
+    assert break_even_lines(few) == (break_even_text(few[0]),)
 
 
 def test_settings_in_which_a_factor_does_nothing_do_not_count_overall() -> None:

@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from etude.present.sentences.surface import cost_text, summary_lines
 from etude.surface.samples import Sample
-from etude.surface.summary import accuracy, cost_summary, summarise, summary_lines
+from etude.surface.summary import accuracy, cost_summary, summarise
 from etude.surface.surface_result import Cost
 from etude.surface.surrogate import Predicted
 from support.golden import Golden
@@ -58,7 +59,7 @@ def test_costs_add_up(golden: Golden) -> None:
     found = cost_summary(mapped)
     assert (found.measured, found.predicted, found.failed, found.trials) == (2, 1, 1, 19)
     assert found.bench_s == 3660
-    golden(found.text)
+    golden(cost_text(found))
     assert cost_summary(replace(mapped, costs=())).bench_s == 3660
     tried_twice = replace(mapped, costs=(*mapped.costs, Cost((0,), 40.0, 2, "failed")))
     assert (cost_summary(tried_twice).bench_s, cost_summary(tried_twice).trials) == (3700, 21)

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etude.surface.factors import Factor, Space
-from etude.surface.plans import Learning, next_sample
+from etude.surface.plans import CovarianceFit, next_sample
 from etude.surface.samples import KnownResponses
 from etude.surface.simulated import REFERENCE, SimulatedSurface
 from etude.surface.surrogate import Predicted
 from etude.surface.surrogates.process import Data, Prior, _regret, fitted, widened
 from etude.surface.surrogates.quadratic import Quadratic, terms
-from etude.surface.surrogates.selection import Gaussian, SelectedSurrogate, judge
+from etude.surface.surrogates.selection import Gaussian, SelectedSurrogate, cross_validate
 from etude.surface.surrogates.softmin import Limits, SoftMinimum
 from support.profiles import examples
 
@@ -125,7 +125,7 @@ def test_a_quadratic_with_as_many_terms_as_samples_claims_nothing():
     known = known_of([(0, 0), (4, 0), (0, 4), (4, 4), (2, 2), (2, 3)], [1.0, 2.0, 1.5, 2.2, 2.1, 1.2])
     fit = Quadratic().fit(GRID, known)
     assert np.all(np.isinf(fit.predict(list(GRID)).sd))
-    assert judge("quadratic", fit, known).error == math.inf
+    assert cross_validate("quadratic", fit, known).error == math.inf
 
 
 def test_a_raw_quadratic_never_says_less_than_nothing():
@@ -263,9 +263,9 @@ def test_the_process_stands_where_no_other_can_be_judged():
 
 def test_a_choice_passes_on_how_cells_hang_together():
     fit = SelectedSurrogate().fit(GRID, drawn(GRID, limits_log, 8))
-    assert isinstance(fit, Learning)
-    lessons = fit.lessons(list(GRID), list(GRID))
-    first = lessons.worth()
-    lessons.take([list(GRID)[int(first.argmax())]])
-    again = lessons.worth()
+    assert isinstance(fit, CovarianceFit)
+    information_gains = fit.information_gains(list(GRID), list(GRID))
+    first = information_gains.worth()
+    information_gains.take([list(GRID)[int(first.argmax())]])
+    again = information_gains.worth()
     assert again[int(first.argmax())] < 0.5 * first.max()

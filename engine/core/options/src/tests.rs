@@ -141,7 +141,7 @@ usage: p [options] [COMMAND ...]
   -o, --output FILE  where it goes
       --rate R       how fast
       --clients N    how many
-      --way WAY      the way
+      --way WAY      the way (default slow)
   -q, --quiet        nothing is printed
   -h, --help
 

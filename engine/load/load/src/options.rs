@@ -195,7 +195,7 @@ pub(crate) struct Options {
     populate: bool,
     /// With --directory: the recorded calls of a program (docs/replay.md), at --rate calls per second
     #[arg(long, value_name = "FILE", requires = "mounted", help_heading = TARGET)]
-    #[arg(conflicts_with_all = ["clients", "way", "arrivals", "wait", "outstanding", "timeout", "sized_for", "populate"])]
+    #[arg(conflicts_with_all = ["url", "nfs", "clients", "way", "arrivals", "wait", "outstanding", "timeout", "sized_for", "populate"])]
     roll: Option<PathBuf>,
     /// With --roll, in place of --rate: M times as fast as it was recorded
     #[arg(long, value_name = "M", value_parser = values::positive(1e6), requires = "recorded", help_heading = TARGET)]

@@ -1,6 +1,6 @@
 //! One model of what system calls do to descriptors, working directories, names, links and sizes.
 //!
-//! [`descriptor_change`], [`name_change`], [`size_change`] and [`ends`] say what one call did, by its row (`changes.rs`);
+//! [`descriptor_change`], [`name_change`], [`size_change`] and [`ends`] say what one call did, by its row (`rows.rs`);
 //! they need no state. [`Table`] holds the descriptors of a process, [`resolve`] leads a path through links, and [`Model`]
 //! holds all that calls find and change. Calls are given with their results: the model predicts no error.
 //!
@@ -16,6 +16,7 @@ mod model;
 mod names;
 mod paths;
 mod requests;
+mod rows;
 mod table;
 
 pub use changes::{
@@ -27,6 +28,6 @@ pub use data::from_positions;
 pub use done::Done;
 pub use model::{Description, Effect, End, Model, Moved, Opened, Process};
 pub use names::{Names, Node, NodeId, NodeKind, ROOT, unknown_file};
-pub use paths::{EMPTY, SLASH, append, directory_of, key, moved, named, resolve};
+pub use paths::{EMPTY, SLASH, directory_of, key, moved, named, resolve};
 pub use requests::Requests;
 pub use table::{Closed, Reuse, Slot, Table};

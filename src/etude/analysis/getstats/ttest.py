@@ -13,7 +13,7 @@ from etude.analysis.getstats.tables import File, figures_of, warnings_and_tables
 from etude.stats.moments import Moments, Sample
 from etude.stats.predicate import Figures
 from etude.stats.twosample import Difference, student
-from etude.stats.variances import VarianceTest, chosen_by_variance
+from etude.stats.variances import VarianceTest, t_test_by_variance
 
 HEADINGS = ("Null Hyp.", "Alt. Hyp.", "P-value", "Result")
 
@@ -63,7 +63,7 @@ def _compare(
 ) -> tuple[Difference, VarianceTest | None]:
     if options.choice is None:
         return student(first, second, confidence=options.confidence), None
-    return chosen_by_variance(first, second, confidence=options.confidence, by=options.choice)
+    return t_test_by_variance(first, second, confidence=options.confidence, by=options.choice)
 
 
 def _sample(file: File, name: str, found: Mapping[str, Figures]) -> Sample:

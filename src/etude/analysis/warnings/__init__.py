@@ -1,15 +1,15 @@
-"""Warnings about a result, each with advice: pure functions from series and plain data (docs/warnings.md)."""
+"""Warnings about a result, as data: pure functions from series and plain data (docs/warnings.md)."""
 
 from etude.analysis.warnings.machine import machine_warnings
-from etude.analysis.warnings.ranking import ranked
 from etude.analysis.warnings.series import series_warnings, work_warnings
 from etude.analysis.warnings.thresholds import Thresholds
-from etude.analysis.warnings.warning import KINDS, DataWarning, meaning_of
+from etude.analysis.warnings.warning import KINDS, DataWarning, WarningGroup, meaning_of, ranked
 
 __all__ = [
     "KINDS",
     "DataWarning",
     "Thresholds",
+    "WarningGroup",
     "machine_warnings",
     "meaning_of",
     "ranked",

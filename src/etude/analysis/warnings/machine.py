@@ -6,16 +6,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from etude.analysis.differences import compare_states
-from etude.analysis.snapshots import value_text
-from etude.analysis.status_words import was_simulated
+from etude.analysis.subject import was_simulated
+from etude.analysis.warnings import facts
+from etude.analysis.warnings.facts import StateChange
 from etude.analysis.warnings.warning import DataWarning, warning
 from etude.results.session_groups import restarted_into
-from etude.units.formatting import counted
 
 OF_AN_ENTRY = ("system.kernel_release", "system.kernel_version", "system.command_line")
 """What an entry of the boot loader, which was asked for, decides."""
-MOST = 4
-"""So many changes are named."""
 BUSY = 0.75
 """A load average for each CPU above which a machine counts as busy: what is measured one at a time, again and again,
 leaves one of 1 on all CPUs together."""
@@ -28,17 +26,16 @@ def machine_warnings(experiment: Mapping[str, Any]) -> list[DataWarning]:
     and the others. Members that either snapshot does not know are passed over. Nothing is found in what is no
     experiment.json.
     """
-    alike: dict[tuple[str, ...], list[str]] = {}
-    for where, old, new in _steps(experiment):
+    alike: dict[tuple[StateChange, ...], list[tuple[int, int]]] = {}
+    for between, old, new in _steps(experiment):
         if changes := tuple(old.changes_to(new)):
-            alike.setdefault(changes, []).append(where)
-    found = []
-    for changes, places in alike.items():
-        more = f" and {len(changes) - MOST} more" if len(changes) > MOST else ""
-        when = f"{places[0]}, and {counted(len(places) - 1, 'more time')}" if len(places) > 1 else places[0]
-        text = f"the machine changed {when}: {'; '.join(changes[:MOST])}{more}"
-        found.append(warning("machine-changed", "", "", text, _ADVICE))
-    return [*found, *_several(_states(experiment)), *busy_machine(experiment)]
+            alike.setdefault(changes, []).append(between)
+    states = _states(experiment)
+    found = [
+        warning("machine-changed", "", "", facts.MachineChanged(tuple(places), changes, len(states)))
+        for changes, places in alike.items()
+    ]
+    return [*found, *_several(states), *busy_machine(experiment)]
 
 
 def busy_machine(experiment: Mapping[str, Any]) -> Iterator[DataWarning]:
@@ -54,11 +51,7 @@ def busy_machine(experiment: Mapping[str, Any]) -> Iterator[DataWarning]:
             found.append((load / cpus, load, cpus, number))
     if found:
         _, load, cpus, number = max(found)
-        began = "it" if len(states) == 1 else f"session {number}"
-        text = (
-            f"the machine was busy when {began} began: a load average of {load:g} on {counted(cpus, 'CPU')}"
-        )
-        yield warning("busy", "", "", text, "rerun on an idle machine", load=load, cpus=cpus)
+        yield warning("busy", "", "", facts.Busy(load, cpus, None if len(states) == 1 else number))
 
 
 def _several(states: Sequence[_State]) -> Iterator[DataWarning]:
@@ -70,20 +63,9 @@ def _several(states: Sequence[_State]) -> Iterator[DataWarning]:
     if len(firsts) < 2:
         return
     first, *others = firsts.values()
-    changes = list(dict.fromkeys(change for other in others for change in first.changes_to(other)))
-    more = f" and {len(changes) - MOST} more" if len(changes) > MOST else ""
-    differ = (
-        f"which differ: {'; '.join(changes[:MOST])}{more}"
-        if changes
-        else "which are alike as far as is recorded"
-    )
-    names = ", ".join(value_text(host) for host in list(firsts)[:MOST])
-    rest = f" and {len(firsts) - MOST} more" if len(firsts) > MOST else ""
-    text = f"measured on {len(firsts)} machines ({names}{rest}), {differ}"
-    yield warning("several-machines", "", "", text, "what is compared is compared within each")
-
-
-_ADVICE = "do not compare what was measured before with what was measured after"
+    changes = tuple(dict.fromkeys(change for other in others for change in first.changes_to(other)))
+    hosts = tuple(state.host for state in firsts.values())
+    yield warning("several-machines", "", "", facts.SeveralMachines(hosts, changes))
 
 
 class _State:
@@ -107,17 +89,17 @@ class _State:
         self.host = named if isinstance(named, str) else ""
         self.boot = boot or _member(snapshot, "system", "boot_id")
 
-    def changes_to(self, new: _State) -> Iterator[str]:
+    def changes_to(self, new: _State) -> Iterator[StateChange]:
         same = not (self.host and new.host and self.host != new.host)
         if same and self.boot and new.boot and self.boot != new.boot and new.restarted is None:
-            yield "it was rebooted"
+            yield StateChange("")
         for d in compare_states(self.snapshot, new.snapshot).differs:
             asked_for = d.what in OF_AN_ENTRY and bool(new.restarted)
             elsewhere = (d.what.startswith("mounts.") and _owner(d.what) not in self.places) or (
                 d.what.startswith("disks.loop") and _owner(d.what) not in self._disks() | new._disks()
             )
             if not asked_for and not d.once and not elsewhere and d.what != "system.hostname":
-                yield f"{d.what} {d.then} → {d.now}"
+                yield StateChange(d.what, str(d.then), str(d.now))
 
     def _disks(self) -> set[str]:
         """The disks that the file systems under test are mounted from."""
@@ -146,20 +128,19 @@ def _states(experiment: Mapping[str, Any]) -> list[_State]:
     ] or [_State(machine.get("before"), places=places)]
 
 
-def _steps(experiment: Mapping[str, Any]) -> Iterator[tuple[str, _State, _State]]:
-    """Consecutive states of one machine, and between what they lie."""
+def _steps(experiment: Mapping[str, Any]) -> Iterator[tuple[tuple[int, int], _State, _State]]:
+    """Consecutive states of one machine, and the sessions at whose starts they were, the last one twice: at its end."""
     states = _states(experiment)
     last: dict[object, tuple[int, _State]] = {}
     for number, new in enumerate(states, start=1):
         if new.host in last:
             then, old = last[new.host]
-            yield f"between sessions {then} and {number}", old, new
+            yield (then, number), old, new
         last[new.host] = number, new
     machine = experiment.get("machine")
     after = _State(machine.get("after") if isinstance(machine, Mapping) else None)
     if not (after.host and states[-1].host and after.host != states[-1].host):
-        during = "while it measured" if len(states) == 1 else f"during session {len(states)}"
-        yield during, states[-1], after
+        yield (len(states), len(states)), states[-1], after
 
 
 def _owner(what: str) -> str:

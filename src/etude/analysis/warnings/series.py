@@ -8,9 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from etude.analysis.comparison import within_reach
 from etude.analysis.output_equivalence import WorkDifference
 from etude.analysis.pairs import machines_of
-from etude.analysis.reachability import INSTEAD, within_reach
+from etude.analysis.warnings import facts
 from etude.analysis.warnings.shapes import autocorrelated, clock, far_ones, modes, neighbours_alike, skewed
 from etude.analysis.warnings.thresholds import Thresholds
 from etude.analysis.warnings.trend import MEMORY, Course, course, leaks
@@ -23,16 +24,12 @@ from etude.analysis.warnings.trials import (
     set_aside,
     too_few,
 )
-from etude.analysis.warnings.values import About, signed, tamed
+from etude.analysis.warnings.values import About, tamed
 from etude.analysis.warnings.warning import DataWarning, warning
 from etude.results.series import Series
 from etude.stats.compare import more_trials
 from etude.stats.intervals import mean_interval
-from etude.stats.machines import StandsOut, stand_out
-from etude.units.formatting import counted, p_value, percent
-
-MOST = 3
-"""So many are named."""
+from etude.stats.machines import deviating_machines
 
 
 def machine_apart(series: Series, metric: str) -> list[DataWarning]:
@@ -42,19 +39,11 @@ def machine_apart(series: Series, metric: str) -> list[DataWarning]:
     if len(set(names)) < 2 or not bool(np.all(values > 0.0)):
         return []
     sittings = None if series.sittings is None else series.sittings[_counted(series, metric)].tolist()
-    found = stand_out(values, names, sittings)
+    found = deviating_machines(values, names, sittings)
     if not found:
         return []
-    others = "the other" if len(set(names)) == 2 else "the others"
-    each = "; ".join(_told(one, others) for one in found[:MOST])
-    more = f"; and {len(found) - MOST} more" if len(found) > MOST else ""
-    text = f"{metric} of {each}{more}"
-    return [warning("machine-apart", series.test, metric, text, "find out why, or leave out that machine")]
-
-
-def _told(one: StandsOut, others: str) -> str:
-    limits = f"{one.low:.3f}–{one.high:.3f}"
-    return f"{one.machine} is {signed(one.ratio - 1.0)} {others} (× {one.ratio:.3f}; 95 %: {limits}; {p_value(one.p)})"
+    apart = tuple(facts.MachineLevel(one.machine, one.ratio, one.low, one.high, one.p) for one in found)
+    return [warning("machine-apart", series.test, metric, facts.MachinesApart(apart, len(set(names))))]
 
 
 def _counted(series: Series, metric: str) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
@@ -104,9 +93,7 @@ def series_warnings(
 def _in_the_course(series: Series, metric: str, thresholds: Thresholds) -> list[DataWarning]:
     """Changes of a metric that is watched; where there is none of that name, the names that there are."""
     if metric not in series.columns:
-        there = ", ".join(series.columns)
-        text = f"no metric {metric} to be watched for a trend; there are {there}"
-        return [warning("note", series.test, metric, text, "")]
+        return [warning("note", series.test, metric, facts.UnknownMetric(tuple(series.columns)))]
     longest = _longest_session(series)
     if not longest.sample(metric).size:
         return []
@@ -135,15 +122,7 @@ def _of_each_machine(
     for name in names:
         there = np.array([machine == name for machine in series.labels["machine"]])
         about = _about(replace(series, kept=series.kept & there), metric, thresholds)
-        told = _about_values(about, resolution)
-        found += [
-            replace(
-                each,
-                text=f"on {name}: {each.text}",
-                numbers=each.numbers and {**each.numbers, "machine": name},
-            )
-            for each in told
-        ]
+        found += [replace(each, machine=name) for each in _about_values(about, resolution)]
     return found
 
 
@@ -198,10 +177,8 @@ def _all_equal(about: About) -> list[DataWarning]:
     """Counts and sizes may well be the same every time; times and rates are not."""
     if about.kind == "count" or about.unit == "B":
         return []
-    text = f"all {about.count} values of {about.metric} are {about.shown(float(about.values[0]))}"
-    advice = "read a finer clock or make trials longer: nothing shows their spread"
     value = about.plain(float(about.values[0]))
-    return [about.warn("all-equal", text, advice, of=about.count, value=value, unit=about.unit)]
+    return [about.warn("all-equal", facts.AllEqual(about.count, value, about.unit))]
 
 
 def _not_converged(about: About, factor: float, precision: float | None) -> list[DataWarning]:
@@ -210,34 +187,16 @@ def _not_converged(about: About, factor: float, precision: float | None) -> list
     mean = abs(float(about.values.mean()))
     interval = mean_interval(about.values, factor=factor) if about.count > 1 else None
     if interval is None or mean == 0.0:
-        why = "one value has no spread" if interval is None else "its mean is 0"
-        text = (
-            f"the precision that was asked for, {percent(precision)} of {about.metric}, cannot be told: {why}"
-        )
-        return [
-            about.warn("not-converged", text, "make more trials" if interval is None else "ask for another")
-        ]
+        return [about.warn("not-converged", facts.PrecisionUnknown(precision, interval is None))]
     width = interval.half_width / mean
     if width < precision:
         return []
-    text = (
-        f"not converged: the mean of {about.metric} is known to ± {percent(width)}, "
-        f"the target is ± {percent(precision)}"
-    )
     more = more_trials(about.values, target=precision, factor=factor) if math.isfinite(width) else 0
-    advice = _further(about, more)
-    return [about.warn("not-converged", text, advice, width=width, target=precision, more=more)]
-
-
-def _further(about: About, more: int) -> str:
-    if more == 0:
-        return "allow more trials"
     trial_s = about.plain(float(about.values.mean())) if about.metric == "elapsed" else 0.0
-    if not within_reach(more, about.count, more * trial_s):
-        return INSTEAD
-    return f"about {counted(more, 'more trial')} would reach it if trials go on to vary as they do"
+    reachable = within_reach(more, about.count, more * trial_s)
+    return [about.warn("not-converged", facts.NotConverged(width, precision, more, reachable))]
 
 
 def work_warnings(differences: Sequence[WorkDifference]) -> list[DataWarning]:
     """Signs that the tests did not do the same work, as warnings."""
-    return [warning("different-work", "", "", each.text, each.advice) for each in differences]
+    return [warning("different-work", "", "", facts.OtherWork(each)) for each in differences]

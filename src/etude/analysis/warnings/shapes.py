@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from etude.analysis.warnings import facts
 from etude.analysis.warnings.thresholds import Thresholds
 from etude.analysis.warnings.trend import Course, other_ends
-from etude.analysis.warnings.values import About, Floats, named, signed, size
+from etude.analysis.warnings.values import About, Floats
 from etude.analysis.warnings.warning import DataWarning
 from etude.stats.intervals import autocorrelation
 from etude.stats.outliers import outlier_places
 from etude.stats.shape import Groups, Ticks, groups, normality, ticks
-from etude.stats.warmup import OtherLevel
-from etude.units.formatting import counted
+from etude.stats.warmup import LevelShift
 
+AT_ONE_END = "outliers"
+"""Method of another level that consists of outliers."""
 FEW_OUTLIERS = 2
 """So many are never called a distribution, however few the trials."""
 TIMES = ("s", "ms", "us", "µs", "ns", "min", "h")
@@ -38,23 +39,14 @@ def clock(about: About, resolution: float | None) -> tuple[list[DataWarning], Ti
     if found is None:
         return [], None
     of_time = about.unit in TIMES
-    one = about.shown(found.step)
-    share = found.share * about.thresholds.ticks
-    if of_time and share > 1.0:
-        text = (
-            f"a trial's {about.metric} of {about.shown(float(np.median(about.values)))} is {1 / found.share:.3g} ticks "
-            f"of {one}: not known within {size(1 / about.thresholds.ticks)}"
-        )
-        longer = f"{math.ceil(share):,} times as long" if math.isfinite(share) else "much longer"
-        return [
-            about.warn("too-short", text, f"make a trial {longer}", times=share, ticks=1 / found.share)
-        ], found
+    tick = about.plain(found.step)
+    times = found.share * about.thresholds.ticks
+    if of_time and times > 1.0:
+        median, within = about.plain(float(np.median(about.values))), 1 / about.thresholds.ticks
+        short = facts.TooShort(median, tick, about.unit, 1 / found.share, within, times)
+        return [about.warn("too-short", short)], found
     if found.coarse and (of_time or about.kind == "rate"):
-        text = f"{about.metric} is counted in steps of {one}, as large as its spread"
-        advice = "read a finer clock or make trials longer" if of_time else "have it printed with more digits"
-        return [
-            about.warn("coarse-clock", text, advice, step=about.plain(found.step), unit=about.unit)
-        ], found
+        return [about.warn("coarse-clock", facts.CoarseClock(tick, about.unit, of_time))], found
     return [], found
 
 
@@ -64,22 +56,8 @@ def modes(about: About, step: float, alike: bool) -> list[DataWarning]:
     if found is None or not _far_enough(found, about):
         return []
     (few, many), (low, high) = found.counts, found.centres
-    text = (
-        f"{about.metric} falls into two groups: {few} of {about.count} trials near {about.shown(low)}, {many} near "
-        f"{about.shown(high)}" + (", and neighbours tend to be in the same" if alike else "")
-    )
-    return [
-        about.warn(
-            "bimodal",
-            text,
-            "find what the groups differ in; report both centres rather than the mean",
-            few=few,
-            many=many,
-            low=about.plain(low),
-            high=about.plain(high),
-            unit=about.unit,
-        )
-    ]
+    two = facts.TwoGroups(few, many, about.plain(low), about.plain(high), about.unit, about.count, alike)
+    return [about.warn("bimodal", two)]
 
 
 def _far_enough(found: Groups, about: About) -> bool:
@@ -98,12 +76,7 @@ def neighbours_alike(values: Floats, thresholds: Thresholds) -> float | None:
 
 def autocorrelated(about: About, worth: float) -> DataWarning:
     """That neighbours resemble each other, and what that costs."""
-    text = (
-        f"{about.metric} of neighbouring trials is alike: {about.count} trials are worth {worth:.0f} independent ones, "
-        "for which the interval is widened, though still too little where they are much alike"
-    )
-    advice = "let the machine settle between trials, or restart what outlives them"
-    return about.warn("autocorrelated", text, advice, of=about.count, worth=worth)
+    return about.warn("autocorrelated", facts.AutocorrelatedTrials(about.count, worth))
 
 
 def far_ones(about: About, course: Course) -> tuple[list[DataWarning], Floats]:
@@ -127,28 +100,15 @@ def far_ones(about: About, course: Course) -> tuple[list[DataWarning], Floats]:
     if level is not None and middle and not course.warnings:
         between = float(np.median(others)) or middle
         off = (float(values[found].mean()) - between) / abs(between)
-        ends = OtherLevel(*level, off, off if level[1] else 0.0, "outliers, all of them there")
+        ends = LevelShift(*level, off, off if level[1] else 0.0, AT_ONE_END)
         return [other_ends(about, ends)], others
     farthest = float(values[found[np.argmax(np.abs(values[found] - middle))]])
     shift = (farthest - middle) / abs(middle) if middle else 0.0
-    numbers: dict[str, Any] = {"count": int(found.size), "of": about.count, "farthest": shift}
-    on_one_level = ""
-    if values.size < about.count:
-        numbers |= {"among": int(values.size)}
-        on_one_level = " on one level"
-    farthest_of = f", the farthest {signed(shift)} their median" if middle else ""
+    among = int(values.size) if values.size < about.count else None
+    far = facts.FarValues(int(found.size), about.count, shift, among)
     if found.size > max(FEW_OUTLIERS, about.thresholds.outlier_share * values.size):
-        text = (
-            f"{found.size} of {values.size} values of {about.metric}{on_one_level} lie far from the others"
-            f"{farthest_of}: too many for outliers, a heavy tail or another state"
-        )
-        advice = "compare medians and percentiles, not only means"
-        return [about.warn("heavy-tail", text, advice, **numbers)], others
-    trials = [int(t) for t in about.places[found + course.first]]
-    what = counted(len(trials), "outlier")
-    text = f"{what} among {values.size} trials{on_one_level} by {about.metric} ({named(trials)}{farthest_of}); kept"
-    advice = "look at what ran beside them, and see whether median and mean agree"
-    return [about.warn("outliers", text, advice, trials, **numbers)], others
+        return [about.warn("heavy-tail", far)], others
+    return [about.warn("outliers", far, [int(t) for t in about.places[found + course.first]])], others
 
 
 def _at_one_end(places: NDArray[np.intp], n: int) -> tuple[int, int] | None:
@@ -176,10 +136,4 @@ def skewed(about: About) -> list[DataWarning]:
     found = normality(values)
     if found is None or found.p >= thresholds.normality:
         return []
-    text = (
-        f"{about.metric} is not normal (Shapiro–Wilk p = {found.p:.2g}, skewness {skewness:.1f}) and {n} trials are "
-        f"few for the interval of its mean; of log-normal values of 30 % that check notices {100 * found.power:.0f} % "
-        "at this number (at p < .05)"
-    )
-    advice = "for a typical run rely on the median and its interval; for the mean make many more trials"
-    return [about.warn("not-normal", text, advice, p=found.p, skewness=skewness)]
+    return [about.warn("not-normal", facts.SkewedValues(found.p, skewness, n, found.power))]

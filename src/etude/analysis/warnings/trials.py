@@ -1,4 +1,4 @@
-"""Warnings about the trials themselves: failed, excluded, too few, larger than memory."""
+"""Checks of the trials themselves: failed, excluded, too few, larger than memory."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from etude.analysis.warnings import facts
 from etude.analysis.warnings.thresholds import Thresholds
-from etude.analysis.warnings.values import named
 from etude.analysis.warnings.warning import DataWarning, warning
 from etude.results.model import CALIBRATION, FIRST_RUN, is_printed
 from etude.results.series import Series
 from etude.results.trial_join import NONE
-from etude.units.formatting import counted, quantity
 
 DATA = (
     "storage_read",
@@ -38,28 +37,10 @@ def failed(series: Series) -> list[DataWarning]:
     if not trials:
         return []
     kept = set(series.trials[series.kept].tolist()).intersection(trials)
-    fate = (
-        "all of them kept"
-        if len(kept) == len(trials)
-        else f"{len(kept)} of them kept"
-        if kept
-        else "excluded"
-    )
-    count = f"{len(trials)} of {series.trials.size} trials failed"
-    if len(ways) == 1:
-        how = next(iter(ways))
-        kind, text = "failed", f"{count} ({how}; {named(trials)}), {fate}"
-    else:
-        how = ", ".join(f"{len(set(each))} × {how}" for how, each in ways.items())
-        kind, text = "mixed-failures", f"{count} in {len(ways)} ways ({how}; {named(trials)}), {fate}"
-    advice = "see what they printed: a failed run is another work"
-    numbers: Mapping[str, Any] = {
-        "count": len(trials),
-        "of": series.trials.size,
-        "how": how,
-        "kept": len(kept),
-    }
-    return [warning(kind, series.test, "", text, advice, trials, **numbers)]
+    kind = "failed" if len(ways) == 1 else "mixed-failures"
+    by_way = tuple((how, tuple(each)) for how, each in ways.items())
+    found = facts.FailedTrials(by_way, int(series.trials.size), len(kept))
+    return [warning(kind, series.test, "", found, trials)]
 
 
 def set_aside(series: Series) -> list[DataWarning]:
@@ -69,15 +50,14 @@ def set_aside(series: Series) -> list[DataWarning]:
     for place in np.flatnonzero(~series.kept).tolist() if series.why else ():
         trial, why = int(series.trials[place]), series.why[place]
         if trial not in broken and why not in (FIRST_RUN, CALIBRATION):
-            reasons.setdefault(why or "no reason given", []).append(trial)
+            reasons.setdefault(why or "", []).append(trial)
     if not reasons:
         return []
-    count = sum(map(len, reasons.values()))
-    whys = "; ".join(f"{why}: {named(trials)}" for why, trials in reasons.items())
-    text = f"{count} of {series.trials.size} trials {'was' if count == 1 else 'were'} not kept ({whys})"
-    advice = "find out whether the reason touches the others, too"
+    found = facts.ExcludedTrials(
+        tuple((why, tuple(trials)) for why, trials in reasons.items()), int(series.trials.size)
+    )
     all_of_them = sorted(trial for trials in reasons.values() for trial in trials)
-    return [warning("set-aside", series.test, "", text, advice, all_of_them)]
+    return [warning("set-aside", series.test, "", found, all_of_them)]
 
 
 def too_few(series: Series, metric: str, count: int, thresholds: Thresholds) -> list[DataWarning]:
@@ -85,18 +65,11 @@ def too_few(series: Series, metric: str, count: int, thresholds: Thresholds) -> 
     kept = int(np.count_nonzero(series.kept))
     column = series.columns[metric]
     if count == 0:
-        why = column.reason or ("they are not finite numbers" if kept else "no trial was kept")
-        text = f"no kept trial has a value of {metric}: {why}"
-        again = "join it" if column.joined == NONE else "measure it again"
-        return [warning("too-few", series.test, metric, text, f"{again}, or ask for another metric")]
+        no_value = facts.NoValue(column.reason, kept, column.joined != NONE)
+        return [warning("too-few", series.test, metric, no_value)]
     found = []
     if count < thresholds.few:
-        without = "; not even the median has an interval" if count < 6 else ""
-        text = f"{count} {'trial' if count == 1 else 'trials'} with {metric}: too few to judge them{without}"
-        advice = f"make {thresholds.few} or more"
-        found.append(
-            warning("too-few", series.test, metric, text, advice, count=count, needed=thresholds.few)
-        )
+        found.append(warning("too-few", series.test, metric, facts.TooFew(count, thresholds.few)))
     if count < kept:
         found.append(_missing(series, metric, count, kept))
     return found
@@ -106,24 +79,21 @@ def never_begun(test: str, failure: Mapping[str, Any] | None) -> list[DataWarnin
     """No trial of a script's test got as far as its EXEC; `failure`: of its last one, in experiment.json."""
     if failure is None:
         return []
-    return [warning("failed", test, "", f"no trial was made: {failure['why']}", f"see {failure['log']}")]
+    return [warning("failed", test, "", facts.NoTrialMade(str(failure["why"]), str(failure["log"])))]
 
 
 def several_matches(test: str, notes: Mapping[str, str]) -> list[DataWarning]:
     """Patterns that found values that differ in one output; `notes`: by metric."""
-    advice = "make the pattern match one of them alone"
-    return [warning("several-matches", test, name, text, advice) for name, text in notes.items()]
+    return [
+        warning("several-matches", test, name, facts.SeveralMatches(text)) for name, text in notes.items()
+    ]
 
 
 def limited(test: str, reasons: Mapping[str, str]) -> list[DataWarning]:
     """A limit ended the test of a script before its stop rule's aim was reached; `reasons`: of all such tests."""
     if test not in reasons:
         return []
-    return [
-        warning(
-            "not-converged", test, "", reasons[test], "allow more trials, or be content with less precision"
-        )
-    ]
+    return [warning("not-converged", test, "", facts.LimitReached(reasons[test]))]
 
 
 def printed(series: Series) -> list[DataWarning]:
@@ -134,18 +104,14 @@ def printed(series: Series) -> list[DataWarning]:
             continue
         count, kept = series.sample(name).size, int(np.count_nonzero(series.kept))
         if kept and not count:
-            text = f"{name} has no value in any of {counted(kept, 'trial')}: {column.reason}"
-            advice = "compare the METRIC with the output (logs/)"
-            found.append(warning("no-match", series.test, name, text, advice, of=kept, reason=column.reason))
+            found.append(warning("no-match", series.test, name, facts.NoMatch(kept, column.reason)))
         elif count < kept:
             found.append(_missing(series, name, count, kept))
     return found
 
 
 def _missing(series: Series, metric: str, count: int, kept: int) -> DataWarning:
-    text = f"{kept - count} of {kept} kept trials have no value of {metric}"
-    advice = "find out why before believing the others"
-    return warning("missing-values", series.test, metric, text, advice, count=kept - count, of=kept)
+    return warning("missing-values", series.test, metric, facts.MissingValues(kept - count, kept))
 
 
 def caches_not_as_declared(series: Series) -> list[DataWarning]:
@@ -158,12 +124,8 @@ def caches_not_as_declared(series: Series) -> list[DataWarning]:
     if not wrong:
         return []
     declared = next(cache["declared"] for cache in series.caches if cache)
-    first = min(wrong)
-    text = (
-        f"the caches were not as {declared!r} says in {len(wrong)} of {np.count_nonzero(series.kept)} kept trials "
-        f"({named(sorted(wrong))}); in trial {first}: {wrong[first]}"
-    )
-    return [warning("caches", series.test, "", text, "do not call these results cold or warm", wrong)]
+    found = facts.CachesDiffer(declared, tuple(wrong.items()), int(np.count_nonzero(series.kept)))
+    return [warning("caches", series.test, "", found, wrong)]
 
 
 WARNING = 4
@@ -181,32 +143,15 @@ def kernel_complained(series: Series) -> list[DataWarning]:
             said[trial] = str(min(grave, key=lambda message: message["level"])["text"])
         if found["throttled"]:
             slowed[trial] = found["throttled"]
-    parts = []
-    if said:
-        first = min(said)
-        parts.append(
-            f"the kernel warned in {named(sorted(said))} (in trial {first}: {shortened(said[first])})"
-        )
-    if slowed:
-        parts.append(f"CPUs were throttled {sum(slowed.values())} times in {named(sorted(slowed))}")
-    if not parts:
+    if not said and not slowed:
         return []
-    advice = "look at these trials, and at the machine, before believing them"
-    return [warning("kernel", series.test, "", "; ".join(parts), advice, sorted({*said, *slowed}))]
-
-
-LONGEST = 100
-
-
-def shortened(text: str) -> str:
-    """On one line."""
-    plain = " ".join(text.split())
-    return plain if len(plain) <= LONGEST else plain[: LONGEST - 1] + "…"
+    complaints = facts.KernelComplained(tuple(sorted(said.items())), tuple(sorted(slowed.items())))
+    return [warning("kernel", series.test, "", complaints, sorted({*said, *slowed}))]
 
 
 def _why_not(cache: Mapping[str, Any]) -> str | None:
     if cache["performed"] is None and cache["declared"] not in ("none", "warm"):
-        return str(cache.get("why") or "nothing was done")
+        return str(cache.get("why") or "")
     return cache.get("wrong")
 
 
@@ -215,11 +160,7 @@ def memory_cliff(series: Series, memory_bytes: int | None, thresholds: Threshold
     metrics the one nearest to it."""
     share = data_share(series, memory_bytes)
     if share is not None and thresholds.memory_low <= share <= thresholds.memory_high:
-        text = (
-            f"the data set is {share:.2f} of the memory that it may be cached in: between cached and uncached, where "
-            "little changes decide"
-        )
-        return [warning("memory-cliff", series.test, "", text, "take clearly less data, or clearly more")]
+        return [warning("memory-cliff", series.test, "", facts.DataNearMemory(share))]
     if not memory_bytes or memory_bytes <= 0:
         return []
     shares = [(name, share) for name, share in _shares(series, memory_bytes) if share > 0]
@@ -229,11 +170,7 @@ def memory_cliff(series: Series, memory_bytes: int | None, thresholds: Threshold
     if not near:
         return []
     name, share = min(near, key=lambda pair: abs(pair[1] - 1.0))
-    text = (
-        f"{name} of a trial is {quantity(share * memory_bytes, 'B')}, {share:.2f} of the machine's "
-        f"{quantity(memory_bytes, 'B')} of memory: between cached and uncached, where little changes decide"
-    )
-    return [warning("memory-cliff", series.test, name, text, "take clearly less data, or clearly more")]
+    return [warning("memory-cliff", series.test, name, facts.DataNearMemory(share, memory_bytes))]
 
 
 def data_share(series: Series, memory_bytes: int | None) -> float | None:

@@ -1,35 +1,56 @@
-"""A warning, its kinds, and which of them matter most."""
+"""A warning as data: its kind, what was found, and which kinds matter most."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
+
+from etude.analysis.warnings.facts import Facts
+
+FOLDED_ABOVE = 3
+"""A kind that more tests than this share is one line."""
 
 
 @dataclass(frozen=True)
 class DataWarning:
-    """One thing that speaks against a result, and what to do about it."""
+    """One thing that speaks against a result; `present.sentences.warnings` has the words and the advice."""
 
     kind: str
     """One of KINDS."""
-    rank: int
-    """Lower is more important."""
     test: str
     """Empty where it is about the whole experiment."""
     metric: str
     """Empty where it is about no single one."""
-    text: str
-    """What was found, with figures; no full stop."""
-    advice: str
-    """What to do, a short clause; empty where the text says it."""
+    facts: Facts
+    """What was found, with figures."""
     trials: tuple[int, ...] = ()
     """Numbers of the trials that it speaks of, all of them; empty where it is about none in particular."""
-    numbers: Mapping[str, float | str] = field(default_factory=dict, hash=False)
-    """The figures of `text` by name, from which shorter words are made (present/note_text.py): values are in `unit`."""
+    machine: str = ""
+    """The machine whose values it is about; empty where it is about those of all."""
 
-    def __str__(self) -> str:
-        return ": ".join(part for part in (self.test, self.text, self.advice) if part)
+    @property
+    def rank(self) -> int:
+        """Lower is more important."""
+        return KINDS[self.kind].rank
+
+
+@dataclass(frozen=True)
+class WarningGroup:
+    """Warnings of one kind that are one line."""
+
+    first: DataWarning
+    also: tuple[str, ...] = ()
+    """Further metrics of the same test."""
+    tests: tuple[str, ...] = ()
+    """All tests that have it, where they are more than `FOLDED_ABOVE`; else empty."""
+    of: int | None = None
+    """How many tests there are; None where that is not known."""
+
+    @property
+    def kind(self) -> str:
+        """One of KINDS."""
+        return self.first.kind
 
 
 class Kind(NamedTuple):
@@ -85,14 +106,42 @@ def meaning_of(kind: str) -> str:
     return KINDS[kind].meaning if kind in KINDS else kind
 
 
-def warning(
-    kind: str,
-    test: str,
-    metric: str,
-    text: str,
-    advice: str,
-    trials: Iterable[int] = (),
-    **numbers: float | str,
-) -> DataWarning:
-    """A warning with the rank of its kind."""
-    return DataWarning(kind, KINDS[kind].rank, test, metric, text, advice, tuple(map(int, trials)), numbers)
+def warning(kind: str, test: str, metric: str, facts: Facts, trials: Iterable[int] = ()) -> DataWarning:
+    """A warning on these trials."""
+    return DataWarning(kind, test, metric, facts, tuple(map(int, trials)))
+
+
+def ranked(warnings: Iterable[DataWarning], tests: int | None = None) -> list[WarningGroup]:
+    """By importance, each once: one line for a kind that several metrics of a test share, or more than three tests.
+
+    tests: how many there are, for "12 of 40 tests"; None where it is not known.
+    """
+    kinds: dict[tuple[int, str], list[DataWarning]] = {}
+    for each in dict.fromkeys(warnings):
+        kinds.setdefault((each.rank, each.kind), []).append(each)
+    found: list[WarningGroup] = []
+    for _, alike in sorted(kinds.items(), key=lambda item: item[0][0]):
+        found += _folded(_by_test(alike), tests)
+    return found
+
+
+def _by_test(alike: Sequence[DataWarning]) -> list[WarningGroup]:
+    """One for a test, which names the further metrics. What is about no test or no metric stays as it is."""
+    firsts: dict[object, DataWarning] = {}
+    further: dict[object, list[str]] = {}
+    for place, each in enumerate(alike):
+        key: object = each.test if each.test and each.metric else place
+        if key in firsts:
+            further.setdefault(key, []).append(each.metric)
+        else:
+            firsts[key] = each
+    return [WarningGroup(each, tuple(dict.fromkeys(further.get(key, ())))) for key, each in firsts.items()]
+
+
+def _folded(alike: list[WarningGroup], tests: int | None) -> list[WarningGroup]:
+    names = tuple(dict.fromkeys(each.first.test for each in alike if each.first.test))
+    if len(names) <= FOLDED_ABOVE:
+        return alike
+    first = next(each for each in alike if each.first.test)
+    whole = [each for each in alike if not each.first.test]
+    return [*whole, replace(first, tests=names, of=tests)]

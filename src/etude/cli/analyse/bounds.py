@@ -91,13 +91,15 @@ def answer(
         return 0
     from etude.analysis.gate import answers
     from etude.analysis.warnings import Thresholds
+    from etude.present.sentences.bounds import answer_reason
     from etude.present.sentences.extension import deciding_command
+    from etude.present.sentences.result_notes import uncompared_text
     from etude.present.terminal import Terminal
 
     screen = Terminal(sys.stderr if aside else None)
     comparisons = [c for verdict in verdicts[1:] or verdicts for c in verdict.comparisons]
     few = Thresholds.few if few is None else few
-    without = [line for verdict in verdicts[1:] or verdicts for line in verdict.without]
+    without = [uncompared_text(each) for verdict in verdicts[1:] or verdicts for each in verdict.without]
     given = []
     for bound in bounds:
         tests, together = verdicts[-1].together(bound.metric) if bound.of == "value" else ((), 1)
@@ -114,7 +116,7 @@ def answer(
         given += [(bound, each) for each in found]
     for bound, each in given:
         said = {True: "yes", False: "no", None: "undecided"}[each.fails]
-        screen.say(f"{bound.text}? {each.test}: {said}: {each.why}")
+        screen.say(f"{bound.text}? {each.test}: {said}: {answer_reason(each)}")
     broken = any(each.fails for _, each in given)
     open_ones = sum(each.fails is None for _, each in given)
     if open_ones and undecided == "pass":

@@ -19,7 +19,7 @@ from etude.present.sections.surface import surface_section
 from etude.present.sentences.peak import of_map
 from etude.present.sentences.verdict import as_line
 from etude.results.reader import read_experiment
-from etude.surface.map_store import MapStore, mapped_of
+from etude.surface.map_store import MapStore, surface_result_of
 
 
 def parts_of(paths: Sequence[str]) -> tuple[Section, ...]:
@@ -51,14 +51,14 @@ def _peak(path: str, number: int, several: bool) -> Section:
 
 
 def _peaks(paths: Sequence[str]) -> tuple[Section, ...]:
-    """Of several searches: what they found beside each other."""
+    """The section that compares several searches."""
     return (peaks_section(searches_of(paths)),) if len(paths) > 1 else ()
 
 
 def _surface(path: str, number: int, several: bool) -> Section:
     kept = MapStore(path)
     kept.check_whole("cells")
-    mapped = mapped_of(kept)
+    mapped = surface_result_of(kept)
     heading = f"Surface of {path}" if several else "Surface"
     return surface_section(mapped, f"surface-{number}", heading, status=as_line(of_map(kept, mapped)))
 

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from etude.analysis.cross_session import CrossSession, compare_with_first, machines_lines
-from etude.analysis.load_subject import read_subject
-from etude.analysis.predicate import judge_subjects, read_predicate
+from etude.analysis.cross_session import CrossSession, compare_with_first
+from etude.analysis.gate import judge_subjects, read_predicate
+from etude.analysis.load_subject import Summaries, read_subject
 from etude.analysis.subject import Subject, check_metric
-from etude.analysis.summaries import Summaries
 from etude.analysis.verdict import Verdict, verdict
 from etude.analysis.verdict_options import VerdictOptions, usual_metrics
 from etude.analysis.warnings import KINDS, Thresholds
@@ -20,6 +19,7 @@ from etude.cli.analyse.bounds import answer, read_bounds
 from etude.errors import UsageError
 from etude.present.section import Sentence
 from etude.present.sections.stats import Statistics, summaries_blocks
+from etude.present.sentences.machines import machines_lines
 from etude.present.sentences.verdict import unanswered_lines
 from etude.present.terminal import Terminal
 from etude.present.to_json import print_json, verdict_documents

@@ -16,7 +16,7 @@ from etude.peak import calibrate as calibrating
 from etude.peak import rehearse as rehearsing
 from etude.peak.harnesses.curves import CURVES
 from etude.peak.policies.registry import policy
-from etude.peak.rehearse import Place, place_like
+from etude.peak.rehearse import Place, bench_model_like
 from etude.peak.search_store import SearchSpec, SearchStore, open_store
 from etude.peak.sources import Source, simulated_curves
 from etude.peak.task import Answer
@@ -72,10 +72,10 @@ def place_of(options: argparse.Namespace, source: Source) -> Place:
     if options.like is not None:
         return _like(Path(options.like), options.fixed_cost)
     usual = Place()
-    besides_s = getattr(source.harness, "besides_s", usual.fixed_cost_s)
+    fixed_cost_s = getattr(source.harness, "fixed_cost_s", usual.fixed_cost_s)
     return Place(
-        besides_s if options.fixed_cost is None else options.fixed_cost,
-        getattr(source.harness, "told_s", usual.window_s),
+        fixed_cost_s if options.fixed_cost is None else options.fixed_cost,
+        getattr(source.harness, "report_interval_s", usual.window_s),
     )
 
 
@@ -89,7 +89,7 @@ def _like(path: Path, fixed_cost_s: float | None) -> Place:
     if rate is None:
         raise InputError(f"--like {path}: no peak rate is known there: expected a search that ended with one")
     try:
-        place = place_like(kept.task, kept.trials(), rate)
+        place = bench_model_like(kept.task, kept.trials(), rate)
     except InputError as error:
         raise InputError(f"--like {path}: {error}") from None
     return place if fixed_cost_s is None else replace(place, fixed_cost_s=fixed_cost_s)

@@ -14,9 +14,8 @@ from etude.cli.shared_options import pool_of
 from etude.errors import EtudeError
 from etude.experiment.session import new_directory
 from etude.osutil.end_signals import ending_by_signals, naming_results
-from etude.peak.bench import Bench, ObservedBench, Paced
-from etude.peak.deadline import with_deadline
-from etude.peak.policies.policy import Policy
+from etude.peak.bench import Bench, ObservedBench, PacedBench
+from etude.peak.policies.policy import Policy, with_deadline
 from etude.peak.policies.registry import policy
 from etude.peak.record import Record
 from etude.peak.search import search
@@ -99,7 +98,7 @@ def open_bench(options: argparse.Namespace, source: Source, kept: SearchStore) -
         naming_results(on_disk),
         source.bench(kept.sought.factors, place, kept.trials(), kept.task.seed) as bench,
     ):
-        yield bench if options.speed is None else Paced(bench, options.speed, time.sleep)
+        yield bench if options.speed is None else PacedBench(bench, options.speed, time.sleep)
 
 
 def resumed_by_same_command(count: str, directory: object) -> str:

@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from etude.analysis.status_words import UNFINISHED
 from etude.errors import MachineRefuses
 from etude.figures.data import Figure
 from etude.figures.save import save
@@ -26,10 +25,11 @@ from etude.present.sections.peak import (
 from etude.present.sections.peaks import figure_of, named_apart
 from etude.present.sections.surface import surface_document, surface_section
 from etude.present.sentences.peak import of_map
+from etude.present.sentences.status import UNFINISHED
 from etude.present.sentences.verdict import as_line
 from etude.present.to_json import print_json
 from etude.present.to_terminal import show
-from etude.surface.map_store import MapStore, mapped_of
+from etude.surface.map_store import MapStore, surface_result_of
 from etude.units.formatting import counted
 
 
@@ -84,7 +84,7 @@ def show_stored_map(options: argparse.Namespace) -> int:
 
 def show_map(kept: MapStore, options: argparse.Namespace) -> int:
     """Print and draw a map; 0 where all cells are as they should be, else 1."""
-    mapped = mapped_of(kept)
+    mapped = surface_result_of(kept)
     end, words = kept.document.get("surface"), of_map(kept, mapped)
     drawn = options.figures is not None and bool(mapped.filled.known.any())
     files = saved_figures(dict(figures_of(mapped)) if drawn else {}, options)
@@ -92,10 +92,10 @@ def show_map(kept: MapStore, options: argparse.Namespace) -> int:
         head = {
             "format": "etude-surface",
             "version": 1,
-            "name": kept.charted.name,
+            "name": kept.definition.name,
             "results": str(kept.directory),
         }
-        told = {"ended": end and end["why"], "simulated": kept.charted.simulated, "status": list(words)}
+        told = {"ended": end and end["why"], "simulated": kept.definition.simulated, "status": list(words)}
         print_json(head | told | surface_document(mapped, target=options.target))
         list(files)
     else:
@@ -117,7 +117,7 @@ def _map_status(kept: MapStore, words: Sequence[str]) -> str:
     if UNFINISHED in words:
         measured = len({sample.cell for sample in kept.samples()})
         parts.append(
-            f"Interrupted after {measured} of {counted(kept.charted.space.size, 'cell')}: "
+            f"Interrupted after {measured} of {counted(kept.definition.space.size, 'cell')}: "
             f"the same command with -o {kept.directory} resumes it."
         )
     return " ".join(parts)

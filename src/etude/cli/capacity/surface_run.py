@@ -24,58 +24,58 @@ from etude.present.progress.surface import SurfaceDisplay
 from etude.present.section import Sentence
 from etude.present.terminal import Terminal
 from etude.present.to_terminal import show_aside
-from etude.surface.configuration_jobs import CellJobs
-from etude.surface.map_store import Charted, MapStore, keeping_surface, resume_map
+from etude.surface.configuration_jobs import ConfigurationJobs
+from etude.surface.distributed_map import DistributedDisplay, run_map_over_pool
+from etude.surface.map_store import MapDefinition, MapStore, define_map, open_map
 from etude.surface.metric import Metric
 from etude.surface.next_configuration import Rules, contradiction
 from etude.surface.peaks import PeakRate
 from etude.surface.response import Response
 from etude.surface.response_sources import response_of, simulated_response
-from etude.surface.run_map import Display, Means, run_map
+from etude.surface.run_map import Display, MapBudget, run_map
 from etude.surface.spec import read_spec
-from etude.surface.spread import SpreadDisplay, run_map_over_pool
 from etude.units.formatting import counted
 
 
 def map_surface(options: argparse.Namespace) -> int:
     """Map on this machine or over a pool, and show the map; returns the exit code."""
     pool = pool_of(options)
-    what, response, means = asked_for(options)
+    what, response, budget = asked_for(options)
     if pool is None:
-        return show_map(mapped(options, what, response, means), options)
+        return show_map(mapped(options, what, response, budget), options)
 
-    return show_map(mapped_over(options, pool, what, response, means), options)
+    return show_map(mapped_over(options, pool, what, response, budget), options)
 
 
-def asked_for(options: argparse.Namespace) -> tuple[Charted, Response, Means]:
+def asked_for(options: argparse.Namespace) -> tuple[MapDefinition, Response, MapBudget]:
     """The map that is asked for, as the command line changes it."""
-    means = Means({}, options.budget)
+    budget = MapBudget({}, options.budget)
     if options.deadline is not None:
-        means = replace(means, left_s=lambda: (options.deadline - datetime.now(UTC)).total_seconds())
+        budget = replace(budget, left_s=lambda: (options.deadline - datetime.now(UTC)).total_seconds())
     if options.simulate is not None:
         system, response = simulated_response(options.simulate)
-        what = resume_map(
+        what = define_map(
             system.law.name, system.space, rules_of(Rules(), options, system.space.size), response, ""
         )
-        return what, response, means
+        return what, response, budget
 
     spec = read_spec(Path(options.spec))
     for name, resource in spec.resources.items() if options.pool is None else ():
         if (why := resource.check()) is not None:
             raise UsageError(f"{spec.path}: factor {name} ({resource.name}) cannot be set here: {why}")
     response = response_of(spec, options.deadline)
-    means = replace(
-        means,
+    budget = replace(
+        budget,
         resources=spec.resources,
         budget_s=spec.budget_s if options.budget is None else options.budget,
         cell_s=spec.cell_s,
     )
     return (
-        resume_map(
+        define_map(
             spec.name, spec.space, rules_of(spec.rules, options, spec.space.size), response, spec.text
         ),
         response,
-        means,
+        budget,
     )
 
 
@@ -94,27 +94,29 @@ def rules_of(rules: Any, options: argparse.Namespace, size: int) -> Any:
     return changed
 
 
-def mapped(options: argparse.Namespace, what: Charted, response: Response, means: Means) -> MapStore:
+def mapped(
+    options: argparse.Namespace, what: MapDefinition, response: Response, budget: MapBudget
+) -> MapStore:
     """The map itself: it goes on after the cells that are on disk."""
     path = directory_of(options, what)
     _none_under_way(path)
-    with ending_by_signals(), keeping_surface(path, what, options.command_line) as kept:
+    with ending_by_signals(), open_map(path, what, options.command_line) as kept:
         say_lost(kept, "cells")
         if options.retry:
             kept.forget_failed()
         with _on_disk(kept):
             if options.quiet:
-                run_map(kept, response, means, Display())
+                run_map(kept, response, budget, Display())
                 return kept
             display = SurfaceDisplay(sys.stderr, kept)
             try:
-                run_map(kept, response, means, Display(display.begins, display.tell, display.made))
+                run_map(kept, response, budget, Display(display.begins, display.tell, display.made))
             finally:
                 display.close()
     return kept
 
 
-def directory_of(options: argparse.Namespace, what: Charted) -> Path:
+def directory_of(options: argparse.Namespace, what: MapDefinition) -> Path:
     """The results directory: as -o says, else a new one."""
     return Path(options.output) if options.output is not None else new_directory(None, f"surface-{what.name}")
 
@@ -137,32 +139,32 @@ def _on_disk(kept: MapStore) -> AbstractContextManager[None]:
 
 
 def mapped_over(
-    options: argparse.Namespace, pool: PoolSpec, what: Charted, response: Response, means: Means
+    options: argparse.Namespace, pool: PoolSpec, what: MapDefinition, response: Response, budget: MapBudget
 ) -> MapStore:
     """The map; it goes on after the cells that are on disk, and with the jobs that are under way."""
-    _check_pool(pool, response, means)
+    _check_pool(pool, response, budget)
     screen = Terminal(sys.stderr)
     path = directory_of(options, what).absolute()
     spec = None if options.spec is None else Path(options.spec)
     simulate = options.simulate or ""
-    cells = CellJobs(
+    cells = ConfigurationJobs(
         what.name, what.space, response, spec, simulate, options.deadline, pool.python, what.spec
     )
-    with ending_by_signals(), keeping_surface(path, what, options.command_line, elsewhere=True) as kept:
+    with ending_by_signals(), open_map(path, what, options.command_line, elsewhere=True) as kept:
         if options.retry:
             kept.forget_failed()
         with _on_disk(kept), open_pool(pool, path, say=screen.say) as nodes:
-            _spread(kept, cells, JournaledPool(nodes, Journal(path)), means, quiet=options.quiet)
+            _spread(kept, cells, JournaledPool(nodes, Journal(path)), budget, quiet=options.quiet)
     return kept
 
 
-def _check_pool(pool: PoolSpec, response: Response, means: Means) -> None:
+def _check_pool(pool: PoolSpec, response: Response, budget: MapBudget) -> None:
     """Raises UsageError for what the nodes of this pool cannot do."""
     if isinstance(response, PeakRate) and response.load_hosts:
         raise UsageError(
             "--pool: its jobs would offer load from the same hosts ([generator] hosts): leave out one of them"
         )
-    resource = next(iter(means.resources), None)
+    resource = next(iter(budget.resources), None)
     if pool.etude == "copied":
         what = (
             None if isinstance(response, Metric) and response.asked.command else f"a cell of {response.name}"
@@ -180,14 +182,20 @@ def _check_pool(pool: PoolSpec, response: Response, means: Means) -> None:
         )
 
 
-def _spread(kept: MapStore, cells: CellJobs, pool: JournaledPool, means: Means, *, quiet: bool) -> None:
+def _spread(
+    kept: MapStore, cells: ConfigurationJobs, pool: JournaledPool, budget: MapBudget, *, quiet: bool
+) -> None:
     if quiet:
-        run_map_over_pool(kept, cells, pool, means, SpreadDisplay())
+        run_map_over_pool(kept, cells, pool, budget, DistributedDisplay())
         return
     display = SurfaceDisplay(sys.stderr, kept)
     try:
         run_map_over_pool(
-            kept, cells, pool, means, SpreadDisplay(looks=display.looks, made=display.made, lost=display.lost)
+            kept,
+            cells,
+            pool,
+            budget,
+            DistributedDisplay(looks=display.looks, made=display.made, lost=display.lost),
         )
     finally:
         display.close()

@@ -27,7 +27,7 @@ def _tried(entry: Entry) -> tuple[bool, str]:
     host = Host(entry)
     try:
         host.connect()
-        found = host.found()
+        found = host.info()
         measured = host.processes() if entry.measure else []
     except MachineRefuses as error:
         return False, str(error).removeprefix(f"{entry.shown}: ")

@@ -35,7 +35,7 @@ from etude.results.reader import load_results
 from etude.results.results import machine_member
 from etude.script.run import run_script
 from etude.script.stored_script import changed_files, stored_script
-from etude.stats.cross_session import given_between
+from etude.stats.cross_session import stated_session_spread
 
 
 def repeat_experiment(options: argparse.Namespace) -> int:
@@ -57,7 +57,7 @@ def _only(given: Path, found: Sequence[Path]) -> Path:
 def _again(given: Path, first: Path, options: argparse.Namespace) -> int:
     known = None
     if options.between_sessions is not None:
-        known = _stated(100 * options.between_sessions, given_between)
+        known = _stated(100 * options.between_sessions, stated_session_spread)
     then = verdict(load_results(first))
     document: Mapping[str, Any] = then.subject.experiment or {}
     _check_record(first, document, then)
@@ -80,9 +80,9 @@ def _check(options: argparse.Namespace) -> None:
         raise UsageError(f"--again takes what to do from the record: leave out {', '.join(others)}")
 
 
-def _stated(percent: float, given_between: Any) -> Any:
+def _stated(percent: float, stated_session_spread: Any) -> Any:
     try:
-        return given_between(percent)
+        return stated_session_spread(percent)
     except ValueError as error:
         raise UsageError(f"--between-sessions: {error}") from None
 

@@ -6,12 +6,13 @@ import argparse
 from pathlib import Path
 
 from etude.analysis.cross_session import check_comparable
-from etude.analysis.differences import compare_states, first_line, state_of
+from etude.analysis.differences import compare_states, state_of
 from etude.analysis.load_subject import read_ours
 from etude.analysis.subject import Subject
 from etude.cli.analyse.diff import NOW, state_now
 from etude.experiment.plan import Plan
 from etude.present.section import note
+from etude.present.sentences.machines import machine_line
 from etude.present.to_terminal import show_aside
 from etude.results.units import stored_unit
 
@@ -38,7 +39,7 @@ def check_baseline(baseline: Subject, plan: Plan, options: argparse.Namespace, *
 def _note_other_machine(baseline: Subject) -> None:
     """Print, before anything is measured, how this machine differs from the baseline's."""
     known = state_of(baseline.experiment or {})
-    line = first_line(baseline.label, NOW, compare_states(known, state_now(known)))
+    line = machine_line(baseline.label, NOW, compare_states(known, state_now(known)))
     if line is not None:
         show_aside(note(line))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from etude.analysis.cross_session import CrossSession, compare_with_first, machines_lines
+from etude.analysis.cross_session import CrossSession, compare_with_first
 from etude.analysis.gate import Bound
 from etude.analysis.subject import Subject
 from etude.analysis.verdict import Verdict, verdict
@@ -16,6 +16,7 @@ from etude.cli.analyse.exports import Export
 from etude.errors import NotComparable
 from etude.present.section import Sentence
 from etude.present.sections.bench import BESIDE, verdict_blocks
+from etude.present.sentences.machines import machines_lines
 from etude.present.to_json import print_json, verdict_document
 from etude.present.to_terminal import show, show_aside
 from etude.results.results import Results

@@ -24,7 +24,7 @@ from etude.machine.cool.methods import REBOOTS
 from etude.masking import mask_of
 from etude.osutil.end_signals import ending_by_signals, naming_results
 from etude.peak import record
-from etude.peak.distributed import sought_on
+from etude.peak.distributed import search_on_pool
 from etude.peak.search_store import SearchSpec, SearchStore
 from etude.peak.sources import Source
 from etude.present.terminal import Terminal
@@ -118,7 +118,7 @@ def peak(
         raise write_error(directory, error) from error
     again = f"the same command with -o {directory}"
     with open_jobs(directory, spec, again) as (jobs, _):
-        return sought_on(jobs, source, words, sought, document, options.deadline, source.nodes)
+        return search_on_pool(jobs, source, words, sought, document, options.deadline, source.nodes)
 
 
 def _absolute(word: str) -> str:

@@ -49,7 +49,7 @@ def _tests(metrics: Mapping[str, Sequence[str]], as_json: bool) -> None:
 
 
 def _print(text: str) -> None:
-    """On one line, whatever it names: paths can be copied, and programs read lines."""
+    """The text on one line, whatever it names: paths can be copied, and programs read lines."""
     print(escaped(text, lines=False))
 
 

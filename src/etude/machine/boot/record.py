@@ -16,7 +16,7 @@ from etude.errors import InputError, MachineRefuses
 from etude.machine import tree
 from etude.machine.boot.wait_for_boot import most_seconds
 from etude.osutil.files import sync_directory
-from etude.osutil.trust import is_trusted
+from etude.osutil.trust import check_trusted
 from etude.results.writer import replace_json
 
 FORMAT, VERSION = "etude-resume", 1
@@ -146,7 +146,7 @@ def load() -> Record:
         InputError: it is missing, another could have written it, or it is damaged or of a newer version.
     """
     where = path()
-    is_trusted(where)
+    check_trusted(where)
     document = read_object(where)
     if document.get("format") != FORMAT or document.get("version") != VERSION:
         raise InputError(

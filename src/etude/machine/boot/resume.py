@@ -12,7 +12,7 @@ from etude.errors import CommandFailed, InputError
 from etude.machine.boot import record as records
 from etude.machine.boot.record import MAX_SEEN, Record, read_object
 from etude.machine.boot.wait_for_boot import BootState, most_seconds, wait
-from etude.osutil.trust import is_trusted
+from etude.osutil.trust import check_trusted
 from etude.results.writer import sole_writer
 
 
@@ -99,7 +99,7 @@ def check(record: Record) -> Record:
     Raises:
         InputError: the state file cannot be trusted, or the results are missing.
     """
-    is_trusted(record.state)
+    check_trusted(record.state)
     if not os.path.isdir(record.results):
         raise InputError(f"{record.results}: no such results directory; is its file system mounted?")
     return record

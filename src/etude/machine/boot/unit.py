@@ -14,7 +14,7 @@ from etude.errors import InputError, MachineRefuses
 from etude.machine.boot import record
 from etude.osutil.commands import tool
 from etude.osutil.files import replace_file, sync_directory
-from etude.osutil.trust import check_directory_for_root, is_trusted
+from etude.osutil.trust import check_directory_for_root, check_trusted
 
 NAME = "etude-resume.service"
 UNIT = f"etc/systemd/system/{NAME}"
@@ -113,7 +113,7 @@ def untrusted_programs() -> list[str]:
     found = []
     for file in (os.path.realpath(sys.executable), str(Path(__file__).parents[2] / "__init__.py")):
         try:
-            is_trusted(file)
+            check_trusted(file)
         except InputError as error:
             found.append(str(error).removesuffix(": refused"))
     return found

@@ -31,7 +31,7 @@ def noted_remounts(mount: Mount, options: str, backing: str) -> Iterator[Ledger]
     """
     with held_ledger(DIRECTORY, PATIENCE_S, name=NAME, undoing=UNDO) as ledger:
         ledger.undo()
-        step = ledger.before(
+        step = ledger.record_undo(
             "mount_again",
             source=mount.source,
             target=mount.target,

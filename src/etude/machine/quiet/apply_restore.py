@@ -20,7 +20,7 @@ from etude.machine.quiet.operation import Change, Operation, Request, Unavailabl
 from etude.machine.quiet.table import BY_NAME
 from etude.machine.resources.ledger import Ledger, Step, held_ledger, read
 from etude.osutil.files import try_lock
-from etude.osutil.trust import is_trusted
+from etude.osutil.trust import check_trusted
 
 DIRECTORY_VARIABLE = "ETUDE_QUIET_DIRECTORY"
 DEFAULT_DIRECTORY = "/var/lib/etude"
@@ -226,7 +226,7 @@ def _one(
             return
         # Also those that are already quiet: setting one may change another, such as cpufreq's switches for boost.
         items = [[each.item, each.was, each.put] for each in found]
-        step = ledger.before(UNDO, operation=name, items=items, boot_id=boot_id(machine.root), by=by)
+        step = ledger.record_undo(UNDO, operation=name, items=items, boot_id=boot_id(machine.root), by=by)
         left = [each for each in changes if not _set(operation, machine, each)]
         # once more: some items, such as the socket of a service, stop only now
         refused = [each for each in left if not _set(operation, machine, each)]
@@ -274,14 +274,14 @@ def _put_back(machine: Machine, operation: str, items: list[list[str]], boot_id:
     booted = boot_id != _boot(machine)
     failed = []
     for change in reversed(changes):
-        if booted and not found.lasting(change.item):
+        if booted and not found.survives_boot(change.item):
             continue
         try:
             found.restore(machine, change)
         except (OSError, EtudeError) as error:
             failed.append(f"{change.item}: {getattr(error, 'strerror', None) or error}")
     if not booted:
-        found.last(machine, changes)
+        found.after_restore(machine, changes)
     if failed:
         raise MachineRefuses(f"{operation}: {failed[0]}")
 
@@ -308,7 +308,7 @@ def _trusted() -> Path:
         InputError: others could have written it.
     """
     if os.path.lexists(file()):
-        is_trusted(file())
+        check_trusted(file())
     return file()
 
 

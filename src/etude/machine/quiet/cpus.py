@@ -170,7 +170,7 @@ class Shield(Operation):
         if change.item != SINCE:
             super().restore(machine, change)
 
-    def last(self, machine: Machine, changes: Sequence[Change]) -> None:
+    def after_restore(self, machine: Machine, changes: Sequence[Change]) -> None:
         """Restore threads created meanwhile, whose parent had been moved."""
         since = min((int(each.was) for each in changes if each.item == SINCE), default=0)
         moved = {each.item.split(":")[2]: each for each in changes if each.item.startswith("thread:")}

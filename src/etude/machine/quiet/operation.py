@@ -79,7 +79,7 @@ class Operation:
         """True if two values of an item are equivalent."""
         return one == other
 
-    def lasting(self, item: str) -> bool:
+    def survives_boot(self, item: str) -> bool:
         """True if a change of the item survives a restart of the machine."""
         return False
 
@@ -97,7 +97,7 @@ class Operation:
         if now is not None and not self.same(now, change.was):
             raise MachineRefuses(f"{change.item} stays at {now!r}, and was {change.was!r}")
 
-    def last(self, machine: Machine, changes: Sequence[Change]) -> None:
+    def after_restore(self, machine: Machine, changes: Sequence[Change]) -> None:
         """Final step after all items are restored.
 
         Raises:

@@ -101,7 +101,7 @@ class Logins(Operation):
     def owns(self, item: str) -> bool:
         return item in PLACES
 
-    def lasting(self, item: str) -> bool:
+    def survives_boot(self, item: str) -> bool:
         return item == PLACES[1]
 
     def read(self, machine: Machine, item: str) -> str | None:

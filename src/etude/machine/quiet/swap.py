@@ -67,7 +67,7 @@ class Swap(Operation):
         given = [] if priority.startswith("-") else ["--priority", priority]
         machine.tool("swapon", *given, *self._discard(machine, item), item)
 
-    def last(self, machine: Machine, changes: Sequence[Change]) -> None:
+    def after_restore(self, machine: Machine, changes: Sequence[Change]) -> None:
         """Turn areas without a priority off and on again if one came back late and they are out of order."""
         numbered = [each for each in reversed(changes) if each.was.startswith("on -")]
         now = {area.path: area.priority for area in areas(machine)}

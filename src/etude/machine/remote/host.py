@@ -134,7 +134,7 @@ class Host:
         answer = self.engine.ask("processes", within_s=self.entry.silence_s, names=list(self.entry.measure))
         return processes_of(answer["processes"])
 
-    def copy_there(self, source: str, target: str) -> None:
+    def copy_to_host(self, source: str, target: str) -> None:
         """Copy a local file or directory to the host; a relative target is in our directory there.
 
         Raises:
@@ -143,11 +143,11 @@ class Host:
         link = self._connected()
         link.copy(
             [os.path.abspath(source)],
-            link.there(target),
+            link.remote_path(target),
             within_s=_transfer_s(_size(Path(source)), self.entry),
         )
 
-    def copy_back(self, source: str, target: Path) -> None:
+    def copy_from_host(self, source: str, target: Path) -> None:
         """Copy a file or directory of the host here; a relative source is in our directory there.
 
         Raises:
@@ -157,7 +157,9 @@ class Host:
         there = shlex.quote(os.path.join(link.facts.directory, source))
         size = link.run(f"du -sk -- {there} | cut -f 1").strip()
         kib = int(size) if size.isdigit() else 0
-        link.copy([link.there(source)], os.path.abspath(target), within_s=_transfer_s(kib * 1024, self.entry))
+        link.copy(
+            [link.remote_path(source)], os.path.abspath(target), within_s=_transfer_s(kib * 1024, self.entry)
+        )
 
     def take(self, names: list[str]) -> list[bytes | None]:
         """Contents of files of our directory there, which are then removed; None for missing ones.
@@ -190,7 +192,7 @@ class Host:
         own["PATH"] = f"{directory}:{own.get('PATH', self.facts.path)}"
         return {**own, "APHOST": self.name, "APTIMER": f"{directory}/aptime"}
 
-    def found(self) -> HostInfo:
+    def info(self) -> HostInfo:
         """Facts about the host.
 
         Raises:

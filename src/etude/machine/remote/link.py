@@ -172,7 +172,7 @@ class Link:
             ) from None
 
     def copy(self, sources: Sequence[str], target: str, *, within_s: float) -> None:
-        """Copy by scp: one of both sides consists of paths of the host, as `there` returns them.
+        """Copy by scp: one of both sides consists of paths of the host, as `remote_path` returns them.
 
         Raises:
             MachineRefuses: it fails, or takes longer than `within_s`, s.
@@ -181,7 +181,7 @@ class Link:
         port = ["-P", str(self.entry.port)] if self.entry.port else []
         self._done([*words, *port, "--", *sources, target], within_s)
 
-    def there(self, path: str) -> str:
+    def remote_path(self, path: str) -> str:
         """A path of the host for scp; a relative one is in our directory there."""
         user = f"{self.entry.user}@" if self.entry.user else ""
         address = f"[{self.entry.address}]" if ":" in self.entry.address else self.entry.address

@@ -51,7 +51,7 @@ class CgroupResource(ABC):
             raise MachineRefuses(place)
         writes = self.writes(level, place, so_far)
         group = make_group(place, self.controller, ledger)
-        put_all(group, [(name, text) for name, text in writes if self.there(group, name)])
+        put_all(group, [(name, text) for name, text in writes if self.has_file(group, name)])
         return Setting((str(group),), notes=self.notes(place))
 
     @abstractmethod
@@ -62,7 +62,7 @@ class CgroupResource(ABC):
     def writes(self, level: str, place: Place, so_far: Setting) -> Writes:
         """Files of the group and their texts."""
 
-    def there(self, group: Path, name: str) -> bool:
+    def has_file(self, group: Path, name: str) -> bool:
         """True if a file has to be written; files that a kernel may lack are checked."""
         return True
 

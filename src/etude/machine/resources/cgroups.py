@@ -106,11 +106,11 @@ def make_group(place: Place, controller: str, ledger: Ledger) -> Path:
     """The group of this ledger at a place, created on first use."""
     for group in place.enable:
         if controller not in _words(group / "cgroup.subtree_control"):
-            ledger.before("withdraw_controller", group=str(group), controller=controller)
+            ledger.record_undo("withdraw_controller", group=str(group), controller=controller)
             write_value(group / "cgroup.subtree_control", f"+{controller}")
     path = place.base / ledger.name
     if not path.exists():
-        ledger.before("remove_group", path=str(path))
+        ledger.record_undo("remove_group", path=str(path))
         try:
             path.mkdir()
         except OSError as error:

@@ -43,7 +43,7 @@ class Ledger:
     undoing: Undoing = field(default_factory=lambda: UNDO)
     file: str = FILE
 
-    def before(self, undo: str, **members: Any) -> Step:
+    def record_undo(self, undo: str, **members: Any) -> Step:
         """Record the undo step before its change; returns the step. A step must be harmless if the change was not
         made."""
         assert undo in self.undoing

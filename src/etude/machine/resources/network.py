@@ -68,7 +68,7 @@ class Network:
             return Setting()
         options = self._tbf(level) if self.shape == "tbf" else ("delay", levels.tc_time(level))
         self._as_found()
-        ledger.before("remove_qdisc", interface=self.interface, namespace=self.namespace, handle=HANDLE)
+        ledger.record_undo("remove_qdisc", interface=self.interface, namespace=self.namespace, handle=HANDLE)
         where = ("dev", self.interface, "root", "handle", HANDLE)
         ledger.tool(*netns_words(self.namespace), "tc", "qdisc", "add", *where, self.shape, *options)
         return Setting()

@@ -69,7 +69,7 @@ class Memory(CgroupResource):
             return [("memory.max", limit), ("memory.swap.max", "0")]
         return [("memory.limit_in_bytes", limit), ("memory.memsw.limit_in_bytes", limit)]
 
-    def there(self, group: Path, name: str) -> bool:
+    def has_file(self, group: Path, name: str) -> bool:
         """False for swap files that the kernel lacks."""
         return name not in _SWAP or (group / name).exists()
 
@@ -113,7 +113,7 @@ class Hook:
         """Run the command, with its undo command in the ledger first."""
         values = {**so_far.values, "level": level}
         if self.undo:
-            ledger.before(
+            ledger.record_undo(
                 "run", command=with_values(self.undo, values), directory=str(self.directory.absolute())
             )
         self._run(with_values(self.command, values))

@@ -135,13 +135,13 @@ class Volume:
         """The device to mount, with a file system on it."""
         if self.join == "btrfs":
             for disk in disks:
-                ledger.before("forget_btrfs", device=disk)
+                ledger.record_undo("forget_btrfs", device=disk)
             # raid0 of one disk is the same as single, and older mkfs.btrfs refuse it
             profile = self.profile if len(disks) > 1 else "single"
             ledger.tool("mkfs.btrfs", "-q", "-f", "-d", profile, "-m", profile, *disks)
             return disks[0]
         device = f"/dev/md/{ledger.name}"
-        ledger.before("stop_md", device=device, members=disks)
+        ledger.record_undo("stop_md", device=device, members=disks)
         ledger.tool(
             "mdadm", "--create", device, "--run", "--force", "--level=0",
             f"--raid-devices={len(disks)}", *disks,
@@ -157,7 +157,7 @@ def _sparse(directory: Path, number: int, size_bytes: int, ledger: Ledger) -> li
     """Sparse files of that size; their names contain the ledger's unique name."""
     files = [str(directory.absolute() / f"{ledger.name}-disk{each}") for each in range(1, number + 1)]
     for file in files:
-        ledger.before("remove_file", path=file)
+        ledger.record_undo("remove_file", path=file)
         try:
             with open(file, "xb") as made:
                 os.truncate(made.fileno(), size_bytes)
@@ -167,17 +167,19 @@ def _sparse(directory: Path, number: int, size_bytes: int, ledger: Ledger) -> li
 
 
 def _loop(file: str, ledger: Ledger) -> str:
-    ledger.before("detach_loop", file=file)
+    ledger.record_undo("detach_loop", file=file)
     return ledger.tool("losetup", "--find", "--show", file).strip()
 
 
 def _mounted(device: str, disks: Sequence[str], target: Path, is_btrfs: bool, ledger: Ledger) -> None:
     if not target.exists():
-        ledger.before("remove_directory", path=str(target))
+        ledger.record_undo("remove_directory", path=str(target))
         target.mkdir()
     elif not target.is_dir() or any(target.iterdir()):
         raise MachineRefuses(f"{target}: expected an empty directory to mount the volume at")
-    ledger.before("unmount", target=str(target), devices=list({os.path.realpath(device), device, *disks}))
+    ledger.record_undo(
+        "unmount", target=str(target), devices=list({os.path.realpath(device), device, *disks})
+    )
     members = ["-o", ",".join(f"device={disk}" for disk in disks)] if is_btrfs else []
     ledger.tool("mount", *members, device, str(target))
 

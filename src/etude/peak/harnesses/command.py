@@ -17,12 +17,19 @@ from etude.cluster.pool.allocation import Node
 from etude.errors import CommandFailed, MachineRefuses
 from etude.machine.leftovers import Orphans, stop
 from etude.machine.resources.cgroup_limit import oom_kills
-from etude.peak.bench import Enough
+from etude.peak.bench import EarlyStop
 from etude.peak.bottleneck import Effort, Generator, busy_share, effort_line, find_bottleneck
 from etude.peak.harnesses import processes
 from etude.peak.harnesses.load_hosts import LoadHosts
 from etude.peak.harnesses.load_report import Run, Unreadable
-from etude.peak.harnesses.load_run import LoadRun, LocalRun, Share, Watched, after_first_s, told_by
+from etude.peak.harnesses.load_run import (
+    LoadOutcome,
+    LoadRun,
+    LocalRun,
+    Share,
+    after_first_s,
+    generator_reports,
+)
 from etude.peak.harnesses.processes import Command
 from etude.peak.harnesses.readers import ReaderOf
 from etude.peak.harnesses.tools.sysbench import checkpoints
@@ -73,10 +80,10 @@ class Commands:
     @property
     def warms_up_apart(self) -> bool:
         """True if the warm-up is a separate run at partial load, which needs a command with a settable length."""
-        return self.warmup_s > 0 and self.warmup_load < 1 and tells_length(self.load)
+        return self.warmup_s > 0 and self.warmup_load < 1 and has_run_length(self.load)
 
 
-def tells_length(load: str) -> bool:
+def has_run_length(load: str) -> bool:
     """True if the load command takes a run length or a number of requests."""
     return "{runlength}" in load or "{requests}" in load
 
@@ -164,7 +171,7 @@ class CommandBench:
                 if self._orphans is not None:
                     self._orphans.close()
 
-    def run(self, request: TrialRequest, enough: Enough) -> Trial:
+    def run(self, request: TrialRequest, enough: EarlyStop) -> Trial:
         """One trial. Raises CommandFailed if the system never gets ready or the load command cannot work."""
         began = time.monotonic()
         if not self._up:
@@ -184,7 +191,7 @@ class CommandBench:
             self._end_system()
         return self._trial(request, watched, alive, time.monotonic() - began)
 
-    def _trial(self, request: TrialRequest, watched: Watched, alive: bool, cost_s: float) -> Trial:
+    def _trial(self, request: TrialRequest, watched: LoadOutcome, alive: bool, cost_s: float) -> Trial:
         windows = tuple(each.window for each in watched.told)
         shares = self._shares(request.load)
         efforts = [self._effort(share, watched, index) for index, share in enumerate(shares)]
@@ -220,8 +227,12 @@ class CommandBench:
             tuple(parts) if self.hosts is not None else (),
         )
 
-    def _part(self, host: str, effort: Effort, watched: Watched, index: int) -> GeneratorPart:
-        late = [each.lateness_p99_s for each in told_by(watched, index) if each.lateness_p99_s is not None]
+    def _part(self, host: str, effort: Effort, watched: LoadOutcome, index: int) -> GeneratorPart:
+        late = [
+            each.lateness_p99_s
+            for each in generator_reports(watched, index)
+            if each.lateness_p99_s is not None
+        ]
         return GeneratorPart(
             host,
             find_bottleneck(self.generator, effort) if watched.told else None,
@@ -236,8 +247,8 @@ class CommandBench:
             return [Share("", load)]
         return self.hosts.shares(load, whole=self.task.whole)
 
-    def _effort(self, share: Share, watched: Watched, index: int) -> Effort:
-        all_told = told_by(watched, index)
+    def _effort(self, share: Share, watched: LoadOutcome, index: int) -> Effort:
+        all_told = generator_reports(watched, index)
         ran_s = sum(each.window.duration_s for each in all_told)
         known = [each.sent for each in all_told if each.sent is not None]
         used = [run[index] for run in watched.used if index < len(run)]
@@ -255,11 +266,11 @@ class CommandBench:
             max((each.waited_s / each.window.duration_s for each in all_told), default=None),
         )
 
-    def _offer_load(self, request: TrialRequest, enough: Enough) -> Watched:
+    def _offer_load(self, request: TrialRequest, enough: EarlyStop) -> LoadOutcome:
         """Run the load command once, or in pieces, until the policy has seen enough."""
         if self.commands.warms_up_apart and (warm_up := self._warm_up(request)).wrong:
             return warm_up
-        watched, machine_before = Watched([]), counters()
+        watched, machine_before = LoadOutcome([]), counters()
         for run in _runs(self.commands, request):
             if watched.enough(enough):
                 break
@@ -269,9 +280,9 @@ class CommandBench:
         watched.machine = state_between(machine_before, counters())
         return watched
 
-    def _warm_up(self, request: TrialRequest) -> Watched:
+    def _warm_up(self, request: TrialRequest) -> LoadOutcome:
         """Offer a part of the load, excluded from the results, and wait until the system has recovered."""
-        commands, watched = self.commands, Watched([])
+        commands, watched = self.commands, LoadOutcome([])
         load = commands.warmup_load * request.load
         load = max(round(load), 1) if self.task.whole else load
         number = commands.pieces  # the trial's own runs have the seeds that they have without a warm-up
@@ -282,7 +293,7 @@ class CommandBench:
             watched.lost, watched.wrong = True, f"the system did not recover from the warm-up at {load:g}"
         return watched
 
-    def _run_load(self, part: _Run, enough: Enough, watched: Watched) -> None:
+    def _run_load(self, part: _Run, enough: EarlyStop, watched: LoadOutcome) -> None:
         """Run the load command and read its reports until it ends, is stopped, or hangs."""
         load = self._begin_load(part)
         until = load.began_s + math.ceil(part.length_s) + self.commands.load_timeout_s

@@ -183,7 +183,7 @@ class Hump:
 
 
 @dataclass(frozen=True, slots=True)
-class FewAnswered:
+class CollapsingThroughput:
     """Beyond `collapse` fewer and fewer requests are answered, but quickly: their mean alone would look fine again."""
 
     name: str
@@ -222,7 +222,7 @@ class Slow:
 
 
 @dataclass(frozen=True, slots=True)
-class Manners:
+class ServerBehaviour:
     """Behaviour of a simulated server besides its mean response."""
 
     stalls: Stalls | None = None
@@ -238,20 +238,20 @@ class Manners:
 
 
 @dataclass(frozen=True, slots=True)
-class Mannered:
-    """A curve of means over all of the manners' effects."""
+class CurveWithBehaviour:
+    """A curve of means over all effects of the behaviour."""
 
     name: str
     curve: Curve
-    manners: Manners
+    behaviour: ServerBehaviour
 
     def response_s(self, rho: float) -> float:
         return self.curve.response_s(rho)
 
 
-def manners_of(curve: Curve) -> Manners:
-    """Manners of a curve; the defaults for a plain one."""
-    return curve.manners if isinstance(curve, Mannered) else Manners()
+def behaviour_of(curve: Curve) -> ServerBehaviour:
+    """Behaviour of a curve; the defaults for a plain one."""
+    return curve.behaviour if isinstance(curve, CurveWithBehaviour) else ServerBehaviour()
 
 
 def _named(*curves: Curve) -> Mapping[str, Curve]:
@@ -263,7 +263,7 @@ CURVES = _named(
     MMc(),
     Knee(),
     Ramp(),
-    Mannered("tail", MM1(), Manners(stalls=Stalls(0.03, 4.0, 1.7, 60.0))),
+    CurveWithBehaviour("tail", MM1(), ServerBehaviour(stalls=Stalls(0.03, 4.0, 1.7, 60.0))),
     Cache(),
     Priority(),
     Pieces(),
@@ -278,15 +278,15 @@ FAMILIES = ("mm1", "mmc", "knee", "ramp", "tail")
 
 TROUBLED = _named(
     # One window in twenty carries half of the mean; one in seventy carries two fifths.
-    Mannered("stalling", MM1(), Manners(stalls=Stalls(0.05, 40.0, 2.5, 100.0))),
-    Mannered("stalling-rarely", MM1(), Manners(stalls=Stalls(0.015, 120.0, 2.5, 85.0))),
-    Mannered("thrashing", FewAnswered("thrashing", 1.08), Manners(collapse=1.08)),
+    CurveWithBehaviour("stalling", MM1(), ServerBehaviour(stalls=Stalls(0.05, 40.0, 2.5, 100.0))),
+    CurveWithBehaviour("stalling-rarely", MM1(), ServerBehaviour(stalls=Stalls(0.015, 120.0, 2.5, 85.0))),
+    CurveWithBehaviour("thrashing", CollapsingThroughput("thrashing", 1.08), ServerBehaviour(collapse=1.08)),
     Batching("non-monotone", 30.0),
     Batching("non-monotone-low", 80.0),
     Hump("hump"),
-    Mannered("hysteretic", MM1(), Manners(slow=Slow(1.05, 1.5, 1200.0))),
-    Mannered("bimodal", MM1(), Manners(slow_share=0.3, slow_factor=1.6)),
-    Mannered("drifting", MM1(), Manners(falls_per_h=0.2)),
+    CurveWithBehaviour("hysteretic", MM1(), ServerBehaviour(slow=Slow(1.05, 1.5, 1200.0))),
+    CurveWithBehaviour("bimodal", MM1(), ServerBehaviour(slow_share=0.3, slow_factor=1.6)),
+    CurveWithBehaviour("drifting", MM1(), ServerBehaviour(falls_per_h=0.2)),
 )
 """Curves that one peak rate describes badly. *non-monotone-low* is over the limit at its lowest loads, *hump* at about
 half its peak; λ* is the highest load at which the limit is met."""

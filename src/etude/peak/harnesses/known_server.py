@@ -13,7 +13,7 @@ from typing import Any
 
 from etude.errors import MachineRefuses
 from etude.limits import limit_reached
-from etude.peak.bench import Enough
+from etude.peak.bench import EarlyStop
 from etude.peak.goal import Criterion
 from etude.peak.harnesses.queues import Queue, ValueWithError
 from etude.peak.task import Limited, Trial, TrialRequest
@@ -83,7 +83,7 @@ class KnownServer:
             raise MachineRefuses("etude-engine known-server answered nothing at a fifth of its capacity")
         return float(seen - (after["response_s"] - before["response_s"]) / served)
 
-    def run(self, request: TrialRequest, enough: Enough) -> Trial:
+    def run(self, request: TrialRequest, enough: EarlyStop) -> Trial:
         """Offer a load to the server; see `Bench`.
 
         Raises:
@@ -109,7 +109,7 @@ class KnownServer:
             windows,
             cost_s,
             ended,
-            is_limited(own, end),
+            bottleneck_of_sends(own, end),
             note,
             end["summary"]["cpu"],
             end["lateness_p99_s"],
@@ -167,7 +167,7 @@ class KnownServer:
         return True
 
     def _loaded(
-        self, words: Sequence[str], runlength_s: float, enough: Enough
+        self, words: Sequence[str], runlength_s: float, enough: EarlyStop
     ) -> tuple[tuple[Window, ...], Mapping[str, Any], Mapping[str, Any]]:
         """Run the client; returns its windows, the generator's figures of the last one, and the end record."""
         self.start()
@@ -217,7 +217,7 @@ def window(document: Mapping[str, Any]) -> Window:
     )
 
 
-def is_limited(own: Mapping[str, Any], end: Mapping[str, Any]) -> Limited | None:
+def bottleneck_of_sends(own: Mapping[str, Any], end: Mapping[str, Any]) -> Limited | None:
     """Bottleneck of a trial that sent less than requested, by the generator's figures in the last window and at the
     end."""
     if end["summary"]["cpu"] >= BUSY:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from etude.peak.bench import Enough
+from etude.peak.bench import EarlyStop
 from etude.peak.harnesses import processes
 from etude.peak.harnesses.load_report import LoadReport, Reader
 from etude.peak.machine_state import MachineState
@@ -128,7 +128,7 @@ def _used_by_children_s() -> float:
 
 
 @dataclass
-class Watched:
+class LoadOutcome:
     """The outcome of one run of the load command."""
 
     told: list[LoadReport]
@@ -148,7 +148,7 @@ class Watched:
     machine: MachineState | None = None
     _looked_at: int = 0
 
-    def enough(self, enough: Enough) -> bool:
+    def enough(self, enough: EarlyStop) -> bool:
         """True if the policy has seen enough and the trial ends early; checked again after 1 % more windows."""
         if self.told and len(self.told) >= (1 + _MORE_WINDOWS) * self._looked_at:
             self._looked_at = len(self.told)
@@ -156,7 +156,7 @@ class Watched:
         return self.early
 
 
-def told_by(watched: Watched, index: int) -> list[LoadReport]:
+def generator_reports(watched: LoadOutcome, index: int) -> list[LoadReport]:
     """Reports of one generator."""
     return [each.parts[index] if each.parts else each for each in watched.told]
 

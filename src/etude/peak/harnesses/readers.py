@@ -42,7 +42,7 @@ ReaderOf = Callable[[Run], Reader]
 
 
 @dataclass
-class OfTool:
+class ToolReader:
     """Reader of a tool in `TOOLS`; corrupt output raises a one-line error."""
 
     run: Run

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize
 
-from etude.peak.bench import Enough
+from etude.peak.bench import EarlyStop
 from etude.peak.goal import Criterion
 from etude.peak.harnesses.load_report import histogram_of
 from etude.peak.task import Trial, TrialRequest
@@ -93,7 +93,7 @@ class RequestQueue:
         self._fixed_cost_s, self._window_s = fixed_cost_s, window_s
         self._marked = 0
 
-    def run(self, request: TrialRequest, enough: Enough) -> Trial:
+    def run(self, request: TrialRequest, enough: EarlyStop) -> Trial:
         """Offer a load until the run length is over or `enough` returns True."""
         windows, warm_up_s = self._windows(request)
         count = next((n for n in range(1, len(windows)) if enough(windows[:n])), len(windows))

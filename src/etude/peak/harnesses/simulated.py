@@ -1,4 +1,4 @@
-"""Simulated server of a curve, noise and optional manners: hours of benchmarking time in milliseconds."""
+"""Simulated server of a curve, noise and optional misbehaviour: hours of benchmarking time in milliseconds."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from etude.peak.bench import Enough
-from etude.peak.harnesses.curves import LIMIT_MS, Curve, Stalls, manners_of, saturation
+from etude.peak.bench import EarlyStop
+from etude.peak.harnesses.curves import LIMIT_MS, Curve, Stalls, behaviour_of, saturation
 from etude.peak.harnesses.noise import NOISE, Floats, Noise
 from etude.peak.task import Trial, TrialRequest
 from etude.peak.window import Window
@@ -57,7 +57,7 @@ class SimulatedServer:
         self._fixed_cost_s = fixed_cost_s
         self._window_s = window_s
         self._noise = noise.stretched(self._stretch)
-        self._manners = manners_of(curve)
+        self._manners = behaviour_of(curve)
         self._saturation = saturation(curve)
         self._overloaded_at: float | None = None
         for trial in before:
@@ -77,7 +77,7 @@ class SimulatedServer:
         self.spent_s += cost_s
         self._overloaded_at = None
 
-    def run(self, request: TrialRequest, enough: Enough) -> Trial:
+    def run(self, request: TrialRequest, enough: EarlyStop) -> Trial:
         """Offer a load until the run length is over or `enough` returns True. Raises ValueError for an invalid
         request."""
         if not (
@@ -105,12 +105,12 @@ class SimulatedServer:
         rho = request.load / self.peak_now
         durations = self._durations(request.runlength_s)
         means = self._noise.draw(rng, rho, durations) * self.curve.response_s(rho) * self._stretch
-        manners = self._manners
-        if manners.slow_share:
-            slow = manners.slow_factor if rng.random() < manners.slow_share else 1.0
-            means *= slow / (1 + manners.slow_share * (manners.slow_factor - 1))
-        if manners.stalls is not None:
-            means *= _stalled(rng, manners.stalls, durations) / manners.stalls.mean_factor
+        behaviour = self._manners
+        if behaviour.slow_share:
+            slow = behaviour.slow_factor if rng.random() < behaviour.slow_share else 1.0
+            means *= slow / (1 + behaviour.slow_share * (behaviour.slow_factor - 1))
+        if behaviour.stalls is not None:
+            means *= _stalled(rng, behaviour.stalls, durations) / behaviour.stalls.mean_factor
         means *= self._still_slow(durations)
         offered = self._offered(request.load, durations)
         completed, failed = self._completed(rho, offered)

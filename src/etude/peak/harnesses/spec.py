@@ -24,16 +24,16 @@ from etude.patterns import PatternError, compile_pattern
 from etude.peak.bench import Bench
 from etude.peak.bottleneck import Generator
 from etude.peak.goal import Criterion, Goal
-from etude.peak.harnesses.command import CommandBench, Commands, tells_length
+from etude.peak.harnesses.command import CommandBench, Commands, has_run_length
 from etude.peak.harnesses.load_hosts import LoadHosts
 from etude.peak.harnesses.readers import (
     FIGURES,
     PRINTED,
     TOOLS,
     Figures,
-    OfTool,
     Place,
     ReaderOf,
+    ToolReader,
     Windows,
     by_expression,
     by_path,
@@ -44,12 +44,12 @@ from etude.toml_config import Section, document, parsed
 from etude.units.parsing import ONE, PER_SECOND, TIME, Unit
 
 SECTIONS = ("name", "goal", "load", "promise", "commands", "reader", "generator", "factors")
-GIVEN = ("load", "runlength", "seed", "requests", "place", "here", "server", "log", "checkpoints")
-"""Names allowed in braces in commands, besides the factors; `OF_LOAD` only in `load`."""
-OF_LOAD = ("load", "runlength", "seed", "requests", "log", "checkpoints")
-SUMMARIES = ("json", "regex", "httperf", "hey")
+PLACEHOLDERS = ("load", "runlength", "seed", "requests", "place", "here", "server", "log", "checkpoints")
+"""Names allowed in braces in commands, besides the factors; `LOAD_PLACEHOLDERS` only in `load`."""
+LOAD_PLACEHOLDERS = ("load", "runlength", "seed", "requests", "log", "checkpoints")
+SUMMARY_READERS = ("json", "regex", "httperf", "hey")
 """Readers of a summary that is printed at the end."""
-FIRST_OWN = ("fio",)
+UNCERTAIN_FIRST_WINDOW = ("fio",)
 """Readers of tools whose first window is uncertain, so that a warm-up is the beginning of the trial: fio does not
 report the time of its first report."""
 SET_UP_S = 1.0
@@ -86,13 +86,13 @@ class Harness:
     """True if the load command reports nothing before its end."""
 
     @property
-    def besides_s(self) -> float:
+    def fixed_cost_s(self) -> float:
         """Fixed cost of a trial besides its run, as far as the file defines it, s."""
         warmup_s = self.commands.warmup_s
         return (math.ceil(warmup_s) + SET_UP_S if self.commands.warms_up_apart else warmup_s) + SET_UP_S
 
     @property
-    def told_s(self) -> float:
+    def report_interval_s(self) -> float:
         """Run length between two reports, s."""
         if self.commands.pieces > 1:
             return self.task.runlength_s / self.commands.pieces
@@ -168,7 +168,7 @@ def _harness(whole: Section) -> Harness:
     load = whole.section("load")
     _judged(whole, commands)
     generator = _generator(whole.section("generator"), spins)
-    own = generator.serves or whole.section("reader").text_at("kind") in FIRST_OWN
+    own = generator.serves or whole.section("reader").text_at("kind") in UNCERTAIN_FIRST_WINDOW
     if own and "warmup_load" not in whole.section("commands").values:
         commands = replace(commands, warmup_load=1.0)
     return Harness(
@@ -183,7 +183,7 @@ def _harness(whole: Section) -> Harness:
         factors,
         _positive(whole.section("reader"), "window", 1.0),
         _hosts(whole.section("generator"), whole.section("commands"), commands),
-        whole.section("reader").text_at("kind") in SUMMARIES,
+        whole.section("reader").text_at("kind") in SUMMARY_READERS,
     )
 
 
@@ -194,9 +194,10 @@ def fill(text: str, values: Mapping[str, str]) -> str:
 
 def _factor(section: Section, name: str) -> str:
     value = section.values[name]
-    if name in GIVEN or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]*", name):
+    if name in PLACEHOLDERS or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]*", name):
         section.fail(
-            name, f"a factor cannot be called {name!r}: expected letters, and none of {', '.join(GIVEN)}"
+            name,
+            f"a factor cannot be called {name!r}: expected letters, and none of {', '.join(PLACEHOLDERS)}",
         )
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         section.fail(
@@ -272,7 +273,10 @@ def _commands(section: Section, factors: Collection[str]) -> Commands:
             None, "[commands] load is missing: expected the command that offers {load} for {runlength} s"
         )
     for word in WORDS:
-        known = [*factors, *(name for name in GIVEN if word == "load" or name not in OF_LOAD)]
+        known = [
+            *factors,
+            *(name for name in PLACEHOLDERS if word == "load" or name not in LOAD_PLACEHOLDERS),
+        ]
         for name in _BRACES.findall(section.text_at(word)):
             if name not in known:
                 alike = difflib.get_close_matches(name, known, 1)
@@ -304,7 +308,7 @@ def _warmup_load(section: Section) -> dict[str, float]:
         return {}
     if not section.seconds("warmup"):
         section.fail(key, '[commands] warmup_load is of a warm-up: expected warmup = "10 s" beside it')
-    if not tells_length(section.text_at("load")):
+    if not has_run_length(section.text_at("load")):
         what = "load is not told for how long it runs, so that its warm-up has the trial's load"
         section.fail(key, f"[commands] {what}: expected {{runlength}} in load, or no warmup_load")
     return {key: section.share(key, most=1.0) or 1.0}
@@ -319,7 +323,7 @@ def _reader(section: Section, commands: Section, given: Commands, goal: Goal) ->
         tool = TOOLS[kind]
         if tool.NEEDS not in given.load:
             commands.fail("load", f"[commands] load has no {tool.NEEDS}: a reader of kind {kind!r} needs it")
-        return partial(OfTool, tool=kind), tool.SPINS
+        return partial(ToolReader, tool=kind), tool.SPINS
     section.only(("kind",) if kind == "windows" else ("kind", "values"))
     if kind == "windows":
         of = {criterion.of for criterion in goal.criteria}

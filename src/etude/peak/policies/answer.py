@@ -35,7 +35,7 @@ def unfinished_answer(
     return Answer(rate, low, high, task.confidence, False, why, both)
 
 
-def answer_beyond(task: Task, visits: Sequence[Reading]) -> Answer | None:
+def end_of_range_answer(task: Task, visits: Sequence[Reading]) -> Answer | None:
     """Answer with one bound if the last load is the lowest and fails, or the highest and passes, and no other load
     contradicts it; else None."""
     last = visits[-1]

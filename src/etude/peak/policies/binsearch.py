@@ -18,10 +18,10 @@ as wide. It results from a misjudged load, or from a response that jumps."""
 
 def binsearch() -> Stopping:
     """The policy. It begins at the seed, or else at the lowest load."""
-    return Stopping("binsearch", picked)
+    return Stopping("binsearch", pick_load)
 
 
-def picked(task: Task, visits: Sequence[Reading]) -> float | Answer:
+def pick_load(task: Task, visits: Sequence[Reading]) -> float | Answer:
     """Twice the highest load while all pass, else the middle. Our reading of the paper: if the first load fails, the
     interval begins at 0, so loads are halved until one passes."""
     fine, too_much = sides_of(task, visits)

@@ -17,7 +17,7 @@ from scipy import special
 from etude.peak import diagnostics
 from etude.peak.diagnostics import not_bracketed
 from etude.peak.policies.belief.curves import CAP
-from etude.peak.policies.belief.evidence import Evidence, between_trial_variance, evidence_of, of_windows
+from etude.peak.policies.belief.evidence import Evidence, between_trial_variance, evidence_of, window_evidence
 from etude.peak.task import Answer, Finding, Task, Trial, TrialRequest
 from etude.peak.window import Window
 
@@ -66,7 +66,7 @@ class Bracket:
         """True when its side is clear."""
         if len(windows) < LEAST_WINDOWS:
             return False
-        now = of_windows(task.goal, request.load, windows, len(trials))
+        now = window_evidence(task.goal, request.load, windows, len(trials))
         return now is not None and abs(now.value) >= 1.1 * float(special.stdtrit(GUESS, CLEAR)) * math.sqrt(
             now.within
         )

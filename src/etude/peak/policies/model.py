@@ -34,25 +34,25 @@ Curve = Callable[[Sequence[Reading]], float | None]
 
 def model() -> Stopping:
     """The policy with the response of one queue."""
-    return Stopping("model", partial(picked, 2, by_queue))
+    return Stopping("model", partial(pick_load, 2, by_queue))
 
 
 def polynomial() -> Stopping:
     """The policy with a parabola."""
-    return Stopping("polynomial", partial(picked, 3, by_parabola))
+    return Stopping("polynomial", partial(pick_load, 3, by_parabola))
 
 
-def picked(through: int, curve: Curve, task: Task, visits: Sequence[Reading]) -> float | Answer:
+def pick_load(through: int, curve: Curve, task: Task, visits: Sequence[Reading]) -> float | Answer:
     """The curve's prediction after each load; `through`: number of loads that it is fitted to."""
     last = visits[-1]
     if len(visits) >= MOST_LOADS:
         return diverged(task, visits, f"{len(visits)} loads were tried")
     if len(visits) < through:
-        return binsearch.picked(task, visits)
+        return binsearch.pick_load(task, visits)
     nearest = sorted(visits[:-1], key=lambda visit: abs(visit.mean - 1))
     predicted = curve([last, *nearest[: through - 1]])
     if predicted is None:
-        return binsearch.picked(task, visits)
+        return binsearch.pick_load(task, visits)
     load = allowed_load(task, predicted)
     if any(math.isclose(visit.load, load, rel_tol=SAME) for visit in visits):
         return diverged(task, visits, f"it predicts {task.load_text(load)} again")

@@ -3,7 +3,7 @@
 Each trial updates the posterior (`belief/`). The next load has the highest expected information per benchmarking time
 (`belief/choice.py`), but is never much above the highest passing one. A trial ends when the target is met with enough
 windows to show stalls, or when its side is clear. The search ends when the target is met with at least two trials near
-the answer, after checks of what could have misled it (`belief/second_looks.py`). If no shape fits the trials,
+the answer, after checks of what could have misled it (`belief/answer_checks.py`). If no shape fits the trials,
 `bracket.py` decides without a shape, and the answer reports it.
 """
 
@@ -16,40 +16,46 @@ from dataclasses import replace
 import numpy as np
 
 from etude.peak import diagnostics
+from etude.peak.policies.belief.answer_checks import (
+    CALM,
+    LOOK_WINDOWS,
+    calm_windows,
+    hysteresis_check,
+    non_monotone_check,
+    recheck_baseline,
+    required_check,
+    rising_evidence,
+    shedding_check,
+    slowdown_check,
+)
 from etude.peak.policies.belief.choice import CLEAR, LEAST_WINDOWS, next_load
 from etude.peak.policies.belief.confirmation import (
     CLEARLY,
-    DOUBTED,
-    SURPRISED,
-    all_but,
+    TRIALS_IF_DISAGREEING,
+    TRIALS_IF_SURPRISING,
     disturbed_trials,
     ends,
     half_suspect,
     unconfirmed_loads,
+    without_trials,
 )
 from etude.peak.policies.belief.curves import family
-from etude.peak.policies.belief.evidence import Evidence, evidence_of, of_windows
+from etude.peak.policies.belief.evidence import Evidence, evidence_of, window_evidence
 from etude.peak.policies.belief.grid import Belief, posterior_of, quicker_ones, slow_share, slower_ones
-from etude.peak.policies.belief.second_looks import (
-    CALM,
-    LOOK_WINDOWS,
-    calm_windows,
-    has_recovered,
-    is_shedding,
-    look,
-    recheck_of,
-    remarkable_loads,
-    repeat_of,
-    rising_evidence,
+from etude.peak.policies.belief.target import (
+    TargetCheck,
+    answer_of,
+    highest_offerable_load,
+    is_target_met,
+    unbracketed,
 )
-from etude.peak.policies.belief.target import TargetCheck, answer_of, is_target_met, reach, unbracketed
 from etude.peak.policies.bracket import Bracket
 from etude.peak.task import Answer, Finding, Task, Trial, TrialRequest
 from etude.peak.window import Window
 
-WATCHED = 8
+PASSING_WINDOWS = 8
 """Windows of the shortest trial of a passing load: later trials may be compared with it, and stalls must show."""
-SEEN = 40
+CALM_WINDOWS = 40
 """Minimum windows of trials without overload before an answer: a stall of one in 20 shows in seven of eight such
 samples."""
 WILD = 6.0
@@ -60,11 +66,11 @@ MOST_BLIND = 4
 ones follow."""
 SURPRISE = 0.1
 """Probability, by the trials below it, up to which a failing load is surprising."""
-STANDS = 0.6
+SUFFICIENT_PROBABILITY = 0.6
 """Minimum probability of an answer without the trials of any one passing load."""
-STANDS_TOO_MUCH = 0.9
+SUFFICIENT_PROBABILITY_FAILING = 0.9
 """Same for the failing load: trials that were all slow agree with each other."""
-TRIED = 0.01
+SAME_LOAD = 0.01
 """Log distance within which a load counts as tried."""
 STALE, NARROWER = 20, 0.95
 """Number of trials that ends the search if the interval stays wider than this share of its former width."""
@@ -80,7 +86,7 @@ class Posterior:
     name = "posterior"
     _fallback = Bracket()
 
-    def __init__(self, watched: int = WATCHED) -> None:
+    def __init__(self, watched: int = PASSING_WINDOWS) -> None:
         """`watched`: windows of the shortest trial of a passing load. More windows detect rarer stalls at a higher
         cost."""
         self.watched = watched
@@ -93,30 +99,35 @@ class Posterior:
             return self._fallback.decide(task, trials)
         if (
             known
-            and blind_load(trials[known[-1].order + 1 :], max(each.load for each in known)) >= MOST_BLIND
+            and uninformative_trials(trials[known[-1].order + 1 :], max(each.load for each in known))
+            >= MOST_BLIND
         ):
             return self.best(task, trials, f"the last {MOST_BLIND} trials tell nothing of the server")
         if self._stale(task, trials):
             return self.best(task, trials, f"the last {STALE} trials did not narrow the interval")
-        doubt = repeat_of(task, known) or has_recovered(task, known) or remarkable_loads(task, known)
+        doubt = (
+            non_monotone_check(task, known) or hysteresis_check(task, known) or slowdown_check(task, known)
+        )
         if doubt is not None:
             return doubt
         known = usable_trials(known)
         belief = posterior_of(task, known)
-        misfit = fits_not(task, belief, known)
+        misfit = find_misfit(task, belief, known)
         if misfit is not None:
             decision = self._fallback.decide(task, trials)
             return decision if isinstance(decision, TrialRequest) else with_finding(decision, misfit)
-        bound = answer_beyond_tried(task, trials, belief, known)
+        bound = out_of_range_answer(task, trials, belief, known)
         if bound is not None:
             return bound
-        now, most = answer_of(task, belief, known), reach(task, trials)
+        now, most = answer_of(task, belief, known), highest_offerable_load(task, trials)
         if now.met:
-            extra = look(task, known, now.rate, most) or is_shedding(task, trials, now.rate, most)
+            extra = required_check(task, known, now.rate, most) or shedding_check(
+                task, trials, now.rate, most
+            )
             return (
                 extra
                 or nearer_load(task, evidence_of(task, trials), now.rate, most)
-                or once_more(task, evidence_of(task, trials), now.rate)
+                or confirmation_trial(task, evidence_of(task, trials), now.rate)
                 or answer(task, trials, belief, now, "")
             )
         load, why = next_load(task, belief, known, trials, most)
@@ -133,19 +144,19 @@ class Posterior:
     ) -> bool:
         """True if the target is met with these windows, or the load's side is clear and nothing else is needed."""
         known = evidence_of(task, trials)
-        now = of_windows(task.goal, request.load, windows, len(trials))
+        now = window_evidence(task.goal, request.load, windows, len(trials))
         if len(windows) < LEAST_WINDOWS or now is None:
             return False
         if len(windows) < LOOK_WINDOWS and is_wild(task, windows):
             return False
-        before = recheck_of(known, request.load)
+        before = recheck_baseline(known, request.load)
         if before is not None:
             told = comparable_trials(before, now)
         elif abs(now.value) >= CLEAR * math.sqrt(now.within):
             told = len(windows) >= self._least(known, now)
         else:
             told = self._told(task, trials, request, windows, now)
-        return told and loads_seen(task, known, now)
+        return told and has_enough_windows(task, known, now)
 
     def _least(self, known: Sequence[Evidence], now: Evidence) -> int:
         """Minimum windows of a trial whose side is clear."""
@@ -169,7 +180,7 @@ class Posterior:
         """True if a trial whose side is not clear has enough windows."""
         known = usable_trials(evidence_of(task, trials))
         belief = posterior_of(task, known)
-        if known and fits_not(task, belief, known) is not None:
+        if known and find_misfit(task, belief, known) is not None:
             return self._fallback.enough(task, trials, request, windows)
         now = replace(now, slow_share=known[0].slow_share if known else 0.0)
         if is_target_met(task, belief, known).met:  # a check: only its side matters
@@ -183,7 +194,7 @@ class Posterior:
         if not known:
             return Answer(None, 0.0, math.inf, 0.0, False, why, diagnostics.findings(task, trials))
         belief = posterior_of(task, known)
-        misfit = fits_not(task, belief, known)
+        misfit = find_misfit(task, belief, known)
         if misfit is not None:
             return with_finding(self._fallback.best(task, trials, why), misfit)
         return answer(task, trials, belief, answer_of(task, belief, known), why)
@@ -194,11 +205,12 @@ def usable_trials(known: Sequence[Evidence]) -> list[Evidence]:
     be in the slow mode."""
     share = slow_share(known)
     return [
-        replace(each, slow_share=share) for each in rising_evidence(all_but(known, disturbed_trials(known)))
+        replace(each, slow_share=share)
+        for each in rising_evidence(without_trials(known, disturbed_trials(known)))
     ]
 
 
-def once_more(task: Task, known: Sequence[Evidence], rate: float) -> TrialRequest | None:
+def confirmation_trial(task: Task, known: Sequence[Evidence], rate: float) -> TrialRequest | None:
     """Another trial of a load that the answer depends on; None if it depends on none. The bar is higher for the failing
     load."""
     left = usable_trials(known)
@@ -208,12 +220,14 @@ def once_more(task: Task, known: Sequence[Evidence], rate: float) -> TrialReques
             after_overload(left, load) or half_suspect([each for each in left if each.load == load])
         )
         strict = load == too_much and not task.seed_trials
-        if marked or rests_on(task, left, rate, load, STANDS_TOO_MUCH if strict else STANDS):
+        if marked or depends_on_load(
+            task, left, rate, load, SUFFICIENT_PROBABILITY_FAILING if strict else SUFFICIENT_PROBABILITY
+        ):
             return TrialRequest(load, task.runlength_s, why)
     made = sum(each.load == too_much for each in left)
-    if too_much is None or made >= DOUBTED:
+    if too_much is None or made >= TRIALS_IF_DISAGREEING:
         return None
-    if slow_share(known) or (made < SURPRISED and is_surprising(task, left, too_much)):
+    if slow_share(known) or (made < TRIALS_IF_SURPRISING and is_surprising(task, left, too_much)):
         return TrialRequest(too_much, task.runlength_s, "a slow mode may have made it too much")
     return None
 
@@ -221,7 +235,7 @@ def once_more(task: Task, known: Sequence[Evidence], rate: float) -> TrialReques
 def nearer_load(task: Task, known: Sequence[Evidence], rate: float, most: float) -> TrialRequest | None:
     """A trial at the answer if all trials are so far from the limit that they only give a bound."""
     load = float(round(rate)) if task.whole else rate
-    tried = any(abs(math.log(each.load / load)) < TRIED for each in known)
+    tried = any(abs(math.log(each.load / load)) < SAME_LOAD for each in known)
     if unbracketed(task, known, rate) is None or load > most or tried:
         return None
     return TrialRequest(load, task.runlength_s, "no load near the limit was tried yet")
@@ -239,7 +253,7 @@ def is_surprising(task: Task, known: Sequence[Evidence], too_much: float) -> boo
     return bool(lower) and float(posterior_of(task, lower).below(too_much)) < SURPRISE
 
 
-def rests_on(task: Task, known: Sequence[Evidence], rate: float, load: float, stands: float) -> bool:
+def depends_on_load(task: Task, known: Sequence[Evidence], rate: float, load: float, stands: float) -> bool:
     """True if the answer has a probability below `stands` without the trials of one load."""
     others = [each for each in known if each.load != load]
     if not others and not task.seed_trials:
@@ -254,14 +268,14 @@ def width_of(found: Answer) -> float:
     return math.log(found.high / found.low) if found.low > 0 and found.high < math.inf else math.inf
 
 
-def blind_load(last: Sequence[Trial], highest: float) -> int:
+def uninformative_trials(last: Sequence[Trial], highest: float) -> int:
     """Number of the last, uninformative trials after which no lower load is left to try."""
     return sum(trial.offered or trial.load <= highest for trial in last)
 
 
-def loads_seen(task: Task, known: Sequence[Evidence], now: Evidence) -> bool:
+def has_enough_windows(task: Task, known: Sequence[Evidence], now: Evidence) -> bool:
     """True if an answer now would have enough windows to show stalls: more windows of one trial are cheap."""
-    if task.seed_trials or now.value >= CALM or calm_windows([*known, now]) >= SEEN:
+    if task.seed_trials or now.value >= CALM or calm_windows([*known, now]) >= CALM_WINDOWS:
         return True  # similar configurations have shown no stalls
     every = usable_trials([*known, now])
     return not is_target_met(task, posterior_of(task, every), every).met
@@ -284,7 +298,7 @@ def comparable_trials(before: Evidence, now: Evidence) -> bool:
     return off <= 0 if now.windows < LOOK_WINDOWS else off < 0.7 or off > 1.5 * diagnostics.SLOWER
 
 
-def fits_not(task: Task, belief: Belief, known: Sequence[Evidence]) -> Finding | None:
+def find_misfit(task: Task, belief: Belief, known: Sequence[Evidence]) -> Finding | None:
     """Finding if the residuals are too large even for the most probable shape and peak."""
     misses = belief.misses(known)
     if float(misses @ misses) - len(misses) < MISFIT:
@@ -303,11 +317,11 @@ def with_finding(found: Answer, finding: Finding) -> Answer:
     )
 
 
-def answer_beyond_tried(
+def out_of_range_answer(
     task: Task, trials: Sequence[Trial], belief: Belief, known: Sequence[Evidence]
 ) -> TrialRequest | Answer | None:
     """The end of a search whose peak is outside the offerable loads; None while that is uncertain."""
-    most = reach(task, trials)
+    most = highest_offerable_load(task, trials)
     under, over = float(belief.below(task.lowest)), 1 - float(belief.below(most))
     at_lowest = [each for each in known if each.load <= task.lowest and each.value > 0]
     at_most = [each for each in known if each.load >= 0.97 * most and each.value <= 0]
@@ -316,17 +330,17 @@ def answer_beyond_tried(
         if all(each.load <= task.lowest for each in known) and higher > task.lowest:
             return TrialRequest(higher, task.runlength_s, "whether a higher load is too much as well")
         what = f"{task.load_text(task.lowest)}, the lowest load, is too much already"
-        return bounded(task, trials, Finding("below-lowest", what), 0.0, task.lowest, under)
+        return bounded_answer(task, trials, Finding("below-lowest", what), 0.0, task.lowest, under)
     if over >= task.confidence and len(at_most) >= 2:
         top = max(each.load for each in at_most)
         limit = "the highest load" if most == task.highest else "the most that could be offered"
         what = f"{task.load_text(top)}, {limit}, is fine still"
         high = min((each.load for each in known if each.load > top and each.value > 0), default=math.inf)
-        return bounded(task, trials, Finding("above-highest", what), top, high, over)
+        return bounded_answer(task, trials, Finding("above-highest", what), top, high, over)
     return None
 
 
-def bounded(
+def bounded_answer(
     task: Task, trials: Sequence[Trial], finding: Finding, low: float, high: float, sure: float
 ) -> Answer:
     """An answer that is only a bound."""
@@ -336,11 +350,11 @@ def bounded(
 def answer(task: Task, trials: Sequence[Trial], belief: Belief, now: TargetCheck, why: str) -> Answer:
     """Answer from the posterior, unless a finding contradicts its assumptions."""
     tail = (1 - task.confidence) / 2
-    found = tuple(with_rates(task, trials, each) for each in diagnostics.findings(task, trials))
+    found = tuple(with_mode_rates(task, trials, each) for each in diagnostics.findings(task, trials))
     against = [
         each
         for each in found
-        if each.kind not in diagnostics.HARMLESS and not finding_stands(task, trials, now, each)
+        if each.kind not in diagnostics.HARMLESS and not is_answer_robust(task, trials, now, each)
     ]
     if against and not why:
         why = f"{against[0].kind}: {against[0].what}"
@@ -357,13 +371,13 @@ def answer(task: Task, trials: Sequence[Trial], belief: Belief, now: TargetCheck
     return Answer(rate, low, high, now.confidence, now.met and not against, why, found)
 
 
-def with_rates(task: Task, trials: Sequence[Trial], finding: Finding) -> Finding:
+def with_mode_rates(task: Task, trials: Sequence[Trial], finding: Finding) -> Finding:
     """A bimodal finding with the most probable rate of each mode."""
     if finding.kind != "bimodal":
         return finding
     known = evidence_of(task, trials)
     quick, slow = (
-        posterior_of(task, rising_evidence(all_but(known, dropped))).best_rate(task.within)[0]
+        posterior_of(task, rising_evidence(without_trials(known, dropped))).best_rate(task.within)[0]
         for dropped in (slower_ones(known), quicker_ones(known))
     )
     return replace(
@@ -372,7 +386,7 @@ def with_rates(task: Task, trials: Sequence[Trial], finding: Finding) -> Finding
     )
 
 
-def finding_stands(task: Task, trials: Sequence[Trial], now: TargetCheck, finding: Finding) -> bool:
+def is_answer_robust(task: Task, trials: Sequence[Trial], now: TargetCheck, finding: Finding) -> bool:
     """True if the answer holds despite a finding: it is as good without stalls; a peak remains one if less is answered
     above it."""
     if finding.kind == "disturbed":

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from etude.peak.policies.answer import adjacent_loads, answer_beyond, found_answer, unfinished_answer
+from etude.peak.policies.answer import adjacent_loads, end_of_range_answer, found_answer, unfinished_answer
 from etude.peak.policies.load_history import MOST_FOR_STUDENT, LoadHistory, allowed_load, half_width, side_of
 from etude.peak.slo_ratio import Reading
 from etude.peak.task import Answer, Finding, Task, Trial, TrialRequest
@@ -51,8 +51,8 @@ class Stopping:
             return TrialRequest(first_load(task), task.runlength_s, "the first load")
         visits = self._visits.of(task.goal, trials)
         load = trials[-1].load
-        if nothing_learnt(self._visits.values(task.goal, trials)):
-            return unfinished_answer(task, visits, *why_nothing(task, trials[-1]))
+        if is_uninformative(self._visits.values(task.goal, trials)):
+            return unfinished_answer(task, visits, *uninformative_reason(task, trials[-1]))
         here = next((visit for visit in visits if visit.load == load), None)
         if here is None or len(here.values) < FEWEST:
             return TrialRequest(
@@ -84,7 +84,7 @@ class Stopping:
         return TrialRequest(here.load, task.runlength_s, said)
 
     def _elsewhere(self, task: Task, visits: Sequence[Reading]) -> TrialRequest | Answer:
-        ended = answer_beyond(task, visits) or adjacent_loads(task, visits)
+        ended = end_of_range_answer(task, visits) or adjacent_loads(task, visits)
         if ended is not None:
             return ended
         picked = self._pick(task, visits)
@@ -118,13 +118,13 @@ def looks_normal(visit: Reading) -> bool:
     return tested is None or tested.p >= NORMALITY_LEVEL
 
 
-def nothing_learnt(values: Sequence[float]) -> bool:
+def is_uninformative(values: Sequence[float]) -> bool:
     """True if neither of the last two trials has information on the server, so that a third is pointless. (The second
     is at the load of the first, which it was to replace.)"""
     return len(values) > 1 and all(map(math.isnan, values[-2:]))
 
 
-def why_nothing(task: Task, trial: Trial) -> tuple[str, tuple[Finding, ...]]:
+def uninformative_reason(task: Task, trial: Trial) -> tuple[str, tuple[Finding, ...]]:
     """The reason as text and as findings."""
     at = f"two trials at {task.load_text(trial.load)} say nothing of the server"
     if trial.ended == "not-made":

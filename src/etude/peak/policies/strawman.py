@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from etude.peak.policies.answer import allowed_ends, found_answer, unfinished_answer
 from etude.peak.policies.binsearch import middle
 from etude.peak.policies.load_history import LoadHistory, allowed_load, sides_of
-from etude.peak.policies.stopping import Stopping, first_load, nothing_learnt, why_nothing
+from etude.peak.policies.stopping import Stopping, first_load, is_uninformative, uninformative_reason
 from etude.peak.slo_ratio import Reading
 from etude.peak.task import Answer, Finding, Task, Trial, TrialRequest
 from etude.peak.window import Window
@@ -20,10 +20,10 @@ from etude.peak.window import Window
 
 def linear() -> Stopping:
     """The policy. It begins at the seed, or else at the lowest load."""
-    return Stopping("linear", picked)
+    return Stopping("linear", pick_load)
 
 
-def picked(task: Task, visits: Sequence[Reading]) -> float | Answer:
+def pick_load(task: Task, visits: Sequence[Reading]) -> float | Answer:
     """One step up. Our reading of the paper: one step down while all fail, as a seed may."""
     fine, too_much = sides_of(task, visits)
     if math.isinf(too_much):
@@ -57,8 +57,8 @@ class Strawman:
             return TrialRequest(first_load(task), RUNLENGTH_S, "the first load")
         visits = self._visits.of(task.goal, trials)
         load = trials[-1].load
-        if nothing_learnt(self._visits.values(task.goal, trials)):
-            return unfinished_answer(task, visits, *why_nothing(task, trials[-1]))
+        if is_uninformative(self._visits.values(task.goal, trials)):
+            return unfinished_answer(task, visits, *uninformative_reason(task, trials[-1]))
         here = next((visit for visit in visits if visit.load == load), None)
         if here is None or len(here.values) < TRIALS:
             made = 0 if here is None else len(here.values)

@@ -8,17 +8,19 @@ from functools import partial
 from typing import Any
 
 from etude.analysis.comparison import Comparison
-from etude.analysis.differences import Differences, first_line
+from etude.analysis.differences import Differences
+from etude.analysis.load_subject import Summaries
 from etude.analysis.subject import ended_in
-from etude.analysis.summaries import Summaries
 from etude.analysis.verdict import TestVerdict, Verdict
 from etude.present.page.gather import Gathered
 from etude.present.sentences import comparison as text
 from etude.present.sentences import details
 from etude.present.sentences.comparison import with_full_stop
 from etude.present.sentences.extension import lasted_s, reaching_command
+from etude.present.sentences.machines import machine_line
 from etude.present.sentences.notes import listed_names
 from etude.present.sentences.verdict import not_compared_lines, status_line, unanswered_lines
+from etude.present.sentences.warnings import group_text
 from etude.results.results import machine_member
 from etude.stats.cross_session import NotSupported
 from etude.units.formatting import counted, duration, percent, quantity, span
@@ -96,7 +98,7 @@ def _without_searches(found: Gathered) -> Gathered:
 def _machines_differ(found: Gathered) -> Iterator[str]:
     first = next((v.subject.label for v in found.verdicts if v.subject.experiment), "")
     for label, differences in found.machines:
-        line = first_line(first, label, Differences(differences, (), ()))
+        line = machine_line(first, label, Differences(differences, (), ()))
         if line is not None:
             yield line
 
@@ -132,8 +134,8 @@ def _verdict(found: Gathered) -> tuple[str, ...]:
 
 
 def _open(verdict: Verdict) -> Iterator[str]:
-    """What the terminal says below its table besides the ratios: missed targets, tests that were not compared, and why
-    each test of a script ended."""
+    """Lines that the terminal has below its table besides the ratios: missed targets, tests that were not compared, and
+    the reason why each test of a script ended."""
     missed = [c for c in verdict.comparisons if c.missed]
     several = len(verdict.comparisons) > 1
     yield from (line for c in missed[:MOST_NAMED] for line in text.comparison_lines(c, several=several)[1:])
@@ -146,7 +148,7 @@ def _open(verdict: Verdict) -> Iterator[str]:
 
 
 def _ended(verdict: Verdict) -> Iterator[str]:
-    """Why the tests had enough trials, those of one reason together."""
+    """Lines on why the tests had enough trials, those of one reason together."""
     experiment = verdict.subject.experiment or {}
     reasons: dict[str, list[str]] = {}
     for name, why in ended_in(experiment).items():
@@ -231,7 +233,7 @@ def _where(found: Gathered) -> Iterator[str]:
 
 
 def simulation_of(experiment: Mapping[str, Any] | None) -> str:
-    """What was simulated in place of a machine, such as `mm1:700`; empty where something was measured."""
+    """The simulated system, such as `mm1:700`; empty for a measurement."""
     plan = (experiment or {}).get("plan") or {}
     text = plan.get("text")
     harness = str(plan.get("harness") or (text if isinstance(text, str) else "")).split()
@@ -431,7 +433,7 @@ def _size(c: Comparison) -> str:
 
 
 def _against(found: Gathered) -> Iterator[str]:
-    warnings = [f"{where}{w}" for where, verdict in _labelled(found) for w in verdict.warnings]
+    warnings = [where + group_text(w) for where, verdict in _labelled(found) for w in verdict.warnings]
     yield from map(with_full_stop, warnings[:MOST_NAMED])
     if len(warnings) > MOST_NAMED:
         yield f"{len(warnings) - MOST_NAMED} more warnings stand below."

@@ -31,6 +31,7 @@ from etude.present.section import Section
 from etude.present.sections.monitor import monitor_sections
 from etude.present.sentences.comparison import precision_line, test_line, widened_line
 from etude.present.sentences.details import detail_lines
+from etude.present.sentences.warnings import words_of
 from etude.present.to_html import to_html
 from etude.present.to_latex import to_latex
 from etude.present.to_markdown import to_markdown
@@ -96,8 +97,7 @@ def _warned(warning: DataWarning, result: int, number: int, places: Mapping[str,
         warning.kind,
         meaning_of(warning.kind),
         warning.test,
-        warning.text,
-        warning.advice,
+        *words_of(warning),
         "" if place is None else anchor(result, place),
         warning.trials,
     )

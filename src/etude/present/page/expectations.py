@@ -1,4 +1,4 @@
-"""What a test was for, what was expected of it beforehand, and whether that came true."""
+"""The purpose of each test, its expectations, and their outcome."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from etude.analysis.verdict import TestVerdict, Verdict
 from etude.errors import EtudeError
 from etude.present.page.gather import Gathered
 from etude.present.sentences import comparison as text
+from etude.present.sentences.bounds import answer_reason
 
 MET, NOT_MET, OPEN, TO_BE_JUDGED = "met", "not met", "cannot be told", "to be judged"
-"""What becomes of an expectation; the last is for a reader: the expectation is in plain words."""
+"""Outcomes of an expectation; the last is for one in plain words, which a reader judges."""
 
 
 @dataclass(frozen=True)
@@ -30,16 +31,16 @@ class Expectation:
     met: str
     """One of `met`, `not met`, `cannot be told`, `to be judged`; empty where nothing was expected."""
     why: str
-    """What that was judged by; empty where a reader has to."""
+    """Evidence for the outcome; empty where a reader judges."""
 
     @property
     def mark(self) -> str:
-        """How the outcome is marked, beside its words."""
+        """Mark of the outcome, besides its words."""
         return {MET: "good", NOT_MET: "bad", OPEN: "open"}.get(self.met, "")
 
 
 def expectations_of(found: Gathered) -> tuple[Expectation, ...]:
-    """Of every test that has a purpose or an expectation.
+    """Expectations of every test that has a purpose or an expectation.
 
     An expectation that is a bound, such as `elapsed < 5 ms` or `elapsed < baseline * 1.05` (the grammar of
     `--fail-if`), is judged by its interval; any other is left to the reader.
@@ -74,7 +75,7 @@ def _judged(
     # It was written as what shall be; `fails` is true where the bound surely holds.
     verdicts = {answer.fails for answer in given}
     met = MET if verdicts == {True} else NOT_MET if False in verdicts else OPEN
-    return met, "; ".join(answer.why for answer in given)
+    return met, "; ".join(answer_reason(answer) for answer in given)
 
 
 def _is_bound(expect: str) -> bool:

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from etude.analysis.cross_session import CrossSession, compare_with_first
 from etude.analysis.differences import Difference, compare
-from etude.analysis.load_subject import read_subject
+from etude.analysis.load_subject import Summaries, read_subject
 from etude.analysis.subject import Subject
-from etude.analysis.summaries import Summaries
 from etude.analysis.verdict import Verdict, verdict
 from etude.analysis.verdict_options import VerdictOptions
 from etude.masking import Mask, mask_of_all
@@ -20,18 +19,18 @@ from etude.results.reader import first_measurement
 
 @dataclass(frozen=True, eq=False)
 class Gathered:
-    """What was read, in the order in which it was named; the first is the baseline of the others."""
+    """The results of a page, in the order in which they were named; the first is the baseline of the others."""
 
     verdicts: tuple[Verdict, ...]
     across: tuple[CrossSession, ...]
     without: tuple[str, ...]
-    """Why some results are not compared with the first."""
+    """Reasons why some results are not compared with the first."""
     summaries: tuple[Summaries, ...]
     """Files that hold no trials."""
     machines: tuple[tuple[str, tuple[Difference, ...]], ...]
-    """Of each later result of ours: its label, and what differs from the first one's machine."""
+    """Label of each later result of ours, and the differences of its machine from the first one's."""
     commands: Mapping[tuple[str, str], str]
-    """By label and test, where they are known: what was run."""
+    """Command lines by label and test, where they are known."""
     verdict_options: VerdictOptions
     mask: Mask = field(default_factory=Mask)
     """The secrets of all results, which must not stand in a page."""
@@ -100,7 +99,7 @@ def _machines(subjects: Sequence[Subject]) -> tuple[tuple[str, tuple[Difference,
 
 
 def _commands(subject: Subject, mask: Mask) -> list[tuple[tuple[str, str], str]]:
-    """From the plan of `etude bench`, without secrets; of a script's test the first command that was measured."""
+    """Command lines from the plan of `etude bench`, without secrets; for a script's test the first measured command."""
     experiment = subject.experiment or {}
     planned = {
         test.get("name"): test.get("command") for test in (experiment.get("plan") or {}).get("tests") or ()
@@ -123,7 +122,7 @@ def _first_command(subject: Subject, test: str) -> Sequence[str]:
 
 
 def _shell(words: Sequence[str]) -> str:
-    """As one would type it; of what the shell was started for, that."""
+    """The command line as one would type it; for a command of a shell, that command."""
     if len(words) == 3 and tuple(words[:2]) == ("/bin/sh", "-c"):
         return str(words[2])
     return shlex.join(map(str, words))

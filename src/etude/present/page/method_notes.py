@@ -1,4 +1,4 @@
-"""How each number of a report was made, in a few words a number; docs/statistics.md has the formulas."""
+"""The making of each number of a report, in a few words a number; docs/statistics.md has the formulas."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from etude.units.formatting import level_text
 
 
 def explanations(found: Gathered) -> Iterator[tuple[str, str]]:
-    """What a number is called, and how it came about; only of those that the report has."""
+    """Name and explanation of each number that the report has."""
     level = level_text(found.verdict_options.confidence)
     yield (
         "trial",

@@ -18,7 +18,8 @@ from etude.stats.cross_session import CrossSessionRatio, NotSupported
 from etude.units.formatting import scale_of
 
 MOST_VALUES = 250_000
-"""Above so many values only the usual metrics are put into the page; about 3 MB of text."""
+"""Most values for which all metrics are put into the page, about 3 MB of text; above it only the default metrics
+are."""
 
 
 def raw_data(found: Gathered) -> dict[str, Any]:
@@ -51,7 +52,7 @@ def _ratio(base: str, other: str, metric: str, found: Ratio | CrossSessionRatio)
 
 
 def printable(text: str) -> str:
-    """Without what no encoding has: bytes of a file's name that are no UTF-8 become `?`."""
+    """The text without what no encoding has: bytes of a file's name that are no UTF-8 become `?`."""
     return text.encode("utf-8", "replace").decode()
 
 
@@ -109,7 +110,7 @@ def _test(
 
 
 def _flags(warnings: Sequence[DataWarning], series: Series) -> dict[str, list[str]]:
-    """By trial: the kinds of the warnings that name it."""
+    """Kinds of the warnings that name a trial, by trial."""
     found: dict[str, list[str]] = {}
     for warning in warnings:
         if warning.test == series.test:

@@ -18,14 +18,14 @@ class Warned:
     anchor: str
     kind: str
     meaning: str
-    """Of its kind."""
+    """Meaning of the warning's kind."""
     test: str
     text: str
     advice: str
     chart: str
     """The anchor of the test that it speaks of; empty where it is about the whole."""
     trials: tuple[int, ...]
-    """That it names."""
+    """Trials that the warning names."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Source:
-    """What was run: a script's text, or a command line."""
+    """The measured program: a script's text, or a command line."""
 
     title: str
     text: str
@@ -77,8 +77,8 @@ class Content:
     sources: tuple[Source, ...]
     data: Mapping[str, Any]
     details: tuple[str, ...]
-    """What stands behind each comparison, a sentence each."""
+    """Sentences on the details of each comparison."""
     parts: tuple[Section, ...] = ()
-    """Of searches and surfaces."""
+    """Sections of searches and surfaces."""
     beside: tuple[Section, ...] = ()
-    """What ran beside the trials."""
+    """Sections on what the monitor saw beside the trials."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from etude.analysis.comparison import Comparison
-from etude.analysis.summaries import SummaryRow
+from etude.analysis.load_subject import SummaryRow
 from etude.analysis.verdict import TestVerdict, Verdict
 from etude.analysis.verdict_options import usual_metrics
 from etude.present.page.gather import Gathered
@@ -19,7 +19,7 @@ from etude.stats.cross_session import NotSupported
 from etude.units.formatting import counted, level_text, quantity, span
 
 FIGURES = ("n", "mean", "bar", "median", "of median", "min", "max", "deviation")
-"""Of a sample, in the order of a page."""
+"""Statistics of a sample, in the order of a page."""
 
 
 def tests_table(found: Gathered) -> Table:
@@ -145,7 +145,7 @@ def _compared(c: Comparison, where: str) -> tuple[Cell, ...]:
 
 
 def machine_tables(found: Gathered) -> Iterator[Table]:
-    """What differs between the machines, a table for each later result."""
+    """Tables of differences between the machines, one for each later result."""
     for place, (label, differences) in enumerate(found.machines):
         rows = tuple((d.what, (d.then or "not recorded"), (d.now or "not recorded")) for d in differences)
         headings = ("what", "first result", label)
@@ -155,7 +155,7 @@ def machine_tables(found: Gathered) -> Iterator[Table]:
 
 
 def summary_table(label: str, rows: Sequence[SummaryRow], place: int) -> Table:
-    """What a file of summaries states."""
+    """Table of a file of summaries."""
     names = list(dict.fromkeys(name for row in rows for name in row.figures))
     cells = [
         (

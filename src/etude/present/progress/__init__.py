@@ -1,1 +1,1 @@
-"""What is shown while something is measured, between trials only."""
+"""Displays of a running measurement, updated between trials only."""

@@ -131,12 +131,12 @@ class Display:
         )
 
     def _room(self, beside: str) -> int:
-        """For a name beside that text; what is drawn over must not reach the last column."""
+        """Columns left for a name beside that text; what is drawn over must not reach the last column."""
         return (self._screen.width or USUAL_WIDTH) - cells_of(beside) - 3
 
 
 def time_left(tests: tuple[NamedTest, ...], ledger: Progress, minimum: int) -> str:
-    """How long the minimum of trials still takes by the clock; nothing once it is done."""
+    """Estimated time until the minimum of trials is done; empty once it is."""
     done = {test.name: ledger.kept(test.name) for test in tests}
     if not min(done.values(), default=0) or min(done.values()) >= minimum:
         return ""

@@ -83,7 +83,7 @@ class ScriptDisplay:
             self._line(text)
 
     def _left(self, now: float) -> str:
-        """How long the rest takes, if its tests take as long as those that have ended."""
+        """Time left, if the remaining tests take as long as those that have ended."""
         _, of, expected = self._number.removeprefix("test ").partition(" of ")
         if not of or not self._ended or int(expected) <= self._ended:
             return ""
@@ -131,7 +131,7 @@ def mean_so_far(test: str, metric: str, ledger: Progress, factor: float | None) 
 
 
 class SweepDisplay:
-    """How many blocks are done, which size runs, and how long the rest takes."""
+    """Number of blocks that are done, the size that runs, and the time left."""
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

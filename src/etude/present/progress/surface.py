@@ -7,7 +7,7 @@ from typing import TextIO
 
 from etude.cluster.pool.job import JobEnd
 from etude.present.terminal import Terminal
-from etude.surface.factors import Cell
+from etude.surface.factors import Configuration
 from etude.surface.map_store import MapStore
 from etude.surface.next_configuration import Visit
 from etude.surface.samples import Sample
@@ -39,13 +39,13 @@ class SurfaceDisplay:
         """Show the progress."""
         if self._screen.obeys and self._visit is not None:
             self._screen.draw(
-                f"{self._number():>5}  {self._kept.charted.space.name(self._visit.cell)}: {text}"
+                f"{self._number():>5}  {self._kept.definition.space.name(self._visit.cell)}: {text}"
             )
 
-    def looks(self, cells: Sequence[Cell], running: int) -> None:
+    def looks(self, cells: Sequence[Configuration], running: int) -> None:
         """Several cells are under way, of which so many run."""
         if self._screen.obeys:
-            names = [self._kept.charted.space.name(cell) for cell in cells]
+            names = [self._kept.definition.space.name(cell) for cell in cells]
             waiting = f", {len(cells) - running} wait" if running < len(cells) else ""
             self._screen.draw(f"{self._number():>5}  {running} run{waiting}: {'; '.join(names)}")
 
@@ -55,7 +55,7 @@ class SurfaceDisplay:
             self._screen.draw()
         where = f" on {ended.nodes[0]}" if ended.nodes else ""
         self._screen.say(
-            f"{'–':>5}  {self._kept.charted.space.name(visit.cell)}{where}: {ended.how}: {ended.why}",
+            f"{'–':>5}  {self._kept.definition.space.name(visit.cell)}{where}: {ended.how}: {ended.why}",
             "yellow",
         )
 
@@ -67,7 +67,7 @@ class SurfaceDisplay:
         if visit.expected is not None and visit.spread is not None and sample.value:
             off = sample.value / visit.expected - 1
             expected = f", {percent(abs(off))} {'above' if off > 0 else 'below'} what was expected"
-        what = self._kept.charted
+        what = self._kept.definition
         took = f"{duration(sample.cost_s)}, {counted(sample.trials, 'trial')}"
         text = estimate_text(
             Estimate(sample.cell, sample.state, sample.value, sample.low, sample.high), what.unit

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from etude.analysis.subject import limited_in
 from etude.analysis.verdict import Verdict
 from etude.analysis.warnings import DataWarning
-from etude.analysis.warnings.ranking import FOLDED_ABOVE
-from etude.analysis.warnings.warning import KINDS
+from etude.analysis.warnings.warning import FOLDED_ABOVE, KINDS
 from etude.present.section import Block, Column, Command, FilePath, Sentence, Table, note
 from etude.present.sentences import comparison as text
 from etude.present.sentences.notes import MOST, note_line, notes_of, some_names
 from etude.present.sentences.verdict import answer_lines, joined_lines, status_line
+from etude.present.sentences.warnings import warning_text
 from etude.units.formatting import counted, quantity
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ COLUMNS = (
     ("system", 4),
     ("peak memory", 4),
 )
-"""Of the table; where it is too wide, those of the highest rank are left out first."""
+"""Columns of the table; where it is too wide, those of the highest rank are left out first."""
 BESIDE = ("user", "system", "peak_memory")
 """Metrics that the table shows beside the one that is judged."""
 
@@ -91,7 +91,7 @@ def notes_blocks(
         where = f"{verdict.subject.label}: " if len(verdicts) > 1 else ""
         found = [each for each in verdict.every if not _is_answered(verdict, each, marked)]
         if every:
-            lines += [(each.rank, f"{where}{each}") for each in found]
+            lines += [(each.rank, where + warning_text(each)) for each in found]
             continue
         notes = notes_of(found)
         lines += [(each.rank, f"{where}{note_line(each, len(verdict.tests))}") for each in notes[:MOST]]
@@ -105,7 +105,7 @@ def notes_blocks(
 
 
 def _is_answered(verdict: Verdict, warning: DataWarning, marked: Collection[str]) -> bool:
-    """Whether a line of the verdict itself says as much."""
+    """True if a line of the verdict itself says as much."""
     if warning.kind != "not-converged":
         return False
     if warning.test in marked and not warning.metric:
@@ -115,7 +115,7 @@ def _is_answered(verdict: Verdict, warning: DataWarning, marked: Collection[str]
 
 
 def _of_the_table(verdict: Verdict, limited: Mapping[str, str]) -> Iterator[str]:
-    """What figures of the table mean."""
+    """Notes on the meaning of figures in the table."""
     by_reason: dict[str, list[str]] = {}
     for name, why in limited.items():
         by_reason.setdefault(why, []).append(name)
@@ -134,7 +134,7 @@ def _of_the_table(verdict: Verdict, limited: Mapping[str, str]) -> Iterator[str]
 
 
 def _without_interval(verdict: Verdict) -> Iterator[str]:
-    """Why the mean of a test has no margin of error."""
+    """Reasons why the mean of a test has no margin of error."""
     by_reason: dict[str, list[str]] = {}
     for test in verdict.tests:
         found = test.metric(verdict.primary)

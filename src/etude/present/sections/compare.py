@@ -20,7 +20,7 @@ MOST = 3
 
 
 RATIO = ("ratio", "low", "high", "p", "adjusted_p", "together")
-"""Of a ratio, what its document has."""
+"""Members of a ratio in its document."""
 
 
 def comparison_blocks(base: str, other: str, found: Sequence[Compared]) -> Iterator[Block]:
@@ -149,7 +149,7 @@ COLUMNS = {
     "trials": 5,
     "source": 6,
 }
-"""Of the list of results; where it is too wide, those of the highest rank are left out first."""
+"""Columns of the list of results; where it is too wide, those of the highest rank are left out first."""
 
 
 def results_table(results: Sequence[Result]) -> Table:

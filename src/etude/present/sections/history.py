@@ -27,7 +27,7 @@ from etude.version import __version__
 STEP = "▲"
 """Marks where a step begins, below the bars."""
 SIZE = (9.0, 4.0)
-"""Of a figure, inches."""
+"""Size of a figure, inches."""
 
 
 def history_page(found: Sequence[Course], now: datetime | None = None) -> str:

@@ -10,6 +10,7 @@ from etude.iolab.lab import Studied
 from etude.iolab.landmarks import size_text
 from etude.iolab.points import Points, Swept
 from etude.present.section import Block, Column, FilePath, Sentence, Table
+from etude.present.sentences.io_lab import explanation_of
 from etude.units.formatting import percent, quantity
 
 FORMAT, VERSION = "etude-io", 1
@@ -18,14 +19,15 @@ FORMAT, VERSION = "etude-io", 1
 def sweep_blocks(each: Studied) -> Iterator[Block]:
     """A sweep: its table, its reading, and where the figures are."""
     yield _table(each.swept)
-    yield from map(Sentence, each.reading.findings)
-    yield from (Sentence(f"Note: {caveat}.", "aside") for caveat in each.reading.caveats)
+    explained = explanation_of(each.reading)
+    yield from map(Sentence, explained.findings)
+    yield from (Sentence(f"Note: {caveat}.", "aside") for caveat in explained.caveats)
     yield from figure_places(each)
     yield FilePath("Results", str(each.results.directory), "aside")
 
 
 def figure_places(each: Studied) -> Iterator[Block]:
-    """Where the figures of a sweep are."""
+    """Paths of the figures of a sweep."""
     return (FilePath(f"Figure {name}", str(path), "aside") for name, path in each.figures.items())
 
 
@@ -60,7 +62,7 @@ def _away(value: float, median: float) -> str:
 
 
 def _document(studied: Studied) -> dict[str, Any]:
-    swept, reading = studied.swept, studied.reading
+    swept, reading = studied.swept, explanation_of(studied.reading)
     return {
         "results": str(studied.results.directory),
         "over": swept.over,

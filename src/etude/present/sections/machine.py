@@ -1,4 +1,4 @@
-"""What is known of a machine as blocks and documents: what makes it noisy, how it differs, what was made quiet."""
+"""A machine as blocks and documents: sources of noise, differences, and what was made quiet."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from etude.machine.reading import Finding
 from etude.present.section import Block, Sentence, Weight
 
 WEIGHTS: dict[str, Weight] = {"noisy": "warning", "unknown": "aside", "good": "plain"}
-"""Of each verdict of the doctor, the worst first."""
+"""Weight of each verdict of the doctor, the worst first."""
 FEW_CHANGES = 3
 """Changes of the machine that are named; of more their number."""
 
@@ -30,12 +30,12 @@ def doctor_blocks(findings: Sequence[Finding], *, single_lines: bool) -> Iterato
 
 
 def _meaning(finding: Finding) -> str:
-    """How the finding changes measurements, and the advice."""
+    """The finding's effect on measurements, and the advice."""
     return finding.meaning if finding.verdict == "good" else f"{finding.meaning} To do: {finding.advice}."
 
 
 def differences_blocks(labels: tuple[str, str], found: Differences, *, everything: bool) -> Iterator[Block]:
-    """What differs between two machines, or two states of one; `everything`: also what always moves."""
+    """Differences between two machines, or two states of one; `everything`: also what always changes."""
     first, second = labels
     if found.differs:
         yield Sentence(f"What differs, {first} → {second}:", "strong")
@@ -61,7 +61,7 @@ def _lines(found: Sequence[Difference]) -> Iterator[Block]:
 
 
 def differences_document(labels: tuple[str, str], found: Differences) -> dict[str, Any]:
-    """What differs as JSON-able data."""
+    """The differences as JSON-able data."""
 
     def plain(differences: Sequence[Difference]) -> list[dict[str, str | None]]:
         return [{"what": d.what, "first": d.then, "second": d.now} for d in differences]
@@ -78,7 +78,7 @@ def differences_document(labels: tuple[str, str], found: Differences) -> dict[st
 
 
 def quiet_blocks(outcome: Outcome) -> Iterator[Block]:
-    """What was made quiet, what was so already, and what cannot be."""
+    """Lines on what was made quiet, what was so already, and what cannot be."""
     yield from (Sentence(f"{name}: {_changes(changes)}") for name, changes in outcome.done.items())
     for name, items in outcome.refused.items():
         if items:
@@ -100,7 +100,7 @@ def _item(item: str) -> str:
 
 
 def rehearsal_blocks(rows: Sequence[Row]) -> Iterator[Block]:
-    """What would be changed."""
+    """Table of the changes that would be made."""
     for row in rows:
         if row.why_not:
             yield Sentence(f"{row.name}: not here: {row.why_not}")
@@ -120,7 +120,7 @@ def status_blocks(rows: Sequence[Row]) -> Iterator[Block]:
 
 
 def outcome_document(outcome: Outcome) -> dict[str, Any]:
-    """What was made quiet, as JSON-able data."""
+    """The changes that were made, as JSON-able data."""
     return {
         "format": "etude-quiet",
         "version": 1,

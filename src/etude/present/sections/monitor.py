@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from etude.analysis.interference import every, load_monitors
+from etude.analysis.interference import load_monitors
 from etude.analysis.verdict import Verdict
 from etude.analysis.warnings import DataWarning
 from etude.errors import InputError
@@ -12,6 +12,8 @@ from etude.figures.data import Figure
 from etude.figures.monitor import WIDTH_IN, height_of, monitor_figure
 from etude.present.page.gather import Gathered
 from etude.present.section import Paragraphs, Picture, Section
+from etude.present.sentences.phrases import every
+from etude.present.sentences.warnings import found_text
 from etude.results.monitor import Monitor
 from etude.units.formatting import percent
 
@@ -20,7 +22,7 @@ MOST_CLOSE = 3
 MOST_SITTINGS = 3
 """Sessions of a result that are drawn."""
 SHORT = 60
-"""Of so few readings the whole session shows as much."""
+"""Readings up to which the whole session is shown as it is."""
 KEY = "monitor"
 
 
@@ -46,7 +48,7 @@ def _part(verdict: Verdict, number: int, several: bool) -> Section | None:
         if outliers
         else "No trial is an outlier."
     )
-    lines = tuple(f"{each.test}: {each.text}." for each in told) or (nothing,)
+    lines = tuple(f"{each.test}: {found_text(each)}." for each in told) or (nothing,)
     paragraphs = [
         Paragraphs("Outliers, and what was unusual beside them", lines),
         Paragraphs("What was read", tuple(_how(monitors))),

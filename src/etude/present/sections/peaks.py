@@ -9,7 +9,7 @@ from pathlib import Path
 
 from etude.figures.data import Figure
 from etude.figures.searches import Searched, searches_over_load
-from etude.peak.compare_searches import Ratio, differing_questions, ratio
+from etude.peak.compare_searches import Ratio, incomparable_reasons, ratio
 from etude.peak.goal import Criterion
 from etude.peak.search import benchmarking_time_s
 from etude.peak.slo_ratio import slo_ratio_of
@@ -50,7 +50,7 @@ def names_of(factors: Sequence[Mapping[str, str]], paths: Sequence[str]) -> tupl
 def peaks_section(searches: Sequence[Search]) -> Section:
     """The section of all of them; the first is what others are compared with."""
     first, *others = searches
-    told = differing_questions([each.task for each in searches])
+    told = incomparable_reasons([each.task for each in searches])
     ratios = [ratio(first.answer, each.answer) for each in others]
     sentences = [_sentence(first, each, found) for each, found in zip(others, ratios, strict=True)]
     if told:
@@ -68,7 +68,7 @@ def peaks_section(searches: Sequence[Search]) -> Section:
 
 
 def figure_of(searches: Sequence[Search]) -> Figure:
-    """Of a goal with one limit of response times in its own unit, else as a share of the limit."""
+    """Figure of searches for a goal with one limit of response times in its own unit, else as response / limit."""
     task = searches[0].task
     timed = [criterion for criterion in task.goal.criteria if criterion.of != "errors"]
     alike = all(each.task.goal == task.goal for each in searches)

@@ -6,10 +6,11 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from etude.analysis.comparison import within_reach
 from etude.analysis.planning import Row, TrialPlan
-from etude.analysis.reachability import INSTEAD, within_reach
 from etude.present.section import Block, Column, Command, Sentence, Table
 from etude.present.sentences import comparison as text
+from etude.present.sentences.phrases import INSTEAD
 from etude.stats.planning import likely_factors
 from etude.units.formatting import counted, duration, percent
 
@@ -50,7 +51,7 @@ def plan_blocks(plan: TrialPlan, document: Any) -> Iterator[Block]:
 
 
 def heading(plan: TrialPlan) -> str:
-    """What the table's first column is."""
+    """Heading of the table's first column."""
     return "difference" if plan.noise else "margin of error"
 
 
@@ -92,7 +93,7 @@ def lines(plan: TrialPlan, document: Mapping[str, Any] | None) -> Iterator[str]:
 
 
 def pilot_line(plan: TrialPlan) -> str:
-    """What the plan stands on."""
+    """Sentence on the pilot that the plan is based on."""
     if plan.noise is None:
         spread = f"trials vary by {percent(plan.spread or 0.0)} (standard deviation)"
         pilot = f"Pilot: {counted(plan.pilot, 'trial')} of {plan.tests[0]}; {plan.metric}: {spread}."
@@ -113,18 +114,25 @@ def pilot_line(plan: TrialPlan) -> str:
 
 
 def _worth(worth: float) -> str:
-    """As how many independent trials each counts, where that is fewer than one."""
+    """Sentence on the worth of each trial in independent ones; empty where it is one."""
     if worth >= 1:
         return ""
     return f" Consecutive trials are autocorrelated: each is worth {worth:.2f} independent ones."
 
 
+LACKING = {
+    "starts": "it is not recorded when trials began: elapsed alone, without what is done around a trial",
+    "times": "neither when trials began nor how long they took is recorded",
+}
+"""Why the time of a trial is not known, or what it leaves out."""
+
+
 def _cost(plan: TrialPlan) -> str:
     if plan.cost.seconds is None:
-        return f"How long it takes is not known: {plan.cost.reason}."
+        return f"How long it takes is not known: {LACKING[plan.cost.lacking]}."
     time = duration(plan.cost.seconds)
-    if plan.cost.reason:
-        return f"A trial takes {time} ({plan.cost.reason})."
+    if plan.cost.lacking:
+        return f"A trial takes {time} ({LACKING[plan.cost.lacking]})."
     return f"A trial takes {time} with all that is done around it."
 
 
@@ -243,7 +251,7 @@ def without_tests(words: Sequence[str], left_out: Sequence[Mapping[str, Any]]) -
 
 
 def _is_command(word: str, command: Sequence[str]) -> bool:
-    """Whether a word is this command: split into words, or handed to a shell whole."""
+    """True if a word is this command: split into words, or handed to a shell whole."""
     try:
         return shlex.split(word) == list(command) or word == command[-1]
     except ValueError:
@@ -286,7 +294,7 @@ def _document(plan: TrialPlan) -> dict[str, Any]:
         "trials": plan.pilot,
         "sittings": plan.sittings,
         "seconds_per_trial": plan.cost.seconds,
-        "seconds_reason": plan.cost.reason,
+        "seconds_reason": LACKING.get(plan.cost.lacking),
         "design": noise.design if noise else "mean",
         "deviation": noise.deviation if noise else plan.spread,
         "deviation_likely": list(noise.likely) if noise else None,

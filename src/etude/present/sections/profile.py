@@ -154,7 +154,7 @@ def _short(command: Sequence[str]) -> str:
 
 
 def not_shown(count: int, what: str) -> Iterator[Block]:
-    """How many are not shown, and the option that shows them."""
+    """Line on the number of rows that are not shown, and the option that shows them."""
     if count > 0:
         yield Sentence(f"and {counted(count, f'more {what}')} (--top)", "aside")
 

@@ -84,7 +84,7 @@ def _calls(found: ProfileComparison, top: int) -> Iterator[Block]:
 
 
 def _forms(found: ProfileComparison) -> Iterator[Block]:
-    """As the paper's table has them: beside A's text."""
+    """Forms as the paper's table has them: beside A's text."""
     forms = {name: form for name, form in found.forms.items() if form is not None}
     if not forms:
         return

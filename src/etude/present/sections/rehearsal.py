@@ -8,7 +8,7 @@ from typing import Any
 
 from etude.figures.data import Figure
 from etude.figures.peak import Varying, readings_over_load, readings_over_runlength, trials_needed
-from etude.peak.calibrate import AtLoad, Calibration
+from etude.peak.calibrate import Calibration, LoadCalibration
 from etude.peak.rehearse import Place, Rehearsal, Share
 from etude.peak.task import Task
 from etude.present.section import Block, Column, Sentence, Table
@@ -21,7 +21,7 @@ SHOWN_FACTORS = (0.3, 0.9)
 
 
 def rehearsal_blocks(found: Rehearsal, place: Place) -> Iterator[Block]:
-    """What searches of simulated servers cost, and how often they were right."""
+    """Blocks on the cost of searches of simulated servers, and on how often they were right."""
     by_curve = found.by_curve()
     yield Table(
         (
@@ -123,7 +123,7 @@ def calibration_blocks(task: Task, found: Calibration) -> Iterator[Block]:
     yield Sentence(f"Its t may as well be {low} to {high}: that is how well so few trials tell a variance.")
 
 
-def _between(at: AtLoad) -> str:
+def _between(at: LoadCalibration) -> str:
     last = at.spreads[-1]
     return f"{percent(last.cv_low)} … {percent(last.cv_high)}"
 
@@ -132,7 +132,7 @@ def _trials(count: int | None) -> str:
     return "too many" if count is None else str(count)
 
 
-def _bench(at: AtLoad) -> str:
+def _bench(at: LoadCalibration) -> str:
     return "–" if at.cheapest.trials is None else duration(at.cheapest.bench_s)
 
 
@@ -170,13 +170,13 @@ def calibration_figures(task: Task, found: Calibration) -> dict[str, Figure]:
     }
 
 
-def _nearest(loads: Sequence[AtLoad]) -> list[AtLoad]:
+def _nearest(loads: Sequence[LoadCalibration]) -> list[LoadCalibration]:
     found = [min(loads, key=lambda at: abs(at.factor - want)) for want in SHOWN_FACTORS]
     return list(dict.fromkeys(found))
 
 
 def _unit(task: Task) -> tuple[float, str, float]:
-    """What readings are multiplied by to be drawn, what they are then, and the limit."""
+    """Factor and label by which readings are drawn, and the limit in that unit."""
     (first, *others) = task.goal.criteria
     if others or first.of == "errors":
         return 1.0, "reading (share of the limit)", 1.0
@@ -215,7 +215,8 @@ def calibration_document(found: Calibration) -> dict[str, Any]:
 def map_rehearsal_blocks(
     found: Sequence[RehearsedMap], size: int, task: Task, place: Place
 ) -> Iterator[Block]:
-    """What maps of simulated surfaces cost, and how many cells were right. `size`: cells of the space."""
+    """Blocks on the cost of maps of simulated surfaces, and on how many cells were right. `size`: cells of the
+    space."""
     yield Table(
         (
             Column("simulated server", [each.curve for each in found]),

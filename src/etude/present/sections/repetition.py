@@ -8,16 +8,17 @@ from typing import Any
 from etude.analysis.repetition import Change, RepeatedLevel, RepeatedRatio, Repetition
 from etude.present.section import Block, Column, FilePath, Sentence, Table
 from etude.present.sentences import comparison as text
+from etude.present.sentences.repetition import outcome_reason, repetition_notes
 from etude.stats.compare import Ratio
 from etude.units.formatting import quantity, span
 
 HEADINGS = {"then": 2, "now": 1, "now / then": 0, "verdict": 0}
-"""Of the table; where it is too wide, those of the highest rank are left out first."""
+"""Columns of the table; where it is too wide, those of the highest rank are left out first."""
 MOST_DIFFERENCES = 30
 
 
 def again_blocks(again: Repetition, first: str) -> Iterator[Block]:
-    """What stands below the new verdict. `first`: the results that were repeated."""
+    """Blocks below the new verdict. `first`: the results that were repeated."""
     yield Sentence()
     yield FilePath("Again", first)
     first_cells, *cells = zip(*rows(again), strict=True) if again.parts else [()] * 5
@@ -39,9 +40,9 @@ def lines(again: Repetition) -> Iterator[str]:
     """All that stands below the table."""
     said: dict[str, list[str]] = {}
     for part in again.parts:
-        said.setdefault(f"{part.outcome or 'not judged'}: {part.reason}.", []).append(_name(part))
+        said.setdefault(f"{part.outcome or 'not judged'}: {outcome_reason(part)}.", []).append(_name(part))
     yield from (f"{', '.join(names)}: {reason}" for reason, names in said.items())
-    yield from again.notes
+    yield from repetition_notes(again)
     if not again.differences:
         yield "Nothing differs of what is recorded of machine, boot and versions."
         return
@@ -97,7 +98,7 @@ def to_document(again: Repetition, then: str, now: str) -> dict[str, Any]:
             for level in again.levels
         ],
         "differences": [{"what": d.what, "then": d.then, "now": d.now} for d in again.differences],
-        "notes": list(again.notes),
+        "notes": list(repetition_notes(again)),
     }
 
 
@@ -107,7 +108,7 @@ def _judged(part: RepeatedRatio | RepeatedLevel) -> dict[str, Any]:
         "change": change and {name: getattr(change, name) for name in ("ratio", "low", "high", "p")},
         "adjusted_p": part.adjusted_p,
         "outcome": part.outcome,
-        "reason": part.reason,
+        "reason": outcome_reason(part),
     }
 
 

@@ -1,4 +1,4 @@
-"""How `etude stats` looks: status, a table a test, where its time went, the comparisons, and notes last."""
+"""The output of `etude stats`: status, a table a test, its time breakdown, the comparisons, and notes last."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from typing import Any
 
 from etude.analysis.comparison import Comparison
 from etude.analysis.cross_session import CrossSession
-from etude.analysis.summaries import Summaries, SummaryRow
+from etude.analysis.load_subject import Summaries, SummaryRow
 from etude.analysis.verdict import MetricSummary, TestVerdict, Verdict
 from etude.analysis.verdict_options import VerdictOptions
-from etude.analysis.verdict_status import status_of
 from etude.present.section import Block, Column, Command, Number, Sentence, Table, number
 from etude.present.sections.bench import notes_blocks
 from etude.present.sentences import comparison as text
 from etude.present.sentences import details, extra_statistics
 from etude.present.sentences.extension import narrowing_command, reaching_command
+from etude.present.sentences.result_notes import missing_reason
+from etude.present.sentences.status import status_of
 from etude.present.sentences.verdict import joined_lines, not_compared_lines
 from etude.present.sparkline import bar_lines
 from etude.results.series import Series
@@ -38,7 +39,7 @@ COLUMNS = {
     "max": 7,
     "deviation": 4,
 }
-"""Of the table; where it is too wide, those of the highest rank are left out first."""
+"""Columns and their ranks; where the table is too wide, those of the highest rank are left out first."""
 SUMMARY_COLUMNS = {
     "metric": 0,
     "n": 1,
@@ -52,7 +53,7 @@ SUMMARY_COLUMNS = {
     "error": 1,
 }
 MOST_BARS = 100
-"""Of a sparkline, however wide the screen."""
+"""Most bars of a sparkline, however wide the screen."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ class Statistics:
             yield Command(extension.label, extension.command)
 
     def _narrower(self, verdict: Verdict, c: Comparison) -> Iterator[Block]:
-        """How to know a ratio better, where it is known as well as was asked."""
+        """Advice for a narrower ratio, where its target was reached."""
         line, extension = text.narrower_line(c), narrowing_command(verdict, c)
         if line is None:
             return
@@ -201,7 +202,7 @@ class Statistics:
 
 
 def summary_cells(m: MetricSummary, bar: tuple[float, float] | None) -> dict[str, Number]:
-    """What is known of a sample, by the names of columns. `bar`: the ends of its error bar, in the metric's unit."""
+    """Statistics of a sample by the names of columns. `bar`: the ends of its error bar, in the metric's unit."""
     s, unit = m.summary, m.unit
     assert s is not None
     like = s.median or s.mean or None
@@ -272,7 +273,7 @@ def _summary_cells(row: SummaryRow) -> tuple[str, ...]:
 
 
 def _is_nothing(m: MetricSummary) -> bool:
-    """Whether it is 0 in each trial, and not time: a counter of what never happened."""
+    """True if it is 0 in each trial, and no time: a counter of an event that never happened."""
     return m.summary is not None and m.summary.minimum == m.summary.maximum == 0.0 and m.unit != "s"
 
 
@@ -284,7 +285,7 @@ def _without_value(test: TestVerdict, everything: bool) -> list[str]:
     reasons: dict[str, list[str]] = {}
     for m in test.metrics:
         if m.summary is None and not m.joined:
-            reasons.setdefault(m.reason or "unknown", []).append(m.metric)
+            reasons.setdefault(missing_reason(m) or "unknown", []).append(m.metric)
     nothing = [m.metric for m in test.metrics if _is_nothing(m)]
     missing = [f"always 0: {', '.join(nothing)} (--all)"] if nothing and not everything else []
     missing += [f"not measured: {', '.join(names)}: {reason}" for reason, names in reasons.items()]

@@ -9,6 +9,7 @@ from typing import Any
 from etude.figures.surface_figures import figures_of
 from etude.present.section import (
     Block,
+    Cell,
     Column,
     Paragraphs,
     Picture,
@@ -19,18 +20,18 @@ from etude.present.section import (
     number,
     page_table,
 )
-from etude.present.section import Cell as TableCell
+from etude.present.sentences.surface import optimum_lines, summary_lines
 from etude.surface.effects import Ratio
-from etude.surface.factors import Cell, magnitude
+from etude.surface.factors import Configuration, magnitude
 from etude.surface.limits import NOTHING, Limit
 from etude.surface.ranges import LITTLE, Range
-from etude.surface.summary import Summary, summarise, summary_lines
+from etude.surface.summary import Summary, summarise
 from etude.surface.surface_result import Estimate, SurfaceResult
 from etude.surface.surface_text import axis_label, estimate_text, setting_text, span_text
 from etude.units.formatting import duration, percent
 
 MOST_ROWS = 60
-"""Of a table on a screen; a page and JSON have all cells."""
+"""Most rows of a table on a screen; a page and JSON have all cells."""
 CAPTIONS = {
     "surface": "The response over the factors",
     "map": "The same from above, with lines of equal response",
@@ -64,7 +65,7 @@ def surface_section(
         cells_table(mapped, said, f"{key}-cells"),
         effects_table(said, f"{key}-effects"),
     )
-    answer = said.optimum.text if said.optimum else ("Nothing is known yet.",)
+    answer = optimum_lines(said.optimum) if said.optimum else ("Nothing is known yet.",)
     return Section(key, heading, blocks, (*filter(None, [status]), *answer))
 
 
@@ -159,7 +160,7 @@ def effects_table(said: Summary, key: str = "effects") -> Table:
     return page_table(key, "Main effects", ("factor", "level", "× lowest level", "interval"), rows, 2)
 
 
-def _row(mapped: SurfaceResult, cell: Cell, limit: Limit | None) -> tuple[TableCell, ...]:
+def _row(mapped: SurfaceResult, cell: Configuration, limit: Limit | None) -> tuple[Cell, ...]:
     each = mapped.estimate(cell)
     cost_s, trials = _spent(mapped, cell)
     levels = [
@@ -178,7 +179,7 @@ def _row(mapped: SurfaceResult, cell: Cell, limit: Limit | None) -> tuple[TableC
     )
 
 
-def _spent(mapped: SurfaceResult, cell: Cell) -> tuple[float, int]:
+def _spent(mapped: SurfaceResult, cell: Configuration) -> tuple[float, int]:
     """Benchmarking time in seconds, and trials, of a cell."""
     made = [cost for cost in mapped.costs if cost.cell == cell]
     if not made and (sample := mapped.last.get(cell)) is not None:
@@ -213,7 +214,7 @@ def surface_document(
     }
 
 
-def _cell(mapped: SurfaceResult, cell: Cell) -> dict[str, Any]:
+def _cell(mapped: SurfaceResult, cell: Configuration) -> dict[str, Any]:
     each, sample = mapped.estimate(cell), mapped.last.get(cell)
     cost_s, trials = _spent(mapped, cell)
     return {

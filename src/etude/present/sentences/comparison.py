@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from etude.analysis.comparison import EXTENDED
-from etude.analysis.reachability import INSTEAD
+from etude.present.sentences.phrases import EXTENDED, INSTEAD
+from etude.present.sentences.result_notes import missing_reason
 from etude.stats.levels import LEVEL_WORDS
 from etude.units.formatting import (
     counted,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 GOES_ON = "To go on"
 MEASURES_ANEW = "To measure anew"
-"""What stands before the command that extends an experiment."""
+"""Label of the command that extends an experiment."""
 FOLDED_ABOVE = 2
 """The most means with a line each; more of them share one line."""
 EACH_PAIR = "each pair counting once"
@@ -103,7 +103,7 @@ def ratio_lines(c: Comparison) -> list[str]:
 
 
 def missed_line(c: Comparison, several: bool) -> str | None:
-    """How far a ratio is from its target; None where it reached it, or there is none."""
+    """Sentence on a ratio's distance from its target; None where it reached it, or there is none."""
     if not c.missed:
         return None
     which = f" of {c.other} to {c.base}" if several else ""
@@ -129,7 +129,8 @@ def quieter_line(c: Comparison) -> str | None:
 
 
 def basis_line(c: Comparison) -> str:
-    """What a comparison rests on: how many trials, in which order, where; and the base's mean."""
+    """Sentence on the basis of a comparison: number of trials, their order, where they were made; and the base's
+    mean."""
     parts = []
     if c.ratio.method == "unpaired":
         parts.append(f"at least {c.ratio.count} trials of each{_worth(c.ratio)}, {UNPAIRED}")
@@ -153,7 +154,7 @@ def basis_line(c: Comparison) -> str:
 
 
 def _worth(ratio: Ratio) -> str:
-    """As how many independent pairs those that depend on the ones before count; empty where none does."""
+    """Text on the effective number of pairs, where they depend on those before; else empty."""
     worth = ratio.effective_count
     which = "they count" if ratio.method == "paired" else "those of one count"
     return f" (autocorrelated: {which} as {worth:.1f})" if worth < ratio.count else ""
@@ -167,7 +168,7 @@ BEYOND_NOISE = " by the t test alone; what is claimed must also lie beyond the A
 
 
 def narrower_line(c: Comparison) -> str | None:
-    """How much more it takes to know the ratio better, where the target was reached or there was none."""
+    """Sentence on the cost of a narrower ratio, where the target was reached or there was none."""
     if c.missed or not c.more or not c.finer < WORTH_TELLING or not c.within_reach or c.within_steady_noise:
         return None
     words = more_words(c, " of each")
@@ -215,7 +216,7 @@ FEW = 10
 
 
 def caution(c: Comparison) -> str:
-    """What limits the claim itself; empty, or it begins with a semicolon."""
+    """Limits of the claim itself; empty, or it begins with a semicolon."""
     limits = ""
     if c.span_s is not None and c.span_s < MOMENT_S:
         within = "within" if c.sittings == 1 else f"in {c.sittings} sessions for"
@@ -235,7 +236,7 @@ def caution(c: Comparison) -> str:
 
 
 def _machine_lines(c: Comparison) -> Iterator[str]:
-    """Where the ratio is not the same on all machines: what it is on each."""
+    """Lines with each machine's ratio, where it is not the same on all."""
     if c.machines_p is None or c.machines_p >= 0.05:
         return
     each = ", ".join(
@@ -261,7 +262,8 @@ def _possessive(name: str) -> str:
 
 
 def widened_line(asked: StopRuleInfo) -> str | None:
-    """What a script's predicates cost: they look after each trial, so the intervals are wider than theirs."""
+    """Sentence on the cost of a script's predicates: they look after each trial, so that intervals are wider than
+    theirs."""
     factors = sorted({factor for factor in asked.factors.values() if factor > 1})
     if asked.precision is not None or not factors:
         return None
@@ -275,7 +277,7 @@ def test_line(test: TestVerdict, metric: str) -> str:
     """One test in one line: mean ± margin of error, median, range."""
     found = test.metric(metric)
     if found is None or found.summary is None:
-        reason = found.reason if found else "not measured"
+        reason = missing_reason(found) if found else "not measured"
         return f"{test.test}: {metric}: none: {reason}"
     s, unit = found.summary, found.unit
     per = f", {test.inner} launches each" if test.inner > 1 else ""
@@ -311,7 +313,7 @@ def interval_reason(m: MetricSummary) -> str | None:
 
 
 def precision_line(test: TestVerdict, asked: StopRuleInfo) -> str | None:
-    """For a mean that missed its target: how wide its interval still is, and what would reach it."""
+    """Sentence on a mean that missed its target: the width of its interval, and what would reach the target."""
     measured = test.metric(asked.primary)
     summary = measured.summary if measured else None
     if not test.missed or asked.precision is None or summary is None:

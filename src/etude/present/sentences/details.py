@@ -1,4 +1,4 @@
-"""What stands behind a comparison, in sentences: difference, p-values, ranks, what could have been found, sameness."""
+"""Details of a comparison in sentences: difference, p-values, ranks, detectable difference, equivalence."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from etude.stats.equivalence import Equivalence
 from etude.units.formatting import counted, level_text, percent, quantity, span
 
 LEVEL = 0.05
-"""Of the false discovery rate that other metrics are found at."""
+"""Level of the false discovery rate at which other metrics are reported."""
 MOST_METRICS = 6
 QUICK_S = 1e-3
-"""What is done about caches in less than this is nothing but looking."""
+"""Preparations of caches that took less than this, in s, only looked at them."""
 
 
 def detail_lines(c: Comparison) -> list[str]:
-    """Below the sentences of one comparison: interval first, p second."""
+    """Lines below the sentences of one comparison: interval first, p second."""
     lines = [text.basis_line(c), _hypothesis(c)]
     if c.difference is not None:
         ends = c.difference.low, c.difference.high
@@ -80,7 +80,7 @@ def _across_line(a: CrossSession, several: bool) -> str:
     if not (a.found.low > 1.0 or a.found.high < 1.0):
         head = f"{a.other} and the baseline {a.base} are not distinguishable in {a.metric}: ratio {ratio}"
     level = text.level_of(a.found)
-    note = f"; {a.note}" if a.note else ""
+    note = "; their command lines differ" if a.other_command else ""
     p = p_text(a.found.p if a.adjusted_p is None else a.adjusted_p)
     where = f"{a.other_label}: " if several else ""
     return (
@@ -100,7 +100,7 @@ def overall_lines(across: Sequence[CrossSession]) -> list[str]:
 
 
 def time_line(spent: TimeBreakdown) -> str:
-    """Where the time went, in shares of elapsed."""
+    """Time breakdown, in shares of elapsed."""
 
     def share(seconds: float) -> str:
         return percent(seconds / spent.elapsed)
@@ -121,7 +121,8 @@ def time_line(spent: TimeBreakdown) -> str:
 
 
 def cache_line(series: Series) -> str | None:
-    """What was done about caches before the kept trials, and what of the data set was in memory; None where nothing."""
+    """How caches were prepared before the included trials, and how much of the data set was in memory; None if not
+    known."""
     kept = zip(series.kept.tolist(), series.caches, strict=False)
     caches = [cache for is_kept, cache in kept if is_kept and cache and cache["declared"] != "none"]
     if not caches:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from etude.analysis.reachability import within_reach
+from etude.analysis.comparison import within_reach
 from etude.present.sentences.comparison import GOES_ON, MEASURES_ANEW
 from etude.units.formatting import percent
 
@@ -26,7 +26,7 @@ JUDGES = "To have enough trials to judge it, which may not decide it"
 
 @dataclass(frozen=True)
 class Extension:
-    """What of an experiment's limits has to change; None: stays as it is."""
+    """Changes of an experiment's limits; None: unchanged."""
 
     directory: str
     trials: int | None = None
@@ -43,7 +43,7 @@ class Extension:
 
     @property
     def label(self) -> str:
-        """Whether the command resumes the experiment or makes another."""
+        """Label of the command: it resumes the experiment, or makes another."""
         return GOES_ON if self.anew is None else MEASURES_ANEW
 
     @property
@@ -73,7 +73,8 @@ def reaching_command(verdict: Verdict) -> Extension | None:
 
 
 def limit_line(verdict: Verdict) -> str | None:
-    """Which limit of `etude bench` ended an experiment that missed a target, by its option; None where none did."""
+    """Sentence on the limit of `etude bench` that ended an experiment before its target, by its option; None where none
+    did."""
     experiment = verdict.subject.experiment or {}
     plan, sessions = experiment.get("plan") or {}, experiment.get("sittings") or [{}]
     missed = any(c.missed for c in verdict.comparisons) or any(test.more for test in verdict.tests)
@@ -92,14 +93,14 @@ def limit_line(verdict: Verdict) -> str | None:
 
 
 def narrowing_command(verdict: Verdict, c: Comparison) -> Extension | None:
-    """What narrows one ratio to `c.finer`."""
+    """Command that narrows one ratio to `c.finer`."""
     return _extension(verdict, c.more_range[1] if c.more else 0, c.finer)
 
 
 def deciding_command(
     verdict: Verdict, answers: Sequence[Answer], judged: Sequence[tuple[str, str]] = ()
 ) -> tuple[str, Extension] | None:
-    """What would decide the undecided bounds, or make enough trials to judge them: what it is for, and the extension.
+    """Purpose and extension that decide the undecided bounds, or make enough trials to judge them.
 
     None where that is not known, or would take too long.
 
@@ -167,7 +168,7 @@ def _spent_s(experiment: Mapping[str, Any]) -> float:
 
 
 def lasted_s(sitting: Mapping[str, Any]) -> float:
-    """From a session's start to its end; 0 where either is not known."""
+    """Duration of a session, s; 0 where its start or end is not known."""
     try:
         start, end = (datetime.fromisoformat(str(sitting[name])) for name in ("start", "end"))
         return max(0.0, (end - start).total_seconds())

@@ -1,4 +1,4 @@
-"""What is said of a sample or a comparison only on request: other means, levels, percentiles, other tests."""
+"""Statistics of a sample or a comparison on request: other means, levels, percentiles, other tests."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from etude.results.series import Floats, Series
 from etude.stats.intervals import effective_count
 from etude.stats.levels import LEVELS, Component
 from etude.stats.means import Kind, Mean, MeanRefused, average
-from etude.stats.multiplicity import of_many
+from etude.stats.multiplicity import bonferroni_confidence
 from etude.stats.percentiles import trimmed_mean
 from etude.stats.resampling import bootstrap_ratio, permutation
 from etude.stats.twosample import Difference, student
-from etude.stats.variances import chosen_by_variance
+from etude.stats.variances import t_test_by_variance
 from etude.units.formatting import counted, level_text, percent, quantity, span
 
 FEW_GROUPS = 5
-"""Of so few groups the variance between them is hardly known: with 1 to 4 degrees of freedom."""
+"""Groups up to which the variance between them is hardly known: with 1 to 4 degrees of freedom."""
 
 
 def bar(m: MetricSummary, kind: str) -> tuple[float, float] | None:
@@ -142,7 +142,7 @@ def _student(first: Floats, second: Floats, c: Comparison) -> str:
 
 
 def _by_variance(first: Floats, second: Floats, c: Comparison) -> str:
-    found, spread = chosen_by_variance(first, second, confidence=_level(c))
+    found, spread = t_test_by_variance(first, second, confidence=_level(c))
     return (
         f"{found.method}'s t, chosen by the F test of the variances ({p_text(spread.p)}; never the default, since it "
         f"costs more errors than Welch's t always): {_difference(found, c)}"
@@ -169,8 +169,8 @@ def _difference(d: Difference, c: Comparison) -> str:
 
 
 def _level(c: Comparison) -> float:
-    """Of one interval of as many as are judged at once."""
-    return of_many(c.ratio.confidence, c.ratio.together)
+    """Confidence of one interval of as many as are judged at once."""
+    return bonferroni_confidence(c.ratio.confidence, c.ratio.together)
 
 
 def _p(p: float, c: Comparison) -> str:

@@ -26,7 +26,7 @@ JUDGED = {True: ", for the worse", False: ", for the better", None: ""}
 
 
 def heading(course: Course) -> str:
-    """What it is, how long, and from when to when."""
+    """Heading of a course: what it is, its length, and its first and last time."""
     first, last = course.entries[0], course.entries[-1]
     span = f", {first.day} to {last.day}" if len(course.entries) > 1 else f", {first.day}"
     return (
@@ -115,7 +115,7 @@ def _steps(course: Course, count: int) -> str:
 
 
 def noise_line(course: Course) -> str:
-    """How far results lie from their level, and what of it their trials explain."""
+    """Sentence on the spread of results around their level, and the part that their trials explain."""
     noise = course.found.noise
     spread = (
         percent(exponential(noise.deviation) - 1.0)
@@ -135,7 +135,7 @@ def noise_line(course: Course) -> str:
 
 
 def _wild(course: Course) -> str:
-    """How many results the spread is not of."""
+    """Text on the number of results that the spread leaves out."""
     off = np.abs(course.levels - course.found.fitted)
     count = int(np.sum(off > WILD * course.found.noise.deviation))
     return f", but for {count} beyond {WILD:.0f} × that, which count less" if count else ""
@@ -175,7 +175,7 @@ def alert_line(alert: Alert) -> str:
 
 
 def backtest_lines(found: Backtest, course: Course) -> list[str]:
-    """How often a rule is wrong: false alarms, misses, and its alerts as the history grew."""
+    """Error rates of a rule: false alarms, misses, and its alerts as the history grew."""
     rule = found.rule
     lines = [
         f"{rule.name}, on {course.machine.name}, {found.results} results:",
@@ -211,7 +211,7 @@ def too_short_line(rule: Rule, course: Course) -> str:
 
 
 def known_line(rule: Rule, known: StoredBacktest, course: Course) -> str:
-    """How often a rule is wrong here, as its stored backtest found."""
+    """Error rates of a rule here, as its stored backtest found them."""
     return (
         f"{rule.name}, on {course.machine.name}: false alarms in {_rate(known.false)} flat histories, misses "
         f"{_rate(known.missed)} steps of {course.size_text(rule.sees)} within {rule.within} results, by its "

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from etude.analysis.warnings import DataWarning, meaning_of
-from etude.analysis.warnings.values import named, signed, size
+from etude.present.sentences.phrases import named, signed, size
+from etude.present.sentences.warnings import numbers_of, words_of
 from etude.units.formatting import counted, quantity
 
 Numbers = Mapping[str, Any]
 RESEMBLE = "neighbours resemble each other"
-"""What looks like a trend or another level, and is none: one series cannot tell them apart."""
+"""Alternative to a trend or a level shift: one series cannot tell them apart."""
 
 
 def note_line(note: Note, tests: int) -> str:
@@ -28,12 +29,12 @@ def note_line(note: Note, tests: int) -> str:
 
 
 def short_text(warning: DataWarning) -> str:
-    """What was found and what to do, without the test's name; the whole text where there is no shorter one."""
+    """Finding and advice without the test's name; the whole text where there is no shorter one."""
     short = _SHORT.get(warning.kind)
-    if short is None or not warning.numbers:
-        return ": ".join(part for part in (warning.text, warning.advice) if part)
-    machine = warning.numbers.get("machine")
-    return f"{f'on {machine}: ' if machine else ''}{short(warning, warning.numbers)}"
+    numbers = numbers_of(warning)
+    if short is None or not numbers:
+        return ": ".join(filter(None, words_of(warning)))
+    return f"{f'on {warning.machine}: ' if warning.machine else ''}{short(warning, numbers)}"
 
 
 def some_names(names: Sequence[str]) -> str:
@@ -72,7 +73,7 @@ def _from_median(n: Numbers) -> str:
 
 
 def _among(n: Numbers) -> int:
-    """How many trials they were looked for among."""
+    """Number of trials among which they were found."""
     return int(n.get("among", n["of"]))
 
 
@@ -196,7 +197,7 @@ class Note:
     firsts: tuple[DataWarning, ...]
     """The first warning of each test, in the order of the tests; one, without a test, on the whole experiment."""
     stands_for: int = 1
-    """How many warnings it tells of: all of its kind where it names more tests than it has texts for."""
+    """Number of warnings that it stands for: all of its kind where it names more tests than it has texts for."""
 
     @property
     def tests(self) -> tuple[str, ...]:

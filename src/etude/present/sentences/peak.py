@@ -6,21 +6,14 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from etude.analysis.status_words import (
-    FAILED_CELLS,
-    NOT_CONVERGED,
-    RESUMED,
-    SIMULATED,
-    UNFINISHED,
-    was_resumed,
-    was_simulated,
-)
+from etude.analysis.subject import was_resumed, was_simulated
 from etude.cluster.pool.journal import FILE
 from etude.peak.goal import WORST, Criterion
 from etude.peak.search import BUDGET_SPENT, benchmarking_time_s
 from etude.peak.slo_ratio import Reading, slo_ratio_of, slo_ratios
 from etude.peak.task import Answer, Task, Trial
 from etude.peak.window import joined_windows
+from etude.present.sentences.status import FAILED_CELLS, NOT_CONVERGED, RESUMED, SIMULATED, UNFINISHED
 from etude.units.formatting import counted, duration, percent, quantity
 
 if TYPE_CHECKING:
@@ -29,7 +22,7 @@ if TYPE_CHECKING:
     from etude.surface.surface_result import SurfaceResult
 
 NO_ANSWER = "no answer"
-"""In place of a response time."""
+"""Text in place of a response time."""
 _ADVICE = {
     frozenset({"below-lowest", "failing"}): "look at what it answers (`etude load` names what fails)",
     frozenset({"above-highest", "load-not-made"}): "higher loads could not be made",
@@ -37,7 +30,7 @@ _ADVICE = {
     frozenset({"below-lowest"}): "ask for lower loads",
     frozenset({"above-highest"}): "allow higher loads",
 }
-"""By the findings of an answer, the first that holds: what to do about a peak outside the loads that were offered."""
+"""Advice on a peak outside the offered loads, by the findings of an answer; the first that holds."""
 
 
 def span_text(task: Task, low: float, high: float) -> str:
@@ -75,12 +68,12 @@ def _measured_text(task: Task, trial: Trial) -> str | None:
 
 
 def _unanswered(trials: Sequence[Trial]) -> bool:
-    """Whether no request was answered."""
+    """True if no request was answered."""
     return not any(window.completed for trial in trials for window in trial.windows)
 
 
 def reading_texts(task: Task, trial: Trial) -> tuple[str, str]:
-    """What was measured, and what share of its limit that is."""
+    """The measured value, and its share of the limit."""
     if trial.limited == "generator":
         return "–", "generator"
     measured = _measured_text(task, trial)
@@ -102,7 +95,7 @@ def share_text(share: float) -> str:
 
 
 def ran_text(trial: Trial) -> str:
-    """How long load was offered, and whether the policy ended it."""
+    """Duration of the load, and whether the policy ended it."""
     return duration(trial.ran_s) + (" early" if trial.ended == "early" else "")
 
 
@@ -112,7 +105,7 @@ def goal_text(task: Task) -> str:
 
 
 def missed_line(task: Task, answer: Answer) -> str:
-    """That the target was not met, and what stood in the way."""
+    """Sentence on a target that was not met, and the reason."""
     return f"The target ({target_text(task)}) is not met: {why_missed(answer)}."
 
 
@@ -169,7 +162,7 @@ def _first(task: Task, answer: Answer) -> str:
 
 
 def _bound(task: Task, answer: Answer) -> str:
-    """Of an answer without a rate: what was measured."""
+    """The measured bound of an answer without a rate."""
     if answer.low > 0 and math.isfinite(answer.high):
         return f"Sustains at least {task.load_text(answer.low)} and less than {task.load_text(answer.high)}"
     if answer.low > 0:
@@ -196,7 +189,7 @@ def confidence_text(confidence: float) -> str:
 
 
 def _kept(task: Task, answer: Answer) -> str:
-    """How the target was met."""
+    """Text on how the target was met."""
     more = answer.confidence > task.confidence
     sure = f" with {confidence_text(answer.confidence)} confidence" if more else ""
     if task.promise == "region":
@@ -209,7 +202,7 @@ def _kept(task: Task, answer: Answer) -> str:
 
 
 def neighbours(task: Task, answer: Answer, trials: Sequence[Trial]) -> list[Reading]:
-    """What was measured at the loads next to the answer, rising; one where a load is the answer, or the last."""
+    """Readings at the loads next to the answer, ascending; one where a load is the answer, or the last."""
     known = slo_ratios(task, trials)
     middle = answer.rate or (answer.low if answer.low > 0 else answer.high)
     below = max((each for each in known if each.load <= middle), key=lambda each: each.load, default=None)

@@ -7,9 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from etude.analysis.cross_session import CrossSession
-from etude.analysis.not_compared import not_compared
-from etude.analysis.verdict import MetricSummary, TestVerdict, Verdict
-from etude.analysis.verdict_status import status_of
+from etude.analysis.verdict import MetricSummary, TestVerdict, Verdict, not_compared
 from etude.present.sentences.comparison import (
     FOLDED_ABOVE,
     missed_line,
@@ -21,6 +19,9 @@ from etude.present.sentences.comparison import (
 )
 from etude.present.sentences.extension import limit_line, reaching_command
 from etude.present.sentences.notes import listed_names
+from etude.present.sentences.result_notes import missing_reason
+from etude.present.sentences.status import status_of
+from etude.present.sentences.warnings import group_text
 from etude.units.formatting import percent
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def verdict_lines(verdict: Verdict) -> list[str]:
         *filter(None, [status_line(verdict)]),
         *(test_line(test, verdict.primary) for test in verdict.tests),
         *answer_lines(verdict),
-        *map(str, verdict.warnings),
+        *map(group_text, verdict.warnings),
     ]
 
 
@@ -117,7 +118,7 @@ NAMED = 3
 
 
 def not_compared_lines(verdict: Verdict) -> Iterator[str]:
-    """Why they were not compared and how they can be, in words."""
+    """Lines on why tests were not compared, and how they can be."""
     found = not_compared(verdict)
     if found is None:
         return
@@ -144,7 +145,7 @@ def unanswered_lines(
     same_within: float | None,
     tests: Sequence[str] = (),
 ) -> list[str]:
-    """In words, why options of comparisons have no answer here; none where they have one everywhere."""
+    """Lines on options of comparisons that have no answer here; none where they have one everywhere."""
     options = ["--same-within"] * (same_within is not None) + ["--test"] * bool(tests)
     named = " and ".join(options)
     if options and across:
@@ -174,15 +175,16 @@ def _joined_words(how: str, workers: Collection[int]) -> str:
 
 
 def joined_lines(tests: Sequence[TestVerdict], metrics: Collection[str]) -> list[str]:
-    """How the values of several workers or commands became one of a trial, of these metrics; which could not."""
+    """Lines on how values of several workers or commands became one of a trial, for these metrics; and on those that
+    could not."""
     workers: dict[tuple[str, str], set[int]] = {}
     refused: dict[str, dict[str, None]] = {}
     for test in tests:
         for m in test.metrics:
             if m.metric in metrics and m.joined in _JOINED:
                 workers.setdefault((m.joined, m.metric), set()).add(m.workers)
-            elif m.metric in metrics and m.joined and m.reason:
-                refused.setdefault(m.reason, {})[m.metric] = None
+            elif m.metric in metrics and m.joined and (reason := missing_reason(m)):
+                refused.setdefault(reason, {})[m.metric] = None
     found: dict[str, list[str]] = {}
     for (how, metric), numbers in workers.items():
         found.setdefault(_joined_words(how, numbers), []).append(metric)

@@ -19,7 +19,7 @@ WORKERS: Mapping[str, str] = {"elapsed": "max", "user": "sum", "system": "sum", 
 COMMANDS: Mapping[str, str] = {**WORKERS, "elapsed": "sum"}
 """Functions that join the commands that one worker ran one after the other."""
 
-USUAL = "max"
+DEFAULT_FUNCTION = "max"
 """Function for any other column: the largest."""
 
 _TRIAL = ("file", "test", "sitting", "trial", "epoch")
@@ -142,7 +142,7 @@ def _rest(frame: polars.DataFrame, keys: Sequence[str], joins: Mapping[str, str]
         if name in keys:
             continue
         if name in numbers:
-            made.append(joined(name, joins.get(name, USUAL)))
+            made.append(joined(name, joins.get(name, DEFAULT_FUNCTION)))
         elif name == "command":
             made.append(polars.col(name).drop_nulls().unique(maintain_order=True).str.join("; "))
         elif name == "kept":

@@ -9,18 +9,20 @@ from functools import cached_property
 import numpy as np
 from scipy import linalg
 
-from etude.surface.factors import Cell, Floats
+from etude.surface.factors import Configuration, Floats
 from etude.surface.surrogate import Predicted
 from etude.surface.surrogates.process import LEAST_VARIANCE, Alone, Process, left_out, widened
 
-Basis = Callable[[Sequence[Cell]], Floats]
+Basis = Callable[[Sequence[Configuration]], Floats]
 """Basis functions at configurations, as in `Process.predict`."""
 
 
-class Lessons:
+class InformationGains:
     """Information gains of each of `cells`, for the sum of variances of `among`."""
 
-    def __init__(self, process: Process, basis: Basis, cells: Sequence[Cell], among: Sequence[Cell]) -> None:
+    def __init__(
+        self, process: Process, basis: Basis, cells: Sequence[Configuration], among: Sequence[Configuration]
+    ) -> None:
         own, others = basis(cells), basis(among)
         self._process = process
         self._every = (*cells, *among)
@@ -30,12 +32,12 @@ class Lessons:
         self._cross = process.covariance(cells, own, among, others)
         self.variance = process.variance(cells, own)
         """Variance of the true log responses of `cells`, once all taken ones are measured."""
-        self._taken: set[Cell] = set()
+        self._taken: set[Configuration] = set()
         self._rows = np.empty(
             (0, len(self._every))
         )  # rows of the inverse of the bordered factor times the covariances
 
-    def follows(self, pending: Sequence[Cell]) -> bool:
+    def follows(self, pending: Sequence[Configuration]) -> bool:
         """True if these can be taken: they are among the configurations, and include all taken ones."""
         return self._taken.issubset(pending) and all(cell in self._places for cell in pending)
 
@@ -43,7 +45,7 @@ class Lessons:
         """Reduction of the sum by also measuring each configuration."""
         return np.asarray((self._cross**2).sum(axis=1) / (self.variance + self._process.typical))
 
-    def take(self, pending: Sequence[Cell]) -> None:
+    def take(self, pending: Sequence[Configuration]) -> None:
         """Count these as measured, those that are not yet."""
         new = [cell for cell in dict.fromkeys(pending) if cell not in self._taken]
         if not new:
@@ -76,30 +78,32 @@ class GpLinearMean:
 
     name: str
     process: Process
-    straight: Callable[[Sequence[Cell]], tuple[Floats, Floats]]
+    straight: Callable[[Sequence[Configuration]], tuple[Floats, Floats]]
     """Mean and basis at configurations (process.py)."""
     without: Callable[[int], Alone]
     """The same surrogate of all samples but one."""
 
-    def predict(self, cells: Sequence[Cell]) -> Predicted:
+    def predict(self, cells: Sequence[Configuration]) -> Predicted:
         found = self.alone(cells)
         return Predicted(found.log, found.sd * self._widened)
 
-    def alone(self, cells: Sequence[Cell]) -> Predicted:
+    def alone(self, cells: Sequence[Configuration]) -> Predicted:
         """Predictions of the process, without widening by its errors."""
         return self.process.predict(cells, *self.straight(cells))
 
-    def lessons(self, cells: Sequence[Cell], among: Sequence[Cell]) -> Lessons:
-        """Information gains; see plans.Learning."""
-        return Lessons(self.process, self._basis, cells, among)
+    def information_gains(
+        self, cells: Sequence[Configuration], among: Sequence[Configuration]
+    ) -> InformationGains:
+        """Information gains; see plans.CovarianceFit."""
+        return InformationGains(self.process, self._basis, cells, among)
 
-    def sd_after(self, cells: Sequence[Cell], pending: Sequence[Cell]) -> Floats:
-        """Standard deviations after `pending`; see plans.Learning."""
-        taking = self.lessons(tuple(dict.fromkeys((*cells, *pending))), ())
+    def sd_after(self, cells: Sequence[Configuration], pending: Sequence[Configuration]) -> Floats:
+        """Standard deviations after `pending`; see plans.CovarianceFit."""
+        taking = self.information_gains(tuple(dict.fromkeys((*cells, *pending))), ())
         taking.take(pending)
         return np.asarray(np.sqrt(taking.variance[: len(cells)]) * self._widened)
 
-    def _basis(self, cells: Sequence[Cell]) -> Floats:
+    def _basis(self, cells: Sequence[Configuration]) -> Floats:
         return self.straight(cells)[1]
 
     @cached_property

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from scipy import linalg, optimize, special
 
-from etude.surface.factors import Cell, Floats, Space
+from etude.surface.factors import Configuration, Floats, Space
 from etude.surface.samples import KnownResponses
 from etude.surface.surrogate import Predicted
 
@@ -30,7 +30,7 @@ FARTHEST = 8.0
 LEAST_VARIANCE = 1e-10
 """Lower bound of the variance of a log response."""
 
-Alone = Callable[[Sequence[Cell]], Predicted]
+Alone = Callable[[Sequence[Configuration]], Predicted]
 """Predictions of a process fitted without one sample."""
 
 SQRT5 = math.sqrt(5)
@@ -96,18 +96,22 @@ class Process:
         """Variance of one more measurement."""
         return float(np.median(self.data.known.variance))
 
-    def predict(self, cells: Sequence[Cell], mean: Floats, basis: Floats) -> Predicted:
+    def predict(self, cells: Sequence[Configuration], mean: Floats, basis: Floats) -> Predicted:
         """Predictions of configurations, given mean function and basis there."""
         found = mean + self.solved(cells, basis).T @ self._whitened
         return Predicted(found, np.sqrt(self.variance(cells, basis)))
 
-    def variance(self, cells: Sequence[Cell], basis: Floats) -> Floats:
+    def variance(self, cells: Sequence[Configuration], basis: Floats) -> Floats:
         """Posterior variances of the true log responses."""
         before = (basis**2).sum(axis=1) + math.exp(2 * self.logs[0]) + self.rough**2
         return np.asarray(np.maximum(before - (self.solved(cells, basis) ** 2).sum(axis=0), LEAST_VARIANCE))
 
     def covariance(
-        self, cells: Sequence[Cell], basis: Floats, others: Sequence[Cell], others_basis: Floats
+        self,
+        cells: Sequence[Configuration],
+        basis: Floats,
+        others: Sequence[Configuration],
+        others_basis: Floats,
     ) -> Floats:
         """Posterior covariances of the responses of `cells` with the smooth part of those of `others`."""
         before = self.smooth(cells, basis, others, others_basis)
@@ -115,13 +119,17 @@ class Process:
         return np.asarray(before - left.T @ right)
 
     def smooth(
-        self, cells: Sequence[Cell], basis: Floats, others: Sequence[Cell], others_basis: Floats
+        self,
+        cells: Sequence[Configuration],
+        basis: Floats,
+        others: Sequence[Configuration],
+        others_basis: Floats,
     ) -> Floats:
         """Prior covariance of the smooth part."""
         squared = squares(self.data.space, cells, others)
         return np.asarray(basis @ others_basis.T + kernel(self.logs, squared))
 
-    def solved(self, cells: Sequence[Cell], basis: Floats, rough: float | None = None) -> Floats:
+    def solved(self, cells: Sequence[Configuration], basis: Floats, rough: float | None = None) -> Floats:
         """Whitened covariances of the samples with configurations, shape (samples, cells). `rough`: roughness of
         these."""
         known, rough = self.data.known.cells, self.rough if rough is None else rough
@@ -174,7 +182,7 @@ def kernel(logs: Floats, squared: Floats) -> Floats:
     return np.asarray(signal * (1 + SQRT5 * distance + 5 / 3 * distance**2) * np.exp(-SQRT5 * distance))
 
 
-def squares(space: Space, cells: Sequence[Cell], others: Sequence[Cell]) -> Floats:
+def squares(space: Space, cells: Sequence[Configuration], others: Sequence[Configuration]) -> Floats:
     """Squared distances by factor, shape (factors, cells, others)."""
     left, right = space.coded(cells).T, space.coded(others).T
     apart = (left[:, :, None] - right[:, None, :]) ** 2
@@ -236,7 +244,7 @@ def _cholesky(data: Data, logs: Floats) -> Floats:
     return np.asarray(linalg.cholesky(covariance, lower=True))
 
 
-def _same(cells: Sequence[Cell], others: Sequence[Cell]) -> Floats:
+def _same(cells: Sequence[Configuration], others: Sequence[Configuration]) -> Floats:
     same = np.zeros((len(cells), len(others)))
     places = {cell: at for at, cell in enumerate(others)}
     for at, cell in enumerate(cells):

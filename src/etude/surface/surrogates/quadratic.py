@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from scipy import linalg, special
 
-from etude.surface.factors import Cell, Floats, Space
+from etude.surface.factors import Configuration, Floats, Space
 from etude.surface.samples import KnownResponses
 from etude.surface.surrogate import Predicted
 
@@ -37,7 +37,7 @@ class Fitted:
     """True if products of categorical factors with others are included."""
     name: str
 
-    def predict(self, cells: Sequence[Cell]) -> Predicted:
+    def predict(self, cells: Sequence[Configuration]) -> Predicted:
         rows = terms(self.space, cells, products=self.products)
         found, inside = rows @ self._coefficients, linalg.solve_triangular(self._corner, rows.T, trans="T")
         freedom = len(self.known.cells) - rows.shape[1]
@@ -116,7 +116,7 @@ class Quadratic:
         return None
 
 
-def terms(space: Space, cells: Sequence[Cell], *, products: bool = True) -> Floats:
+def terms(space: Space, cells: Sequence[Configuration], *, products: bool = True) -> Floats:
     """Terms of the quadratic, shape (cells, terms). `products`: include those of categorical factors with others."""
     coded, one = space.coded(cells), np.ones((len(cells), 1))
     mains, squares, categorical = [], [], []

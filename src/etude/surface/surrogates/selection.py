@@ -9,9 +9,8 @@ from typing import Protocol
 
 import numpy as np
 
-from etude.surface.distances import distance
-from etude.surface.factors import Cell, Floats, Space
-from etude.surface.plans import Learning, Lessons
+from etude.surface.factors import Configuration, Floats, Space, distance
+from etude.surface.plans import CovarianceFit, InformationGains
 from etude.surface.samples import KnownResponses
 from etude.surface.surrogate import Fit, Predicted
 from etude.surface.surrogates.gp_linear_mean import GpLinearMean
@@ -43,7 +42,7 @@ def _fitted(
     centre = float(known.log.mean())
     process = fitted(Data(space, known, known.log - centre, trend(space, known.cells)), prior, start)
 
-    def straight(cells: Sequence[Cell]) -> tuple[Floats, Floats]:
+    def straight(cells: Sequence[Configuration]) -> tuple[Floats, Floats]:
         return np.full(len(cells), centre), trend(space, cells)
 
     def without(at: int) -> Alone:
@@ -52,14 +51,14 @@ def _fitted(
     return GpLinearMean(name, process, straight, without)
 
 
-def trend(space: Space, cells: Sequence[Cell]) -> Floats:
+def trend(space: Space, cells: Sequence[Configuration]) -> Floats:
     """A constant and a slope for each ordered factor, scaled by their prior standard deviations."""
     coded = space.coded(cells)
     sloping = [at for at, factor in enumerate(space.factors) if factor.scale != "categorical"]
     return np.column_stack([np.full(len(cells), LEVEL), SLOPE * coded[:, sloping]])
 
 
-class Judging(Fit, Protocol):
+class CrossValidatedFit(Fit, Protocol):
     """A Fit with leave-one-out predictions."""
 
     @property
@@ -76,7 +75,7 @@ class Candidate(Protocol):
         """Name of the surrogate."""
         ...
 
-    def fit(self, space: Space, known: KnownResponses) -> Judging | None:
+    def fit(self, space: Space, known: KnownResponses) -> CrossValidatedFit | None:
         """See `Surrogate.fit`."""
         ...
 
@@ -87,7 +86,7 @@ SURROGATES: tuple[Candidate, ...] = (FALLBACK, SoftMinimum(), Quadratic(logs=Tru
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class CrossValidation:
     """Leave-one-out result of one surrogate."""
 
     name: str
@@ -103,8 +102,8 @@ class Judged:
 class Choice:
     """A Fit: the selected one, and the results of all."""
 
-    fit: Judging
-    judged: tuple[Judged, ...]
+    fit: CrossValidatedFit
+    judged: tuple[CrossValidation, ...]
     """Results in the order of the surrogates."""
     known: KnownResponses
     """Samples that all were fitted to."""
@@ -119,23 +118,25 @@ class Choice:
         """Leave-one-out predictions of the selected surrogate."""
         return self.fit.left_out
 
-    def predict(self, cells: Sequence[Cell]) -> Predicted:
+    def predict(self, cells: Sequence[Configuration]) -> Predicted:
         return self.fit.predict(cells)
 
 
 @dataclass(frozen=True, eq=False)
-class LearningChoice(Choice):
-    """A choice with the covariance of configurations (plans.Learning)."""
+class CovarianceChoice(Choice):
+    """A choice with the covariance of configurations (plans.CovarianceFit)."""
 
-    learning: Learning
+    covariance_fit: CovarianceFit
 
-    def lessons(self, cells: Sequence[Cell], among: Sequence[Cell]) -> Lessons:
-        """Information gains; see plans.Learning."""
-        return self.learning.lessons(cells, among)
+    def information_gains(
+        self, cells: Sequence[Configuration], among: Sequence[Configuration]
+    ) -> InformationGains:
+        """Information gains; see plans.CovarianceFit."""
+        return self.covariance_fit.information_gains(cells, among)
 
-    def sd_after(self, cells: Sequence[Cell], pending: Sequence[Cell]) -> Floats:
-        """Standard deviations after `pending`; see plans.Learning."""
-        return self.learning.sd_after(cells, pending)
+    def sd_after(self, cells: Sequence[Configuration], pending: Sequence[Configuration]) -> Floats:
+        """Standard deviations after `pending`; see plans.CovarianceFit."""
+        return self.covariance_fit.sd_after(cells, pending)
 
 
 @dataclass(frozen=True)
@@ -149,26 +150,29 @@ class SelectedSurrogate:
         known = subsample(space, known)
         fits = [surrogate.fit(space, known) for surrogate in self.surrogates]
         judged = tuple(
-            judge(surrogate.name, fit, known) for surrogate, fit in zip(self.surrogates, fits, strict=True)
+            cross_validate(surrogate.name, fit, known)
+            for surrogate, fit in zip(self.surrogates, fits, strict=True)
         )
         there = [(each.error, at) for at, each in enumerate(judged) if fits[at] is not None]
         best = fits[min(there)[1]] if there else None
         if best is None:
             return None
-        if isinstance(best, Learning):
-            return LearningChoice(best, judged, known, best)
+        if isinstance(best, CovarianceFit):
+            return CovarianceChoice(best, judged, known, best)
         return Choice(best, judged, known)
 
 
-def judge(name: str, fit: Judging | None, known: KnownResponses) -> Judged:
+def cross_validate(name: str, fit: CrossValidatedFit | None, known: KnownResponses) -> CrossValidation:
     """Leave-one-out result of a fit."""
     if fit is None:
-        return Judged(name, math.inf, math.inf, f"{len(known.cells)} samples are too few")
+        return CrossValidation(name, math.inf, math.inf, f"{len(known.cells)} samples are too few")
     left = fit.left_out
     if not np.all(np.isfinite(left.sd)):
-        return Judged(name, math.inf, math.inf, f"{len(known.cells)} samples are too few to leave one out")
+        return CrossValidation(
+            name, math.inf, math.inf, f"{len(known.cells)} samples are too few to leave one out"
+        )
     off = np.abs(np.expm1(np.minimum(left.log - known.log, 10.0)))
-    return Judged(name, float(off.mean()), float(off.std(ddof=1)) / math.sqrt(off.size))
+    return CrossValidation(name, float(off.mean()), float(off.std(ddof=1)) / math.sqrt(off.size))
 
 
 MOST = 500

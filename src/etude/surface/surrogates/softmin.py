@@ -16,7 +16,7 @@ from functools import cached_property, partial
 import numpy as np
 from scipy import optimize
 
-from etude.surface.factors import Cell, Factor, Floats, Space
+from etude.surface.factors import Configuration, Factor, Floats, Space
 from etude.surface.samples import KnownResponses
 from etude.surface.surrogates.gp_linear_mean import GpLinearMean
 from etude.surface.surrogates.process import Alone, Data, Prior, fitted
@@ -55,7 +55,7 @@ class Limits:
         """Number of coefficients."""
         return 2 + sum(_width(factor) for factor in self.space.factors)
 
-    def value(self, coefficients: Floats, cells: Sequence[Cell]) -> tuple[Floats, Floats]:
+    def value(self, coefficients: Floats, cells: Sequence[Configuration]) -> tuple[Floats, Floats]:
         """The log response, shape (cells,), and its gradients, shape (cells, coefficients)."""
         design, which = self._design
         rows = np.asarray(cells, dtype=np.intp).reshape(len(cells), -1)
@@ -143,7 +143,7 @@ def _fitted(
 
 
 def _straight(
-    limits: Limits, believed: CoefficientPrior, coefficients: Floats, cells: Sequence[Cell]
+    limits: Limits, believed: CoefficientPrior, coefficients: Floats, cells: Sequence[Configuration]
 ) -> tuple[Floats, Floats]:
     """Linearised soft minimum with normal prior: its mean, and its basis."""
     logs, slopes = limits.value(coefficients, cells)

@@ -22,7 +22,7 @@ from etude.cluster.pool.pool_config import PoolSpec
 from etude.cluster.pool.simulated import Death, SimulatedPool
 from etude.errors import InputError
 from etude.peak.bench import Bench
-from etude.peak.distributed import sought_on
+from etude.peak.distributed import search_on_pool
 from etude.peak.search_store import SearchSpec, SearchStore
 from etude.peak.sources import of_harness, of_simulation
 from support.builders import still_machine
@@ -46,7 +46,7 @@ def sought(within: float = 0.2) -> SearchSpec:
 
 def search(where: Path, pool: SimulatedPool, asked: SearchSpec) -> SearchStore:
     document = document_of("peak", asked.name, asked.plan(), "", PoolSpec("slurm"))
-    return sought_on(Jobs(where, pool), of_simulation(WORDS["simulate"]), WORDS, asked, document)
+    return search_on_pool(Jobs(where, pool), of_simulation(WORDS["simulate"]), WORDS, asked, document)
 
 
 def test_it_is_found_and_kept_as_if_it_had_been_made_here(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_the_node_searches_with_the_factors_and_until_the_deadline(
     document = document_of("peak", asked.name, asked.plan(), "", PoolSpec("slurm"))
     pool = SimulatedPool(1, lambda job, node: 1.0, done)
     past = datetime(2000, 1, 1, tzinfo=UTC)
-    kept = sought_on(Jobs(tmp_path, pool), of_harness(words["harness"]), words, asked, document, past)
+    kept = search_on_pool(Jobs(tmp_path, pool), of_harness(words["harness"]), words, asked, document, past)
     assert opened == [{"n": "2"}]
     assert kept.sought.factors == {"n": "2"}
     assert kept.trials() == []

@@ -32,13 +32,13 @@ def on_disk(ledger: Ledger) -> list[str]:
 
 
 def test_a_step_is_on_disk_before_the_change(ledger: Ledger) -> None:
-    ledger.before("remove_file", path="a")
+    ledger.record_undo("remove_file", path="a")
     assert on_disk(ledger) == ["a"]
 
 
 def test_steps_are_undone_newest_first_and_then_forgotten(ledger: Ledger, undone: list[str]) -> None:
     for path in "abc":
-        ledger.before("remove_file", path=path)
+        ledger.record_undo("remove_file", path=path)
     ledger.undo()
     assert undone == ["c", "b", "a"]
     assert not (ledger.directory / FILE).exists()
@@ -48,7 +48,7 @@ def test_steps_are_undone_newest_first_and_then_forgotten(ledger: Ledger, undone
 
 def test_a_step_that_fails_is_kept_and_the_others_are_done(ledger: Ledger, undone: list[str]) -> None:
     for path in ("a", "held", "c"):
-        ledger.before("remove_file", path=path)
+        ledger.record_undo("remove_file", path=path)
     with pytest.raises(MachineRefuses, match=r"busy; 1 .*resources\.json"):
         ledger.undo()
     assert undone == ["c", "a"]
@@ -60,7 +60,7 @@ def test_what_is_undone_is_forgotten_step_by_step(ledger: Ledger, monkeypatch) -
     seen: list[list[str]] = []
     monkeypatch.setitem(ledgers.UNDO, "remove_file", lambda path: seen.append(on_disk(ledger)))
     for path in "abc":
-        ledger.before("remove_file", path=path)
+        ledger.record_undo("remove_file", path=path)
     ledger.undo()
     assert seen == [["a", "b", "c"], ["a", "b"], ["a"]]
 
@@ -74,7 +74,7 @@ def test_a_directory_that_cannot_be_is_refused(tmp_path: Path) -> None:
 def test_no_change_is_made_that_cannot_be_written_down_before(ledger: Ledger, monkeypatch) -> None:
     (ledger.directory / NEW).mkdir()
     with pytest.raises(MachineRefuses, match=r"resources\.json cannot be written"):
-        ledger.before("remove_file", path="a")
+        ledger.record_undo("remove_file", path="a")
     assert ledger.steps == []
 
 
@@ -96,7 +96,7 @@ def test_one_process_at_a_time_has_a_directory(ledger: Ledger) -> None:
 
 def test_steps_of_a_former_holder_are_found(tmp_path: Path) -> None:
     with held_ledger(tmp_path) as first:
-        first.before("remove_file", path="a")
+        first.record_undo("remove_file", path="a")
     with held_ledger(tmp_path) as second:
         assert second.steps == [{"undo": "remove_file", "path": "a"}]
 

@@ -30,7 +30,7 @@ class Standin:
         return None
 
     def apply(self, level: str, so_far: Setting, ledger: Ledger) -> Setting:
-        ledger.before("remove_file", path=str(self.file))
+        ledger.record_undo("remove_file", path=str(self.file))
         self.file.write_text(f"{level} {' '.join(sorted(so_far.values))}")
         if self.fails:
             raise MachineRefuses("no space")

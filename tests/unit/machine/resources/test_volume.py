@@ -135,7 +135,7 @@ def write(root: Path, path: str, text: str) -> None:
 def test_a_directory_that_is_not_there_is_found_before_anything_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("etude.machine.resources.volume.lacking_any", lambda programs: None)
+    monkeypatch.setattr("etude.machine.resources.volume.first_missing_tool", lambda programs: None)
     monkeypatch.setattr("etude.machine.resources.volume.file_system_lacking", lambda kind, root: None)
     monkeypatch.setattr(Volume, "_tried", lambda self: None)
     none = tmp_path / "none"

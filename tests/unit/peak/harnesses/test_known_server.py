@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from etude.peak.harnesses.known_server import is_limited, window, with_drained
+from etude.peak.harnesses.known_server import bottleneck_of_sends, window, with_drained
 from etude.peak.window import joined_windows
 from etude.results.histograms import encode
 
@@ -48,7 +48,7 @@ def test_the_generator_is_the_limit_where_it_needs_its_cpu_and_the_server_where_
     def end(cpu: float) -> dict[str, Any]:
         return {"summary": {"cpu": cpu}}
 
-    assert is_limited({"waiting": 0}, end(0.2)) is None
-    assert is_limited({"waiting": 7}, end(0.2)) == "server"
-    assert is_limited({"waiting": 7}, end(0.85)) == "generator"
-    assert is_limited({}, end(0.1)) is None
+    assert bottleneck_of_sends({"waiting": 0}, end(0.2)) is None
+    assert bottleneck_of_sends({"waiting": 7}, end(0.2)) == "server"
+    assert bottleneck_of_sends({"waiting": 7}, end(0.85)) == "generator"
+    assert bottleneck_of_sends({}, end(0.1)) is None

@@ -16,8 +16,8 @@ from etude.peak.harnesses.load_report import Reader, Run, Unreadable
 from etude.peak.harnesses.readers import (
     TOOLS,
     Figures,
-    OfTool,
     Place,
+    ToolReader,
     Windows,
     by_expression,
     by_path,
@@ -389,7 +389,7 @@ def test_a_number_that_is_none_is_refused(kind: str, name: str, pattern: str, ot
     text, count = re.subn(pattern, other, (DATA / name).read_text())
     assert count
     with pytest.raises(Unreadable, match=kind):
-        read_whole(OfTool(run(), kind), text)
+        read_whole(ToolReader(run(), kind), text)
 
 
 @pytest.mark.parametrize(("name", "value"), [("completed", "1e300"), ("p99", "1e12"), ("max", "1e300")])

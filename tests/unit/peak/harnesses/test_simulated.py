@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etude.peak.goal import Criterion, Goal
-from etude.peak.harnesses.curves import CURVES, TROUBLED, Curve, Mannered, Manners, manners_of
+from etude.peak.harnesses.curves import (
+    CURVES,
+    TROUBLED,
+    Curve,
+    CurveWithBehaviour,
+    ServerBehaviour,
+    behaviour_of,
+)
 from etude.peak.harnesses.noise import QUIET
 from etude.peak.harnesses.simulated import SimulatedServer
 from etude.peak.slo_ratio import slo_ratio_of
@@ -195,8 +202,8 @@ def test_rare_windows_carry_the_mean_of_a_stalling_server():
 
 
 def test_plain_curves_have_no_manners():
-    assert manners_of(MM1) == Manners()
-    named_again = Mannered("again", MM1, Manners())
+    assert behaviour_of(MM1) == ServerBehaviour()
+    named_again = CurveWithBehaviour("again", MM1, ServerBehaviour())
     trials = [SimulatedServer(curve, 1000, 1).run(request(), never) for curve in (MM1, named_again)]
     assert trials[0] == trials[1]
 

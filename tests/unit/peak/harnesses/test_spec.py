@@ -271,7 +271,7 @@ def test_whole_rates_are_no_clients(tmp_path: Path, lines: str, whole: bool, clo
 
 
 @pytest.mark.parametrize(
-    ("lines", "told_s"),
+    ("lines", "report_interval_s"),
     [
         ('load = "x {load}"\n[reader]\nkind = "windows"', 1.0),
         ('load = "x {load}"\n[reader]\nkind = "json"\nvalues.mean = {at = "$.m", unit = "s"}', 12.0),
@@ -282,17 +282,17 @@ def test_whole_rates_are_no_clients(tmp_path: Path, lines: str, whole: bool, clo
     ],
     ids=("windows", "summary", "pieces"),
 )
-def test_how_much_of_a_trial_is_told_at_once(tmp_path: Path, lines: str, told_s: float) -> None:
+def test_how_much_of_a_trial_is_told_at_once(tmp_path: Path, lines: str, report_interval_s: float) -> None:
     start = '[goal]\nmean = "1 s"\n[load]\nlowest = 1\nhighest = 9\nrunlength = "12 s"\n[commands]\n'
     harness = read_harness(written(tmp_path, start + lines))
-    assert harness.told_s == told_s
+    assert harness.report_interval_s == report_interval_s
 
 
 OWN = 'load = "x {load} {runlength}"\nwarmup = "9.5 s"\n[generator]\nserves = true'
 
 
 @pytest.mark.parametrize(
-    ("lines", "apart", "besides_s"),
+    ("lines", "apart", "fixed_cost_s"),
     [
         ('load = "x {load} {runlength}"', False, 1.0),
         ('load = "x {load} {runlength}"\nwarmup = "9.5 s"', True, 12.0),
@@ -305,8 +305,8 @@ OWN = 'load = "x {load} {runlength}"\nwarmup = "9.5 s"\n[generator]\nserves = tr
     ids=("none", "apart", "requests", "not told", "whole", "serves", "serves and apart"),
 )
 def test_what_a_trial_costs_besides_its_run_is_known_with_the_warm_up(
-    tmp_path: Path, lines: str, apart: bool, besides_s: float
+    tmp_path: Path, lines: str, apart: bool, fixed_cost_s: float
 ) -> None:
     start = '[goal]\nmean = "1 s"\n[load]\nlowest = 1\nhighest = 9\n[reader]\nkind = "windows"\n[commands]\n'
     harness = read_harness(written(tmp_path, start + lines))
-    assert (harness.commands.warms_up_apart, harness.besides_s) == (apart, besides_s)
+    assert (harness.commands.warms_up_apart, harness.fixed_cost_s) == (apart, fixed_cost_s)

@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.peak.policies.answer import adjacent_loads, answer_beyond, bounds, found_answer, unfinished_answer
+from etude.peak.policies.answer import (
+    adjacent_loads,
+    bounds,
+    end_of_range_answer,
+    found_answer,
+    unfinished_answer,
+)
 from etude.peak.slo_ratio import Reading
 from support.standin import task
 
@@ -70,15 +76,15 @@ def test_a_fine_load_above_one_that_is_too_much_is_named():
     ids=["lowest", "highest"],
 )
 def test_the_ends_of_the_loads_bound_the_peak(load, share, kind, bounded):
-    answer = answer_beyond(task(), visits((load, share, share)))
+    answer = end_of_range_answer(task(), visits((load, share, share)))
     assert [finding.kind for finding in answer.findings] == [kind]
     assert (answer.rate, answer.low, answer.high, answer.kept) == (None, *bounded, False)
 
 
 def test_ends_that_other_loads_speak_against_end_nothing():
-    assert answer_beyond(task(), visits((400, 2.0, 2.0), (5000, 0.5, 0.5))) is None
-    assert answer_beyond(task(), visits((400, 0.5, 0.5), (50, 2.0, 2.0))) is None
-    assert answer_beyond(task(), visits((100, 2.0, 2.0))) is None
+    assert end_of_range_answer(task(), visits((400, 2.0, 2.0), (5000, 0.5, 0.5))) is None
+    assert end_of_range_answer(task(), visits((400, 0.5, 0.5), (50, 2.0, 2.0))) is None
+    assert end_of_range_answer(task(), visits((100, 2.0, 2.0))) is None
 
 
 def test_of_whole_loads_two_neighbours_are_an_answer():

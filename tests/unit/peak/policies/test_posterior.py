@@ -12,18 +12,24 @@ import pytest
 from etude.peak import diagnostics
 from etude.peak.diagnostics import findings
 from etude.peak.goal import Criterion, Goal
+from etude.peak.policies.belief.answer_checks import (
+    ABOVE,
+    LOOK_WINDOWS,
+    MIN_CALM_WINDOWS,
+    calm_windows,
+    shedding_check,
+)
 from etude.peak.policies.belief.choice import GROWTH
 from etude.peak.policies.belief.evidence import evidence_of
 from etude.peak.policies.belief.grid import posterior_of
-from etude.peak.policies.belief.second_looks import ABOVE, FEW, LOOK_WINDOWS, calm_windows, is_shedding
 from etude.peak.policies.belief.target import TargetCheck
 from etude.peak.policies.posterior import (
+    CALM_WINDOWS,
     MOST_LOOK_WINDOWS,
     MOST_STALLED,
-    SEEN,
-    WATCHED,
+    PASSING_WINDOWS,
     Posterior,
-    finding_stands,
+    is_answer_robust,
 )
 from etude.peak.policies.posterior import answer as answer_of
 from etude.peak.search import benchmarking_time_s, search
@@ -274,8 +280,8 @@ def test_answers_rest_on_enough_calm_windows_to_show_a_stall_of_one_in_twenty() 
         server = Server(mm1, peak, seed)
         searched(server, task())
         seen.append(calm_windows(evidence_of(task(), server.made)))
-    assert np.median(seen) >= FEW
-    assert np.mean(seen) >= 0.75 * SEEN
+    assert np.median(seen) >= MIN_CALM_WINDOWS
+    assert np.mean(seen) >= 0.75 * CALM_WINDOWS
 
 
 def test_a_trial_of_few_windows_of_which_one_stalled_is_no_overload_yet() -> None:
@@ -297,7 +303,7 @@ def fewest(
 
 
 def test_a_load_that_is_fine_is_watched_for_longer_than_one_that_is_too_much() -> None:
-    assert fewest(Posterior(), [], 50, lambda n: [0.1] * n) == WATCHED
+    assert fewest(Posterior(), [], 50, lambda n: [0.1] * n) == PASSING_WINDOWS
     assert fewest(Posterior(watched=5), [trial(50, [0.1] * 8)], 100, lambda n: [0.15] * n) == 5
     assert fewest(Posterior(), [trial(50, [0.1] * 8)], 900, lambda n: [30.0] * n) == 2
 
@@ -332,7 +338,7 @@ def test_the_last_trial_goes_on_until_stalls_would_have_shown() -> None:
     server = Server(mm1, 400.0, 3)
     searched(server, task())
     calm = [calm_windows(evidence_of(task(), server.made[: n + 1])) for n in range(len(server.made))]
-    place = next(n for n, windows in enumerate(calm) if windows >= SEEN)
+    place = next(n for n, windows in enumerate(calm) if windows >= CALM_WINDOWS)
     before, last = server.made[:place], server.made[place]
     request = TrialRequest(last.load, 180.0, "")
     shorter = last.windows[:-1]
@@ -352,11 +358,13 @@ def test_a_peak_stands_where_a_stall_now_and_then_is_left_out_and_not_where_they
     stalled = [trial(100, [0.1] * 11 + [0.65]), *calm]
     (finding,) = findings(task(), stalled)
     assert stalls_share(stalled) < MOST_STALLED
-    assert finding_stands(task(), stalled, TargetCheck(398.0, 0.97, True), finding)
-    assert not finding_stands(task(), stalled, TargetCheck(330.0, 0.97, True), finding)
+    assert is_answer_robust(task(), stalled, TargetCheck(398.0, 0.97, True), finding)
+    assert not is_answer_robust(task(), stalled, TargetCheck(330.0, 0.97, True), finding)
     often_so = [trial(100, [0.1] * 10 + [3.0] * 2), *calm]
     assert stalls_share(often_so) > MOST_STALLED
-    assert not finding_stands(task(), often_so, TargetCheck(398.0, 0.97, True), findings(task(), often_so)[0])
+    assert not is_answer_robust(
+        task(), often_so, TargetCheck(398.0, 0.97, True), findings(task(), often_so)[0]
+    )
 
 
 def stalls_share(trials: list[Trial]) -> float:
@@ -368,11 +376,11 @@ def test_a_peak_stands_where_above_it_less_is_answered_and_not_where_a_lower_loa
     thrashing = [trial(400, [0.9] * 8), Trial(600, 180.0, (failed,) * 4, 210.0, "early", "server")]
     (finding,) = findings(task(), thrashing)
     assert finding.kind == "non-monotone"
-    assert finding_stands(task(), thrashing, TargetCheck(405.0, 0.97, True), finding)
+    assert is_answer_robust(task(), thrashing, TargetCheck(405.0, 0.97, True), finding)
     dip = [trial(load, [reading] * 12) for load, reading in ((100, 0.8), (200, 0.3)) for _ in range(2)]
     (finding,) = findings(task(), dip)
     assert finding.kind == "non-monotone"
-    assert not finding_stands(task(), dip, TargetCheck(405.0, 0.97, True), finding)
+    assert not is_answer_robust(task(), dip, TargetCheck(405.0, 0.97, True), finding)
 
 
 def test_before_an_answer_a_load_well_above_is_tried_where_requests_failed(golden: Golden) -> None:
@@ -388,13 +396,13 @@ def test_before_an_answer_a_load_well_above_is_tried_where_requests_failed(golde
 def test_where_requests_failed_in_an_overload_a_load_well_above_is_tried() -> None:
     failed = tuple(Window(10.0, 4500, 3900, 600, 0.03) for _ in range(4))
     made = [trial(400, [0.8] * 8), Trial(450, 180.0, failed, 210.0, "early", "server")]
-    offered = is_shedding(task(), made, 420.0, 5000.0)
+    offered = shedding_check(task(), made, 420.0, 5000.0)
     assert offered is not None
     assert offered.load == pytest.approx(630)
-    assert is_shedding(task(), [*made, trial(640, [3.0] * 2)], 420.0, 5000.0) is None
+    assert shedding_check(task(), [*made, trial(640, [3.0] * 2)], 420.0, 5000.0) is None
     queued = tuple(Window(10.0, 4500, 3900, 0, 0.03) for _ in range(4))
     assert (
-        is_shedding(task(), [made[0], Trial(450, 180.0, queued, 210.0, "early", "server")], 420.0, 5000.0)
+        shedding_check(task(), [made[0], Trial(450, 180.0, queued, 210.0, "early", "server")], 420.0, 5000.0)
         is None
     )
 

@@ -13,9 +13,9 @@ from etude.peak.harnesses.request_queue import TROUBLES, RequestQueue
 from etude.peak.machine_state import MachineState
 from etude.peak.policies.belief.confirmation import disturbed_trials, unconfirmed_loads
 from etude.peak.policies.belief.evidence import Evidence, evidence_of
-from etude.peak.policies.belief.grid import AGREED, posterior_of, slow_share
+from etude.peak.policies.belief.grid import PRIOR_USUAL_TRIALS, posterior_of, slow_share
 from etude.peak.policies.belief.target import is_target_met
-from etude.peak.policies.posterior import Posterior, is_surprising, once_more, usable_trials
+from etude.peak.policies.posterior import Posterior, confirmation_trial, is_surprising, usable_trials
 from etude.peak.search import search
 from etude.peak.task import Answer, Task, Trial, TrialRequest
 from support.policy_simulator import task, trial
@@ -115,7 +115,7 @@ def test_a_load_whose_requests_were_sent_late_is_tried_again_and_a_late_trial_le
     fine = [trial(300.0, [0.5] * 8)] * 2
     near, over, by_generator = trial(400.0, [0.9] * 8), trial(400.0, [1.4] * 8), late(400.0, [1.5] * 8)
     made = [*fine, near, over, by_generator]
-    request = once_more(task(), evidence_of(task(), made), 380.0)
+    request = confirmation_trial(task(), evidence_of(task(), made), 380.0)
     assert request is not None
     assert request.load == 400.0
     assert [each.kind for each in findings(task(), made)] == ["generator-late"]
@@ -147,10 +147,10 @@ CLIFF = [
 def test_a_load_that_is_too_much_against_the_curve_below_it_takes_three_trials() -> None:
     known = evidence_of(task(), CLIFF)
     assert is_surprising(task(), usable_trials(known), 135.0)
-    request = once_more(task(), known, 126.0)
+    request = confirmation_trial(task(), known, 126.0)
     assert request is not None
     assert request.load == 135.0
-    assert once_more(task(), evidence_of(task(), [*CLIFF, CLIFF[-1]]), 126.0) is None
+    assert confirmation_trial(task(), evidence_of(task(), [*CLIFF, CLIFF[-1]]), 126.0) is None
 
 
 def test_a_load_that_is_clearly_fine_is_not_tried_again_for_no_disturbance_makes_a_trial_quicker() -> None:
@@ -167,7 +167,7 @@ def test_a_load_that_is_too_much_is_not_tried_again_where_the_answer_stands_with
     made += [trial(380.0, [0.75] * 18), trial(380.0, [0.75] * 18), trial(460.0, [10.0] * 2)]
 
     def again(trials: list[Trial], rate: float) -> float | None:
-        request = once_more(task(), evidence_of(task(), trials), rate)
+        request = confirmation_trial(task(), evidence_of(task(), trials), rate)
         return None if request is None else request.load
 
     assert 460.0 in [load for load, _ in unconfirmed_loads(evidence_of(task(), made))]
@@ -216,11 +216,11 @@ def test_where_trials_disagree_a_load_that_is_too_much_takes_four_and_says_nothi
     ]
     made += [trial(430.0, [0.1] * 8), *[trial(480.0, [50.0] * 3)] * 3]
     known = evidence_of(task(), made)
-    assert slow_share(known) == 1 / (2 + AGREED)
-    request = once_more(task(), known, 440.0)
+    assert slow_share(known) == 1 / (2 + PRIOR_USUAL_TRIALS)
+    request = confirmation_trial(task(), known, 440.0)
     assert request is not None
     assert request.load == 480.0
-    assert once_more(task(), evidence_of(task(), [*made, made[-1]]), 440.0) is None
+    assert confirmation_trial(task(), evidence_of(task(), [*made, made[-1]]), 440.0) is None
 
 
 def test_trials_that_were_slow_in_a_row_are_not_believed_because_they_agree() -> None:

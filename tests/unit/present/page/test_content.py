@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 from etude.analysis.cross_session import NotSupported
-from etude.analysis.not_compared import not_compared
+from etude.analysis.verdict import not_compared
 from etude.analysis.verdict_options import VerdictOptions
-from etude.analysis.verdict_status import status_of
 from etude.api import make_plan, run
 from etude.present.export import as_html, to_json, to_markdown
 from etude.present.page import content_of, gather
 from etude.present.page.answers import QUESTIONS, Answer, answers_of, headline
 from etude.present.page.gather import Gathered
 from etude.present.sentences.comparison import UNPAIRED, precision_line
+from etude.present.sentences.status import status_of
 from etude.present.sentences.verdict import answer_lines, not_compared_lines, status_line
 from etude.units.formatting import percent
 from support import pages

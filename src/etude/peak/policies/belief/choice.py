@@ -31,8 +31,8 @@ LEAST_WINDOWS = 2
 """Windows of the shortest trial."""
 SHARES = (0.02, 0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9, 0.98)
 """Quantiles of the posterior that are candidate loads; others are next to the best answer, in units of `within`:"""
-BESIDE = (-9.0, -6.0, -4.0, -3.0, -2.0, -1.3, -1.0, -0.6, 0.6, 1.0, 1.3, 2.0, 3.0, 4.0, 6.0)
-AGAIN = 0.5
+CANDIDATE_OFFSETS = (-9.0, -6.0, -4.0, -3.0, -2.0, -1.3, -1.0, -0.6, 0.6, 1.0, 1.3, 2.0, 3.0, 4.0, 6.0)
+REPEAT_COST_WEIGHT = 0.5
 """Weight of the cost of a second trial at an end of the bracket: an answer needs it anyway."""
 _EDGES = np.array([-math.inf, -2, -1, -0.6, -0.45, -0.3, -0.2, -0.1, 0, 0.1, 0.2, 0.3, 0.45, 0.6, math.inf])
 """Edges of the classes of log SLO ratios; beyond the limits of the curves there is one class each."""
@@ -71,7 +71,7 @@ def _most_telling(
 ) -> float:
     best, now = belief.best_rate(task.within)
     width = math.log1p(task.within)
-    around = [best * math.exp(step * width) for step in BESIDE]
+    around = [best * math.exp(step * width) for step in CANDIDATE_OFFSETS]
     alone = {end for end in ends(known) if end is not None and sum(e.load == end for e in known) == 1}
     every = [*around, *alone, *(belief.quantile(share) for share in SHARES)]
     loads = sorted({_settled(task, max(min(load, highest), task.lowest), known) for load in every})
@@ -81,7 +81,7 @@ def _most_telling(
     longest = max(round(task.runlength_s / window_s), LEAST_WINDOWS)
     told = [forecast_of(belief, load, scatter(known, load), longest, task.within) for load in loads]
     cost_s = np.array([overhead_s + each.windows * window_s for each in told])
-    cost_s *= [AGAIN if load in alone else 1.0 for load in loads]
+    cost_s *= [REPEAT_COST_WEIGHT if load in alone else 1.0 for load in loads]
     gains = np.array([each.sure - now for each in told])
     if SLOW * gains.max() < task.confidence - now:
         gains = np.array([each.bits for each in told])

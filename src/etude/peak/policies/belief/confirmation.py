@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from etude.peak.policies.belief.evidence import PRIOR_BETWEEN, Evidence
 
-SURPRISED, DOUBTED = 3, 4
+TRIALS_IF_SURPRISING, TRIALS_IF_DISAGREEING = 3, 4
 """Trials that a failing load needs if the curve contradicts it, or if its trials disagree."""
 APART = 3.0
 """Standard deviations by which two trials of a load disagree."""
@@ -48,7 +48,7 @@ def disturbed_trials(known: Sequence[Evidence]) -> list[Evidence]:
         quiet = [each for each in group if not each.suspect]
         off = [e for e in group if quiet and e.suspect and slower_trials(e, quiet[-1])]
         found += off
-        group = all_but(group, off)
+        group = without_trials(group, off)
         if len(group) < 3:
             continue
         *others, slowest = group
@@ -58,7 +58,7 @@ def disturbed_trials(known: Sequence[Evidence]) -> list[Evidence]:
     return found
 
 
-def all_but(known: Sequence[Evidence], dropped: Sequence[Evidence]) -> list[Evidence]:
+def without_trials(known: Sequence[Evidence], dropped: Sequence[Evidence]) -> list[Evidence]:
     """Trials without the dropped ones."""
     orders = {each.order for each in dropped}
     return [each for each in known if each.order not in orders]
@@ -81,7 +81,7 @@ def ends(known: Sequence[Evidence]) -> tuple[float | None, float | None]:
 def unconfirmed_loads(known: Sequence[Evidence]) -> list[tuple[float, str]]:
     """Loads that need another trial before an answer may depend on them, and the reason. The failing load comes first:
     the other one then shows hysteresis."""
-    kept = all_but(known, disturbed_trials(known))
+    kept = without_trials(known, disturbed_trials(known))
     fine, too_much = ends(kept)
     found = []
     for load in (too_much, fine):

@@ -71,7 +71,7 @@ def evidence_of(task: Task, trials: Sequence[Trial]) -> list[Evidence]:
     found = [
         replace(found, suspect=True) if flags[order] or sent_late(task, trial) else found
         for order, trial in enumerate(trials)
-        if trial.of_server and (found := of_trial(task.goal, trial, order)) is not None
+        if trial.of_server and (found := trial_evidence(task.goal, trial, order)) is not None
     ]
     share = _of_the_guess(found)
     return [replace(each, within=share * each.within) if each.windows == 1 else each for each in found]
@@ -91,14 +91,14 @@ def _of_the_guess(known: Sequence[Evidence]) -> float:
     return square / freedom
 
 
-def of_trial(goal: Goal, trial: Trial, order: int) -> Evidence | None:
+def trial_evidence(goal: Goal, trial: Trial, order: int) -> Evidence | None:
     """Evidence of a trial; None if its windows lack the goal's quantity."""
     if trial.ended == "died" or trial.limited == "server":
         return Evidence(trial.load, math.log(WORST), DIED_VARIANCE, len(trial.windows), order)
-    return of_windows(goal, trial.load, trial.windows, order)
+    return window_evidence(goal, trial.load, trial.windows, order)
 
 
-def of_windows(goal: Goal, load: float, windows: Sequence[Window], order: int) -> Evidence | None:
+def window_evidence(goal: Goal, load: float, windows: Sequence[Window], order: int) -> Evidence | None:
     """Evidence of a trial that may still be running."""
     whole = goal.reading(windows)
     if math.isnan(whole):

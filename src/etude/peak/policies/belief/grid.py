@@ -10,13 +10,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from etude.peak.policies.belief.confirmation import CLEARLY, all_but, disagree
+from etude.peak.policies.belief.confirmation import CLEARLY, disagree, without_trials
 from etude.peak.policies.belief.curves import CAP, Floats, family
 from etude.peak.policies.belief.evidence import Evidence, between_trial_variance
 from etude.peak.policies.belief.seed import Seed, seed_of
 from etude.peak.task import Task
 
-AGREED = 2
+PRIOR_USUAL_TRIALS = 2
 """Prior weight of the usual mode, in trials."""
 
 
@@ -51,7 +51,7 @@ def slow_share(known: Sequence[Evidence]) -> float:
     """
     shows = {each.load for each in known if each.value < CLEARLY}
     loads = [each.load for each in known if each.load in shows]
-    return len(slower_ones(known)) / (sum(loads.count(load) > 1 for load in loads) + AGREED)
+    return len(slower_ones(known)) / (sum(loads.count(load) > 1 for load in loads) + PRIOR_USUAL_TRIALS)
 
 
 FREEDOM = 5.0
@@ -185,7 +185,7 @@ def posterior_of(task: Task, known: Sequence[Evidence]) -> Belief:
 @lru_cache(maxsize=16)
 def _believed(lowest: float, highest: float, seed: Seed, known: tuple[Evidence, ...]) -> Belief:
     low, high = math.log(lowest) - MARGIN, math.log(highest) + MARGIN
-    tau = between_trial_variance(all_but(known, slower_ones(known)))
+    tau = between_trial_variance(without_trials(known, slower_ones(known)))
     for _ in range(_DEEPEST):
         belief = _on(low, high, seed, known, tau)
         step = belief.log_peak[1] - belief.log_peak[0]

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from etude.peak.policies.belief.answer_checks import CALM
 from etude.peak.policies.belief.curves import Floats
 from etude.peak.policies.belief.evidence import Evidence
 from etude.peak.policies.belief.grid import Belief, posterior_of
-from etude.peak.policies.belief.second_looks import CALM
 from etude.peak.task import Task, Trial
 
 NEAR = 3.0
@@ -21,9 +21,9 @@ MISSED, MISSED_BY = 0.05, math.log(1.5)
 """Probability of undetected stalls, and their effect on the mean response, in logs."""
 REGION_DOUBT = 0.3
 """Fraction of the error budget that the posterior may use for a region target: it is narrower than shapes agree on."""
-ABOUT = math.log(2.0)
+NEAR_LIMIT = math.log(2.0)
 """Log SLO ratio up to which a trial counts as near the limit."""
-ABLE = 0.8
+OFFERED_RATIO = 0.8
 """Ratio of the highest offered to the lowest not offered load above which the generator's maximum is known well
 enough."""
 
@@ -93,15 +93,15 @@ def unbracketed(task: Task, known: Sequence[Evidence], rate: float) -> tuple[flo
     highest, lowest = max(each.load for each in known), min(each.load for each in known)
     more = max(1 + task.within, 1 + 1 / highest if task.whole else 0.0)
     near = bool(task.seed_trials)  # a prediction that counts as a trial is one near the limit
-    if rate > more * highest or (not near and all(each.value < -ABOUT for each in known)):
+    if rate > more * highest or (not near and all(each.value < -NEAR_LIMIT for each in known)):
         fine = max((each.load for each in known if each.value <= 0), default=0.0)
         return fine, min((e.load for e in known if e.load > fine and e.value > 0), default=math.inf)
-    if rate < lowest / more or (not near and all(each.value > ABOUT for each in known)):
+    if rate < lowest / more or (not near and all(each.value > NEAR_LIMIT for each in known)):
         return 0.0, min((each.load for each in known if each.value > 0), default=math.inf)
     return None
 
 
-def reach(task: Task, trials: Sequence[Trial]) -> float:
+def highest_offerable_load(task: Task, trials: Sequence[Trial]) -> float:
     """Highest load that can be offered: the task's, or less if a requested load was not offered."""
     short = min((trial.load for trial in trials if not trial.offered), default=math.inf)
     able = max(
@@ -109,4 +109,4 @@ def reach(task: Task, trials: Sequence[Trial]) -> float:
     )
     if short == math.inf:
         return task.highest
-    return able if able >= ABLE * short else math.sqrt(able * short)
+    return able if able >= OFFERED_RATIO * short else math.sqrt(able * short)

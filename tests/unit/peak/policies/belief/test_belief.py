@@ -16,7 +16,7 @@ from etude.peak.policies.belief.evidence import (
     Evidence,
     between_trial_variance,
     evidence_of,
-    of_windows,
+    window_evidence,
 )
 from etude.peak.policies.belief.grid import Belief, log_likelihood, posterior_of
 from etude.peak.policies.belief.target import is_target_met
@@ -74,7 +74,7 @@ def test_slack_forgives_only_slowness() -> None:
 
 def test_more_windows_are_surer_and_wilder_ones_less_sure() -> None:
     def within(*readings: float) -> float:
-        found = of_windows(GOAL, 100, trial(100, readings).windows, 0)
+        found = window_evidence(GOAL, 100, trial(100, readings).windows, 0)
         assert found is not None
         return found.within
 
@@ -146,7 +146,7 @@ def test_a_promise_is_not_met_with_one_trial_near_the_answer() -> None:
 
 def test_the_start_of_a_trial_is_left_out_once_there_is_enough_after_it() -> None:
     def read(count: int) -> Evidence:
-        found = of_windows(GOAL, 100, trial(100, [0.5, 0.5, *[0.1] * (count - 2)]).windows, 0)
+        found = window_evidence(GOAL, 100, trial(100, [0.5, 0.5, *[0.1] * (count - 2)]).windows, 0)
         assert found is not None
         return found
 
@@ -157,7 +157,7 @@ def test_the_start_of_a_trial_is_left_out_once_there_is_enough_after_it() -> Non
 
 
 def test_few_windows_of_a_small_load_are_surer_than_as_few_near_the_limit() -> None:
-    low, near = (of_windows(GOAL, 100, trial(100, [each] * 2).windows, 0) for each in (0.1, 1.0))
+    low, near = (window_evidence(GOAL, 100, trial(100, [each] * 2).windows, 0) for each in (0.1, 1.0))
     assert low is not None
     assert near is not None
     assert near.within - low.within > 0.03

@@ -1,0 +1,45 @@
+"""What decides whether a bound of `--fail-if` is broken, in words."""
+
+from __future__ import annotations
+
+from etude.analysis.gate import Answer, BoundedInterval
+from etude.present.sentences.phrases import EXTENDED
+from etude.units.formatting import counted, level_text, quantity
+
+_UNCLAIMED = {
+    "unsteady": "the reference differs from itself by as much, which more trials do not change",
+    "noise": "within this machine's A/A noise",
+    "opposed": "the typical run points the other way",
+}
+_BOUNDED = {"mean": "its mean", "ratio": "the ratio", "difference": "the difference"}
+
+
+def answer_reason(answer: Answer) -> str:
+    """Why a bound is broken, holds or is undecided, without a full stop."""
+    if answer.bounded is None:
+        if answer.of_ratio:
+            return "nothing varies, so that the ratio has no interval"
+        return "its mean has no interval: too few values that vary so much"
+    parts = [_interval(answer.bounded)]
+    if answer.unclaimed:
+        parts.append(_UNCLAIMED[answer.unclaimed])
+    if answer.trials is not None:
+        each = " of each test" if answer.of_each_test else ""
+        few = f"{counted(answer.trials, 'trial')}: too few to judge, make {answer.needed} or more{each}"
+        parts.insert(0, few)
+    return "; ".join(parts)
+
+
+def _interval(found: BoundedInterval) -> str:
+    level = level_text(found.confidence) + (f" for all {found.together}" if found.together > 1 else "")
+    looked = f"; {EXTENDED}" if found.extended else ""
+    low, high, limit = _told_apart((found.low, found.high, found.limit), found.unit)
+    return f"{_BOUNDED[found.of]} ({level}{looked}) lies in {low} … {high}, the bound is {limit}"
+
+
+def _told_apart(values: tuple[float, float, float], unit: str) -> tuple[str, ...]:
+    """As texts; ratios with as many digits as it takes for different ones to look different, up to eight."""
+    if unit != "ratio":
+        return tuple(quantity(value, unit) for value in values)
+    texts = [tuple(f"{value:.{digits}g}" for value in values) for digits in range(4, 9)]
+    return next((each for each in texts if len(set(each)) == len(set(values))), texts[-1])

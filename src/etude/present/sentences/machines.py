@@ -1,0 +1,31 @@
+"""The line that stands before a comparison of results whose machines or settings differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from etude.analysis.cross_session import machines_compared
+from etude.analysis.differences import Differences
+from etude.analysis.subject import Subject
+
+MOST_NAMED = 3
+"""Differences that are named."""
+
+
+def machine_line(label: str, other: str, found: Differences) -> str | None:
+    """How the machine or settings of two results differ; None where they do not."""
+    if not found.differs:
+        return None
+    named = "; ".join(map(str, found.differs[:MOST_NAMED]))
+    more = len(found.differs) - MOST_NAMED
+    rest = f"; and {more} more" if more > 0 else ""
+    return (
+        f"Machine or settings of {label} and {other} differ: {named}{rest} "
+        f"(all of it: etude diff {label} {other})."
+    )
+
+
+def machines_lines(subjects: Sequence[Subject]) -> list[str]:
+    """A line for each later result whose machine or settings are not the first's."""
+    lines = (machine_line(subjects[0].label, label, found) for label, found in machines_compared(subjects))
+    return [line for line in lines if line is not None]

@@ -1,0 +1,59 @@
+"""Why a verdict counts as reproduced or not, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from etude.analysis.repetition import Reason, RepeatedLevel, RepeatedRatio, Repetition
+from etude.units.formatting import counted
+
+_REASONS = {
+    "no comparison": "there is no such comparison now",
+    "no spread": "the values have no ratio whose spread is known",
+    "opposite": "the difference has the opposite direction",
+    "same": "the same direction, the same size as far as can be seen",
+    "disagree": "neither sees a difference, but the two ratios do not agree",
+    "other size": "the same direction, but the size is another",
+    "gone": "a difference was seen, and is gone",
+    "new": "there was none, and now there is",
+    "less known now": "the ratios agree, but now it is not known well enough to see the difference",
+    "less known then": "the ratios agree, but then it is not known well enough to see the difference",
+    "several sessions": "both have several sessions",
+    "stated": "what lies between sessions is as stated",
+}
+_LEVELS = {"not reproduced": "another level; ", "reproduced": "not distinguishable; "}
+
+
+def outcome_reason(part: RepeatedRatio | RepeatedLevel) -> str:
+    """Why the outcome is what it is, without a full stop."""
+    level = _LEVELS.get(part.outcome or "", "") if isinstance(part, RepeatedLevel) else ""
+    return level + _reason(part.reason)
+
+
+def _reason(reason: Reason) -> str:
+    match reason.kind:
+        case "too wide":
+            return (
+                f"neither sees a difference, and the wider interval reaches {100 * reason.share:.2g} % from 1"
+            )
+        case "no difference":
+            return f"neither sees a difference, and both exclude one above {100 * reason.share:.2g} %"
+        case "close":
+            return f"the sizes differ, but by less than {100 * reason.share:g} %"
+        case "known sessions":
+            return f"what lies between sessions is known from {reason.sessions} of them"
+        case "not comparable":
+            refused = reason.refused
+            assert refused is not None
+            more = counted(refused.needed, "more stored session")
+            return f"not comparable: {refused.reason}; it takes {more} of it here, or --between-sessions"
+        case _:
+            return _REASONS[reason.kind]
+
+
+def repetition_notes(again: Repetition) -> Iterator[str]:
+    """What stands beside the outcomes: given notes, and what could not be repeated."""
+    yield from again.notes
+    if again.refused:
+        yield f"The tests' own {again.metric} was not compared: {again.refused}."
+    yield from (f"{test}: has no trial now that could be kept." for test in again.lost)

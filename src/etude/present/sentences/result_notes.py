@@ -1,0 +1,57 @@
+"""Sentences on what was left out on reading, what is not compared, and why a metric has no figures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from etude.analysis.comparison import NoComparison
+from etude.analysis.subject import ResultNote
+from etude.present.sentences.phrases import WITHOUT_SHELL
+from etude.units.formatting import counted
+
+if TYPE_CHECKING:
+    from etude.analysis.verdict import MetricSummary
+
+NO_VALUE = "no kept trial has a value"
+
+
+def note_text(note: ResultNote | NoComparison) -> str:
+    """The sentence, without a full stop."""
+    if isinstance(note, NoComparison):
+        return uncompared_text(note)
+    match note.kind:
+        case "left out":
+            return f"{note.where}, line {note.number}: left out: {note.text}"
+        case "cut short":
+            return f"{note.where}: its last line was cut short and was left out"
+        case "cut before session":
+            return f"{note.where}: a line that was cut short before session {note.number} was left out"
+        case "restarted":
+            return f"the machine was restarted {counted(note.number, 'time')}, as was asked for"
+        case "sessions":
+            return (
+                f"{'over a pool' if note.pool else 'resumed'}: these are {note.number} sessions: pairs are formed "
+                "within one, intervals of means go over them, those of medians, percentiles and trimmed means over "
+                "trials: they hold for these sessions alone"
+            )
+        case "transformed":
+            return "the transforms made other tests: blocks, and what the stop rule costs, are not counted"
+        case _:
+            return note.text
+
+
+def uncompared_text(found: NoComparison) -> str:
+    """Why a metric that was asked for is not compared, without a full stop."""
+    names = ", ".join(found.tests)
+    if not found.base:
+        return f"no {found.metric} of {names}: no such metric"
+    return f"no {found.metric} of {names} against {found.base}: {found.reason}"
+
+
+def missing_reason(found: MetricSummary) -> str | None:
+    """Why there are no figures of a metric; None where there are."""
+    if found.summary is not None:
+        return None
+    if found.within_shell:
+        return f"not above the start of the shell that is subtracted: {WITHOUT_SHELL}"
+    return found.reason or NO_VALUE

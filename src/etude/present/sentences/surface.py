@@ -1,0 +1,193 @@
+"""What a surface says in sentences: its optimum, what limits it, ranges, effects, accuracy and cost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from etude.surface.crossover import Crossover
+from etude.surface.effects import Interaction, MainEffect
+from etude.surface.limits import NOTHING, Limit
+from etude.surface.ranges import BreakEven, Range
+from etude.surface.summary import Accuracy, CostSummary, Optimum, Summary
+from etude.surface.surface_text import joined, span_text, value_text
+from etude.units.formatting import counted, digits, duration, percent
+
+MOST_INTERACTIONS, MOST_CROSSOVERS, MOST_SETTINGS = 3, 6, 6
+MOST_NAMED = 4
+"""Cells that are named as good as the best."""
+
+
+def summary_lines(said: Summary) -> list[tuple[str, tuple[str, ...]]]:
+    """Sentences under headings; those that have none are left out."""
+    if said.optimum is None:
+        limits = (limits_text(said.limits),)
+        return [
+            ("Optimum", ("Nothing is known yet.",)),
+            ("What limits", limits),
+            ("Cost", (cost_text(said.spent),)),
+        ]
+    ranges = tuple(range_text(line) for overall, each in said.ranges for line in _told(overall, each))
+    parts = [
+        ("Optimum", optimum_lines(said.optimum)),
+        ("What limits", (limits_text(said.limits),)),
+        ("Effective range", ranges),
+        ("Main effects", tuple(map(effect_text, said.effects))),
+        ("Interactions", tuple(map(interaction_text, said.interactions[:MOST_INTERACTIONS]))),
+        ("Crossovers", tuple(map(crossover_text, said.crossovers[:MOST_CROSSOVERS]))),
+        ("Break-even", break_even_lines(said.break_evens)),
+        ("Accuracy", (accuracy_text(said.accuracy),) if said.accuracy and said.spent.predicted else ()),
+        ("Cost", (cost_text(said.spent),)),
+    ]
+    return [(heading, lines) for heading, lines in parts if lines]
+
+
+def _told(overall: Range, each: tuple[Range, ...]) -> list[Range]:
+    """Overall, and the settings in which it is another."""
+    others = [r for r in each if (r.low, r.high) != (overall.low, overall.high)]
+    return [overall, *(others if len(others) <= MOST_SETTINGS else [])]
+
+
+def optimum_lines(found: Optimum) -> tuple[str, ...]:
+    """Where the response is best, what cannot be told from it, and whether it lies at an edge."""
+    best, names = found.best, found.alike_names
+    kind = "" if best.state == "measured" else f" ({best.state}, not measured)"
+    value, span = value_text(best.value, found.unit), span_text(best.low, best.high, found.unit)
+    lines = [f"Best {found.response}: {value} ({span}) at {found.name}{kind}."]
+    if names:
+        more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
+        lines.append(
+            f"{counted(len(names), 'other cell')} cannot be told from it: "
+            f"{joined([*names[:MOST_NAMED], *more])}."
+        )
+    if found.edges:
+        edges = joined(found.edges)
+        lines.append(f"It lies at the edge of what was tried ({edges}): better ones may lie beyond.")
+    return tuple(lines)
+
+
+def accuracy_text(found: Accuracy) -> str:
+    """`Predictions are off by 9.1 % on average (6.0 % … 12 %; …)`."""
+    return (
+        f"Predictions are off by {percent(found.mape)} on average ({percent(found.low)} … {percent(found.high)}), "
+        f"by {percent(found.worst)} at most: each of {counted(found.count, 'measured cell')} predicted from all "
+        "others."
+    )
+
+
+def cost_text(found: CostSummary) -> str:
+    """`12 of 32 cells measured, 20 predicted: 212 trials, 14.2 h of bench time.`."""
+    further = [
+        f"{count} {word}"
+        for count, word in (
+            (found.predicted, "predicted"),
+            (found.bounded, "with a bound only"),
+            (found.failed, "of which nothing is known"),
+        )
+        if count
+    ]
+    told = ", ".join([f"{found.measured} of {counted(found.cells, 'cell')} measured", *further])
+    return f"{told}: {counted(found.trials, 'trial')}, {duration(found.bench_s)} of benchmarking time."
+
+
+def limit_text(found: Limit) -> str:
+    """`disks=1 nfsds=64: disks (+93 %, elasticity 0.95)`."""
+    if found.factor is None:
+        return f"{found.name}: {NOTHING}"
+    how = " by its last step" if found.beyond else ""
+    sure = "" if found.sure else ", not told apart from none"
+    return f"{found.name}: {found.factor} (+{percent(found.gain)}{how}, elasticity {digits(found.elasticity, 2)}{sure})"
+
+
+def range_text(found: Range) -> str:
+    """`nfsds (disks=1): works from 1 to 16; beyond, it changes less than 5 % (the intervals allow 9 %)`."""
+    where = f" ({found.setting})" if found.setting else ""
+    if found.none:
+        return f"{found.factor}{where}: changes the response by less than {percent(found.little)}"
+    told = f"{found.factor}{where}: works from {found.levels[found.low]} to {found.levels[found.high]}"
+    if found.open:
+        told += ", the highest that was tried"
+    if found.shown < found.high:
+        told += (
+            f" (told apart up to {found.levels[found.shown]})"
+            if found.shown > found.low
+            else " (none of it told apart)"
+        )
+    if found.open:
+        return told
+    return (
+        f"{told}; beyond, it changes less than {percent(found.little)} "
+        f"(the intervals allow {percent(found.could_be)})"
+    )
+
+
+def break_even_text(found: BreakEven) -> str:
+    """`disks (nfsds=16): 500 from 2 on (surely 3, not below 2)`."""
+    where = f"{found.factor} ({found.setting})" if found.setting else found.factor
+    target = f"{found.target:g}"
+    if found.level is None:
+        perhaps = f"; perhaps at {found.earliest}" if found.earliest is not None else ""
+        return f"{where}: {target} is not reached{perhaps}"
+    surely = f"surely {found.surely}" if found.surely is not None else "surely at none"
+    return f"{where}: {target} from {found.level} on ({surely}, not below {found.earliest})"
+
+
+def effect_text(found: MainEffect) -> str:
+    """`nfsds: from 1 to 64 × 3.2 (2.9–3.6)`."""
+    at = found.largest
+    first = f"{found.factor}: from {found.levels[0]} to {found.levels[at]}"
+    if at == 0 or found.ratios[at] is None:
+        return f"{found.factor}: changes nothing"
+    told = f"{first} {found.ratios[at]}"
+    return told if found.ratios[at].differs else f"{told}: not told apart from no effect"  # type: ignore[union-attr]
+
+
+def interaction_text(found: Interaction) -> str:
+    """`disks and nfsds: what disks=4 does against disks=1 is × 2.1 (1.8–2.5) as much at nfsds=64 as at nfsds=1`."""
+    a, b = found.factors
+    told = (
+        f"{a} and {b}: what {a}={found.first[1]} does against {a}={found.first[0]} is {found.ratio} as much "
+        f"at {b}={found.second[1]} as at {b}={found.second[0]}"
+    )
+    return told if found.ratio.differs else f"{told}: not told apart from none"
+
+
+def crossover_text(found: Crossover) -> str:
+    """`fs: xfs overtakes ext4 at threads ≈ 6.3 (4.1 … 9.8)`."""
+    ends = ["?" if end is None else digits(end, 3) for end in (found.low, found.high)]
+    where = f" ({found.setting})" if found.setting else ""
+    return (
+        f"{found.factor}{where}: {found.over} overtakes {found.under} at {found.along} ≈ "
+        f"{digits(found.at, 3)} ({ends[0]} … {ends[1]})"
+    )
+
+
+def limits_text(found: tuple[Limit, ...]) -> str:
+    """`disks limits 12 of 32 cells, nfsds 16, and nothing that was varied 4.`."""
+    counts = Counter(each.factor for each in found)
+    named = [(name or NOTHING, count) for name, count in counts.most_common()]
+    if not named:
+        return "What limits is not known."
+    (first, count), *rest = named
+    told = [f"{first} limits {count} of {len(found)} cells", *(f"{name} {n}" for name, n in rest)]
+    doubtful = sum(each.factor is not None and not each.sure for each in found)
+    more = f"; in {doubtful} of these the gain is not told apart from none" if doubtful else ""
+    return f"{joined(told)}{more}."
+
+
+def break_even_lines(found: Sequence[BreakEven], most: int = 4) -> tuple[str, ...]:
+    """Each; of a factor with many settings, in how many of them which level reaches the target."""
+    lines: list[str] = []
+    for factor in dict.fromkeys(each.factor for each in found):
+        mine = [each for each in found if each.factor == factor]
+        if len(mine) <= most:
+            lines += [break_even_text(each) for each in mine]
+            continue
+        counts = Counter(each.level for each in mine)
+        told = [f"{counts[level]} from {level} on" for level in counts if level is not None]
+        told += [f"{counts[None]} never"] if counts[None] else []
+        lines.append(
+            f"{factor}: {mine[0].target:g} is reached, of {len(mine)} settings of the others, "
+            f"in {joined(told)}"
+        )
+    return tuple(lines)
