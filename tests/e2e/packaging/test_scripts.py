@@ -331,7 +331,7 @@ def test_a_part_that_takes_more_than_its_share_is_warned_about(repository: Path)
     [
         ("exit 1", True, 0, 0),
         ("exit 0", False, 0, 0),
-        ('case "$*" in *--version*) ;; *) echo "ran $*";; esac', True, 0, 3),
+        ('case "$*" in *--version*) ;; *) echo "ran $*";; esac', True, 0, 2),
         ('case "$*" in *--version*) ;; *) echo "ran $*"; exit 7;; esac', True, 7, 1),
     ],
     ids=["no Miri", "no library's source", "all", "undefined behaviour"],

@@ -111,14 +111,15 @@ mod tests {
 
     #[test]
     fn a_range_is_that_of_the_kernels_structure() {
-        // SAFETY: plain numbers.
-        let mut flock: libc::flock = unsafe { std::mem::zeroed() };
-        (flock.l_type, flock.l_whence) = (libc::F_UNLCK as i16, libc::SEEK_END as i16);
-        (flock.l_start, flock.l_len) = (-7, 100);
-        // SAFETY: as many bytes as a flock has at least.
-        let bytes = unsafe { std::slice::from_raw_parts((&raw const flock).cast(), Range::BYTES) };
+        use std::mem::offset_of;
+        let mut bytes = [0; Range::BYTES];
+        let mut put = |at: usize, value: &[u8]| bytes[at..at + value.len()].copy_from_slice(value);
+        put(offset_of!(libc::flock, l_type), &(libc::F_UNLCK as i16).to_ne_bytes());
+        put(offset_of!(libc::flock, l_whence), &(libc::SEEK_END as i16).to_ne_bytes());
+        put(offset_of!(libc::flock, l_start), &(-7_i64).to_ne_bytes());
+        put(offset_of!(libc::flock, l_len), &100_i64.to_ne_bytes());
         let range = Range { kind: RangeKind::Unlock, whence: 2, start: -7, length: 100 };
-        assert_eq!((Range::of(bytes), &range.bytes()[..]), (Some(range), bytes));
+        assert_eq!((Range::of(&bytes), range.bytes()), (Some(range), bytes));
         assert!(RangeKind::NAMES.iter().all(|(kind, name)| kind.name() == *name));
         assert_eq!(Range::of(&bytes[1..]), None);
     }
