@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from typing import TypeGuard
 
 from etude.results.series import Column, Series
-from etude.stats.compare import Ratio, further_range
 from etude.stats.equivalence import Equivalence
 from etude.stats.intervals import Interval
 from etude.stats.means import Mean
 from etude.stats.ranks import Shift
+from etude.stats.ratio import Ratio, further_range
 from etude.units.formatting import DAY_S, HOUR_S
 
 

@@ -27,7 +27,15 @@ from etude.analysis.subject import Subject, column_of
 from etude.analysis.time_breakdown import mean_trial_s, seconds_per_trial, time_span_s
 from etude.analysis.verdict_options import VerdictOptions
 from etude.results.series import Floats, Series
-from etude.stats.compare import (
+from etude.stats.describe import describe
+from etude.stats.equivalence import equivalence_of
+from etude.stats.intervals import Interval
+from etude.stats.machines import contrasts, ratio_over_machines, ratios_differ, unpaired_over_machines
+from etude.stats.means import ADDING_UP, Kind, Mean
+from etude.stats.moments import effective_moments, interval_of_mean, mean_of
+from etude.stats.multiplicity import benjamini_hochberg, bonferroni_confidence
+from etude.stats.ranks import mann_whitney, wilcoxon
+from etude.stats.ratio import (
     Ratio,
     more_pairs,
     noise_floor,
@@ -37,14 +45,6 @@ from etude.stats.compare import (
     unpaired_mean_ratio,
     unpaired_ratio,
 )
-from etude.stats.describe import describe
-from etude.stats.equivalence import equivalence_of
-from etude.stats.intervals import Interval
-from etude.stats.machines import contrasts, ratio_over_machines, ratios_differ, unpaired_over_machines
-from etude.stats.means import ADDING_UP, Kind, Mean
-from etude.stats.moments import effective_moments, interval_of_mean, mean_of
-from etude.stats.multiplicity import benjamini_hochberg, bonferroni_confidence
-from etude.stats.ranks import mann_whitney, wilcoxon
 from etude.stats.twosample import welch
 
 T = TypeVar("T")

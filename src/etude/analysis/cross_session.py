@@ -17,7 +17,6 @@ from etude.analysis.pairs import samples
 from etude.analysis.subject import Subject
 from etude.errors import EtudeError, InputError, NotComparable
 from etude.results.series import Column, Floats, Series
-from etude.stats.compare import Ratio, ratio_of_fitting_means, unpaired_mean_ratio, unpaired_ratio
 from etude.stats.cross_session import (
     CrossSessionRatio,
     NotSupported,
@@ -30,6 +29,7 @@ from etude.stats.cross_session import (
 )
 from etude.stats.describe import describe
 from etude.stats.means import Kind, average
+from etude.stats.ratio import Ratio, ratio_of_fitting_means, unpaired_mean_ratio, unpaired_ratio
 
 MOST_STORED = 50
 """Directories beside a result that are looked at for further sessions of its tests, the newest first."""

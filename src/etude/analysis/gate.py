@@ -17,11 +17,11 @@ from etude.analysis.warnings import Thresholds
 from etude.errors import UsageError
 from etude.results.series import Floats, Series
 from etude.stats.columns import metric_name
-from etude.stats.compare import more_pairs
 from etude.stats.cross_session import NotSupported
 from etude.stats.expression import ExpressionError
 from etude.stats.intervals import Interval
 from etude.stats.predicate import Judgement, Predicate
+from etude.stats.ratio import more_pairs
 from etude.units.parsing import quantity
 
 if TYPE_CHECKING:

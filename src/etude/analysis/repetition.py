@@ -18,10 +18,10 @@ from etude.analysis.differences import Difference, compare, compare_states, stat
 from etude.analysis.subject import Subject
 from etude.analysis.verdict import Verdict
 from etude.errors import EtudeError
-from etude.stats.compare import Ratio
 from etude.stats.cross_session import CrossSessionRatio, NotSupported, SessionSpread
 from etude.stats.intervals import t_quantile
 from etude.stats.multiplicity import holm
+from etude.stats.ratio import Ratio
 from etude.stats.samples import exponential
 
 __all__ = ["Difference", "compare", "machine_differences"]

@@ -45,12 +45,12 @@ from etude.analysis.warnings.trials import DATA, limited, never_begun, several_m
 from etude.analysis.warnings.warning import warning
 from etude.results.results import Results
 from etude.results.series import Column, Floats, Series
-from etude.stats.compare import further_range, more_trials
 from etude.stats.describe import Summary, describe
 from etude.stats.levels import Split, at_least_as_wide, split_by_kind
 from etude.stats.means import Kind
 from etude.stats.moments import interval_above_zero
 from etude.stats.multiplicity import bonferroni_confidence
+from etude.stats.ratio import further_range, more_trials
 
 NO_REASON = "no reason given"
 

@@ -27,9 +27,9 @@ from etude.analysis.warnings.trials import (
 from etude.analysis.warnings.values import About, tamed
 from etude.analysis.warnings.warning import DataWarning, warning
 from etude.results.series import Series
-from etude.stats.compare import more_trials
 from etude.stats.intervals import mean_interval
 from etude.stats.machines import deviating_machines
+from etude.stats.ratio import more_trials
 
 
 def machine_apart(series: Series, metric: str) -> list[DataWarning]:

@@ -24,9 +24,9 @@ from etude.units.formatting import (
 if TYPE_CHECKING:
     from etude.analysis.stop_rule_info import StopRuleInfo
     from etude.analysis.verdict import Comparison, MetricSummary, TestVerdict
-    from etude.stats.compare import Ratio
     from etude.stats.cross_session import CrossSessionRatio
     from etude.stats.describe import Summary
+    from etude.stats.ratio import Ratio
 
 GOES_ON = "To go on"
 MEASURES_ANEW = "To measure anew"

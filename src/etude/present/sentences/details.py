@@ -12,9 +12,9 @@ from etude.analysis.cross_session import CrossSession, overall
 from etude.analysis.time_breakdown import TimeBreakdown
 from etude.present.sentences import comparison as text
 from etude.results.series import Series
-from etude.stats.compare import Ratio
 from etude.stats.cross_session import CrossSessionRatio, NotSupported
 from etude.stats.equivalence import Equivalence
+from etude.stats.ratio import Ratio
 from etude.units.formatting import counted, level_text, percent, quantity, span
 
 LEVEL = 0.05
