@@ -26,6 +26,7 @@ mod options;
 mod outstanding;
 mod plan;
 mod poller;
+mod population;
 mod progress;
 mod report_line;
 mod roll;

@@ -12,7 +12,6 @@ mod paths;
 mod populate;
 mod quantile;
 mod ring;
-mod space;
 mod state;
 mod wait;
 

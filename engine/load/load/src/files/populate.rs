@@ -1,6 +1,7 @@
 //! The file set on disk: what is there is compared with what should be, and put right.
 
 use std::collections::HashMap;
+use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -8,37 +9,15 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use etude_options::Failed;
-use etude_workload::FileSet;
+use etude_workload::{FileSet, Object};
 
-use crate::files::space::{Need, Space};
 use crate::incompressible_data::{Data, MOST};
+use crate::population::{Need, Population, Room};
 use crate::progress::Progress;
 
 /// Where the file set of that name and seed lies in the user's directory: all below it is ours, and nothing else is touched.
 pub(crate) fn root_of(directory: &Path, name: &str, seed: u64) -> PathBuf {
     directory.join(format!("etude-load-{name}-{seed}"))
-}
-
-/// What is to be in one directory.
-#[derive(Default)]
-struct Wanted {
-    /// By name: a directory's number, a file's, a link's.
-    entries: HashMap<String, Entry>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Entry {
-    Directory(usize),
-    File(usize),
-    Link(usize),
-}
-
-/// What is missing, by number; sizes that are wrong count as missing files.
-#[derive(Default)]
-struct Missing {
-    directories: Vec<usize>,
-    files: Vec<usize>,
-    links: Vec<usize>,
 }
 
 /// Makes or puts right the file set below `root`.
@@ -52,20 +31,23 @@ pub(crate) fn populate(root: &Path, set: &FileSet, data: &Data) -> Result<(), Fa
         let line = format!("--directory {}: there is no such directory; make it first", directory.display());
         return Err((line, 5));
     }
-    let wanted = wanted(set);
-    let mut missing = Missing::default();
-    let there = root.symlink_metadata().is_ok();
-    if there {
-        compare(root, set, &wanted, 0, &mut missing).map_err(refused)?;
+    let population = Population::new(set.clone());
+    let exists = root.symlink_metadata().is_ok();
+    let missing = if exists {
+        missing(root, &population).map_err(refused)?
     } else {
-        all(set, &mut missing);
-    }
-    let space = Space::of(directory).map_err(refused)?;
-    need(root, set, &missing, &space).check(&space, directory).map_err(|line| (line, 5))?;
-    if !there {
+        population.all_at_first().skip(1).collect()
+    };
+    let room = room_in(directory).map_err(refused)?;
+    need(root, &population, &missing, room.block).check(&room).map_err(|line| {
+        let help =
+            "name a directory with more room, a lower --rate or --sized-for, or a smaller set by --set";
+        (format!("--directory {}: {line}; {help}", directory.display()), 5)
+    })?;
+    if !exists {
         fs::create_dir(root).map_err(refused)?;
     }
-    make(root, set, &missing, data).map_err(refused)
+    make(root, &population, &missing, data).map_err(refused)
 }
 
 fn refusal(directory: &Path, error: &io::Error) -> String {
@@ -83,118 +65,93 @@ fn refusal(directory: &Path, error: &io::Error) -> String {
     }
 }
 
-fn wanted(set: &FileSet) -> Vec<Wanted> {
-    let mut wanted: Vec<Wanted> = Vec::new();
-    wanted.resize_with(set.directories(), Wanted::default);
-    for index in 1..set.directories() {
-        let found = set.directory(index);
-        wanted[found.parent.unwrap_or(0)].entries.insert(found.name, Entry::Directory(index));
-    }
-    for index in 0..set.files() {
-        let found = set.file(index);
-        if found.present {
-            wanted[found.directory].entries.insert(found.name, Entry::File(index));
-        }
-    }
-    for index in 0..set.links() {
-        let found = set.link(index);
-        wanted[found.directory].entries.insert(found.name, Entry::Link(index));
-    }
-    wanted
+/// What is missing below a root that exists, directories after their parents; files whose size is wrong count as missing.
+/// What is there too much is removed.
+fn missing(root: &Path, population: &Population) -> io::Result<Vec<Object>> {
+    let mut missing = Vec::new();
+    compare(root, population, &population.contents(), 0, &mut missing)?;
+    missing.sort_unstable_by_key(|object| population.numbers.number(*object));
+    Ok(missing)
 }
 
-fn all(set: &FileSet, missing: &mut Missing) {
-    missing.directories = (1..set.directories()).collect();
-    missing.files = (0..set.files()).filter(|index| set.file(*index).present).collect();
-    missing.links = (0..set.links()).collect();
-}
-
-/// Looks at a directory that is there, and at all below it; what is there too much is removed.
+/// Looks at a directory that exists, and at all below it.
 fn compare(
     path: &Path,
-    set: &FileSet,
-    wanted: &[Wanted],
+    population: &Population,
+    contents: &[Vec<Object>],
     index: usize,
-    missing: &mut Missing,
+    missing: &mut Vec<Object>,
 ) -> io::Result<()> {
     // A link in a directory's place leads out of what is ours.
     if !path.symlink_metadata()?.is_dir() {
         return Err(io::Error::other(format!("{} is no directory; remove it", path.display())));
     }
-    let mut expected = wanted[index].entries.clone();
+    let set = &population.set;
+    let mut expected: HashMap<String, Object> =
+        contents[index].iter().map(|object| (population.place(*object).1, *object)).collect();
     for found in fs::read_dir(path)? {
         let found = found?;
-        let entry = found.file_name().to_str().and_then(|name| expected.get(name).copied());
+        let object = found.file_name().to_str().and_then(|name| expected.get(name).copied());
         let kind = found.file_type()?;
-        let good = match entry {
-            Some(Entry::Directory(_)) => kind.is_dir(),
-            Some(Entry::File(file)) => kind.is_file() && found.metadata()?.size() == set.file(file).bytes,
-            Some(Entry::Link(link)) => {
+        let good = match object {
+            Some(Object::Directory(_)) => kind.is_dir(),
+            Some(Object::File(file)) => kind.is_file() && found.metadata()?.size() == set.file(file).bytes,
+            Some(Object::Link(link)) => {
                 kind.is_symlink()
                     && fs::read_link(found.path())?.as_os_str().as_bytes() == set.link(link).to.as_bytes()
             }
             None => false,
         };
         if good {
-            if let Some(Entry::Directory(below)) = entry {
-                compare(&found.path(), set, wanted, below, missing)?;
+            if let Some(Object::Directory(below)) = object {
+                compare(&found.path(), population, contents, below, missing)?;
             }
             expected.remove(&*found.file_name().to_string_lossy());
         } else if kind.is_dir() {
             fs::remove_dir_all(found.path())?;
-        } else if !(kind.is_file() && matches!(entry, Some(Entry::File(_)))) {
+        } else if !(kind.is_file() && matches!(object, Some(Object::File(_)))) {
             fs::remove_file(found.path())?;
         }
     }
-    for entry in expected.into_values() {
-        lacking(entry, wanted, missing);
-    }
+    expected.into_values().for_each(|object| lacking(object, contents, missing));
     Ok(())
 }
 
-fn lacking(entry: Entry, wanted: &[Wanted], missing: &mut Missing) {
-    match entry {
-        Entry::File(file) => missing.files.push(file),
-        Entry::Link(link) => missing.links.push(link),
-        Entry::Directory(index) => {
-            missing.directories.push(index);
-            wanted[index].entries.values().for_each(|entry| lacking(*entry, wanted, missing));
-        }
+/// An object is missing, and so is all that is in it.
+fn lacking(object: Object, contents: &[Vec<Object>], missing: &mut Vec<Object>) {
+    missing.push(object);
+    if let Object::Directory(index) = object {
+        contents[index].iter().for_each(|inside| lacking(*inside, contents, missing));
     }
 }
 
-fn need(root: &Path, set: &FileSet, missing: &Missing, space: &Space) -> Need {
+fn need(root: &Path, population: &Population, missing: &[Object], block: u64) -> Need {
     let mut need = Need { bytes: 0, nodes: 1 };
-    let blocks = |bytes: u64| bytes.next_multiple_of(space.block);
-    for file in &missing.files {
-        let there = root.join(set.path_of_file(*file)).symlink_metadata();
-        need.bytes += blocks(set.file(*file).bytes);
-        match there {
-            Ok(there) => need.bytes = need.bytes.saturating_sub(there.blocks() * 512),
-            Err(_) => need.nodes += 1,
-        }
+    for object in missing {
+        let existing = match object {
+            Object::File(_) => root.join(population.path(*object)).symlink_metadata().ok(),
+            _ => None,
+        };
+        need.add(population, *object, existing.map(|found| found.blocks() * 512), block);
     }
-    need.nodes += (missing.directories.len() + missing.links.len()) as u64;
-    need.bytes += missing.directories.len() as u64 * space.block;
     need
 }
 
-fn make(root: &Path, set: &FileSet, missing: &Missing, data: &Data) -> io::Result<()> {
-    let mut directories = missing.directories.clone();
-    // Parents have lower numbers.
-    directories.sort_unstable();
-    for index in directories {
-        fs::create_dir(root.join(set.path_of_directory(index)))?;
-    }
-    let mut files = missing.files.clone();
-    files.sort_unstable();
-    let mut progress = Progress::new();
-    for (done, file) in files.iter().enumerate() {
-        fill(&root.join(set.path_of_file(*file)), *file as u64, set.file(*file).bytes, data)?;
-        progress.tell(done, files.len());
-    }
-    for link in &missing.links {
-        symlink(&set.link(*link).to, root.join(set.path_of_link(*link)))?;
+fn make(root: &Path, population: &Population, missing: &[Object], data: &Data) -> io::Result<()> {
+    let set = &population.set;
+    let files = missing.iter().filter(|object| matches!(object, Object::File(_))).count();
+    let (mut progress, mut done) = (Progress::new(), 0);
+    for object in missing {
+        let path = root.join(population.path(*object));
+        match *object {
+            Object::Directory(_) => fs::create_dir(path)?,
+            Object::File(file) => {
+                fill(&path, file as u64, set.file(file).bytes, data)?;
+                progress.tell(done, files);
+                done += 1;
+            }
+            Object::Link(link) => symlink(&set.link(link).to, path)?,
+        }
     }
     progress.end();
     Ok(())
@@ -212,6 +169,25 @@ fn fill(path: &Path, number: u64, bytes: u64, data: &Data) -> io::Result<()> {
         done += piece.len() as u64;
     }
     Ok(())
+}
+
+/// What a file system has left for this user.
+///
+/// # Errors
+/// The file system does not say (statvfs(3)).
+pub(crate) fn room_in(directory: &Path) -> io::Result<Room> {
+    let path = CString::new(directory.as_os_str().as_bytes())?;
+    // SAFETY: the path lives through the call, and what is filled has room for it.
+    let found = unsafe {
+        let mut found: libc::statvfs = std::mem::zeroed();
+        if libc::statvfs(path.as_ptr(), &mut found) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        found
+    };
+    let block = found.f_frsize.max(1);
+    let bytes = found.f_bavail.saturating_mul(block);
+    Ok(Room { bytes: Some(bytes), nodes: (found.f_files > 0).then_some(found.f_favail), block })
 }
 
 #[cfg(test)]

@@ -27,10 +27,8 @@ fn set() -> FileSet {
 
 /// Whether exactly what should be there is.
 fn right(root: &Path, set: &FileSet) -> bool {
-    let mut missing = Missing::default();
     let before = count(root);
-    compare(root, set, &wanted(set), 0, &mut missing).unwrap();
-    missing.directories.len() + missing.files.len() + missing.links.len() == 0 && count(root) == before
+    missing(root, &Population::new(set.clone())).unwrap().is_empty() && count(root) == before
 }
 
 fn count(path: &Path) -> usize {
@@ -80,4 +78,10 @@ fn what_cannot_be_made_is_one_line_and_nothing_is_written() {
     assert!(code == 5 && line.contains("is no directory"), "{line}");
     let (line, code) = populate(&root_of(Path::new("/proc/self"), "postmark", 3), &set, &data).unwrap_err();
     assert!(code == 5 && line.contains("0.0 MiB are free") && !line.contains('\n'), "{line}");
+}
+
+#[test]
+fn the_room_in_a_directory_is_known() {
+    assert_eq!(room_in(Path::new("/proc/self")).unwrap().bytes, Some(0));
+    assert!(room_in(Path::new("/nowhere/at/all")).is_err());
 }

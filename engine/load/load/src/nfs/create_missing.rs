@@ -6,7 +6,6 @@ use etude_nfs::{Call, Failure, Handle, answers};
 use etude_workload::Object;
 
 use crate::incompressible_data::Pieces;
-use crate::nfs::existing_files::children;
 use crate::nfs::objects::Objects;
 use crate::nfs::pool::{Place, Pool};
 use crate::nfs::population_jobs::Worker;
@@ -61,19 +60,18 @@ impl<'a> Make<'a> {
         most_write_bytes: usize,
         progress: &'a mut dyn FnMut(usize, usize),
     ) -> Make<'a> {
-        let children = children(objects);
-        let all = objects.numbers.all().filter(|object| objects.at_first(*object)).count();
+        let children = objects.population.contents();
+        let all = objects.population.all_at_first().count();
         Make { objects, children, data, most_write_bytes, progress, done: 0, all }
     }
 
     /// What is to be done, where files that are there have these sizes.
     pub fn first(&mut self, sizes: &HashMap<usize, u64>) -> VecDeque<Job> {
         let mut jobs = VecDeque::new();
-        let all = self.objects.numbers.all();
-        for object in all.filter(|object| self.objects.at_first(*object)).collect::<Vec<_>>() {
+        for object in self.objects.population.all_at_first().collect::<Vec<_>>() {
             match (self.objects.handle(object), object) {
                 (Some(handle), Object::File(file)) => {
-                    let bytes = self.objects.set.file(file).bytes;
+                    let bytes = self.objects.population.set.file(file).bytes;
                     match sizes.get(&file).copied().unwrap_or(0) {
                         found if found > bytes => jobs.push_back(Job::Cut { file, handle }),
                         found if found < bytes => jobs.push_back(Job::Fill { file, handle, from: found }),
@@ -84,7 +82,7 @@ impl<'a> Make<'a> {
                 (Some(_), Object::Directory(_)) => self.one_done(),
                 // Once its directory is there, it brings what is in it.
                 (None, _) => {
-                    let parent = Object::Directory(self.objects.place(object).0);
+                    let parent = Object::Directory(self.objects.population.place(object).0);
                     if let Some(directory) = self.objects.handle(parent) {
                         jobs.push_back(Job::Make { object, directory });
                     }
@@ -102,12 +100,12 @@ impl<'a> Make<'a> {
     fn made(&mut self, object: Object, handle: Handle, jobs: &mut VecDeque<Job>) {
         self.objects.know(object, Some(handle));
         match object {
-            Object::File(file) if self.objects.set.file(file).bytes > 0 => {
+            Object::File(file) if self.objects.population.set.file(file).bytes > 0 => {
                 jobs.push_front(Job::Fill { file, handle, from: 0 });
             }
             Object::Directory(index) => {
                 self.one_done();
-                let inside = self.children[index].iter().filter(|child| self.objects.at_first(**child));
+                let inside = self.children[index].iter();
                 jobs.extend(inside.map(|child| Job::Make { object: *child, directory: handle }));
             }
             _ => self.one_done(),
@@ -126,7 +124,7 @@ impl<'a> Make<'a> {
                     0 => return Err(Failure::Status("SHORT_WRITE")),
                     bytes => from + u64::from(bytes),
                 };
-                if from < self.objects.set.file(file).bytes {
+                if from < self.objects.population.set.file(file).bytes {
                     jobs.push_front(Job::Fill { file, handle, from });
                 } else {
                     self.one_done();
@@ -137,7 +135,7 @@ impl<'a> Make<'a> {
                 self.one_done();
             }
             Job::Follow { link, .. } => {
-                if answers::target(body)? == self.objects.set.link(link).to.as_bytes() {
+                if answers::target(body)? == self.objects.population.set.link(link).to.as_bytes() {
                     self.one_done();
                 } else {
                     jobs.push_front(Job::Remove { link });
@@ -154,7 +152,7 @@ impl<'a> Make<'a> {
     }
 
     fn directory(&self, object: Object) -> Option<Handle> {
-        self.objects.handle(Object::Directory(self.objects.place(object).0))
+        self.objects.handle(Object::Directory(self.objects.population.place(object).0))
     }
 }
 
@@ -162,7 +160,7 @@ impl Worker for Make<'_> {
     type Job = Job;
 
     fn call(&mut self, pool: &mut Pool, tag: u64, job: Job) -> Option<Place> {
-        let name = |object| self.objects.place(object).1;
+        let name = |object| self.objects.population.place(object).1;
         match job {
             Job::Make { object, directory } => {
                 let (directory, name) = (&directory, name(object));
@@ -171,7 +169,7 @@ impl Worker for Make<'_> {
                     Object::Directory(_) => pool.call(tag, &Call::Mkdir { directory, name }),
                     Object::File(_) => pool.call(tag, &Call::Create { directory, name }),
                     Object::Link(link) => {
-                        let to = self.objects.set.link(link).to;
+                        let to = self.objects.population.set.link(link).to;
                         pool.call(tag, &Call::Symlink { directory, name, to: to.as_bytes() })
                     }
                 }
@@ -180,13 +178,13 @@ impl Worker for Make<'_> {
                 pool.call(tag, &Call::Lookup { directory: &directory, name: name(object).as_bytes() })
             }
             Job::Fill { file, handle, from } => {
-                let rest = self.objects.set.file(file).bytes.saturating_sub(from);
+                let rest = self.objects.population.set.file(file).bytes.saturating_sub(from);
                 let bytes = rest.min(self.most_write_bytes as u64) as usize;
                 let data = self.data.next(bytes);
                 pool.call(tag, &Call::Write { file: &handle, offset: from, data, durable: false })
             }
             Job::Cut { file, handle } => {
-                let size = Some(self.objects.set.file(file).bytes);
+                let size = Some(self.objects.population.set.file(file).bytes);
                 pool.call(tag, &Call::Setattr { object: &handle, size })
             }
             Job::Follow { handle, .. } => pool.call(tag, &Call::Readlink { link: &handle }),
@@ -217,6 +215,6 @@ impl Worker for Make<'_> {
             Job::Follow { link, .. } => ("following", Object::Link(link)),
             Job::Remove { link } => ("removing", Object::Link(link)),
         };
-        format!("{verb} {:?}", self.objects.path(object))
+        format!("{verb} {:?}", self.objects.population.path(object))
     }
 }

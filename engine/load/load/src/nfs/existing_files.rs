@@ -46,7 +46,7 @@ pub(crate) struct Look<'a> {
 
 impl<'a> Look<'a> {
     pub fn new(objects: &'a mut Objects) -> Look<'a> {
-        let children = children(objects);
+        let children = objects.population.contents();
         Look { objects, children, reading: HashMap::new(), sizes: HashMap::new(), surplus: Vec::new() }
     }
 
@@ -65,12 +65,12 @@ impl<'a> Look<'a> {
         let (objects, children) = (&*self.objects, &self.children);
         let names = self.reading.entry(directory).or_insert_with(|| {
             let there = children[directory].iter();
-            there.map(|object| (objects.place(*object).1.into_bytes(), *object)).collect()
+            there.map(|object| (objects.population.place(*object).1.into_bytes(), *object)).collect()
         });
         let mut found: Vec<Listed> = Vec::new();
         let page = answers::entries(body, true, |entry| {
             if entry.name != b"." && entry.name != b".." {
-                let object = names.get(entry.name).copied().filter(|object| objects.at_first(*object));
+                let object = names.get(entry.name).copied();
                 found.push((entry.name.to_vec(), object, entry.attributes, entry.handle));
             }
         })?;
@@ -116,7 +116,7 @@ impl Worker for Look<'_> {
                 pool.call(tag, &Call::Readdirplus { directory, cookie, verifier, bytes: PAGE_BYTES })
             }
             Job::Find { object, directory } => {
-                let name = self.objects.place(object).1;
+                let name = self.objects.population.place(object).1;
                 pool.call(tag, &Call::Lookup { directory: &directory, name: name.as_bytes() })
             }
         }
@@ -139,7 +139,7 @@ impl Worker for Look<'_> {
                 }
                 Ok((_, attributes)) => {
                     let form = attributes.map_or(Form::Other, |attributes| attributes.form);
-                    let name = self.objects.place(object).1.into_bytes();
+                    let name = self.objects.population.place(object).1.into_bytes();
                     self.surplus.push(Surplus { directory, name, form });
                     Ok(())
                 }
@@ -152,9 +152,12 @@ impl Worker for Look<'_> {
     fn what(&self, job: Job) -> String {
         match job {
             Job::List { directory, .. } => {
-                format!("reading the directory {:?}", self.objects.path(Object::Directory(directory)))
+                format!(
+                    "reading the directory {:?}",
+                    self.objects.population.path(Object::Directory(directory))
+                )
             }
-            Job::Find { object, .. } => format!("looking for {:?}", self.objects.path(object)),
+            Job::Find { object, .. } => format!("looking for {:?}", self.objects.population.path(object)),
         }
     }
 }
@@ -169,16 +172,4 @@ pub(crate) fn form(object: Object) -> Form {
         Object::File(_) => Form::File,
         Object::Link(_) => Form::Link,
     }
-}
-
-/// What is in each directory; the root is in none.
-pub(crate) fn children(objects: &Objects) -> Vec<Vec<Object>> {
-    let directories = objects.set.directories() + objects.set.spare_directories();
-    let mut found: Vec<Vec<Object>> = vec![Vec::new(); directories];
-    for object in objects.numbers.all().filter(|object| *object != Object::Directory(0)) {
-        if let Some(children) = found.get_mut(objects.place(object).0) {
-            children.push(object);
-        }
-    }
-    found
 }

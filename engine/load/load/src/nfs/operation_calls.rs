@@ -72,7 +72,7 @@ pub(crate) fn ask(
 }
 
 fn by_name(pool: &mut Pool, objects: &Objects, tag: u64, operation: &Operation) -> Asked {
-    let (parent, name) = objects.place(operation.object);
+    let (parent, name) = objects.population.place(operation.object);
     let Some(directory) = objects.handle(Object::Directory(parent)) else {
         return Asked::Needs(Object::Directory(parent));
     };
@@ -83,11 +83,11 @@ fn by_name(pool: &mut Pool, objects: &Objects, tag: u64, operation: &Operation) 
         (Kind::Mkdir, _) => pool.call(tag, &Call::Mkdir { directory, name }),
         (Kind::Rmdir, _) => pool.call(tag, &Call::Rmdir { directory, name }),
         (Kind::Symlink, Object::Link(link)) => {
-            let to = objects.set.link(link).to;
+            let to = objects.population.set.link(link).to;
             pool.call(tag, &Call::Symlink { directory, name, to: to.as_bytes() })
         }
         (Kind::Rename, _) => {
-            let (parent, new) = objects.place(renamed(operation));
+            let (parent, new) = objects.population.place(renamed(operation));
             let Some(to) = objects.handle(Object::Directory(parent)) else {
                 return Asked::Needs(Object::Directory(parent));
             };
@@ -100,7 +100,7 @@ fn by_name(pool: &mut Pool, objects: &Objects, tag: u64, operation: &Operation) 
 
 /// Finds the handle of an object by its name; None: there is no connection, or its directory is unknown, too.
 pub(crate) fn find(pool: &mut Pool, objects: &Objects, tag: u64, object: Object) -> Option<Place> {
-    let (parent, name) = objects.place(object);
+    let (parent, name) = objects.population.place(object);
     let directory = objects.handle(Object::Directory(parent))?;
     pool.call(tag, &Call::Lookup { directory: &directory, name: name.as_bytes() })
 }

@@ -13,6 +13,7 @@ use crate::nfs::objects::Objects;
 use crate::nfs::operation_calls::Limits;
 use crate::nfs::pool::Pool;
 use crate::nfs::population_jobs::work;
+use crate::population::{Need, Room};
 
 /// What a file takes is a multiple of it, about, and any directory or link as much.
 const BLOCK: u64 = 4096;
@@ -112,31 +113,24 @@ fn own_directory(client: &mut Client, export: Handle, name: &[u8]) -> Result<Han
     }
 }
 
-/// Whether what is missing has room.
+/// Whether what is missing has room, that of the run's own files included.
 fn enough(objects: &Objects, sizes: &HashMap<usize, u64>, space: &Space) -> Result<(), String> {
-    let (mut bytes, mut files) = (0_u64, 0_u64);
-    for object in objects.numbers.all() {
-        let missing = objects.handle(object).is_none();
-        files += u64::from(missing);
-        bytes += match object {
-            Object::File(file) => {
-                let wanted = objects.set.file(file).bytes.next_multiple_of(BLOCK);
-                wanted.saturating_sub(sizes.get(&file).copied().unwrap_or(0).next_multiple_of(BLOCK))
-            }
-            _ if missing => BLOCK,
+    let room = Room {
+        bytes: (space.all_bytes > 0).then_some(space.free_bytes),
+        nodes: (space.all_files > 0).then_some(space.free_files),
+        block: BLOCK,
+    };
+    let (population, mut need) = (&objects.population, Need::default());
+    for object in population.numbers.all() {
+        let bytes = match object {
+            Object::File(file) => sizes.get(&file).copied().unwrap_or(0),
             _ => 0,
         };
+        let existing = objects.handle(object).map(|_| bytes.next_multiple_of(BLOCK));
+        need.add(population, object, existing, BLOCK);
     }
-    let advice = "choose a smaller one (--set, a lower rate) or make room";
-    if space.all_bytes > 0 && bytes > space.free_bytes {
-        let free = space.free_bytes;
-        return Err(format!("the file set needs {bytes} bytes more, and {free} are free there; {advice}"));
-    }
-    if space.all_files > 0 && files > space.free_files {
-        let free = space.free_files;
-        return Err(format!("the file set needs {files} files more, and {free} are free there; {advice}"));
-    }
-    Ok(())
+    need.check(&room)
+        .map_err(|line| format!("{line}; choose a smaller one (--set, a lower rate) or make room"))
 }
 
 /// Also all that is in it. Only what was found in a directory of the set comes here.
@@ -198,14 +192,16 @@ mod tests {
         let none = Space { all_bytes: 1, free_bytes: 0, all_files: 0, free_files: 0 };
         let files = Space { all_bytes: u64::MAX, free_bytes: u64::MAX, all_files: 9, free_files: 3 };
         let line = enough(&objects, &HashMap::new(), &none).unwrap_err();
-        assert!(line.contains("bytes more, and 0 are free") && !line.contains('\n'), "{line}");
+        assert!(line.contains("and 0.0 MiB are free") && !line.contains('\n'), "{line}");
         let line = enough(&objects, &HashMap::new(), &files).unwrap_err();
-        assert!(line.contains("files more, and 3 are free"), "{line}");
+        assert!(line.contains("and 3 are free"), "{line}");
         let handle = Handle::new(b"there");
-        for object in objects.numbers.all() {
+        for object in objects.population.numbers.all() {
             objects.know(object, handle);
         }
-        let sizes = (0..objects.set.files()).map(|file| (file, objects.set.file(file).bytes)).collect();
+        let sizes = (0..objects.population.set.files())
+            .map(|file| (file, objects.population.set.file(file).bytes))
+            .collect();
         assert_eq!(enough(&objects, &sizes, &none), Ok(()));
         assert_eq!(enough(&objects, &sizes, &files), Ok(()));
     }

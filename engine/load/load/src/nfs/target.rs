@@ -53,7 +53,7 @@ struct Work {
 impl NfsTarget {
     pub fn new(prepared: Prepared, stream: Stream) -> NfsTarget {
         let Prepared { objects, pool, data, limits, mounted } = prepared;
-        let gate = Gate::new(objects.numbers.len());
+        let gate = Gate::new(objects.population.numbers.len());
         let requests = HashMap::new();
         let work = Work { objects, data, limits, gate, requests, ended: Vec::new(), ready: Vec::new() };
         let kinds = Kind::ALL.map(Kind::name).to_vec();
@@ -68,7 +68,7 @@ impl Target for NfsTarget {
 
     fn send(&mut self, ticket: Ticket) -> io::Result<()> {
         let operation = self.stream.next();
-        let claim = self.work.objects.numbers.claim(&operation);
+        let claim = self.work.objects.population.numbers.claim(&operation);
         self.work.requests.insert(ticket, Request { operation, state: State::Held });
         if let Some(ticket) = self.work.gate.admit(ticket, claim, ticket) {
             self.work.dispatch(&mut self.pool, ticket);
@@ -179,8 +179,7 @@ impl Work {
 
     /// Whether and where its object is, nobody knows: the next operation looks. The set's own directories stay.
     fn forget(&mut self, operation: &Operation) {
-        let fixed =
-            matches!(operation.object, Object::Directory(index) if index < self.objects.set.directories());
+        let fixed = matches!(operation.object, Object::Directory(index) if index < self.objects.population.set.directories());
         if !fixed {
             self.objects.know(operation.object, None);
         }
@@ -196,7 +195,7 @@ impl Work {
     }
 
     fn release(&mut self, operation: &Operation) {
-        let claim = self.objects.numbers.claim(operation);
+        let claim = self.objects.population.numbers.claim(operation);
         self.gate.end(claim, |freed| self.ready.push(freed));
     }
 }
