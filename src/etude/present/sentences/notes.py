@@ -8,7 +8,8 @@ from typing import Any
 
 from etude.analysis.warnings import DataWarning, meaning_of
 from etude.present.sentences.phrases import named, signed, size
-from etude.present.sentences.warnings import numbers_of, words_of
+from etude.present.sentences.warning_numbers import numbers_of
+from etude.present.sentences.warnings import words_of
 from etude.units.formatting import counted, quantity
 
 Numbers = Mapping[str, Any]
