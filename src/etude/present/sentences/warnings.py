@@ -1,4 +1,4 @@
-"""Warnings in full sentences, each with what to do about it; `note_text.py` has the short ones."""
+"""Warnings in full sentences, each with advice; `notes.py` has the short ones."""
 
 from __future__ import annotations
 
@@ -14,38 +14,38 @@ from etude.present.sentences.phrases import INSTEAD, WITHOUT_SHELL, named, signe
 from etude.units.formatting import counted, p_value, percent, quantity
 
 NAMED = 3
-"""Tests, and machines with another level, that a warning names."""
+"""Maximum number of tests, and of machines with a level shift, that a warning names."""
 NAMED_CHANGES = 4
-"""Changes of a machine, and machines, that a warning names."""
+"""Maximum number of changes of a machine, and of machines, that a warning names."""
 LONGEST = 100
-"""Of a message of the kernel."""
+"""Maximum length of a kernel message."""
 
 BETWEEN_CACHED = "between cached and uncached, where little changes decide"
 OTHER_DATA = "take clearly less data, or clearly more"
 FINER_CLOCK = "read a finer clock or make trials longer"
 
 Words = tuple[str, str]
-"""What was found, without a full stop; and what to do, a short clause, empty where the text says it."""
+"""The finding, without a full stop; and the advice, a short clause, empty if the text has it."""
 
 
 def words_of(warning: DataWarning) -> Words:
-    """What was found, and what to do."""
+    """Finding and advice of a warning."""
     text, advice = _WORDS[type(warning.facts)](warning, warning.facts)
     return (f"on {warning.machine}: {text}" if warning.machine else text), advice
 
 
 def found_text(warning: DataWarning) -> str:
-    """What was found, with figures; no full stop."""
+    """The finding, with figures; no full stop."""
     return words_of(warning)[0]
 
 
 def advice(warning: DataWarning) -> str:
-    """What to do, a short clause; empty where the text says it."""
+    """The advice, a short clause; empty if the text has it."""
     return words_of(warning)[1]
 
 
 def warning_text(warning: DataWarning) -> str:
-    """The test, what was found, and what to do."""
+    """Test, finding and advice of a warning."""
     return _joined(warning.test, *words_of(warning))
 
 
@@ -149,7 +149,7 @@ def _kernel(w: DataWarning, f: facts.KernelComplained) -> Words:
 
 
 def shortened(text: str) -> str:
-    """On one line."""
+    """The text on one line of at most `LONGEST` characters."""
     plain = " ".join(text.split())
     return plain if len(plain) <= LONGEST else plain[: LONGEST - 1] + "…"
 
@@ -226,7 +226,7 @@ def _skewed(w: DataWarning, f: facts.SkewedValues) -> Words:
 
 
 _OF_METHOD = {"Theil-Sen": "; Kendall's", "least squares": ","}
-"""What its p is of, by the method of a trend."""
+"""Text between the method of a trend and its p."""
 
 
 def way(change: float) -> str:
@@ -273,7 +273,7 @@ def _other_ends(w: DataWarning, f: facts.OtherEnds) -> Words:
 
 
 def warm_up_runs(f: facts.OtherEnds) -> int:
-    """The first trials, and the first run of all, which is excluded anyway."""
+    """Number of warm-up runs: the first trials, and the first run of all, which is excluded anyway."""
     return f.first + 1
 
 
@@ -318,7 +318,7 @@ def _not_converged(w: DataWarning, f: facts.NotConverged) -> Words:
 
 
 def processes_text(f: facts.OtherLoad) -> str:
-    """`cc1 1.2 s, make 0.1 s`: who used most, a trial."""
+    """`cc1 1.2 s, make 0.1 s`: the largest users, per trial."""
     return ", ".join(f"{name} {quantity(seconds, 's')}" for name, seconds in f.names)
 
 
