@@ -94,9 +94,7 @@ TWO_SAMPLES = {
     "mann_whitney, ratio": lambda a, b: ranks.mann_whitney(a, b, ratio=True),
     "wilcoxon": ranks.wilcoxon,
     "equivalence_of": lambda a, b: equivalence.equivalence_of(ratio.unpaired_mean_ratio(a, b)),
-    "equivalence_of, pairs": lambda a, b: equivalence.equivalence_of(
-        ratio.paired_mean_ratio(*_paired(a, b))
-    ),
+    "equivalence_of, pairs": lambda a, b: equivalence.equivalence_of(ratio.paired_mean_ratio(*_paired(a, b))),
     "equivalent_means": equivalence.equivalent_means,
     "plan": lambda a, b: plan(noise_of_pairs(*_paired(a, b), seconds_per_trial=1.0)),
     "permutation": lambda a, b: permutation(a, b, resamples=19),

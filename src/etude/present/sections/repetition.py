@@ -37,7 +37,7 @@ def rows(again: Repetition) -> Iterator[tuple[str, ...]]:
 
 
 def lines(again: Repetition) -> Iterator[str]:
-    """All that stands below the table."""
+    """All lines below the table."""
     said: dict[str, list[str]] = {}
     for part in again.parts:
         said.setdefault(f"{part.outcome or 'not judged'}: {outcome_reason(part)}.", []).append(_name(part))
