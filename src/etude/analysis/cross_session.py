@@ -11,9 +11,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from etude.analysis.differences import Differences, compare
 from etude.analysis.load_subject import read_ours
 from etude.analysis.pairs import samples
+from etude.analysis.snapshot_differences import Differences, compare
 from etude.analysis.subject import Subject
 from etude.errors import EtudeError, InputError, NotComparable
 from etude.results.series import Column, Floats, Series

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from scipy.special import stdtr
 
 from etude.analysis.cross_session import CrossSession, compare_across
-from etude.analysis.differences import Difference, compare, compare_states, state_of
+from etude.analysis.snapshot_differences import Difference, compare, compare_states, state_of
 from etude.analysis.subject import Subject
 from etude.analysis.verdict import Verdict
 from etude.errors import EtudeError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from etude.analysis.differences import compare_states
+from etude.analysis.snapshot_differences import compare_states
 from etude.analysis.subject import was_simulated
 from etude.analysis.warnings import facts
 from etude.analysis.warnings.facts import StateChange

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from etude.analysis.differences import Difference, Differences
+from etude.analysis.snapshot_differences import Difference, Differences
 from etude.machine.quiet.apply_restore import Outcome
 from etude.machine.quiet.status import Row
 from etude.machine.reading import Finding

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from etude.analysis.cross_session import machines_compared
-from etude.analysis.differences import Differences
+from etude.analysis.snapshot_differences import Differences
 from etude.analysis.subject import Subject
 
 MOST_NAMED = 3

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
 
-from etude.analysis.snapshots import both_shown, changes_by_itself, members, value_text
+from etude.analysis.snapshot_members import both_shown, changes_by_itself, members, value_text
 from etude.masking import Mask, mask_of_all
 
 COLLECTIONS = (
