@@ -10,8 +10,8 @@ from itertools import product
 import numpy as np
 from numpy.random import Generator
 
-from etude.stats.compare import Ratio, paired_mean_ratio, paired_ratio, unpaired_mean_ratio
 from etude.stats.factors import RATIO_FACTORS, Factors, factor_for
+from etude.stats.ratio import Ratio, paired_mean_ratio, paired_ratio, unpaired_mean_ratio
 from etude.stats.series import MACHINES, OWN, REFERENCE, Draw, deal_into_blocks, lognormal, normal
 from etude.stats.simulation import Floats, ratio_stops
 from etude.stats.stopping import RatioPrecision

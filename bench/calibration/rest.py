@@ -7,7 +7,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.random import Generator
 
-from etude.stats.compare import (
+from etude.stats.factors import RATIO_FACTORS, factor_for
+from etude.stats.intervals import mean_interval, median_interval
+from etude.stats.outliers import count_outliers
+from etude.stats.ratio import (
     Ratio,
     noise_floor,
     paired_mean_ratio,
@@ -15,9 +18,6 @@ from etude.stats.compare import (
     unpaired_mean_ratio,
     unpaired_ratio,
 )
-from etude.stats.factors import RATIO_FACTORS, factor_for
-from etude.stats.intervals import mean_interval, median_interval
-from etude.stats.outliers import count_outliers
 from etude.stats.series import Draw, autoregressive, lognormal, normal
 from etude.stats.simulation import Floats, Stops, mean_stops, ratio_stops
 from etude.stats.stopping import MeanPrecision, RatioPrecision

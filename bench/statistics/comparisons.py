@@ -12,12 +12,12 @@ from coverage import SERIES
 from numpy.random import Generator
 from scipy.special import ndtr
 
-from etude.stats.compare import Ratio, paired_mean_ratio, paired_ratio, unpaired_mean_ratio
 from etude.stats.cross_session import NotSupported, between_sessions, compare_sessions, stated_session_spread
 from etude.stats.equivalence import equivalence_of
 from etude.stats.multiplicity import benjamini_hochberg, holm
 from etude.stats.planning import noise_of_pairs, plan_for_effect
 from etude.stats.ranks import mann_whitney, wilcoxon
+from etude.stats.ratio import Ratio, paired_mean_ratio, paired_ratio, unpaired_mean_ratio
 from etude.stats.resampling import (
     Histograms,
     bootstrap_ratio,

@@ -103,6 +103,28 @@ def test_no_layer_imports_one_above_it() -> None:
     assert upward({name: path.read_text("utf-8") for name, path in MODULES.items()}) == set(UPWARD)
 
 
+MAX_LOCAL_IMPORTS = 120
+"""Imports of ours inside functions: each is there for the time that a start takes."""
+
+
+def local_imports(tree: ast.AST) -> Iterator[ast.ImportFrom]:
+    """Imports of modules of ours inside functions."""
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            for node in ast.walk(function):
+                if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("etude"):
+                    yield node
+
+
+def test_few_imports_are_inside_functions() -> None:
+    found = [
+        {id(node) for node in local_imports(ast.parse(path.read_text("utf-8")))} for path in MODULES.values()
+    ]
+    assert sum(map(len, found)) <= MAX_LOCAL_IMPORTS
+    tree = ast.parse("def f():\n    from etude.results import a\n    import os\n")
+    assert len(list(local_imports(tree))) == 1
+
+
 def test_the_command_line_makes_no_tables() -> None:
     """They are made in `present`, from results."""
     makers = {"Table", "Column", "page_table", "number"}

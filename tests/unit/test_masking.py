@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from etude.analysis.differences import compare
+from etude.analysis.snapshot_differences import compare
 from etude.api import make_plan, run
 from etude.cluster.distributed.part import new_part
 from etude.cluster.distributed.request import document_of

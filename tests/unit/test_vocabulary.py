@@ -145,3 +145,30 @@ class Kept: ...
 def test_an_old_word_is_found() -> None:
     assert old_words(PAGE) == ["sitting", "bench time"]
     assert list(bare_names(ast.parse(NAMES))) == ["told", "Kept"]
+
+
+FRAGMENT = re.compile(
+    r"(?:Of|What|Whether|So|Such|Where|When|As|By|In|To|From|With|Until|Besides|Beside|Also|Or|And|Only|Than|Which|Who|Why)\b"
+)
+"""First words of a docstring that says neither what a thing is nor what it does."""
+
+
+def docstrings(tree: ast.AST) -> Iterator[str]:
+    """Docstrings and notes of attributes."""
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        ):
+            yield node.value.value.strip()
+
+
+def test_a_docstring_begins_with_what_it_is_about() -> None:
+    found = [
+        f"{path.relative_to(SOURCE)}: {text.splitlines()[0]}"
+        for path in sorted(SOURCE.rglob("*.py"))
+        for text in docstrings(ast.parse(path.read_text("utf-8")))
+        if FRAGMENT.match(text)
+    ]
+    assert found == []

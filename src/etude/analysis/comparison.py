@@ -1,4 +1,4 @@
-"""How one test's metric relates to another's: the ratio with its interval, and what limits what it says."""
+"""The ratio of one test's metric to another's, with its interval and what limits it."""
 
 from __future__ import annotations
 
@@ -6,36 +6,36 @@ from dataclasses import dataclass, replace
 from typing import TypeGuard
 
 from etude.results.series import Column, Series
-from etude.stats.compare import Ratio, further_range
 from etude.stats.equivalence import Equivalence
 from etude.stats.intervals import Interval
 from etude.stats.means import Mean
 from etude.stats.ranks import Shift
+from etude.stats.ratio import Ratio, further_range
 from etude.units.formatting import DAY_S, HOUR_S
 
 
 @dataclass(frozen=True)
 class NoComparison:
-    """Tests of which a metric that was asked for is not compared."""
+    """Tests for which a requested metric is not compared."""
 
     metric: str
     tests: tuple[str, ...]
     base: str
-    """What they were to be compared with; empty where they lack the metric."""
+    """Test that they were to be compared with; empty where they lack the metric."""
     reason: str
-    """Why their values have no ratio; empty where they lack the metric."""
+    """Reason why their values have no ratio; empty where they lack the metric."""
 
 
 @dataclass(frozen=True)
 class Secondary:
-    """Another metric of two compared tests than the one that is judged."""
+    """Ratio of another metric of two compared tests, beside the judged one."""
 
     metric: str
     ratio: Ratio
     adjusted_p: float | None
-    """By Benjamini and Hochberg, over all secondary metrics of all comparisons of the experiment."""
+    """p of the ratio, adjusted by Benjamini-Hochberg over all secondary metrics of all comparisons."""
     unsteady: bool = False
-    """Whether the reference differs from itself in it: then a difference is not that of the tests."""
+    """True if the baseline differs from itself in this metric, so that a difference is not due to the tests."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class OnMachine:
 
 @dataclass(frozen=True)
 class Comparison:
-    """How one test's metric relates to the reference's."""
+    """Ratio of one test's metric to the baseline's, with its precision."""
 
     base: str
     other: str
@@ -59,102 +59,102 @@ class Comparison:
     base_mean: float
     ratio: Ratio
     floor: float | None
-    """Relative half width that the ratio of as many pairs of identical commands shows; None below five A/A pairs."""
+    """A/A noise: relative margin of error of as many pairs of identical commands; None below five A/A pairs."""
     floor_pairs: int
     floor_ratio: Ratio | None
-    """The reference against itself."""
+    """Ratio of the baseline to itself (A/A)."""
     asked: float | None
-    """The relative half width of `ratio` that was asked for; None for a fixed number of trials."""
+    """Requested relative margin of error of `ratio`; None for a fixed number of trials."""
     finer: float
-    """That half width if it was not reached, else one finer than what was, …"""
+    """Target margin of error of `more`: the requested one if it was missed, else a finer one."""
     more: int
-    """… and the further pairs that would show it,"""
+    """Further pairs that reach `finer`."""
     more_s: float
-    """… which take about this long, seconds by the clock: what runs between trials included."""
+    """Wall-clock time of `more` pairs (s), including what runs between trials."""
     contention: bool
-    """Both ran at once: a ratio under contention."""
+    """True if both tests ran at the same time: a ratio under contention."""
     which: Mean = "arithmetic"
-    """Which mean `base_mean` is: the one that fits the metric's kind."""
+    """Kind of `base_mean`: the mean that fits the metric's kind."""
     base_mean_over: str = "trial"
-    """The level each of whose groups counts once in `base_mean`: "sitting", "boot", … where there are several."""
+    """Level whose groups count once each in `base_mean`: "sitting", "boot", … or "trial"."""
     sittings: int = 1
-    """In how many the pairs, or trials, were made."""
+    """Number of sessions in which the pairs, or trials, were measured."""
     difference: Interval | None = None
     """Interval of the difference of the means, other - base, in the metric's unit: paired, or Welch's; None where
     values do not add up."""
     shift: Shift | None = None
     """other/base by ranks: Hodges and Lehmann's, with Wilcoxon's or Mann and Whitney's p."""
     equivalence: Equivalence | None = None
-    """The answer to `--same-within`; None where that was not given."""
+    """Result of the equivalence test (`--same-within`); None without that option."""
     machines: tuple[OnMachine, ...] = ()
-    """The ratio on each, where pairs come from several machines: then `ratio` is their mean, each counting once."""
+    """Ratio per machine, where pairs come from several; `ratio` is then their mean, each machine weighted equally."""
     machines_p: float | None = None
-    """p of one and the same ratio on all of them."""
+    """p of the hypothesis that the ratio is the same on all machines."""
     secondary: tuple[Secondary, ...] = ()
     uncompared: tuple[str, ...] = ()
     """Other metrics of both tests that have no ratio, since a value is 0 or below."""
     typical: Ratio | None = None
-    """The ratio of geometric means, beside a `ratio` of arithmetic or harmonic ones."""
+    """Ratio of geometric means, beside a `ratio` of arithmetic or harmonic means."""
     quieter: QuieterMetric | None = None
-    """Another metric that the same trials know much better; of the elapsed time only."""
+    """Another metric with a much more precise ratio from the same trials; only for the elapsed time."""
     trials: int | None = None
-    """Values that it rests on, the fewest of either test, each trial of each machine or process counted; None where
-    that is not known."""
+    """Number of values that the ratio rests on: the fewer of both tests, counted per trial of each machine or process;
+    None if unknown."""
     most_trials: int | None = None
-    """Values of the test that has more, of an unpaired comparison."""
+    """Number of values of the larger test, in an unpaired comparison."""
     extended: bool = False
-    """Whether the number of trials was raised after as many as had been asked for were there to be looked at."""
+    """True if the number of trials was raised after the requested ones were complete."""
     span_s: float | None = None
-    """Seconds by the clock over which the trials are spread, summed over sessions; None where it is not known."""
+    """Wall-clock time over which the trials are spread (s), summed over sessions; None if unknown."""
 
     @property
     def opposed(self) -> bool:
-        """Whether the means and the typical run point in different directions."""
+        """True if the means and the typical run point in different directions."""
         return self.typical is not None and (self.ratio.ratio - 1.0) * (self.typical.ratio - 1.0) < 0.0
 
     @property
     def missed(self) -> bool:
-        """Whether the precision that was asked for was not reached."""
+        """True if the requested precision was not reached."""
         return self.asked is not None and self.ratio.half_width >= self.asked
 
     @property
     def more_range(self) -> tuple[int, int]:
-        """`more` as far as the spread is known."""
+        """Likely range of `more`, given how well the spread is known."""
         return self.range_of(self.more)
 
     def range_of(self, more: int) -> tuple[int, int]:
-        """The fewest and the most of so many further pairs, as far as the spread is known."""
+        """Likely range (fewest, most) of `more` further pairs, given how well the spread is known."""
         degrees = self.ratio.degrees if self.ratio.degrees > 0.0 else max(self.ratio.count - 1, 1)
         return further_range(self.ratio.count, more, degrees)
 
     @property
     def within_reach(self) -> bool:
-        """Whether `more` further pairs are worth advising."""
+        """True if `more` further pairs are worth recommending."""
         return within_reach(self.more, self.ratio.count, self.more_s)
 
     @property
     def adjusted_p(self) -> float | None:
-        """The ratio's p counting all comparisons of the experiment; None where there is only one."""
+        """p of the ratio, adjusted for all comparisons of the experiment; None for a single comparison."""
         return self.ratio.adjusted_p if self.ratio.together > 1 else None
 
     @property
     def shift_p(self) -> float | None:
-        """The p of `shift` counting all comparisons of the experiment (Bonferroni)."""
+        """p of `shift`, adjusted for all comparisons of the experiment (Bonferroni); None without a shift."""
         return None if self.shift is None else min(1.0, self.ratio.together * self.shift.p)
 
     @property
     def excludes_one(self) -> bool:
-        """Whether the interval does, as one of all comparisons of the experiment."""
+        """True if the interval, adjusted for all comparisons of the experiment, excludes 1."""
         return self.ratio.low > 1.0 or self.ratio.high < 1.0
 
     @property
     def within_noise(self) -> bool:
-        """Whether identical commands differ by as much on this machine: the ratio lies within the A/A noise."""
+        """True if the ratio lies within the A/A noise: identical commands differ by as much on this machine."""
         return self.floor is not None and self.ratio.off_one <= self.floor
 
     @property
     def within_steady_noise(self) -> bool:
-        """Whether the reference differs from itself by as much, so that more pairs do not tell the ratio from 1."""
+        """True if the baseline steadily differs from itself by as much, so that more pairs do not help."""
         return (
             self.within_noise
             and is_steady(self.floor_ratio)
@@ -163,12 +163,12 @@ class Comparison:
 
     @property
     def varies(self) -> bool:
-        """Whether any value does: else the ratio has no interval, however coarse the clock is that counted them."""
+        """True if the values vary; else the ratio has no interval, however coarse the clock."""
         return self.ratio.low < self.ratio.high
 
     @property
     def differs(self) -> bool:
-        """Whether a difference is claimed.
+        """True if the verdict claims a difference.
 
         The interval excludes 1, the ratio lies beyond the A/A noise, and the typical run does not point the other way.
         """
@@ -176,18 +176,18 @@ class Comparison:
 
 
 def is_steady(itself: Ratio | None) -> TypeGuard[Ratio]:
-    """Whether the reference differs from itself by what more pairs do not average out."""
+    """True if the baseline differs from itself by an amount that more pairs do not average out."""
     return itself is not None and not itself.low <= 1.0 <= itself.high
 
 
 TIMES_MEASURED = 100
-"""Beyond an hour, more trials than this many times those that were made are no advice."""
+"""Multiple of the measured trials above which more are not recommended, if they take over an hour."""
 MOST_TRIALS = 10**7
 
 
 def within_reach(more: int, measured: int, seconds: float) -> bool:
-    """Whether `more` trials after `measured` ones are worth advising: an hour is; a day, or a hundred times as many
-    trials in more than an hour, is not. seconds: what they take by the clock, 0 where it is not known."""
+    """True if `more` trials after `measured` ones are worth recommending: if they take at most an hour, or at most a
+    day and `TIMES_MEASURED` times the measured trials. seconds: their wall-clock time, 0 if unknown."""
     if more >= MOST_TRIALS or not seconds <= DAY_S:
         return False
     return more <= TIMES_MEASURED * measured or 0 < seconds <= HOUR_S
@@ -199,24 +199,24 @@ CPU_TIME = "CPU time"
 CANDIDATES = (CPU_TIME, "instructions")
 
 TIMES_NARROWER = 3.0
-"""How many times narrower an interval (or spread) than that of the elapsed time is before it is named."""
+"""Factor by which an interval (or spread) must be narrower than that of the elapsed time to be named."""
 
 LEAST_KNOWN = 0.5
-"""Half width of an interval of a ratio above which it says too little to be named."""
+"""Margin of error of a ratio above which it is too imprecise to be named."""
 
 
 @dataclass(frozen=True)
 class QuieterMetric:
-    """A metric whose ratio the same trials know at least `TIMES_NARROWER` times as well as that of the elapsed time."""
+    """A metric whose ratio is at least `TIMES_NARROWER` times as precise as that of the elapsed time."""
 
     metric: str
     ratio: Ratio
     floor: float | None = None
-    """Its own A/A noise, as of the elapsed time; None where that is not known."""
+    """A/A noise of this metric; None if unknown."""
 
 
 def with_cpu_time(series: Series) -> Series:
-    """The series with user + system of each trial as a column; as it is where either is not known."""
+    """The series with user + system of each trial as a column; unchanged if either is missing."""
     user, system = series.column("user"), series.column("system")
     if user is None or system is None:
         return series

@@ -27,7 +27,15 @@ from etude.analysis.subject import Subject, column_of
 from etude.analysis.time_breakdown import mean_trial_s, seconds_per_trial, time_span_s
 from etude.analysis.verdict_options import VerdictOptions
 from etude.results.series import Floats, Series
-from etude.stats.compare import (
+from etude.stats.describe import describe
+from etude.stats.equivalence import equivalence_of
+from etude.stats.intervals import Interval
+from etude.stats.machines import contrasts, ratio_over_machines, ratios_differ, unpaired_over_machines
+from etude.stats.means import ADDING_UP, Kind, Mean
+from etude.stats.moments import effective_moments, interval_of_mean, mean_of
+from etude.stats.multiplicity import benjamini_hochberg, bonferroni_confidence
+from etude.stats.ranks import mann_whitney, wilcoxon
+from etude.stats.ratio import (
     Ratio,
     more_pairs,
     noise_floor,
@@ -37,29 +45,21 @@ from etude.stats.compare import (
     unpaired_mean_ratio,
     unpaired_ratio,
 )
-from etude.stats.describe import describe
-from etude.stats.equivalence import equivalence_of
-from etude.stats.intervals import Interval
-from etude.stats.machines import contrasts, ratio_over_machines, ratios_differ, unpaired_over_machines
-from etude.stats.means import ADDING_UP, Kind, Mean
-from etude.stats.moments import effective_moments, interval_of_mean, mean_of
-from etude.stats.multiplicity import benjamini_hochberg, bonferroni_confidence
-from etude.stats.ranks import mann_whitney, wilcoxon
 from etude.stats.twosample import welch
 
 T = TypeVar("T")
 
 FEWEST_AGAIN = 5
-"""A/A pairs from which on a difference of the reference from itself is believed."""
+"""Minimum number of A/A pairs for a difference of the baseline from itself to be believed."""
 
 FINER = 2.0
-"""A verdict says what it would take to see this many times smaller a difference."""
+"""Factor: a verdict states the trials needed to resolve a difference smaller by this."""
 
 
 def compare_tests(
     subject: Subject, metric: str, verdict_options: VerdictOptions
 ) -> tuple[list[Comparison], list[NoComparison]]:
-    """Comparisons asked for, by the experiment or by `verdict_options.reference`; and why some are not there."""
+    """Comparisons requested by the experiment or by `verdict_options.reference`, and why some are missing."""
     found: list[Comparison] = []
     without: list[NoComparison] = []
     planned = list(_asked_for(subject, verdict_options))
@@ -71,7 +71,7 @@ def compare_tests(
         except ValueError as error:
             without.append(NoComparison(metric, (other.test,), base.test, str(error)))
     without += _lacking(subject, metric, planned)
-    if metric == "elapsed" and subject.shell is None:  # whose CPU time cannot be taken off
+    if metric == "elapsed" and subject.shell is None:  # the CPU time of the shell cannot be subtracted
         found = [replace(c, quieter=_quieter(subject, c, verdict_options.confidence)) for c in found]
     if verdict_options.full:
         found = _with_secondary(subject, found, metric, verdict_options)
@@ -79,7 +79,7 @@ def compare_tests(
 
 
 def _not_beyond(c: Comparison) -> Comparison:
-    """Without the answer that tests differ by more than a margin where the verdict claims no difference of them."""
+    """The comparison, with the equivalence undecided if its tests differ but the verdict claims no difference."""
     e = c.equivalence
     if e is None or e.verdict != "different" or c.differs:
         return c
@@ -89,7 +89,7 @@ def _not_beyond(c: Comparison) -> Comparison:
 def _lacking(
     subject: Subject, metric: str, planned: Sequence[tuple[Series, Series, bool]]
 ) -> list[NoComparison]:
-    """Tests that nobody compares and that lack the metric that a user asked for."""
+    """The requested metric, if uncompared tests lack it though others have it; else empty."""
     compared = {series.test for base, other, _ in planned for series in (base, other)}
     made = [series for series in subject.tests if series.trials.size]
     lacking = [series.test for series in made if metric not in series.columns]
@@ -100,7 +100,7 @@ def _lacking(
 
 
 def _asked_for(subject: Subject, verdict_options: VerdictOptions) -> Iterator[tuple[Series, Series, bool]]:
-    """Reference, other, and whether they ran in common blocks."""
+    """Baseline, other test, and whether they ran in common blocks, for each planned comparison."""
     if verdict_options.reference is not None:
         base = subject.test(verdict_options.reference)
         grouped = next((group for group in subject.asked.groups if base.test in group), ())
@@ -124,7 +124,7 @@ def _compare(
     verdict_options: VerdictOptions,
     together: int,
 ) -> list[Comparison]:
-    """The comparison, one of so many that are judged at once; none below two pairs, or two trials of either.
+    """The comparison, one of `together` judged at once; empty below two pairs, or two trials of either test.
 
     Raises ValueError where there is no ratio.
     """
@@ -254,7 +254,7 @@ def _paired(
 
 
 def _is_extended(subject: Subject) -> bool:
-    """Whether a fixed number of trials was raised when all of them were there."""
+    """True if a fixed number of trials was raised after all of them were complete."""
     experiment = subject.experiment or {}
     rule = (experiment.get("plan") or {}).get("rule") or {}
     earlier = (experiment.get("sittings") or [])[:-1]
@@ -262,7 +262,7 @@ def _is_extended(subject: Subject) -> bool:
 
 
 def _of_itself(again: tuple[Floats, Floats], kind: Kind) -> Ratio | None:
-    """The reference against itself; None below two A/A pairs."""
+    """Ratio of the baseline to itself; None below two A/A pairs."""
     if again[1].size < 2:
         return None
     return ratio_of_fitting_means(*again, kind, paired_mean_ratio) or paired_ratio(*again)
@@ -271,8 +271,8 @@ def _of_itself(again: tuple[Floats, Floats], kind: Kind) -> Ratio | None:
 def _noise(
     again: tuple[Floats, Floats], pairs: int, factor: float, itself: Ratio | None, kind: Kind, level: float
 ) -> float | None:
-    """The A/A noise of so many pairs: not below a steady difference of the reference from itself, which more pairs do
-    not average out."""
+    """A/A noise of `pairs` pairs, at least as large as a steady difference of the baseline from itself, which more
+    pairs do not average out."""
     floor = noise_floor(*again, pairs=pairs, kind=kind, factor=factor, confidence=level)
     return floor if floor is None or not is_steady(itself) else max(floor, itself.off_one)
 
@@ -284,7 +284,7 @@ def _kind(series: Series, metric: str) -> Kind:
 def _paired_means(
     pairs: Pairs, kind: Kind, factor: float, confidence: float, subtract: tuple[float, float] = (0.0, 0.0)
 ) -> Ratio | None:
-    """None where the geometric mean fits."""
+    """Ratio of the means that fit the metric's kind; None where the geometric mean fits."""
     if pairs.several and kind in ADDING_UP:
         return ratio_over_machines(*pairs, kind=kind, factor=factor, subtract=subtract, confidence=confidence)
     mean_ratio = partial(paired_mean_ratio, factor=factor, subtract=subtract, confidence=confidence)
@@ -292,10 +292,10 @@ def _paired_means(
 
 
 def _unpaired_means(base: Series, other: Series, metric: str, confidence: float) -> Ratio | None:
-    """None where the geometric mean fits."""
+    """Ratio of the means that fit the metric's kind; None if the geometric mean fits, or machines do not match."""
     machines, kind = (machines_of(base, metric), machines_of(other, metric)), _kind(base, metric)
     if len({*machines[0], *machines[1]}) > 1 and kind in ADDING_UP:
-        if set(machines[0]) != set(machines[1]):  # one side does not say where it was measured
+        if set(machines[0]) != set(machines[1]):  # the machines differ, or one side does not record them
             return None
         return unpaired_over_machines(
             base.sample(metric), other.sample(metric), *machines, kind=kind, confidence=confidence
@@ -307,7 +307,7 @@ def _unpaired_means(base: Series, other: Series, metric: str, confidence: float)
 def _paired_ratio(
     pairs: Pairs, factor: float, confidence: float, subtract: tuple[float, float] = (0.0, 0.0)
 ) -> Ratio:
-    """Over the pairs or, of several machines, over these."""
+    """Ratio over the pairs or, with several machines, over the machines."""
     if not pairs.several:
         return paired_ratio(pairs.base, pairs.other, factor=factor, subtract=subtract, confidence=confidence)
     return ratio_over_machines(*pairs, factor=factor, subtract=subtract, confidence=confidence)
@@ -331,7 +331,7 @@ def _on_machines(
 
 
 def _unpaired_ratio(base: Series, other: Series, metric: str, confidence: float) -> Ratio:
-    """Raises ValueError where they were measured on machines that are not the same ones."""
+    """Ratio of two unpaired tests. Raises ValueError if they were measured on different machines."""
     machines = machines_of(base, metric), machines_of(other, metric)
     names = [set(each) for each in machines]
     if names[0] != names[1] and "" not in names[0] | names[1]:
@@ -342,7 +342,7 @@ def _unpaired_ratio(base: Series, other: Series, metric: str, confidence: float)
 
 
 def _fitting(series: Series, metric: str, values: Floats) -> tuple[float, Mean]:
-    """The mean that fits the metric's kind; NaN where there is none."""
+    """The mean that fits the metric's kind (NaN if there is none), and which mean it is."""
     found = describe(values, _kind(series, metric))
     return found.mean, found.which
 
@@ -353,13 +353,13 @@ def _sessions(*tests: Series) -> int:
 
 
 def _pair_s(base: Series, other: Series) -> float:
-    """What a further pair takes, with all that is done around it; both trials alone where starts are not known."""
+    """Wall-clock time of a further pair (s), with everything around it; the trials alone if starts are unknown."""
     trial_s = seconds_per_trial([base, other])
     return mean_trial_s(base) + mean_trial_s(other) if trial_s is None else 2.0 * trial_s
 
 
 def shell_cost(subject: Subject) -> tuple[float, float]:
-    """Mean start of the empty shell and its standard error, seconds; zeros where no shell is used."""
+    """Mean start time of the empty shell and its standard error (s); zeros if no shell is used."""
     starts = subject.shell.sample("elapsed") if subject.shell is not None else np.empty(0)
     if starts.size < 2:
         return 0.0, 0.0
@@ -369,7 +369,7 @@ def shell_cost(subject: Subject) -> tuple[float, float]:
 def _with_secondary(
     subject: Subject, found: Sequence[Comparison], primary: str, verdict_options: VerdictOptions
 ) -> list[Comparison]:
-    """Each with the ratios of the other metrics that both tests have, adjusted over all of them at once."""
+    """The comparisons with the ratios of the other common metrics, adjusted over all of them at once."""
     each = [list(_secondary(subject, c, primary, verdict_options)) for c in found]
     uncompared = [
         _uncompared(subject, c, primary, known, verdict_options) for c, known in zip(found, each, strict=True)
@@ -393,7 +393,7 @@ def _secondary(
         if metric == primary or metric not in base.columns or metric not in other.columns:
             continue
         ratio = _or_none(partial(_ratio_as, c, base, other, metric, verdict_options.confidence))
-        if ratio is not None:  # else there are too few values, or some at zero
+        if ratio is not None:  # None: too few values, or some at zero
             again = _against_itself(subject, base, metric)
             itself = _or_none(partial(_of_itself, again, _kind(base, metric)))
             unsteady = c.floor_pairs >= FEWEST_AGAIN and is_steady(itself)
@@ -403,7 +403,7 @@ def _secondary(
 def _uncompared(
     subject: Subject, c: Comparison, primary: str, known: Sequence[Secondary], verdict_options: VerdictOptions
 ) -> Iterator[str]:
-    """Metrics without a ratio, of which some value of either test is above 0."""
+    """Metrics without a ratio because a value is 0 or below, though both tests have values above 0."""
     base, other = subject.test(c.base), subject.test(c.other)
     without = {primary, *(s.metric for s in known)}
     for metric in base.columns if verdict_options.secondary is None else verdict_options.secondary:
@@ -414,7 +414,7 @@ def _uncompared(
 
 
 def _quieter(subject: Subject, c: Comparison, confidence: float) -> QuieterMetric | None:
-    """The metric that is known best, if it is known much better than that which is compared."""
+    """The candidate metric with the most precise ratio, if much more precise than the compared one; else None."""
     base, other = (with_cpu_time(subject.test(name)) for name in (c.base, c.other))
     found = []
     for metric in CANDIDATES:
@@ -427,7 +427,7 @@ def _quieter(subject: Subject, c: Comparison, confidence: float) -> QuieterMetri
 
 
 def _own_noise(subject: Subject, c: Comparison, base: Series, metric: str, confidence: float) -> float | None:
-    """The A/A noise of another metric of a comparison's pairs."""
+    """A/A noise of another metric of a comparison's pairs; None if unpaired."""
     if c.ratio.method == "unpaired":
         return None
     twins = tuple(map(with_cpu_time, subject.twins))
@@ -437,7 +437,7 @@ def _own_noise(subject: Subject, c: Comparison, base: Series, metric: str, confi
 
 
 def _ratio_as(c: Comparison, base: Series, other: Series, metric: str, confidence: float) -> Ratio:
-    """The ratio of another metric, formed as that of the comparison. Raises ValueError where there is none."""
+    """Ratio of another metric, formed as that of the comparison. Raises ValueError if there is none."""
     if c.ratio.method == "unpaired":
         found = _unpaired_means(base, other, metric, confidence)
         return found or _unpaired_ratio(base, other, metric, confidence)
@@ -447,7 +447,7 @@ def _ratio_as(c: Comparison, base: Series, other: Series, metric: str, confidenc
 
 
 def _against_itself(subject: Subject, base: Series, metric: str) -> tuple[Floats, Floats]:
-    """The A/A pairs: the reference and its twin, or, in a duet, both twins; none of another test than ran so."""
+    """A/A pairs: values of the baseline and its twin or, in a duet, of both twins; empty without a twin."""
     twins = [twin for twin in subject.twins if twin.test.startswith(f"{base.test} (again")]
     if not twins:
         return np.empty(0), np.empty(0)
@@ -456,7 +456,7 @@ def _against_itself(subject: Subject, base: Series, metric: str) -> tuple[Floats
 
 
 def _round_down(x: float) -> float:
-    """The next of 1, 2, 5 × 10^n below or at x: a precision somebody would ask for."""
+    """The largest of 1, 2, 5 × 10^n at or below x: a round precision."""
     if not 0 < x < math.inf:
         return x
     power = 10.0 ** math.floor(math.log10(x))
@@ -464,7 +464,7 @@ def _round_down(x: float) -> float:
 
 
 def _or_none(function: Callable[[], T]) -> T | None:
-    """What it gives, or None where the values do not allow it."""
+    """Result of `function`, or None if it raises ValueError."""
     try:
         return function()
     except ValueError:

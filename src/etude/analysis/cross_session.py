@@ -1,4 +1,4 @@
-"""Results of different sessions compared: as far as what changes between sessions is known, and else refused."""
+"""Comparison of results of different sessions; refused if the spread between sessions is unknown."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from typing import Any, cast
 
 import numpy as np
 
-from etude.analysis.differences import Differences, compare
 from etude.analysis.load_subject import read_ours
 from etude.analysis.pairs import samples
+from etude.analysis.snapshot_differences import Differences, compare
 from etude.analysis.subject import Subject
 from etude.errors import EtudeError, InputError, NotComparable
 from etude.results.series import Column, Floats, Series
-from etude.stats.compare import Ratio, ratio_of_fitting_means, unpaired_mean_ratio, unpaired_ratio
 from etude.stats.cross_session import (
     CrossSessionRatio,
     NotSupported,
@@ -30,14 +29,15 @@ from etude.stats.cross_session import (
 )
 from etude.stats.describe import describe
 from etude.stats.means import Kind, average
+from etude.stats.ratio import Ratio, ratio_of_fitting_means, unpaired_mean_ratio, unpaired_ratio
 
 MOST_STORED = 50
-"""Directories beside a result that are looked at for further sessions of its tests, the newest first."""
+"""Maximum number of sibling results searched for further sessions of a result's tests, newest first."""
 
 
 @dataclass(frozen=True)
 class CrossSession:
-    """A test of one result against that of another."""
+    """A test of one result compared with a test of another result."""
 
     base: str
     other: str
@@ -49,13 +49,13 @@ class CrossSession:
     found: CrossSessionRatio | Ratio | NotSupported
     """Ratio: both have several sessions, and the interval is over those."""
     other_command: bool = False
-    """Whether the command lines of the tests differ."""
+    """True if the command lines of the tests differ."""
     trials: int | None = None
-    """Values of the test that has fewer; None where that is not known."""
+    """Number of values of the smaller test; None if unknown."""
 
     @property
     def adjusted_p(self) -> float | None:
-        """p counting all comparisons with the same first result; None where there is only one, or it is refused."""
+        """p adjusted for all comparisons with the same first result; None for a single or a refused comparison."""
         if isinstance(self.found, NotSupported) or self.found.together == 1:
             return None
         return self.found.adjusted_p
@@ -70,13 +70,13 @@ def compare_across(
     stored: Sequence[Subject] = (),
     confidence: float = 0.95,
 ) -> list[CrossSession]:
-    """Each test of `other` against the test of `base` with its name, or the only one against the only one.
+    """Comparison of each test of `other` with the test of `base` of the same name, or of two single tests.
 
-    known: the spread between sessions as somebody states it; else it is taken from the sessions of the base's test in
+    known: the stated spread between sessions; by default it is computed from the sessions of the base's test in
     `base` and `stored` on the same machine, of which there must be three.
 
     Raises:
-        InputError: no tests belong together; ValueError: their values have no ratio.
+        InputError: no tests match; ValueError: their values have no ratio.
     """
     found = []
     themselves = {Path(subject.label).resolve() for subject in (base, other)}
@@ -110,7 +110,7 @@ def compare_across(
 
 
 def overall(across: Sequence[CrossSession]) -> list[tuple[str, Overall]]:
-    """Of each later result that has two or more tests compared, its label and the ratio of all of them together."""
+    """Label of each later result with two or more compared tests, and the ratio of all of them together."""
     found = []
     for label in dict.fromkeys(a.other_label for a in across):
         ratios = [a.found for a in across if a.other_label == label and not isinstance(a.found, NotSupported)]
@@ -121,7 +121,7 @@ def overall(across: Sequence[CrossSession]) -> list[tuple[str, Overall]]:
 
 
 def machines_compared(subjects: Sequence[Subject]) -> list[tuple[str, Differences]]:
-    """The label of each later result of ours, and how its machine and settings differ from the first's."""
+    """Label of each later result of Étude, and the differences of its machine and settings from the first's."""
     base, *others = subjects
     return [
         (other.label, compare(base.experiment, other.experiment))
@@ -131,13 +131,13 @@ def machines_compared(subjects: Sequence[Subject]) -> list[tuple[str, Difference
 
 
 def same_command(one: Subject, test: Series, other: Subject, its_test: Series) -> bool:
-    """Whether both tests are recorded to run the same; also where that is not recorded."""
+    """True if both tests are recorded to run the same command, or if a command is not recorded."""
     made_of = [_recorded(one, test.test), _recorded(other, its_test.test)]
     return None in made_of or made_of[0] == made_of[1]
 
 
 def _recorded(subject: Subject, test: str) -> Any:
-    """What `etude bench` ran, or the digest of a script."""
+    """Command and environment of a test of `etude bench`, or digest of a script; None if not recorded."""
     if subject.experiment is None:
         return None
     plan = subject.experiment.get("plan") or {}
@@ -163,10 +163,10 @@ def _column(subject: Subject, series: Series, metric: str) -> Column:
 def compare_with_first(
     subjects: Sequence[Subject], metric: str, *, between: float | None = None, confidence: float = 0.95
 ) -> tuple[list[CrossSession], list[tuple[str, str]]]:
-    """The later ones of two or more results against the first; and of each that is not compared its label and why.
+    """Comparisons of the later results with the first; and label and reason of each that is not compared.
 
     Intervals hold for all comparisons together.
-    between: the relative spread between sessions as somebody states it (0.03); else it is looked for beside the first.
+    between: the stated relative spread between sessions (0.03); by default it is computed from stored results.
     """
     base, *others = subjects
     known = None if between is None else stated_session_spread(100.0 * between)
@@ -197,12 +197,12 @@ def check_comparable(
     between: float | None = None,
     several: bool = False,
 ) -> None:
-    """Refuse a comparison with tests that are still to be measured, as far as it is known now that it would fail.
+    """Refuse a comparison with tests still to be measured, if it is already known to fail.
 
     planned: their commands by name; unit: of the metric, where they state it; several: they get several sessions.
 
     Raises:
-        NotComparable: it names what to run instead.
+        NotComparable: the message has the remedy.
     """
     check_names(base, list(planned))
     by_name = {series.test: series for series in base.tests}
@@ -234,7 +234,7 @@ def check_comparable(
 
 
 def _instead(base: Subject, old: Series, command: Sequence[str]) -> str:
-    """What to run in place of a comparison with a stored result."""
+    """Advice on what to run in place of a comparison with a stored result."""
     made_of = _recorded(base, old.test)
     then = made_of[0] if isinstance(made_of, tuple) else None
     both = "measure both at once, as two commands"
@@ -246,7 +246,7 @@ def _instead(base: Subject, old: Series, command: Sequence[str]) -> str:
 
 
 def _alike(base: Subject, old: Series, stored: Sequence[Subject]) -> list[Series]:
-    """Tests of other results that are the same as one of the base's."""
+    """Tests of stored results with the name and the command of a test of the base."""
     return [
         series
         for subject in stored
@@ -256,7 +256,7 @@ def _alike(base: Subject, old: Series, stored: Sequence[Subject]) -> list[Series
 
 
 def tests_in_common(base: Subject, other: Subject) -> list[tuple[Series, Series]]:
-    """Tests of one name in both; where either has a single test, those two whatever they are called.
+    """Pairs of tests with the same name; the two single tests if each result has only one.
 
     Raises:
         InputError: there are none.
@@ -268,7 +268,7 @@ def tests_in_common(base: Subject, other: Subject) -> list[tuple[Series, Series]
 
 
 def check_names(base: Subject, names: Sequence[str]) -> None:
-    """Raise NotComparable unless some of the tests called so belong to some of the base's."""
+    """Raise NotComparable unless a name is that of a test of the base, or both have a single test."""
     known = [series.test for series in base.tests]
     if not set(known) & set(names) and not len(known) == len(names) == 1:
         raise NotComparable(
@@ -278,7 +278,7 @@ def check_names(base: Subject, names: Sequence[str]) -> None:
 
 
 def stored_beside(subject: Subject) -> list[Subject]:
-    """Other results in the directory that one of ours lies in; those that cannot be read are passed over."""
+    """Other results in the parent directory of a result of Étude; unreadable ones are skipped."""
     if subject.experiment is None or subject.experiment.get("verb") == "res":
         return []
     here = Path(subject.label).resolve()
@@ -300,7 +300,7 @@ def _age(path: Path) -> float:
 
 
 def by_session(series: Series, metric: str) -> list[Floats]:
-    """The metric's sample in each session that has two values or more."""
+    """Sample of the metric in each session that has two or more values."""
     column = series.column(metric)
     if column is None:
         return []
@@ -335,7 +335,7 @@ def _ratio(
 
 
 def _more_sessions(series: Series, metric: str, stored: Sequence[Series]) -> list[Floats]:
-    """Of the same test on the same machine."""
+    """Samples, all above 0, of the stored sessions of the same test on the same machine."""
     machines = _machines(series)
     return [
         part

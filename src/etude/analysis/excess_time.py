@@ -1,4 +1,4 @@
-"""How much time a trial lost against the others of its test, what of it a cause can account for, and its own state."""
+"""Time that a trial lost against the others of its test, the part a cause can explain, and the trial's state."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from etude.analysis.noisy_processes import exceeds
 from etude.results.series import Whole
 
 SUFFICES = 0.5
-"""A cause is named as one if it can account for so much of the lost time."""
+"""Share of the lost time that a cause must be able to explain to be named."""
 IDLE_CPUS = 0.5
-"""So many CPUs without work, and nobody had to wait for one."""
+"""Number of idle CPUs at which a trial need not wait for one."""
 SWAPPED_IN = "pages swapped in"
 PRESSURES = ("CPU pressure", "memory pressure", "I/O pressure")
 
 
 @dataclass(frozen=True)
 class Level:
-    """A quantity of the monitor beside a trial, and usually."""
+    """A quantity of the monitor during a trial, and its usual value."""
 
     name: str
     unit: str
@@ -38,7 +38,7 @@ class Level:
 
 @dataclass(frozen=True)
 class MoreCpuTime:
-    """A trial that computed longer."""
+    """A trial that used more CPU time than usual."""
 
     more_s: float
     used_s: float
@@ -66,7 +66,7 @@ class OwnFaults:
     count: float
     usual: float
     swapped: bool = False
-    """Whether the pages were in swap space; else, where `shown_by` is known, they were reclaimed."""
+    """True if the pages were in swap space; else, where `shown_by` is known, they were reclaimed."""
     shown_by: Level | None = None
 
 
@@ -75,20 +75,20 @@ OwnState = MoreCpuTime | NotRun | NeitherRanNorWaited | OwnFaults
 
 @dataclass(frozen=True)
 class LostTime:
-    """Of one trial, in seconds, against the median of the usual ones."""
+    """Lost time of one trial against the median of the usual trials (s)."""
 
     lost_s: float
-    """Longer than usual; 0 or below: it was not."""
+    """Elapsed time beyond the usual; 0 or below if nothing was lost."""
     computed_s: float
-    """CPU time beyond the usual; NaN where that is not known."""
+    """CPU time beyond the usual; NaN if unknown."""
     own: OwnState | None
-    """What the trial's own numbers say of its state."""
+    """State of the trial by its own numbers; None if they show none."""
     last: OwnState | None
-    """... where nothing else accounts for the time."""
+    """State of the trial that counts only if nothing else explains the time."""
 
 
 def lost_time(known: Interference, place: int, usual: Whole) -> LostTime:
-    """What a trial lost; `usual`: places of the others that were read."""
+    """Lost time of the trial at `place`; `usual`: places of the other trials with readings."""
     lost = _excess(known, "elapsed", place, usual)
     if not np.isfinite(lost):
         lost = known.seconds(place) - float(np.median([known.seconds(each) for each in usual]))
@@ -97,10 +97,10 @@ def lost_time(known: Interference, place: int, usual: Whole) -> LostTime:
 
 
 def can_cost_s(known: Interference, what: Quantity, place: int, usual: Whole, found: LostTime) -> float:
-    """The most that the excess of a quantity beside a trial can have cost it, s; infinite where nothing bounds it.
+    """Upper bound of the time that the excess of a quantity cost a trial (s); infinite if nothing bounds it.
 
-    What others cost, the trial waited for, which is pressure where the kernel tells it, or it is CPU time that it used
-    itself, since caches were shared. A wait for a network is no pressure.
+    A cost caused by others is a wait of the trial, which the kernel may report as pressure, or CPU time of its own,
+    since caches are shared. A wait for a network is no pressure.
     """
     seconds = known.seconds(place)
     if not seconds:
@@ -115,8 +115,8 @@ def can_cost_s(known: Interference, what: Quantity, place: int, usual: Whole, fo
 def _shown_s(
     known: Interference, waited: Sequence[str], place: int, usual: Whole, lost: float, computed: float
 ) -> float:
-    """The most of the lost time that can have been these waits, s, or CPU time of the trial; infinite where the kernel
-    does not tell pressures."""
+    """Upper bound of the lost time that can have been these waits, or CPU time of the trial (s); infinite if the kernel
+    reports no pressure."""
     pressures = _pressures(known)
     waits = {name: _waited_s(known, each, place, usual) for name, each in pressures.items()}
     if not waits or not waited:
@@ -127,7 +127,7 @@ def _shown_s(
 
 
 def _pressures(known: Interference) -> dict[str, Quantity]:
-    """By name, where the kernel tells them: not all are 0 always."""
+    """Pressures of the monitor by name; empty if the kernel reports none (all are always 0)."""
     found = {what.name: what for what in known.values if what.name in PRESSURES}
     told = any(np.nanmax(known.values[what], initial=0.0) > 0.0 for what in found.values())
     return found if told else {}
@@ -136,7 +136,7 @@ def _pressures(known: Interference) -> dict[str, Quantity]:
 def _own_state(
     known: Interference, place: int, usual: Whole, lost: float, computed: float
 ) -> tuple[OwnState | None, OwnState | None]:
-    """Why the trial itself did not get on, by its own numbers; None where they do not say."""
+    """State of the trial by its own numbers, and the state that counts if nothing else does; None if unknown."""
     if lost <= 0.0:
         return None, None
     faults = _excess(known, "major_faults", place, usual)
@@ -157,8 +157,8 @@ def _own_state(
     if cpu >= SUFFICES * waited and idle is not None and idle >= IDLE_CPUS:
         return NotRun(min(cpu, waited), idle), None
     if known.is_coarse(place):
-        return None, None  # pressure of a whole reading does not tell for how long this trial waited
-    # Where others always wait a longer wait shows in no pressure, which has no more than a second a second.
+        return None, None  # the pressure of a longer reading is not this trial's own wait
+    # Pressure is at most 1 s per s: if others always wait, a longer wait does not show in it.
     stalled = sum(float(np.nan_to_num(known.values[named[name]][place])) for name in PRESSURES)
     stalled *= known.seconds(place)
     if stalled < SUFFICES * waited:
@@ -167,7 +167,7 @@ def _own_state(
 
 
 def _own_faults(known: Interference, place: int, usual: Whole, more: float) -> OwnFaults:
-    """How many major faults the trial had, and where the pages had gone, as far as that shows."""
+    """Major faults of the trial, and where its pages had gone, if that is known."""
     column = known.series.columns["major_faults"].values
     faults = OwnFaults(float(column[place]), float(np.median(column[usual])))
     for name in (SWAPPED_IN, PRESSURES[1]):
@@ -184,9 +184,9 @@ def _own_faults(known: Interference, place: int, usual: Whole, more: float) -> O
 
 
 def _waited_s(known: Interference, pressure: Quantity, place: int, usual: Whole) -> float:
-    """Seconds of this pressure beyond the usual: by how much it rose, and for how much longer it went on.
+    """Pressure beyond the usual (s): its increase over the trial, and its usual level over the extra duration.
 
-    The latter not of a CPU, and only as far as the usual trials wait: what others always wait for cost a trial nothing.
+    The second part is 0 for CPU pressure, and counts only as far as the usual trials themselves wait.
     """
     seconds = known.seconds(place)
     value, normal = (float(np.nan_to_num(each)) for each in _pair(known, pressure, place, usual))
@@ -196,7 +196,7 @@ def _waited_s(known: Interference, pressure: Quantity, place: int, usual: Whole)
 
 
 def _usual_wait(known: Interference, usual: Whole) -> float:
-    """The share of the usual trials' time that is no CPU time of their own; 0 where it is not known."""
+    """Share of the usual trials' time that is not their own CPU time; 0 if unknown."""
     columns = [known.series.columns.get(name) for name in ("elapsed", "user", "system")]
     if any(column is None for column in columns):
         return 0.0

@@ -17,11 +17,11 @@ from etude.analysis.warnings import Thresholds
 from etude.errors import UsageError
 from etude.results.series import Floats, Series
 from etude.stats.columns import metric_name
-from etude.stats.compare import more_pairs
 from etude.stats.cross_session import NotSupported
 from etude.stats.expression import ExpressionError
 from etude.stats.intervals import Interval
 from etude.stats.predicate import Judgement, Predicate
+from etude.stats.ratio import more_pairs
 from etude.units.parsing import quantity
 
 if TYPE_CHECKING:
@@ -41,39 +41,39 @@ EXPECTED = (
 
 @dataclass(frozen=True)
 class Bound:
-    """What must not be."""
+    """Condition of `--fail-if` that must not hold."""
 
     text: str
     metric: str
     above: bool
-    """It fails where the metric is above; else where it is below."""
+    """True if a metric above the limit fails; False if one below it does."""
     of: Literal["ratio", "difference", "value"]
-    """What is bounded: metric over baseline, metric minus baseline, or the metric itself."""
+    """Bounded quantity: metric over baseline, metric minus baseline, or the metric itself."""
     limit: float
     unit: str | None
-    """Of the limit; None for a ratio, and for a number without one."""
+    """Unit of the limit; None for a ratio, and for a number without a unit."""
 
 
 @dataclass(frozen=True)
 class BoundedInterval:
-    """An interval, and the bound that it was held against."""
+    """An interval, and the bound that it was compared with."""
 
     of: Literal["mean", "ratio", "difference"]
     low: float
     high: float
     limit: float
     unit: str
-    """Of all three; `ratio` where they have none."""
+    """Unit of interval and limit; `ratio` if they have none."""
     confidence: float
     together: int
-    """Intervals that hold together."""
+    """Number of intervals that hold together (Bonferroni)."""
     extended: bool = False
-    """Whether the number of trials was raised after a look."""
+    """True if the number of trials was raised after a look at the results."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Whether one test goes beyond the bound."""
+    """Answer for one test: whether it goes beyond the bound."""
 
     test: str
     fails: bool | None
@@ -82,29 +82,29 @@ class Answer:
     bounded: BoundedInterval | None
     """None: there is no interval."""
     of_ratio: bool = False
-    """Whether it is the ratio that has none, since nothing varies; else the mean, of too few values."""
+    """True if the ratio has no interval, since nothing varies; False if the mean has none, of too few values."""
     unclaimed: Literal["", "unsteady", "noise", "opposed"] = ""
-    """Why the verdict claims no difference where only one would decide it: the reference differs from itself by as
-    much, identical commands do, or the typical run points the other way."""
+    """Reason why the verdict claims no difference, where one would decide: the baseline differs from itself by as much,
+    identical commands do, or the typical run points the other way."""
     trials: int | None = None
-    """How many it rests on, where they are too few."""
+    """Number of trials that it rests on, if they are too few."""
     needed: int = 0
-    """The fewest that are enough, …"""
+    """Minimum number of trials, …"""
     of_each_test: bool = True
-    """… of each test, or of the one that is judged."""
+    """… of each test; False: of the judged test only."""
     more: int = 0
-    """Further trials of each test that may decide it; 0 where that is not known."""
+    """Further trials of each test that may decide it; 0 if unknown."""
     precision: float | None = None
-    """Relative margin of error that they reach; None where their number alone matters."""
+    """Relative margin of error that `more` trials reach; None if only their number matters."""
     decides: bool = True
-    """Whether `more` are expected to decide it, if the ratio stays what it is; else they are the fewest to judge it."""
+    """True if `more` trials are expected to decide it at the current ratio; False if they only allow a judgement."""
 
 
 def parse_bound(text: str) -> Bound:
     """Read a bound.
 
     Raises:
-        UsageError: it is none.
+        UsageError: the text is no bound.
     """
     match = _FORM.fullmatch(text)
     if match is None:
@@ -127,7 +127,7 @@ def parse_bound(text: str) -> Bound:
 
 
 def _quantity(text: str, value: str) -> tuple[float, str | None]:
-    """In its base unit."""
+    """A value in its base unit, and that unit. Raises UsageError for text that is no quantity."""
     found = quantity(value)
     if found is None:
         raise UsageError(f"--fail-if {text!r}: {value.strip()} is no quantity: {EXPECTED}")
@@ -145,13 +145,13 @@ def answers(
     confidence: float = 0.95,
     together: int = 1,
 ) -> list[Answer]:
-    """The bound judged for each test that it can be judged for; undecided below `few` trials, as the verdict is.
+    """Answer for each test that the bound applies to; undecided below `few` trials, as the verdict is.
 
     tests: intervals of means hold for `together` of them at once, at `confidence` (`Verdict.together`).
-    without: why comparisons that were asked for are not there.
+    without: reasons why requested comparisons are missing.
 
     Raises:
-        UsageError: for none, with the reason.
+        UsageError: the bound applies to no test; the message has the reason.
     """
     if bound.of == "value":
         of_means = [_of_value(bound, test, confidence, together, few) for test in tests]
@@ -209,7 +209,7 @@ def _with_enough(found: Answer, trials: int | None, few: int) -> Answer:
 
 
 def _of_comparison(bound: Bound, c: Comparison, together: int, few: int) -> Answer:
-    """together: how many comparisons the bound is judged for; the interval is as wide as so many need (Bonferroni)."""
+    """Answer for a comparison; a ratio's interval is widened for `together` judged ones (Bonferroni)."""
     if bound.of == "ratio":
         name = f"{c.other} against {c.base}"
         if c.ratio.p is None:
@@ -234,7 +234,7 @@ def _of_comparison(bound: Bound, c: Comparison, together: int, few: int) -> Answ
 def _as_claimed(bound: Bound, equal: float, c: Comparison, found: Answer) -> Answer:
     """The answer, undecided where only a difference breaks the bound and the verdict claims none.
 
-    equal: what is bounded where there is no difference.
+    equal: value of the bounded quantity without a difference.
     """
     needs_difference = bound.limit >= equal if bound.above else bound.limit <= equal
     if not found.fails or not needs_difference or not (c.within_noise or c.opposed):
@@ -245,7 +245,7 @@ def _as_claimed(bound: Bound, equal: float, c: Comparison, found: Answer) -> Ans
 
 
 def _decidable(bound: Bound, c: Comparison, interval: Interval, found: Answer) -> Answer:
-    """The answer with the further pairs that would take the bound out of the interval, were the ratio to stay."""
+    """The answer, with the further pairs that move the bound out of the interval if the ratio stays as it is."""
     inside = interval.low <= bound.limit <= interval.high < math.inf
     if found.fails is not None or not inside or c.ratio.method != "paired" or c.machines:
         return found
@@ -258,7 +258,7 @@ def _decidable(bound: Bound, c: Comparison, interval: Interval, found: Answer) -
 
 
 def _rounded_down(precision: float) -> float:
-    """To the two significant digits with which a command says it."""
+    """Precision rounded down to two significant digits, as on a command line."""
     digit = 10.0 ** (math.floor(math.log10(precision)) - 1)
     return math.floor(precision / digit + 1e-9) * digit
 
@@ -301,7 +301,7 @@ def read_predicate(expression: str, confidence: float) -> Predicate:
 def judge_subjects(
     subjects: Sequence[Subject], predicate: Predicate, metrics: Sequence[str]
 ) -> list[tuple[str, Judgement]]:
-    """Of each test whether it holds for every one of these metrics (elapsed, user and system unless named).
+    """Name of each test, and whether the predicate holds for these metrics (default: elapsed, user, system).
 
     Raises:
         UsageError: the expression cannot be evaluated, or a test lacks a metric.

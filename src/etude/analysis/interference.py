@@ -1,4 +1,4 @@
-"""What went on beside each trial of a test, by the monitor: what others used, and all that slows a program down."""
+"""Conditions during each trial of a test, by the monitor: use by others, and all that slows a program down."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ from etude.results.series import Flags, Series
 
 BUSY = ("cpu.user", "cpu.nice", "cpu.system", "cpu.irq", "cpu.softirq")
 OWN = ("user", "system", "orphans_user", "orphans_system")
-"""Metrics that say what CPU time a trial itself used."""
+"""Metrics of the CPU time that a trial itself used."""
 WORST = 4
 """Kernel messages up to this level, a warning, are counted."""
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """One thing that the monitor tells of a stretch of time."""
+    """One quantity that the monitor measures over time."""
 
     name: str
     """Its label, such as `CPU pressure`."""
     matters: float
-    """Excess over the usual that is worth a word."""
+    """Excess over the usual from which it is reported."""
     unit: str
     """`CPUs`, `share`, `1/s`, `B/s`, `Hz`, or `1` of a count."""
     falls: bool = False
-    """It is the lower value that slows a program down."""
+    """True if a lower value slows a program down."""
     share: float = 0.0
-    """... and the share of the usual that the excess must be."""
+    """Minimum excess as a share of the usual value."""
     loses_s: float | None = 1.0
-    """Time that one unit of the excess can cost a program in a second, s; None where nothing bounds it."""
+    """Time that one unit of the excess can cost a program per second (s); None if nothing bounds it."""
     waited: tuple[str, ...] = ()
-    """The pressures as which all that it costs must show, where the kernel tells them."""
+    """Pressures in which its whole cost must show, if the kernel reports them."""
 
 
 OTHERS = Quantity("other processes used", 0.2, "CPUs", share=0.25, waited=("CPU pressure",))
 MESSAGES = Quantity("kernel messages", 0.5, "1", loses_s=None)
 CLOCK = Quantity("clock rate", 0.0, "Hz", falls=True, share=0.05, loses_s=None)
 LONGEST_FAULT_S, LONGEST_INTERRUPT_S, LONGEST_SWITCH_S = 0.02, 2e-5, 1e-5
-"""A page that a slow disk has to bring; an interrupt with what it puts off; a switch, with what leaves the caches."""
+"""Longest time that a page from a slow disk, an interrupt, or a switch with its cache misses costs (s)."""
 FAULTS_WAIT = ("memory pressure", "I/O pressure")
 NO_PRESSURE = "no pressure"
 """Name of time in which a trial neither runs nor waits for a CPU, memory or a disk."""
@@ -80,39 +80,39 @@ _OF_EACH: Mapping[tuple[str, str], tuple[str, float, str]] = {
 
 @dataclass(frozen=True, eq=False)
 class Interference:
-    """A test's trials and what was read beside them. Arrays have shape (trials,); NaN where nothing was read."""
+    """A test's trials and the readings during them. Arrays have shape (trials,); NaN without a reading."""
 
     series: Series
     monitors: Mapping[int, Monitor]
-    """By session."""
+    """Monitors by session."""
     values: Mapping[Quantity, Floats]
-    """Per second, or levels."""
+    """Rates per second, or levels."""
     monitored: Flags
-    """Shape (trials,): whether a monitor ran beside a trial of which it is known when it ran."""
+    """Shape (trials,): True if the trial's time is known and a monitor ran in its session."""
     unseen: Floats
-    """CPUs that processes used which had ended before they were looked for; 0 where nothing was read."""
+    """CPUs used by processes that ended before they were seen; 0 without a reading."""
 
     def monitor(self, place: int) -> Monitor | None:
-        """That of a trial's session."""
+        """Monitor of the trial's session; None if there is none, or if it is of another boot."""
         sittings = self.series.sittings
         found = self.monitors.get(1 if sittings is None else int(sittings[place]))
         boots = self.series.labels.get("boot")
         return None if found is not None and boots and boots[place] != found.boot_id else found
 
     def span(self, place: int) -> tuple[int, int] | None:
-        """When a trial ran, ns; None where that is not known."""
+        """Start and end of a trial (ns); None if unknown."""
         if self.series.spans is None or self.series.spans[place, 0] < 0:
             return None
         low, high = self.series.spans[place].tolist()
         return (low, high) if high > low else None
 
     def seconds(self, place: int) -> float:
-        """How long a trial ran; 0 where that is not known."""
+        """Duration of a trial (s); 0 if unknown."""
         span = self.span(place)
         return 0.0 if span is None else (span[1] - span[0]) / 1e9
 
     def level(self, place: int, name: str) -> float | None:
-        """The mean of one of the monitor's columns, a second, while a trial ran; None where it was not read."""
+        """Mean rate per second of a monitor's column during a trial; None if it was not read."""
         monitor, span = self.monitor(place), self.span(place)
         if monitor is None or span is None or name not in monitor.columns:
             return None
@@ -120,18 +120,18 @@ class Interference:
         return found if np.isfinite(found) else None
 
     def is_full(self, place: int) -> bool:
-        """Whether no CPU was idle while a trial ran."""
+        """True if no CPU was idle during a trial."""
         idle = self.level(place, "cpu.idle")
         return idle is not None and idle < 0.1
 
     def is_coarse(self, place: int) -> bool:
-        """Whether a trial is shorter than the time between readings."""
+        """True if a trial is shorter than the interval between readings."""
         monitor, span = self.monitor(place), self.span(place)
         return monitor is not None and span is not None and span[1] - span[0] < 0.999e9 * monitor.every_s
 
 
 def load_monitors(directory: Path | None, experiment: Mapping[str, Any] | None) -> dict[int, Monitor]:
-    """The readings by session.
+    """Monitors that have readings, by session number.
 
     Raises:
         InputError: a file cannot be read.
@@ -146,7 +146,7 @@ def load_monitors(directory: Path | None, experiment: Mapping[str, Any] | None) 
 def interference_of(
     series: Series, everything: Sequence[Series], monitors: Mapping[int, Monitor]
 ) -> Interference:
-    """The readings beside the trials of one test; `everything`: all that ran in those sessions."""
+    """Readings during the trials of one test; `everything`: all series of those sessions."""
     found: dict[Quantity, Floats] = {}
     count = series.trials.size
     monitored, unseen = np.zeros(count, dtype=np.bool_), np.zeros(count)
@@ -194,7 +194,7 @@ def others_rate(monitor: Monitor, everything: Iterable[Series], sitting: int) ->
 
 
 def _of_session(series: Series, sitting: int, monitor: Monitor) -> Whole:
-    """Where the trials of a session stand of which it is known when they ran."""
+    """Places of the trials of a session whose times are known."""
     if series.spans is None or not series.trials.size:
         return np.empty(0, dtype=np.int64)
     there = (series.spans[:, 0] >= 0) & (series.spans[:, 1] > series.spans[:, 0])
@@ -207,7 +207,7 @@ def _of_session(series: Series, sitting: int, monitor: Monitor) -> Whole:
 
 
 def _rates(monitor: Monitor, others: Floats) -> Iterable[tuple[Quantity, Floats]]:
-    """What is looked at, the most telling first."""
+    """Quantities to check and their rates, the most telling first."""
     yield OTHERS, others
     for name, what in _PLAIN.items():
         if name in monitor.columns:

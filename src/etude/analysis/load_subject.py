@@ -1,4 +1,4 @@
-"""From a path to what can be judged: our own results, or any file that a reader knows."""
+"""Reading of a path as a subject: results of Étude, or any file that a reader knows."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def read_subject(
 
 
 def read_ours(place: Path) -> Subject:
-    """The tests of a results directory, or of a file in Auto-pilot's format. Raises InputError: it cannot be read."""
+    """Tests of a results directory, or of a file in Auto-pilot's format. Raises InputError: it cannot be read."""
     if place.suffix == ".res" and not place.is_dir():
         return subject_of(read_res(place))
     return subject_of_trials(read_trials(place))
 
 
 def _of_experiment(found: Subject, place: Path) -> Subject:
-    """Transformed rows of ours with what their experiment was asked for, as far as its tests are still there."""
+    """Transformed rows of Étude with the request of their experiment, if it still has their tests."""
     experiment = read_experiment(place)
     asked = asked_of(experiment, place)
     names = [series.test for series in found.tests]
@@ -67,25 +67,25 @@ def _of_experiment(found: Subject, place: Path) -> Subject:
 
 
 def is_ours(place: Path) -> bool:
-    """A results directory, or Auto-pilot's format by its name."""
+    """True for a results directory, or a file of Auto-pilot's format by its name."""
     try:
         return (place / "experiment.json").is_file() or (place.suffix == ".res" and place.is_file())
     except OSError:
-        return False  # said by who reads it
+        return False  # the reader reports it
 
 
 @dataclass(frozen=True)
 class SummaryRow:
-    """One metric of one test. Values in `unit`; None for what the file does not tell."""
+    """One metric of one test, in `unit`."""
 
     test: str
     parameters: Mapping[str, str]
     metric: str
     unit: str
     figures: Mapping[str, float]
-    """By the names of `results.table.SUMMARY`."""
+    """Figures that the file has, by the names of `results.table.SUMMARY`."""
     interval: Interval | None
-    """Of the mean, from count, mean and deviation by Student's t."""
+    """Student's interval of the mean, from count, mean and deviation; None if one is missing."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def summaries_of(table: Table, confidence: float = 0.95) -> Summaries:
 
 
 def _interval(figures: Mapping[str, float], confidence: float) -> Interval | None:
-    """Student's, where count, mean and deviation are known; of values that are known to be positive, above zero."""
+    """Student's interval of the mean; None if a figure is missing. Values known to be positive keep it above 0."""
     count, mean, deviation = (figures.get(name) for name in ("count", "mean", "deviation"))
     if count is None or mean is None or deviation is None or count < 2:
         return None

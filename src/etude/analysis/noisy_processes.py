@@ -1,4 +1,4 @@
-"""Which processes used more beside one trial than beside the others, by the monitor's top lists."""
+"""Processes that used more during one trial than during the others, by the monitor's top lists."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from etude.analysis.interference import Interference
 from etude.results.monitor import Floats, Monitor, Process, Whole
 
 OURS = ("etude", "etude-engine")
-"""What measures is not what disturbs; nor are the children of the engine, which are in its cgroup."""
+"""Names of Étude's own processes, which do not count; the engine's children are excluded by their cgroup."""
 GROUP = "/etude-"
-"""How the name of a trial's cgroup begins."""
+"""Beginning of the name of a trial's cgroup."""
 COMPARED = 200
-"""So many other trials are looked at."""
+"""Number of other trials to compare: of more, about as many are taken at regular steps."""
 
 
 @dataclass(frozen=True)
@@ -29,13 +29,13 @@ class NoisyProcess:
     bytes_per_s: float
     """Read from and written to devices."""
     pids: tuple[int, ...]
-    """Who used most first."""
+    """Process numbers, the largest user first."""
 
 
 def noisy_processes(found: Interference, place: int, others: Whole) -> list[NoisyProcess]:
-    """Who used more beside the trial at `place` than beside `others`, who used most CPU time first.
+    """Processes that used more during the trial at `place` than during `others`, most CPU time first.
 
-    A name that is there as much beside the other trials is the trial's own, or no reason.
+    A name that is as active during the other trials belongs to the trial itself, or is no cause.
     """
     here = _used(found, place)
     step = max(1, len(others) // COMPARED)
@@ -52,7 +52,7 @@ def noisy_processes(found: Interference, place: int, others: Whole) -> list[Nois
 
 
 def exceeds(value: float, usual: Sequence[float] | Floats, matters: float, strict: float = 5.0) -> bool:
-    """Whether a value lies above the usual by more than matters, and than `strict` robust deviations of them.
+    """True if a value exceeds the usual median by at least `matters` and `strict` robust deviations.
 
     The deviation is 1.4826 times the median absolute deviation, as of normal values.
     """
@@ -64,7 +64,7 @@ def exceeds(value: float, usual: Sequence[float] | Floats, matters: float, stric
 
 
 def _used(found: Interference, place: int) -> dict[str, dict[tuple[int, int], tuple[float, float]]]:
-    """By name and process: CPUs, and bytes per second, over the trial at `place`."""
+    """CPUs and bytes per second by name and process, during the trial at `place`."""
     monitor, span = found.monitor(place), found.span(place)
     if monitor is None or span is None:
         return {}

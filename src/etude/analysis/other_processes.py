@@ -1,4 +1,4 @@
-"""Which other processes used the CPUs during the trials of a test, as the probe `others` saw them."""
+"""Other processes that used the CPUs during the trials of a test, by the probe `others`."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def other_processes(subject: Subject, series: Series) -> OtherProcesses | None:
 
 
 def others_warnings(subject: Subject, series: Series, thresholds: Thresholds) -> list[DataWarning]:
-    """Who used the CPUs beside a test, where it was a share of its elapsed time that is worth a word."""
+    """Warning about the processes that used the CPUs during a test, if their share of the elapsed time matters."""
     found = other_processes(subject, series)
     elapsed = series.sample("elapsed")
     if found is None or not elapsed.size or not found.total_s:

@@ -1,4 +1,4 @@
-"""Why a trial is an outlier, as far as the monitor saw: its seconds beside those of the other trials of its test."""
+"""Explanation of outliers by the monitor: readings during a trial against those of its test's other trials."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ from etude.results.series import Floats, Whole
 from etude.units.formatting import digits, scale_of
 
 GROUPED = ("bimodal", "warm-up", "late-level", "never-steady", "drift")
-"""Warnings of which the slower trials are explained together."""
+"""Kinds of warnings whose slower trials are explained together."""
 COMPARED = 50
-"""So many of them are looked at."""
+"""Maximum number of slower trials that are examined."""
 MOST = 10
-"""So many outliers of a test are explained, the farthest."""
+"""Maximum number of outliers of a test that are explained: those farthest from the median."""
 FEWEST = 3
-"""Other trials that it takes to know what is usual."""
+"""Minimum number of other trials to know the usual level."""
 QUICKER = 0.1
-"""A trial that took less time than the others, by more than this part of its own, lost none."""
+"""Share of its own time by which a trial must be faster than the others to count as having lost none."""
 NAMED = 3
-"""Processes that are named as the causes of one trial."""
+"""Maximum number of processes that are named as causes of one trial."""
 
 OWN_STATE = "own state"
 
 
 @dataclass(frozen=True)
 class AtMost:
-    """What was unusual and accounts for a part of the lost time only."""
+    """An unusual quantity that accounts for only a part of the lost time."""
 
     level: Level
     most_s: float
@@ -56,23 +56,23 @@ class AtMost:
 
 @dataclass(frozen=True)
 class OtherProcessesBeside:
-    """CPUs that other processes used beside a trial, and which these were."""
+    """CPUs that other processes used during a trial, and these processes."""
 
     cpus: float
     usual: float
     as_usual: bool
-    """Whether they used no more than beside other trials, and were others."""
+    """True if they used no more than during other trials, but were other processes."""
     coarse: bool
-    """Whether the readings are longer than the trial."""
+    """True if the interval between readings is longer than the trial."""
     processes: tuple[NoisyProcess, ...]
-    """Who used most first."""
+    """The processes, the largest user first."""
     ended_cpus: float | None
-    """What processes used that had ended before they were seen; None where it is as usual."""
+    """CPUs used by processes that ended before they were seen; None if as usual."""
 
 
 @dataclass(frozen=True)
 class KernelMessage:
-    """The first message of the kernel, and how many there were."""
+    """The first kernel message during a trial, and the number of messages."""
 
     text: str
     count: int
@@ -80,7 +80,7 @@ class KernelMessage:
 
 @dataclass(frozen=True)
 class NothingEnough:
-    """Nothing that the monitor tells accounts for the time that a trial lost."""
+    """Nothing that the monitor reports accounts for the time that a trial lost."""
 
 
 Finding = OwnState | Level | AtMost | OtherProcessesBeside | KernelMessage | NothingEnough
@@ -91,13 +91,13 @@ class Why:
     """An explanation of one trial."""
 
     findings: tuple[Finding, ...]
-    """What was unusual, what accounts for the lost time first."""
+    """Unusual observations, those that account for the lost time first."""
     coarse_s: float | None
-    """Time between readings, where the trial is shorter than it, s."""
+    """Interval between readings (s) if the trial is shorter; else None."""
     suspects: tuple[str, ...]
-    """Processes without which it may stay away."""
+    """Processes that may have caused the outlier."""
     cause: str | None
-    """What is named first; None where nothing accounts for the lost time."""
+    """Name of the first cause; None if nothing accounts for the lost time."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class TrialValue:
 
 @dataclass(frozen=True)
 class OutlierExplanation(Facts):
-    """What was unusual beside one trial."""
+    """Unusual observations during one trial."""
 
     of: TrialValue
     why: Why
@@ -120,7 +120,7 @@ class OutlierExplanation(Facts):
 
 @dataclass(frozen=True)
 class CauseInCommon(Facts):
-    """A cause of several of the slower trials, and that of one of them in full."""
+    """A cause shared by several of the slower trials, with one of these explained in full."""
 
     count: int
     slower: int
@@ -129,24 +129,24 @@ class CauseInCommon(Facts):
 
 @dataclass(frozen=True)
 class NoExplanation(Facts):
-    """Why there is no explanation of one trial."""
+    """Reason why one trial has no explanation."""
 
     of: TrialValue
     reason: Literal["no reading", "few others", "quicker", "nothing", "too coarse"]
     every_s: float
-    """Time between readings."""
+    """Interval between readings (s)."""
 
 
 @dataclass(frozen=True)
 class NotLookedAt(Facts):
-    """So many outliers that lie less far."""
+    """Number of less distant outliers that were not examined."""
 
     count: int
 
 
 @dataclass(frozen=True)
 class MonitorUnreadable(Facts):
-    """Why the monitor's series cannot be read."""
+    """Reason why the monitor's series cannot be read."""
 
     error: str
 
@@ -154,10 +154,10 @@ class MonitorUnreadable(Facts):
 def explain_outliers(
     subject: Subject, warnings: Sequence[DataWarning], *, every_one: bool = False
 ) -> list[DataWarning]:
-    """A warning for each trial that another one calls an outlier, and one for the slower trials of two groups, of
-    another level at an end, and of a drift; none where nothing was monitored.
+    """Explanations of each outlier, and of the slower trials of two groups, of a level shift at an end and of a drift,
+    as warnings; empty without a monitor.
 
-    every_one: also where the monitor saw nothing unusual, or is too coarse for the trial; else these are left out.
+    every_one: include trials without anything unusual, or too short for the monitor; else they are left out.
     """
     asked = [each for each in warnings if each.kind == "outliers" or each.kind in GROUPED]
     if not asked:
@@ -178,7 +178,7 @@ def explain_outliers(
 
 
 def _of_group(known: Interference, apart: DataWarning) -> Iterator[DataWarning]:
-    """The cause that at least half of the slower trials have in common; nothing where there is none."""
+    """The cause that at least half of the slower trials share, as a warning; nothing if there is none."""
     series = known.series
     column = series.columns[apart.metric]
     there = np.flatnonzero(series.kept & np.isfinite(column.values))
@@ -204,7 +204,7 @@ def _of_group(known: Interference, apart: DataWarning) -> Iterator[DataWarning]:
 
 
 def _slower(apart: DataWarning, trials: Whole, costs: Floats) -> NDArray[np.bool_]:
-    """Which trials are the slower ones of two groups, of another level at the ends, or of a drift; of `trials`."""
+    """Mask over `trials` of the slower ones: of two groups, of a level shift at the ends, or of a drift."""
     if isinstance(apart.facts, TwoGroups):
         centres = (apart.facts.low + apart.facts.high) / 2
         return costs > (centres if costs.max() > 0 else -centres)
@@ -242,7 +242,7 @@ def _of_test(known: Interference, outliers: DataWarning, every_one: bool) -> Ite
 
 
 def _was_read(known: Interference, place: int) -> bool:
-    """Whether the monitor has a reading of a trial."""
+    """True if the monitor has a reading during a trial."""
     monitor, span = known.monitor(place), known.span(place)
     if monitor is None or span is None:
         return False
@@ -251,7 +251,7 @@ def _was_read(known: Interference, place: int) -> bool:
 
 
 def _why_not(known: Interference, place: int, usual: Whole, value: TrialValue) -> NoExplanation:
-    """Why there is no explanation of a trial."""
+    """Reason why a trial has no explanation."""
     monitor = known.monitor(place)
     assert monitor is not None
     if not _was_read(known, place):
@@ -264,7 +264,7 @@ def _why_not(known: Interference, place: int, usual: Whole, value: TrialValue) -
 
 
 def _why(known: Interference, place: int, usual: Whole) -> Why | None:
-    """What was unusual beside a trial, and what helps; None where nothing was, or it is not known."""
+    """Unusual observations during a trial, with causes and suspects; None if there are none or it is unknown."""
     monitor = known.monitor(place)
     if monitor is None or usual.size < FEWEST or not _was_read(known, place):
         return None
@@ -272,16 +272,16 @@ def _why(known: Interference, place: int, usual: Whole) -> Why | None:
     unusual = list(_unusual(known, place, usual))
     came_instead = known.is_full(place) and sum(each.cpus for each in named) >= OTHERS.matters
     if OTHERS not in unusual and came_instead:
-        unusual.insert(0, OTHERS)  # where all CPUs are busy anyway, who comes takes from the others
+        unusual.insert(0, OTHERS)  # if all CPUs are busy anyway, a new process takes time from the others
     lost = lost_time(known, place, usual)
     if lost.lost_s < -known.seconds(place) * QUICKER:
-        return None  # it lost no time that something could account for
+        return None  # it lost no time
     bounds = [can_cost_s(known, what, place, usual, lost) for what in unusual]
     came = sum(each.cpus for each in named) + max(0.0, known.unseen[place] - np.median(known.unseen[usual]))
     if OTHERS in unusual and known.is_full(place):
         bounds[unusual.index(OTHERS)] = max(
             bounds[unusual.index(OTHERS)],
-            came * known.seconds(place),  # no pressure can show it
+            came * known.seconds(place),  # pressure does not show it
         )
     enough = [not bound < SUFFICES * lost.lost_s for bound in bounds]
     own = lost.own or (None if any(enough) else lost.last)
@@ -301,7 +301,7 @@ def _why(known: Interference, place: int, usual: Whole) -> Why | None:
     if own is None and not any(enough):
         findings.insert(0, NothingEnough())
     blamed = OTHERS in [what for what, suffices in zip(unusual, enough, strict=True) if suffices]
-    possible = OTHERS not in unusual and own is lost.own  # who was stopped, no other process kept waiting
+    possible = OTHERS not in unusual and own is lost.own  # no other process delayed a trial that was stopped
     names = tuple(each.name for each in named[:NAMED]) if blamed or possible else ()
     causes = [what.name for what, suffices in zip(unusual, enough, strict=True) if suffices]
     cause = OWN_STATE if own else next(iter(causes), None)
@@ -309,8 +309,8 @@ def _why(known: Interference, place: int, usual: Whole) -> Why | None:
 
 
 def _unusual(known: Interference, place: int, usual: Whole) -> Iterator[Quantity]:
-    """What was read beside this trial and not beside the others; the same bytes, of a device and of the one below it,
-    or of both directions of the loopback network, once."""
+    """Quantities that were unusual during this trial. Equal byte rates, of a device and the one below it or of both
+    directions of the loopback network, appear once."""
     told = set()
     for what, values in known.values.items():
         others = values[usual]
@@ -328,7 +328,7 @@ def _unusual(known: Interference, place: int, usual: Whole) -> Iterator[Quantity
 
 
 def _rounded(rate: float) -> tuple[str, str]:
-    """To the digits with which a rate is shown."""
+    """A rate in the digits in which it is shown, and its unit."""
     divisor, name = scale_of(rate, "B/s")
     return digits(rate / divisor, 2), name
 

@@ -1,4 +1,4 @@
-"""Did the compared commands do the same work? What they printed and how they ended, before any number is believed."""
+"""Check that the compared commands did the same work, by their output and how they ended."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from etude.results.trials import Trials
 
 @dataclass(frozen=True)
 class WorkDifference:
-    """One thing that speaks against the tests having done the same work."""
+    """A sign that the tests did not do the same work."""
 
     what: Literal["ending", "output"]
     test: str
     base: str = ""
     """The test that it is compared with; empty where the test's own trials differ."""
     endings: tuple[str, ...] = ()
-    """Of the test and of the base, or all that a test's own trials had."""
+    """Endings of the test and the base, or all endings of a test's own trials."""
     printed_bytes: tuple[int, ...] = ()
-    """Of the test and of the base."""
+    """Output sizes of the test and the base."""
 
     @property
     def between(self) -> bool:
-        """Whether two tests differ, so that it may be on purpose."""
+        """True if two tests differ, which may be intended."""
         return bool(self.base)
 
 
 def work_differences(trials: Trials) -> list[WorkDifference]:
     """Differences that speak against the same work, most important first: endings, then the output of first runs.
 
-    A program whose output is read for a metric prints a measurement: it is never the same, and is not compared.
+    The output of a program that prints a metric is a measurement, never the same, and is not compared.
     """
     columns, plan = trials.columns, trials.experiment["plan"]
     codes = {name: code for code, name in enumerate(columns.test.texts)}
@@ -77,7 +77,7 @@ def _between(columns: Columns, base: str, a: int, other: str, b: int) -> list[Wo
 
 
 def _within(name: str, columns: Columns, rows: Whole, each: bool) -> list[WorkDifference]:
-    """Whether a test's own trials differ among themselves; in what they print only where that was asked for."""
+    """Differences among a test's own trials; their output is compared only if `each`."""
     finished = rows[~columns.unfinished[rows]]
     signalled = columns.flags[finished] & SIGNALLED
     _, first = np.unique(columns.status[finished] * 256 + signalled, return_index=True)

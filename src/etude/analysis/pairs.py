@@ -1,4 +1,4 @@
-"""What two tests had in common blocks: values, and on which machine each pair was made."""
+"""Values that two tests have in common blocks, and the machine of each pair."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from etude.stats.levels import group_means
 
 
 class Pairs(NamedTuple):
-    """What two tests had in common blocks; shape (pairs,) each."""
+    """Values of two tests in common blocks; shape (pairs,) each."""
 
     base: Floats
     other: Floats
     machines: tuple[str, ...]
-    """On which each was made; all empty where that is not known."""
+    """Machine of each pair; all empty if unknown."""
 
     @property
     def several(self) -> bool:
-        """Whether they come from more machines than one."""
+        """True if the pairs come from more than one machine."""
         return len(set(self.machines)) > 1
 
 
 def pairs_of(base: Series, other: Series, metric: str) -> Pairs:
-    """The metric of both, of each block that is complete and in one stretch."""
+    """Values of both tests in each block that is complete and within one session group."""
     kept = [_by_block(series, metric) for series in (base, other)]
     _, first, second = np.intersect1d(kept[0][0], kept[1][0], assume_unique=False, return_indices=True)
     machines = machines_of(base, metric)
@@ -39,8 +39,8 @@ def paired_values(base: Series, other: Series, metric: str) -> tuple[Floats, Flo
 
 
 def samples(base: Series, other: Series, metric: str) -> tuple[Floats, Floats]:
-    """The values of both. Those of one process are not independent: where both tests were measured by several
-    processes, these are the means of each."""
+    """Values of both tests. If both were measured by several processes, these are the means of each process, since
+    values of one process are not independent."""
     found = [_by_process(series, metric) for series in (base, other)]
     if min(means.size for means in found) >= 2:
         return found[0], found[1]
@@ -57,7 +57,7 @@ def _by_process(series: Series, metric: str) -> Floats:
 
 
 def machines_of(series: Series, metric: str) -> list[str]:
-    """On which machine each value of `Series.sample` was measured; empty names where that is not known."""
+    """Machine of each value of `Series.sample`; empty names if unknown."""
     column, names = series.column(metric), series.labels.get("machine") or ("",) * series.trials.size
     if column is None:
         return []

@@ -1,4 +1,4 @@
-"""From a pilot: how many trials, and how much time, a difference or a mean's precision needs; what fits a deadline."""
+"""Plans from a pilot: trials and time for a difference or the precision of a mean, and what fits a deadline."""
 
 from __future__ import annotations
 
@@ -33,65 +33,65 @@ from etude.stats.planning import (
 T = TypeVar("T")
 
 USUAL = (0.05, 0.02, 0.01, 0.005)
-"""Relative differences, or precisions, that a plan is made for beside the one that is asked for."""
+"""Relative differences, or precisions, that are planned besides the requested one."""
 
 
 @dataclass(frozen=True)
 class PlanTargets:
-    """What is asked of a plan. Shares are relative: 0.01 is 1 %."""
+    """Request for a plan. Shares are relative: 0.01 is 1 %."""
 
     effect: float | None = None
     precision: float | None = None
-    """Relative half width of a mean: then single tests are planned, not comparisons."""
+    """Relative margin of error of a mean; plans single tests instead of comparisons."""
     power: float = 0.8
     deadline_s: float | None = None
     metric: str | None = None
     tests: tuple[str, ...] = ()
-    """Only these; empty: all."""
+    """Tests to plan; empty: all."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one trial of one test."""
+    """Cost of one trial of one test."""
 
     seconds: float | None
     lacking: Literal["", "starts", "times"] = ""
-    """`starts`: when trials began is not recorded, so that it is their elapsed time alone; `times`: nothing is."""
+    """Unrecorded times: `starts`: of starts, so that the cost is the elapsed time alone; `times`: all."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """What one difference, or one precision, needs."""
+    """Trials and time for one difference or precision."""
 
     share: float
     trials: int | None
-    """Of each test; None: more than ten million."""
+    """Trials of each test; None: more than ten million."""
     likely: tuple[int, int] | None
-    """The same over the 80 % interval of the pilot's spread."""
+    """Range of `trials` over the 80 % interval of the pilot's spread."""
     seconds: float | None
-    """For all tests of the experiment together; None where the cost of a trial is not known."""
+    """Time for all tests of the experiment together (s); None if the cost of a trial is unknown."""
 
 
 @dataclass(frozen=True)
 class Fit:
-    """What fits a deadline."""
+    """Number of trials that fit a deadline."""
 
     seconds: float
     trials: int | None
-    """Of each test; None where not even two fit."""
+    """Trials of each test; None if not even two fit."""
     share: float | None
-    """The smallest difference that they find, or the half width that they reach."""
+    """Smallest difference that they detect, or relative margin of error that they reach."""
 
 
 @dataclass(frozen=True)
 class QuieterPlan:
-    """A metric that varies far less than the one that is planned."""
+    """A metric that varies far less than the planned one."""
 
     metric: str
     deviation: float
     """The same as `Noise.deviation`."""
     trials: int
-    """Trials of each test that show the difference that is asked for, in this metric."""
+    """Trials of each test that detect the requested difference in this metric."""
 
 
 @dataclass(frozen=True)
@@ -99,27 +99,27 @@ class TrialPlan:
     """A plan for a comparison of two tests, or (`noise` None) for the mean of one."""
 
     tests: tuple[str, ...]
-    """The reference and the other; or one test."""
+    """Baseline and other test; or one test."""
     of: int
     """Tests that run in the experiment, which share its time."""
     together: int
-    """Comparisons that are judged at once: each takes its share of the 5 %."""
+    """Number of comparisons judged at once, which share the 5 %."""
     metric: str
     pilot: int
-    """Pairs, or trials of the test that has fewest."""
+    """Number of pairs, or of trials of the smallest test."""
     sittings: int
     cost: Cost
     noise: Noise | None
     asked: float
-    """The difference, or the precision, that is asked for."""
+    """Requested difference or precision."""
     power: float
     rows: tuple[Row, ...]
-    """From the largest share to the smallest; one of them is `asked`."""
+    """Rows from the largest share to the smallest; one of them is `asked`."""
     fit: Fit | None = None
     spread: float | None = None
     """Relative standard deviation of the trials, where a mean is planned."""
     worth: float = 1.0
-    """As how many independent trials each counts, where a mean is planned."""
+    """Number of independent trials that each trial is worth, where a mean is planned."""
     others: tuple[str, ...] = field(default=())
     """Further tests, which need fewer trials than these two."""
     quieter: QuieterPlan | None = None
@@ -127,7 +127,7 @@ class TrialPlan:
 
     @property
     def row(self) -> Row:
-        """The one that was asked for."""
+        """Row of the requested share."""
         return next(row for row in self.rows if row.share == self.asked)
 
 
@@ -169,7 +169,7 @@ def _check(wanted: PlanTargets) -> None:
 
 
 def _comparison(subject: Subject, tests: Sequence[Series], metric: str, wanted: PlanTargets) -> TrialPlan:
-    """Of the noisiest pair: what finds the difference there finds it in the others, too."""
+    """Plan for the noisiest pair: trials that detect the difference there detect it in the other pairs, too."""
     group = _in_blocks(subject, tests)
     base, other, noise, pilot = _noisiest(subject, group or tests, bool(group), metric)
     cost = _cost(group or (base, other), bool(group))
@@ -200,9 +200,9 @@ def _comparison(subject: Subject, tests: Sequence[Series], metric: str, wanted: 
 def _noisiest(
     subject: Subject, tests: Sequence[Series], paired: bool, metric: str
 ) -> tuple[Series, Series, Noise, int]:
-    """The pair that takes most trials, its noise and the size of its pilot.
+    """The pair that needs most trials, its noise and the size of its pilot.
 
-    Where tests took turns it is the reference and another one; else, of three or more, the two that vary most.
+    If tests took turns, it is the baseline and another test; else, of three or more, the two that vary most.
     """
     base, *rest = tests
     if paired:
@@ -225,8 +225,8 @@ def _quieter(
     power: float,
     together: int,
 ) -> QuieterPlan | None:
-    """The metric whose noisiest pair varies least, if that is far less than the elapsed time does. Another pair than in
-    elapsed time may be the noisiest."""
+    """The metric whose noisiest pair varies least, if it varies far less than the elapsed time; else None. Its noisiest
+    pair may be another one."""
     if metric != "elapsed" or subject.shell is not None:
         return None
     quiet = [with_cpu_time(series) for series in tests]
@@ -237,7 +237,7 @@ def _quieter(
         try:
             *_, own, _ = _noisiest(subject, quiet, paired, name)
         except InputError:
-            continue  # some of its values are at zero
+            continue  # some values are at zero
         plan = plan_for_effect(own, effect, power=power, confidence=bonferroni_confidence(0.95, together))
         if plan is not None and 0.0 < TIMES_NARROWER * own.deviation <= noise.deviation:
             found.append(QuieterPlan(name, own.deviation, plan.trials))
@@ -245,7 +245,7 @@ def _quieter(
 
 
 def _in_blocks(subject: Subject, tests: Sequence[Series]) -> tuple[Series, ...]:
-    """Those of the tests that ran in common blocks, if two or more did; of several groups the first."""
+    """Tests that ran in common blocks, if two or more did; those of the first group, if several."""
     for names in subject.asked.groups:
         found = tuple(series for series in tests if series.test in names)
         if len(found) > 1:
@@ -313,7 +313,7 @@ def _mean(subject: Subject, series: Series, metric: str, wanted: PlanTargets, as
 
 
 def _half_width(values: Floats, count: int) -> float:
-    """Of a mean's interval at 95 % after `count` trials like these."""
+    """Margin of error of a mean at 95 % after `count` trials like these."""
     spread = deviation_of(values) / math.sqrt(effective_count(values) / values.size)
     return t_quantile(0.95, count - 1) * spread / math.sqrt(count)
 
@@ -336,7 +336,7 @@ def _fit(noise: Noise, wanted: PlanTargets, tests: int, cost: Cost, together: in
 
 
 def _cost(tests: Sequence[Series], together: bool) -> Cost:
-    """`together`: the tests took turns; else each has a stretch of time of its own."""
+    """Mean cost of a trial. `together`: the tests took turns; else each ran on its own."""
     parts = [seconds_per_trial(part) for part in ([tests] if together else [[each] for each in tests])]
     known = [part for part in parts if part is not None]
     if len(known) == len(parts):
@@ -348,7 +348,7 @@ def _cost(tests: Sequence[Series], together: bool) -> Cost:
 
 
 def _cost_alone(subject: Subject, series: Series) -> Cost:
-    """Of a test that took turns with others: its own time, and what is done around a trial of any of them."""
+    """Cost of a trial of one test: its own time, plus the time around any trial if it took turns with others."""
     group = _in_blocks(subject, subject.tests)
     cost = _cost(group if series in group else (series,), series in group)
     if series not in group or cost.seconds is None or cost.lacking:
@@ -362,7 +362,7 @@ def _times(count: int | None, cost: Cost) -> float | None:
 
 
 def _shell(subject: Subject, metric: str) -> float:
-    """What --shell subtracts from each value."""
+    """Time that `--shell` subtracts from each value (s); 0 for other metrics than elapsed."""
     return shell_cost(subject)[0] if metric == "elapsed" else 0.0
 
 
@@ -380,7 +380,7 @@ def _shares(asked: float) -> list[float]:
 
 
 def _told(subject: Subject, what: str, function: Callable[[], T]) -> T:
-    """What it gives; where the pilot does not allow it, one line that says which values and what to do."""
+    """Result of `function`; its ValueError becomes an InputError that names the values and the remedy."""
     try:
         return function()
     except ValueError as error:

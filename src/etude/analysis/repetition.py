@@ -1,7 +1,7 @@
 """An experiment and its repetition: is each verdict reproduced?
 
-What two interleaved tests take of each other is comparable across sessions: the machine's state met both alike. How
-much time a test takes is not, unless it is known how far sessions lie apart (`etude.stats.cross_session`).
+The ratio of two interleaved tests is comparable across sessions, since the machine's state affects both alike. The
+time of a test is not, unless the spread between sessions is known (`etude.stats.cross_session`).
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ from typing import Any, Literal
 from scipy.special import stdtr
 
 from etude.analysis.cross_session import CrossSession, compare_across
-from etude.analysis.differences import Difference, compare, compare_states, state_of
+from etude.analysis.snapshot_differences import Difference, compare, compare_states, state_of
 from etude.analysis.subject import Subject
 from etude.analysis.verdict import Verdict
 from etude.errors import EtudeError
-from etude.stats.compare import Ratio
 from etude.stats.cross_session import CrossSessionRatio, NotSupported, SessionSpread
 from etude.stats.intervals import t_quantile
 from etude.stats.multiplicity import holm
+from etude.stats.ratio import Ratio
 from etude.stats.samples import exponential
 
 __all__ = ["Difference", "compare", "machine_differences"]
 
 
 def machine_differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[Difference, ...]:
-    """What is recorded of machine, programs and versions in both experiment.json, and is not the same."""
+    """Differences of machine, programs and versions that both experiment.json record."""
     return compare_states(_state(then), _state(now)).differs
 
 
 def _state(document: Mapping[str, Any]) -> dict[str, Any]:
     state = state_of(document)
-    for test in document.get("tests") or ():  # what a command was made of, where that is recorded
+    for test in document.get("tests") or ():  # files of the command, if recorded
         made_of = {member: test.get(member) or {} for member in ("programs", "digests", "executables")}
         if any(made_of.values()):
             state[str(test.get("name"))] = made_of
@@ -45,7 +45,7 @@ Outcome = Literal["reproduced", "not reproduced", "undecided"]
 
 LEVEL = 0.05
 NOTHING_WITHIN = 0.05
-"""That there is no difference is reproduced where both intervals exclude a larger one than this."""
+"""Relative difference within which both intervals must lie for "no difference" to be reproduced."""
 
 SAME_WITHIN = 0.01
 """Ratios of one direction that certainly differ by less than this count as the same."""
@@ -53,7 +53,7 @@ SAME_WITHIN = 0.01
 
 @dataclass(frozen=True)
 class Reason:
-    """What an outcome rests on."""
+    """Reason for an outcome."""
 
     kind: Literal[
         "no comparison",
@@ -77,7 +77,7 @@ class Reason:
     share: float = 0.0
     """A relative difference that is excluded, or within which both are the same."""
     sessions: int = 0
-    """From which it is known what lies between them."""
+    """Number of sessions from which the spread between sessions is known."""
     refused: NotSupported | None = None
 
 
@@ -89,7 +89,7 @@ class Change:
     low: float
     high: float
     p: float | None
-    """Two-sided, of no change; None where nothing varies."""
+    """Two-sided p of no change; None if nothing varies."""
 
 
 @dataclass(frozen=True)
@@ -125,27 +125,27 @@ class RepeatedLevel:
 
 @dataclass(frozen=True)
 class Repetition:
-    """All that was repeated, and what differs around it."""
+    """An experiment compared with its repetition, and the differences of their machines."""
 
     metric: str
     ratios: tuple[RepeatedRatio, ...]
     levels: tuple[RepeatedLevel, ...]
     differences: tuple[Difference, ...]
     notes: tuple[str, ...] = ()
-    """Those of who asked for it."""
+    """Notes of the caller."""
     refused: str = ""
-    """Why the tests' own values were not compared."""
+    """Reason why the tests' own values were not compared; empty if they were."""
     lost: tuple[str, ...] = ()
-    """Tests without a trial now that could be kept."""
+    """Tests without an included trial in the repetition."""
 
     @property
     def parts(self) -> tuple[RepeatedRatio | RepeatedLevel, ...]:
-        """All that was to be judged, comparisons first."""
+        """All comparisons and levels, comparisons first."""
         return (*self.ratios, *self.levels)
 
     @property
     def outcome(self) -> Outcome:
-        """Of all that could be judged: one verdict that is contradicted is enough."""
+        """Outcome of all judged parts: a single contradicted verdict gives "not reproduced"."""
         outcomes = [part.outcome for part in self.parts if part.outcome is not None]
         if "not reproduced" in outcomes:
             return "not reproduced"
@@ -161,9 +161,9 @@ def repetition(
     same_within: float = SAME_WITHIN,
     notes: Sequence[str] = (),
 ) -> Repetition:
-    """Each comparison in blocks, and each test's own level, then and now; and what differs between the machines.
+    """Each comparison in blocks and each test's own level, then and now, and the differences of the machines.
 
-    known: the spread between sessions as somebody states it; else it is taken from those of `then` and `stored`.
+    known: the stated spread between sessions; by default it is computed from those of `then` and `stored`.
     """
     metric = then.primary
     after = {
@@ -199,11 +199,11 @@ def _lost(then: Verdict, now: Verdict) -> tuple[str, ...]:
 
 
 Pair = tuple[str, str, Ratio, Ratio | None]
-"""Reference, other test, its ratio then and now (None: there is none)."""
+"""Baseline, other test, and ratio then and now (None: there is none)."""
 
 
 def ratios_again(pairs: Sequence[Pair], *, same_within: float = SAME_WITHIN) -> tuple[RepeatedRatio, ...]:
-    """Whether the verdicts on these comparisons are reproduced.
+    """Outcome of the repetition of these comparisons.
 
     The change of the log ratio is tested by Welch's t at 5 %, adjusted by Holm over all comparisons. It counts as none
     where its interval lies within `same_within` of 1.
@@ -276,7 +276,7 @@ def direction(ratio: Ratio) -> int:
 def levels_again(
     found: Sequence[CrossSession], means: Sequence[tuple[float, float]]
 ) -> tuple[RepeatedLevel, ...]:
-    """Whether each test's own level is reproduced; `means`: of each, then and now."""
+    """Outcome of the repetition of each test's own level; `means`: of each, then and now."""
     levels = [_level(across, *mean) for across, mean in zip(found, means, strict=True)]
     adjusted = [a.adjusted for a in holm([level.change.p if level.change else None for level in levels])]
     return tuple(

@@ -1,4 +1,4 @@
-"""What was asked of an experiment, by a command line or a script, as far as its verdict needs to know."""
+"""Request of an experiment, by command line or script, as far as its verdict needs it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from etude.stats.factors import MEAN_FACTORS, RATIO_FACTORS, Factors, factor_for
 
 @dataclass(frozen=True)
 class StopRuleInfo:
-    """`factors`: by test, what its stop rule widens intervals by; `precision`: the relative half width that was to be
-    reached; `groups`: tests that were run in common blocks and are compared, each group's first being the reference."""
+    """Stop rule and groups of an experiment. `factors`: widening of intervals by the stop rule, by test; `precision`:
+    requested relative margin of error; `groups`: compared tests in common blocks, the baseline first."""
 
     primary: str
     duet: bool
@@ -31,7 +31,7 @@ class StopRuleInfo:
 
     @property
     def compares(self) -> bool:
-        """Whether ratios are what matters."""
+        """True if the experiment compares its tests by ratios."""
         return bool(self.groups)
 
 
@@ -77,7 +77,7 @@ def _of_commands(document: Mapping[str, Any], names: Sequence[str], file: Path) 
 
 
 def _judged(primary: str, tests: Sequence[Mapping[str, Any]]) -> tuple[str, tuple[str, ...]]:
-    """The metric that the stop rules of all tests name, and all that any of them does; `primary` where none is."""
+    """The metric that all stop rules name, and all metrics that any of them names; `primary` if none does."""
     rules = [
         names for test in tests if (names := judged_columns(shlex.split(test.get("stop_program") or "")))
     ]
@@ -100,7 +100,7 @@ def judged_columns(program: Sequence[str]) -> tuple[str, ...]:
 
 
 def mean_factor(program: object, minimum: object, factors: Factors = MEAN_FACTORS) -> float:
-    """What a script's test pays for having been looked at until its predicate held; nothing for a fixed number."""
+    """Widening factor for a script's test with a stop program; 1 for a fixed number of trials."""
     return factor_for(max(2, minimum), factors) if program and isinstance(minimum, int) else 1.0
 
 

@@ -1,4 +1,4 @@
-"""What a verdict is passed on: the tests of one experiment or file, as series, and what is known around them."""
+"""Subject of a verdict: the tests of one experiment or file, as series, and what is known about them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ResultNote:
-    """What was left out on reading, or happened while measuring."""
+    """Note on something left out on reading, or on an event while measuring."""
 
     kind: Literal[
         "recorded", "left out", "cut short", "cut before session", "restarted", "sessions", "transformed"
@@ -37,30 +37,30 @@ class ResultNote:
     text: str = ""
     """A recorded sentence, or the recorded reason."""
     number: int = 0
-    """A line, a session, or how many there are."""
+    """Number of a line or a session, or a count."""
     pool: bool = False
-    """Whether several sessions are those of a pool."""
+    """True if several sessions are those of a pool."""
 
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """One experiment of ours, or what another program wrote."""
+    """One experiment of Étude, or the results of another program."""
 
     label: str
     """Its path."""
     asked: StopRuleInfo
     tests: tuple[Series, ...]
     twins: tuple[Series, ...] = ()
-    """The reference run against itself."""
+    """Twins of the baseline: further runs of it for A/A pairs."""
     shell: Series | None = None
     """The empty shell's own starts."""
     experiment: Mapping[str, Any] | None = None
-    """Our experiment.json; None for what another program wrote."""
+    """Content of experiment.json; None for another program's results."""
     work: tuple[WorkDifference, ...] = ()
-    """What speaks against the tests having done the same work."""
+    """Signs that the tests did not do the same work."""
     notes: tuple[ResultNote, ...] = ()
     directory: Path | None = None
-    """Where the results lie, with what the monitor wrote beside them; None for what another program wrote."""
+    """Directory of the results and the monitor's files; None for another program's results."""
 
     def test(self, name: str) -> Series:
         """The test of that name. Raises UsageError where there is none."""
@@ -72,13 +72,13 @@ class Subject:
 
     @property
     def memory_bytes(self) -> int | None:
-        """Of the machine, where it is known."""
+        """Memory of the machine (bytes); None if unknown."""
         total = machine_member(self.experiment, "memory", "total_bytes")
         return total if isinstance(total, int) else None
 
 
 def subject_of(results: Results, metrics: Sequence[str] | None = None) -> Subject:
-    """An experiment of ours in memory, of its metrics only these unless all are wanted.
+    """An experiment in memory as a subject, with these of its metrics; None: all.
 
     Raises:
         InputError: its plan cannot be read.
@@ -87,7 +87,7 @@ def subject_of(results: Results, metrics: Sequence[str] | None = None) -> Subjec
 
 
 def subject_of_trials(trials: Trials) -> Subject:
-    """An experiment of ours.
+    """The trials of an experiment as a subject.
 
     Raises:
         InputError: its plan cannot be read.
@@ -123,7 +123,7 @@ def _known_of_shell(series: Series) -> dict[str, Column]:
 
 
 def in_stretches(series: Series, parts: Mapping[int, int]) -> Series:
-    """The series with what belongs together across restarts."""
+    """The series with its session groups: sessions joined across restarts."""
     if series.sittings is None or all(first == sitting for sitting, first in parts.items()):
         return series
     numbers = np.array([parts.get(int(each), int(each)) for each in series.sittings], dtype=np.int64)
@@ -131,7 +131,7 @@ def in_stretches(series: Series, parts: Mapping[int, int]) -> Series:
 
 
 def subject_of_table(table: Table) -> Subject:
-    """What another program wrote. Its primary metric is elapsed, else the one that most of its tests have."""
+    """Results of another program as a subject. Its primary metric is elapsed, else that of most tests."""
     tests = series_of_table(table)
     names = [series.test for series in tests]
     plain = dict.fromkeys(names, 1.0)
@@ -148,7 +148,7 @@ def watched_in(experiment: Mapping[str, Any], test: str | None = None) -> tuple[
 
 
 def ended_in(experiment: Mapping[str, Any]) -> dict[str, str]:
-    """The reason why each test of a script that has ended did, by name."""
+    """Reason why each ended test of a script ended, by name."""
     tests = experiment.get("tests") or ()
     return {str(test["name"]): str(test["ended"]) for test in tests if test.get("ended")}
 
@@ -159,7 +159,7 @@ def failure_in(experiment: Mapping[str, Any], test: str) -> Mapping[str, Any] | 
 
 
 def several_matches_in(experiment: Mapping[str, Any], test: str) -> Mapping[str, str]:
-    """Which METRICs of a test found several values in one output, and which these are."""
+    """METRICs of a test that found several values in one output, each with a sentence on them."""
     return _entry(experiment, test).get("several_matches") or {}
 
 
@@ -169,13 +169,13 @@ def _entry(experiment: Mapping[str, Any], test: str) -> Mapping[str, Any]:
 
 
 def limited_in(experiment: Mapping[str, Any]) -> dict[str, str]:
-    """The reason of each test of a script that a limit ended before its stop rule's aim was reached, by name."""
+    """Reasons, by name, of a script's tests that a limit ended before the target of their stop rule."""
     limited = {test["name"] for test in experiment.get("tests") or () if test.get("limited")}
     return {name: why for name, why in ended_in(experiment).items() if name in limited}
 
 
 def was_simulated(experiment: Mapping[str, Any]) -> bool:
-    """Whether no machine served what experiment.json tells of: a search of a simulated server, or a map of some."""
+    """True if experiment.json is of a search of a simulated server, or of a map of several."""
     plan = experiment.get("plan")
     plan = plan if isinstance(plan, Mapping) else {}
     if plan.get("kind") == "peak":
@@ -184,8 +184,8 @@ def was_simulated(experiment: Mapping[str, Any]) -> bool:
 
 
 def was_resumed(experiment: Mapping[str, Any]) -> bool:
-    """Whether experiment.json has several sessions. Those between which it restarted the machine are one; those of the
-    nodes of a pool run beside each other."""
+    """True if experiment.json has several sessions. Sessions between which it restarted the machine count as one; the
+    nodes of a pool run their sessions at the same time, which does not count."""
     return (
         not experiment.get("pool") and len(set(session_groups(experiment.get("sittings") or ()).values())) > 1
     )
@@ -214,7 +214,7 @@ _TIMES = frozenset(("time", "real", "wall", "duration", "latency", "runtime", "s
 
 
 def _primary(metrics: Sequence[str], tests: Sequence[Series]) -> str:
-    """elapsed, else the metric of which most tests have values: one that is called a time, or has a unit, first."""
+    """Primary metric: elapsed, else the one with values in most tests; names and units of times come first."""
 
     def rank(metric: str) -> tuple[bool, int, bool, bool]:
         column = next((s.columns[metric] for s in tests if metric in s.columns), None)
@@ -225,13 +225,13 @@ def _primary(metrics: Sequence[str], tests: Sequence[Series]) -> str:
 
 
 def _parts(series: Series) -> set[int]:
-    """The stretches of sessions of which trials were kept."""
+    """Numbers of the session groups that have included trials."""
     numbers = series.sittings if series.stretches is None else series.stretches
     return set() if numbers is None else set(np.unique(numbers[series.kept]).tolist())
 
 
 def session_notes(trials: Trials, tests: Sequence[Series]) -> list[ResultNote]:
-    """The notes on what was left out or cut short, and why trials that were kept are of several sessions."""
+    """Notes on data left out or cut short, and on included trials of several sessions."""
     left_out = trials.experiment.get("left_out") or []
     found = [
         ResultNote("left out", str(trials.directory), str(entry["reason"]), int(entry["line"]))

@@ -1,7 +1,7 @@
 """Percentiles of a test: of its responses, where its trials reported them as histograms, else of its trials.
 
-The two answer different questions. Of responses a percentile says how long one of them takes; of trials it says how
-long a whole run does, and ten runs know little of their own p90.
+The two differ: a percentile of the responses is the time of one response, a percentile of the trials the time of a
+whole run, and ten runs say little about their own p90.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from etude.stats.resampling import (
 )
 
 SECONDS = 1e-9
-"""Of the latencies' unit: the histograms count nanoseconds."""
+"""Seconds per unit of the latencies: the histograms count nanoseconds."""
 
 OF_RESPONSES = ("latency", "elapsed")
 """Metrics whose percentiles are those of the responses, where there are any."""
@@ -39,11 +39,11 @@ class Tail:
     of: Literal["responses", "trials"]
     unit: str
     trials: int
-    """Kept trials that they are made from: with windows, or with a value."""
+    """Number of included trials with windows, or with a value."""
     count: int
-    """Responses, or trials."""
+    """Number of responses, or of trials."""
     without: int
-    """Kept trials that have no response or no value."""
+    """Number of included trials without a response or value."""
 
 
 def tail_of(
@@ -54,12 +54,12 @@ def tail_of(
     *,
     subtract: float = 0.0,
 ) -> Tail:
-    """Percentiles of the kept trials, at `shares` (0.99 for p99), with intervals, and reasons for what is missing.
+    """Percentiles of the included trials, at `shares` (0.99 for p99), with intervals, and reasons for missing ones.
 
-    Of the responses of all trials merged where `metric` is a time (latency, elapsed) and trials have windows with
-    latencies: the intervals come from drawing whole trials anew, at least ten. Else of the trials' values, between
-    order statistics, for as many as neighbours that depend on each other are worth; `subtract` is taken off each (a
-    shell's start).
+    If `metric` is a time (latency, elapsed) and trials have windows with latencies, the percentiles are of the merged
+    responses, with intervals from resampling whole trials, at least ten. Else they are of the trials' values, with
+    intervals between order statistics for the effective number of trials; `subtract` (a shell's start) is subtracted
+    from each value.
     Raises InputError for a latency that is no histogram.
     """
     found = responses(series) if metric in OF_RESPONSES else None
@@ -78,7 +78,7 @@ def tail_of(
 def tail_ratio(
     a: Series, b: Series, share: float, *, confidence: float = 0.95, resamples: int = 1999, seed: int = 0
 ) -> Resampled:
-    """a/b of a percentile of the responses of two tests, by drawing whole trials anew.
+    """a/b of a percentile of the responses of two tests, with an interval from resampling whole trials.
 
     Raises ValueError where either has no responses or fewer than ten trials with some; InputError as `tail_of`.
     """
@@ -87,9 +87,9 @@ def tail_ratio(
 
 
 def responses(series: Series) -> Histograms | None:
-    """Latencies of the kept trials in seconds, one row a trial that has any, all with the same classes; None without.
+    """Latencies of the included trials (s), one row per trial that has any, all with the same classes; else None.
 
-    Histograms of different precision go together: each class of each is kept, at its largest value.
+    Histograms of different precision are merged: each keeps its classes, at their largest values.
     Raises InputError for a latency that is no histogram.
     """
     if not series.windows:
@@ -139,7 +139,7 @@ def _asked_for(series: Series) -> Histograms:
 
 
 def _together(windows: Sequence[Histogram]) -> tuple[Whole, Floats]:
-    """The windows of one trial as one: classes, and how often each."""
+    """The merged windows of one trial: classes and their counts."""
     values, place = np.unique(np.concatenate([w.values for w in windows]), return_inverse=True)
     times: Floats = np.zeros(values.size)
     np.add.at(times, place, np.concatenate([w.counts for w in windows]))

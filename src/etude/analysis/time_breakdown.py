@@ -1,4 +1,4 @@
-"""Where the time of a test went: its own CPU time, waiting, whom it waited for; and what a trial costs around it."""
+"""Breakdown of a test's time: own CPU time, waiting and its causes; and the time around a trial."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ OTHERS = "others_cpu"
 
 @dataclass(frozen=True)
 class TimeBreakdown:
-    """Means over the kept trials, seconds a trial (a launch, with several in each trial)."""
+    """Means over the included trials (s per trial, or per launch if a trial has several)."""
 
     elapsed: float
     user: float
     system: float
     waiting: float
-    """elapsed - user - system, of each trial; negative where several CPUs were at work at once."""
+    """elapsed - user - system of each trial; negative if several CPUs were busy at once."""
     device: float | None
-    """Some task of the machine waited for a device (the probe `pressure`); None where that was not measured."""
+    """Time that some task of the machine waited for a device (probe `pressure`); None if not measured."""
     others: float | None
-    """CPU time of everybody else (the probe `others`); None where that was not measured."""
+    """CPU time of all other processes (probe `others`); None if not measured."""
 
     @property
     def cpus(self) -> float:
-        """CPUs at work on average; above 1 waiting says nothing."""
+        """Mean number of busy CPUs; above 1 `waiting` has no meaning."""
         return (self.user + self.system) / self.elapsed if self.elapsed > 0.0 else 0.0
 
 
 def time_spent(series: Series) -> TimeBreakdown | None:
-    """Where the time went; None where elapsed, user or system is not known."""
+    """Breakdown of the time; None if elapsed, user or system is unknown."""
     names = ("elapsed", "user", "system")
     columns = [series.column(name) for name in names]
     if any(column is None for column in columns):
@@ -59,10 +59,10 @@ NS_PER_S = 1e9
 
 
 def seconds_per_trial(tests: Sequence[Series]) -> float | None:
-    """Mean time from one trial's start to the next's, of trials of these tests in one session, in seconds.
+    """Mean time from the start of one trial to the next, over trials of these tests in one session (s).
 
-    What ran in between is in it: other tests, the reference against itself, the empty shell. None where no session has
-    two trials whose start is known.
+    It includes all that ran in between: other tests, the baseline against itself, the empty shell. None if no session
+    has two trials whose start is known.
     """
     found = [_starts(series) for series in tests if series.spans is not None]
     if not found:
@@ -77,7 +77,7 @@ def seconds_per_trial(tests: Sequence[Series]) -> float | None:
 
 
 def time_span_s(tests: Sequence[Series]) -> float | None:
-    """From the first start of a kept trial of these tests to the last end, summed over sessions; None where unknown."""
+    """Time from the first start to the last end of included trials (s), summed over sessions; None if unknown."""
     found = [_kept_spans(series) for series in tests if series.spans is not None]
     if not found or not sum(part.shape[1] for part in found):
         return None
@@ -87,13 +87,13 @@ def time_span_s(tests: Sequence[Series]) -> float | None:
 
 
 def mean_trial_s(series: Series) -> float:
-    """How long a kept trial takes, all its launches; 0 where it is not known."""
+    """Mean time of an included trial with all its launches (s); 0 if unknown."""
     values = series.sample("elapsed")
     return mean_of(values) * series.inner if values.size else 0.0
 
 
 def _starts(series: Series) -> Whole:
-    """Shape (2, trials): the session of each trial, and when it began, ns. Where that is known."""
+    """Session and start (ns) of each trial whose start is known; shape (2, trials)."""
     assert series.spans is not None
     starts = series.spans[:, 0]
     sittings = np.zeros_like(starts) if series.sittings is None else series.sittings
@@ -102,7 +102,7 @@ def _starts(series: Series) -> Whole:
 
 
 def _kept_spans(series: Series) -> Whole:
-    """Shape (3, kept trials): session, start and end of each, ns. Where they are known."""
+    """Session, start and end (ns) of each included trial whose times are known; shape (3, trials)."""
     assert series.spans is not None
     sittings = np.zeros_like(series.trials) if series.sittings is None else series.sittings
     there = series.kept & (series.spans[:, 0] >= 0)

@@ -45,43 +45,43 @@ from etude.analysis.warnings.trials import DATA, limited, never_begun, several_m
 from etude.analysis.warnings.warning import warning
 from etude.results.results import Results
 from etude.results.series import Column, Floats, Series
-from etude.stats.compare import further_range, more_trials
 from etude.stats.describe import Summary, describe
 from etude.stats.levels import Split, at_least_as_wide, split_by_kind
 from etude.stats.means import Kind
 from etude.stats.moments import interval_above_zero
 from etude.stats.multiplicity import bonferroni_confidence
+from etude.stats.ratio import further_range, more_trials
 
 NO_REASON = "no reason given"
 
 
 @dataclass(frozen=True)
 class MetricSummary:
-    """One metric of one test; `corrected_s` is what was subtracted from each value (a shell's start)."""
+    """One metric of one test; `corrected_s`: time subtracted from each value (a shell's start)."""
 
     metric: str
     unit: str
     summary: Summary | None
     reason: str | None = None
-    """The recorded one why there is none."""
+    """Recorded reason why there is no summary."""
     corrected_s: float = 0.0
     kind: str = "cost"
     levels: Split | None = None
-    """Where the spread comes from, if more than one session, boot or machine is in it: then the mean and its interval
-    are over the outermost of those."""
+    """Split of the spread if there is more than one session, boot or machine: the mean and its interval are then over
+    the outermost of these levels."""
     joined: str = ""
-    """How the workers of a trial, or the commands of one, were joined (`results.trial_join`); empty for one value."""
+    """Method that joined the workers of a trial, or its commands (`results.trial_join`); empty for one value."""
     workers: int = 1
 
     @property
     def within_shell(self) -> bool:
-        """Whether a time, less the start of the shell, would not be above 0: then there is no figure of it."""
+        """True if a time minus the start of the shell is not above 0, so that it has no figure."""
         return self.summary is None and self.corrected_s > 0.0
 
 
 @dataclass(frozen=True)
 class TestVerdict:
-    """One test: how many trials, and each metric."""
+    """One test: number of trials, and each metric."""
 
     __test__ = False
 
@@ -89,27 +89,27 @@ class TestVerdict:
     parameters: Mapping[str, str]
     made: int
     set_aside: Mapping[str, int]
-    """Number of trials that were not kept, by reason."""
+    """Number of excluded trials by reason."""
     kept: int
     inner: int
     metrics: tuple[MetricSummary, ...]
     more: int
-    """Further trials until the mean is known within the precision asked for (with the spread as it is),"""
+    """Further trials until the mean reaches the requested precision at the present spread,"""
     more_s: float
-    """… which take about this long, seconds by the clock: what runs between trials included."""
+    """… and their wall-clock time (s), including what runs between trials."""
     spent: TimeBreakdown | None = None
-    """Where the time went; None where elapsed, user or system is not known."""
+    """Breakdown of the time; None if elapsed, user or system is unknown."""
     missed: bool = False
-    """Whether the interval of the mean is wider than was asked, also where more trials of one session do not help."""
+    """True if the interval of the mean is wider than requested, even if more trials of one session do not help."""
 
     @property
     def more_range(self) -> tuple[int, int]:
-        """`more` as far as the spread is known."""
+        """Likely range of `more`, given how well the spread is known."""
         return further_range(self.kept, self.more, max(self.kept - 1, 1))
 
     @property
     def within_reach(self) -> bool:
-        """Whether `more` further trials are worth advising."""
+        """True if `more` further trials are worth recommending."""
         return within_reach(self.more, self.kept, self.more_s)
 
     def metric(self, name: str) -> MetricSummary | None:
@@ -117,27 +117,27 @@ class TestVerdict:
         return next((m for m in self.metrics if m.metric == name), None)
 
     def has_interval(self, name: str) -> bool:
-        """Whether the mean of a metric is known with an interval."""
+        """True if the mean of a metric has an interval."""
         found = self.metric(name)
         return found is not None and found.summary is not None and found.summary.mean_interval is not None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Verdict:
-    """All that an experiment's results say."""
+    """The verdict on an experiment's results."""
 
     subject: Subject
     primary: str
-    """The metric that is judged."""
+    """The judged metric."""
     tests: tuple[TestVerdict, ...]
     comparisons: tuple[Comparison, ...]
     warnings: tuple[WarningGroup, ...]
-    """The most important first: whether the tests did the same work."""
+    """Most important first: differences of the work of the tests."""
     every: tuple[DataWarning, ...] = ()
-    """The same before what many tests share became one line: each about one test, or about the whole."""
+    """The same warnings before grouping: each is about one test, or about the whole experiment."""
     without: tuple[NoComparison, ...] = ()
     verdict_options: VerdictOptions = field(default_factory=VerdictOptions)
-    """By which it was judged."""
+    """Options of the verdict."""
 
     @property
     def judged(self) -> tuple[str, ...]:
@@ -145,8 +145,8 @@ class Verdict:
         return judged_metrics(self.asked, self.primary)
 
     def together(self, metric: str) -> tuple[tuple[TestVerdict, ...], int]:
-        """The tests, with intervals of this metric's means that hold for all of them together (Bonferroni), and of how
-        many they do."""
+        """The tests, with intervals of this metric's means that hold for all of them together (Bonferroni), and the
+        number of these intervals."""
         count = sum(test.has_interval(metric) for test in self.tests)
         if count < 2:
             return self.tests, 1
@@ -160,12 +160,12 @@ class Verdict:
 
     @property
     def asked(self) -> StopRuleInfo:
-        """What the experiment was asked for."""
+        """Request of the experiment."""
         return self.subject.asked
 
     @property
     def directory(self) -> Path:
-        """Where the results are."""
+        """Directory of the results."""
         return Path(self.subject.label)
 
 
@@ -174,7 +174,7 @@ def verdict(
     metrics: Sequence[str] | None = None,
     verdict_options: VerdictOptions | None = None,
 ) -> Verdict:
-    """Judge an experiment, or what another program wrote.
+    """Judge an experiment, or the results of another program.
 
     `metrics` limits the summaries to those that exist; its first, which must, is compared instead of the primary. It
     need not be in every test where the stop rules named it.
@@ -231,8 +231,8 @@ def verdict(
 
 
 def _with_printed_mean(c: Comparison, printed: Mapping[tuple[str, str], MetricSummary]) -> Comparison:
-    """With the mean of the base that stands in its row: over sessions where it has several, also of trials without a
-    pair."""
+    """The comparison with the baseline's mean as in its own row: over sessions if it has several, and including trials
+    without a pair."""
     found = printed.get((c.base, c.metric))
     if found is None or found.summary is None:
         return c
@@ -241,12 +241,12 @@ def _with_printed_mean(c: Comparison, printed: Mapping[tuple[str, str], MetricSu
 
 
 def judged_metrics(asked: StopRuleInfo, primary: str) -> tuple[str, ...]:
-    """The metrics that are compared: `primary`, and where it is the experiment's own those that its rules name."""
+    """Metrics to compare: `primary` and, if it is the experiment's own, those that the stop rules name."""
     return tuple(dict.fromkeys((primary, *(asked.judged if primary == asked.primary else ()))))
 
 
 def _read(results: Results, metrics: Sequence[str] | None, watched: Sequence[str]) -> Sequence[str] | None:
-    """The columns that are needed: beside those asked for those that say where the time went and that warnings read."""
+    """Columns to read: requested ones, those of the time breakdown, and those that warnings use; None: all."""
     watched = (*watched, *watched_in(results.experiment))
     needed = ("elapsed", "user", "system", *MEMORY, *DATA, *watched)
     return None if metrics is None else tuple(dict.fromkeys((*metrics, *needed)))
@@ -285,7 +285,7 @@ def _test_verdict(
 
 
 def _is_wider(asked: StopRuleInfo, summaries: Sequence[MetricSummary], metric: str) -> bool:
-    """Whether the interval of the mean is known, and wider than the precision that was asked of it."""
+    """True if the interval of the mean is known and wider than the requested precision."""
     summary = next((each.summary for each in summaries if each.metric == metric), None)
     if asked.precision is None or asked.compares or summary is None or summary.mean_interval is None:
         return False
@@ -293,7 +293,7 @@ def _is_wider(asked: StopRuleInfo, summaries: Sequence[MetricSummary], metric: s
 
 
 def _more_trials(asked: StopRuleInfo, series: Series, metric: str, factor: float) -> int:
-    """Further trials that the precision asked for needs; 0 where none was asked or ratios are what matters."""
+    """Further trials for the requested precision; 0 if none was requested, or if ratios are compared."""
     precision = asked.precision
     values = series.sample(metric)
     if precision is None or asked.compares or values.size < 2 or float(values.sum()) == 0:
@@ -304,7 +304,7 @@ def _more_trials(asked: StopRuleInfo, series: Series, metric: str, factor: float
 def metric_summary(
     series: Series, metric: str, factor: float, shell: tuple[float, float], verdict_options: VerdictOptions
 ) -> MetricSummary:
-    """One metric of one test. `shell`: what is subtracted from each value, and its standard error."""
+    """One metric of one test. `shell`: time subtracted from each value, and its standard error."""
     column = column_of(series, metric)
     values = series.sample(metric)
     joined, workers = column.joined, column.workers
@@ -327,7 +327,7 @@ def metric_summary(
 
 
 def _levels(series: Series, column: Column, values: Floats, kind: Kind, confidence: float) -> Split | None:
-    """The split of the variance, where more than one session, boot or machine is in the values."""
+    """Split of the variance if the values are of more than one session, boot or machine; else None."""
     labels: dict[str, Sequence[Hashable]] = {
         level: names for level, names in series.labels.items() if len(names)
     }
@@ -342,7 +342,7 @@ def _levels(series: Series, column: Column, values: Floats, kind: Kind, confiden
     try:
         return split_by_kind(values, kind, labels, confidence=confidence)
     except ValueError:
-        return None  # the mean of this kind cannot be formed, which its summary says
+        return None  # the mean of this kind cannot be formed; the summary has the reason
 
 
 def _with_error(summary: Summary, error: float) -> Summary:
@@ -360,7 +360,7 @@ def _warned(
     found = test.metric(primary)
     summary = found.summary if found else None
     several = found is not None and found.levels is not None and found.levels.over != "trial"
-    refused = (found is not None and found.within_shell) or several  # `precision_line` says what narrows it
+    refused = (found is not None and found.within_shell) or several  # `precision_line` has the remedy
     experiment = subject.experiment or {}
     told = limited(series.test, limited_in(experiment))
     told += several_matches(series.test, several_matches_in(experiment, series.test))
@@ -385,7 +385,7 @@ def _warned(
 
 
 def _against_itself(comparisons: Sequence[Comparison], primary: str) -> list[DataWarning]:
-    """Whether the reference differs from its twin: from five A/A pairs on."""
+    """Warning if the baseline differs from its twin, given five A/A pairs or more."""
     if not comparisons:
         return []
     c = comparisons[0]
@@ -401,19 +401,19 @@ __all__ = ["Comparison", "MetricSummary", "TestVerdict", "Verdict", "metric_summ
 
 @dataclass(frozen=True)
 class NotCompared:
-    """Tests of one experiment that have the judged metric in one unit, and no comparison of it; or one of several tests
-    that were to be compared."""
+    """Tests of one experiment that have the judged metric in one unit but are not compared by it; or single tests of a
+    group that was to be compared."""
 
     tests: tuple[str, ...]
     why: Literal["one after the other", "too few pairs", "alone"]
-    """`alone`: no other test of its blocks has a value."""
+    """`alone`: no other test of the group has a value."""
     script: bool
-    """Whether a script ran them."""
+    """True if a script ran them."""
     results: str
 
 
 def not_compared(verdict: Verdict) -> NotCompared | None:
-    """The tests that could be compared with another one, by the primary metric; None where there are none."""
+    """Tests that could be compared with another one by the primary metric but are not; None if there are none."""
     experiment = verdict.subject.experiment
     kind = ((experiment or {}).get("plan") or {}).get("kind")
     if experiment is None or kind not in (None, "script", "res"):
@@ -434,15 +434,13 @@ def not_compared(verdict: Verdict) -> NotCompared | None:
     groups = [group for group in verdict.asked.groups if set(tests) & set(group)]
     if groups and len({name for group in groups for name in group} & set(tests)) == len(tests):
         few = _with_few_pairs(verdict, groups)
-        tests = tuple(
-            name for name in tests if name in few
-        )  # of the others a note says why there is no ratio
+        tests = tuple(name for name in tests if name in few)  # a note has the reason for the others
         return NotCompared(tests, "too few pairs", kind == "script", verdict.subject.label) if tests else None
     return NotCompared(tests, "one after the other", kind == "script", verdict.subject.label)
 
 
 def _with_few_pairs(verdict: Verdict, groups: Iterable[Sequence[str]]) -> set[str]:
-    """The tests that have fewer than two complete pairs with the reference of their group, or as one."""
+    """Tests with fewer than two complete pairs with the baseline of their group, and these baselines."""
     found = set()
     for reference, *others in groups:
         for other in others:

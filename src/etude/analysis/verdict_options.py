@@ -1,4 +1,4 @@
-"""How a verdict is to be passed, beyond what the experiment itself was asked for; which metrics are shown."""
+"""Options of a verdict beyond the experiment's own request; and the metrics that are shown."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from etude.results.model import is_printed
 
 @dataclass(frozen=True)
 class VerdictOptions:
-    """The choices of whoever asks for a verdict; the defaults are those at the end of `etude bench`."""
+    """Options of a verdict; the defaults are those at the end of `etude bench`."""
 
     confidence: float = 0.95
-    """Of all intervals."""
+    """Confidence of all intervals."""
     thresholds: Thresholds = field(default_factory=Thresholds)
     silent: Collection[str] = ()
-    """Kinds of warnings that are not wanted."""
+    """Kinds of warnings to leave out."""
     watched: tuple[str, ...] = ()
-    """Metrics that are looked at for a trend beside the primary one; those that a script's WATCH names are, too."""
+    """Further metrics to check for a trend, besides the primary one and those of a script's WATCH."""
     reference: str | None = None
-    """Test that all others are compared with; None: as the experiment was made."""
+    """Baseline of all comparisons; None: as the experiment defines."""
     same_within: float | None = None
-    """Relative margin within which tests count as the same; None: not asked."""
+    """Relative margin within which tests count as the same; None: no equivalence test."""
     secondary: tuple[str, ...] | None = None
     """Other metrics that are compared too, with `full`; None: all."""
     every_outlier: bool = False
-    """Also the outliers that the monitor does not explain, or whose trials are shorter than its interval."""
+    """True: also report outliers that the monitor does not explain or is too coarse for."""
     full: bool = False
-    """Also what takes some time: secondary metrics."""
+    """True: also compute what takes some time, such as secondary metrics."""
 
 
 ALWAYS = ("elapsed", "user", "system", "peak_memory")
 MOST = 12
-"""Metrics that are shown unasked."""
+"""Maximum number of metrics that are shown by default."""
 
 
 def usual_metrics(subject: Subject) -> list[str]:
@@ -45,11 +45,11 @@ def usual_metrics(subject: Subject) -> list[str]:
 
 
 def usual_names(primary: str, found: Collection[str]) -> list[str]:
-    """Those of these metrics that are shown unasked; the primary one in any case."""
+    """Those of these metrics that are shown by default, with the primary one in any case."""
     wanted = dict.fromkeys((primary, *ALWAYS, *filter(is_printed, found)))
     return [metric for metric in wanted if metric in found or metric == primary][:MOST]
 
 
 def is_shown(metric: str) -> bool:
-    """Whether it is no counter and no probe's: those are shown only where they are asked for."""
+    """True unless the metric is a counter or a probe's, which are shown only on request."""
     return metric in ALWAYS or is_printed(metric)

@@ -31,7 +31,7 @@ as hbench:OS sizes its loops."""
 BATCH_S = 0.5
 """Maximum duration of a batch of trials within the engine, s: their results are not visible before its end."""
 EARLY_AA_PAIRS = 5
-"""Number of early A/A pairs: enough to know the A/A noise (`stats.compare.FEWEST_FOR_NOISE_FLOOR`)."""
+"""Number of early A/A pairs: enough to know the A/A noise (`stats.ratio.FEWEST_FOR_NOISE_FLOOR`)."""
 
 
 def shell_test(shell: str) -> Test:

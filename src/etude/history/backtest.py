@@ -21,8 +21,8 @@ from etude.errors import EDITED
 from etude.history.metric_history import Change, Course, Floats, course_of, days_of, is_worse
 from etude.history.rules import Rule
 from etude.stats.changes import FEWEST, fit_steps
-from etude.stats.compare import Ratio
 from etude.stats.intervals import Interval
+from etude.stats.ratio import Ratio
 from etude.stats.samples import exponential
 from etude.store.entry import Entry
 

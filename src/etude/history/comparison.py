@@ -15,9 +15,9 @@ import numpy as np
 
 from etude.history.metric_history import course_of, facts_that_differ, is_other_machine
 from etude.history.selection import Selection
-from etude.stats.compare import Ratio, ratio_of_fitting_means, unpaired_mean_ratio, unpaired_ratio
 from etude.stats.cross_session import FEWEST, CrossSessionRatio, NotSupported, SessionSpread, compare_sessions
 from etude.stats.means import Kind, average
+from etude.stats.ratio import Ratio, ratio_of_fitting_means, unpaired_mean_ratio, unpaired_ratio
 from etude.store.entry import Entry
 
 FEWEST_A_SIDE = 2

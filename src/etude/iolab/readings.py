@@ -26,7 +26,7 @@ class Reading:
 
     @property
     def over(self) -> Over:
-        """What the sweep is over."""
+        """The quantity that the sweep is over."""
         return self.swept.over
 
 

@@ -1,4 +1,4 @@
-"""What the calls of a trace are about: which move data, which of their arguments are descriptors, which texts paths."""
+"""Subjects of calls: calls that move data, arguments that are descriptors, texts that are paths."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 READS = ("read", "readv", "pread64", "preadv", "preadv2", "recvfrom", "recvmsg", "recvmmsg")
 WRITES = ("write", "writev", "pwrite64", "pwritev", "pwritev2", "sendto", "sendmsg", "sendmmsg")
 BOTH = ("sendfile", "copy_file_range", "splice", "tee", "vmsplice")
-"""From one descriptor to another: their bytes are read and written."""
+"""Calls that move bytes from one descriptor to another: they are read and written."""
 COUNTED_IN_MESSAGES = ("recvmmsg", "sendmmsg")
 """Their results are no bytes."""
 PLACED = ("pread64", "preadv", "preadv2", "pwrite64", "pwritev", "pwritev2")
@@ -23,14 +23,14 @@ NONE = -1
 
 @dataclass(frozen=True)
 class Subject:
-    """Where a call says what it is about: numbers of arguments and texts."""
+    """Numbers of the arguments and texts that name what a call is about."""
 
     descriptor: int = NONE
     """Argument."""
     directory: int = NONE
     """Argument with the descriptor that a path begins at; NONE: the directory of the process."""
     path: int = NONE
-    """Which of the texts."""
+    """Number of the text that is the path."""
     source: int = NONE
     """Argument with the descriptor that data are read from, where it is another one."""
 
@@ -72,4 +72,4 @@ SUBJECTS = {
     "splice": Subject(descriptor=2, source=0),
     "tee": Subject(descriptor=1, source=0),
 }
-"""By name; a call that is not here is about no file."""
+"""Subjects by the call's name; a call that is not here is about no file."""

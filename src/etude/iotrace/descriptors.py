@@ -1,4 +1,4 @@
-"""What was open behind each descriptor of each process, and when: from the calls that open, copy and close them."""
+"""Open descriptors of each process over time, from the calls that open, copy and close them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CHANGES = (*_OPENS, *_DUPS, *_PAIRS, *_OTHERS, "close", "close_range", "fcntl", 
 """Calls that change what stands behind descriptors, or where relative paths begin."""
 _STREAMS = {"socket": "(socket)", "accept": "(socket)", "accept4": "(socket)", "eventfd2": "(event)"}
 _KINDS = {"pipe": "(pipe)", "socket": "(socket)", "anon_inode": "(event)"}
-"""What /proc calls what is no file."""
+"""Names in /proc of descriptors that are no files."""
 _CLOEXEC_AT = {
     "open": 1,
     "openat": 2,
@@ -52,7 +52,7 @@ class Table:
     closed_at_exec: set[int] = field(default_factory=set)
 
     def copy(self) -> Table:
-        """As a fork has it."""
+        """The table of a forked process."""
         return Table(dict(self.openings), set(self.closed_at_exec))
 
 
@@ -61,13 +61,13 @@ class Opened:
     """All that was opened, numbered; 0 stands for what is not known."""
 
     names: list[str] = field(default_factory=lambda: [""])
-    """Of files, each once."""
+    """Names of files, each once."""
     files: list[int] = field(default_factory=lambda: [0])
     """Place of its name, by opening."""
     streams: list[bool] = field(default_factory=lambda: [False])
-    """Whether it has no places: a pipe, a socket; by opening."""
+    """True, by opening, if it has no offset: a pipe, a socket."""
     appends: list[bool] = field(default_factory=lambda: [False])
-    """Whether each write goes to the end; by opening."""
+    """True, by opening, if each write appends."""
     _places: dict[str, int] = field(default_factory=dict)
 
     def name(self, name: str) -> int:
@@ -320,6 +320,6 @@ def _lives(trace: Trace, processes: Whole) -> list[tuple[int, Mapping[str, Any]]
 
 
 def _closes(name: str, words: Iterable[int]) -> bool:
-    """Whether the flags of a call say that an exec closes what it makes."""
+    """True if the flags of a call have an exec close its descriptor."""
     at = _CLOEXEC_AT.get(name)
     return at is not None and bool(tuple(words)[at] & CLOEXEC)

@@ -16,9 +16,10 @@ from etude.present.sentences.comparison import interval_reason
 from etude.present.sentences.result_notes import missing_reason
 from etude.present.sentences.status import status_of
 from etude.present.sentences.verdict import verdict_lines
-from etude.present.sentences.warnings import finding_document, group_text
-from etude.stats.compare import Ratio
+from etude.present.sentences.warning_numbers import finding_document
+from etude.present.sentences.warnings import group_text
 from etude.stats.cross_session import NotSupported
+from etude.stats.ratio import Ratio
 
 if TYPE_CHECKING:
     from etude.analysis.comparison import Comparison

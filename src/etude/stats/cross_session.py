@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import stdtr
 
-from etude.stats.compare import Ratio
 from etude.stats.intervals import t_quantile
 from etude.stats.means import ADDING_UP, Kind
 from etude.stats.moments import Moments, deviation_of, effective_moments, mean_of
 from etude.stats.multiplicity import bonferroni_confidence
+from etude.stats.ratio import Ratio
 from etude.stats.samples import check_confidence, exponential, positive_logarithms
 
 FEWEST = 3

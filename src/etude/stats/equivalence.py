@@ -8,9 +8,9 @@ from typing import Literal
 
 from scipy.special import stdtr
 
-from etude.stats.compare import Ratio
 from etude.stats.intervals import t_quantile
 from etude.stats.moments import Moments, Sample, moments_of
+from etude.stats.ratio import Ratio
 from etude.stats.samples import check_positive, exponential
 from etude.stats.twosample import ratio_of_means, welch_degrees
 

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import fdtrc, stdtr
 
-from etude.stats.compare import Ratio, ratio_of
 from etude.stats.intervals import Interval, mean_interval, standard_error, t_quantile
 from etude.stats.means import ADDING_UP, Kind
 from etude.stats.multiplicity import holm
+from etude.stats.ratio import Ratio, ratio_of
 from etude.stats.samples import check_confidence, check_positive, exponential, positive_logarithms
 
 Floats = NDArray[np.float64]

@@ -16,10 +16,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from etude.stats.compare import Ratio, paired_mean_ratio, paired_ratio, ratio_of_fitting_means
 from etude.stats.factors import MEAN_FACTORS, RATIO_FACTORS, factor_for
 from etude.stats.machines import is_repeated, mean_over_machines, ratio_over_machines
 from etude.stats.means import Kind
+from etude.stats.ratio import Ratio, paired_mean_ratio, paired_ratio, ratio_of_fitting_means
 from etude.stats.samples import check_confidence, check_positive, finite_sample
 
 

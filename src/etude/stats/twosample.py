@@ -1,7 +1,7 @@
 """Difference of the means of two independent samples: Welch's and Student's t, and the ratio of means.
 
 Sample 1 is the first argument: differences are u1 - u2. Drift between the two samples and dependence within one are not
-modelled: for trials in blocks use `compare.paired_ratio`.
+modelled: for trials in blocks use `ratio.paired_ratio`.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ def cost_summary(mapped: SurfaceResult) -> CostSummary:
 
 @dataclass(frozen=True)
 class Summary:
-    """What is known of a surface."""
+    """The findings on a surface."""
 
     optimum: Optimum | None
     limits: tuple[Limit, ...]

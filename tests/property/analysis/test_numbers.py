@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from etude.present.sentences.comparison import ratio_text
-from etude.stats.compare import Ratio
+from etude.stats.ratio import Ratio
 from etude.units.formatting import digits, duration, percent, quantity, scale_of, span
 
 sizes = st.floats(1e-12, 1e15) | st.floats(-1e15, -1e-12)

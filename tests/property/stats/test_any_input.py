@@ -12,13 +12,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from etude.stats import (
-    compare,
     cross_session,
     equivalence,
     leak,
     means,
     percentiles,
     ranks,
+    ratio,
     twosample,
     variances,
     warmup,
@@ -93,10 +93,8 @@ TWO_SAMPLES = {
     "mann_whitney": ranks.mann_whitney,
     "mann_whitney, ratio": lambda a, b: ranks.mann_whitney(a, b, ratio=True),
     "wilcoxon": ranks.wilcoxon,
-    "equivalence_of": lambda a, b: equivalence.equivalence_of(compare.unpaired_mean_ratio(a, b)),
-    "equivalence_of, pairs": lambda a, b: equivalence.equivalence_of(
-        compare.paired_mean_ratio(*_paired(a, b))
-    ),
+    "equivalence_of": lambda a, b: equivalence.equivalence_of(ratio.unpaired_mean_ratio(a, b)),
+    "equivalence_of, pairs": lambda a, b: equivalence.equivalence_of(ratio.paired_mean_ratio(*_paired(a, b))),
     "equivalent_means": equivalence.equivalent_means,
     "plan": lambda a, b: plan(noise_of_pairs(*_paired(a, b), seconds_per_trial=1.0)),
     "permutation": lambda a, b: permutation(a, b, resamples=19),

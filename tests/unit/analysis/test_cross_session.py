@@ -22,8 +22,8 @@ from etude.present.sentences.comparison import UNPAIRED
 from etude.present.sentences.details import across_lines
 from etude.results.model import Measurement
 from etude.results.reader import load_results
-from etude.stats.compare import Ratio
 from etude.stats.cross_session import CrossSessionRatio, NotSupported, stated_session_spread
+from etude.stats.ratio import Ratio
 from support.builders import measurement, results_directory
 from support.golden import Golden
 

@@ -6,8 +6,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etude.analysis.differences import NOT_THERE, Difference, compare, compare_states
 from etude.analysis.repetition import machine_differences
+from etude.analysis.snapshot_differences import NOT_THERE, Difference, compare, compare_states
 from etude.present.sentences.machines import machine_line
 from support.golden import Golden
 

@@ -23,10 +23,10 @@ from etude.errors import UsageError
 from etude.present.sentences.bounds import answer_reason
 from etude.present.sentences.phrases import EXTENDED
 from etude.results.readers import read_table
-from etude.stats.compare import Ratio
 from etude.stats.cross_session import CrossSessionRatio, NotSupported, stated_session_spread
 from etude.stats.describe import describe
 from etude.stats.intervals import Interval, effective_count, t_quantile
+from etude.stats.ratio import Ratio
 from etude.units.formatting import percent
 from support.golden import Golden
 

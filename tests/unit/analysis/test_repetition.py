@@ -24,8 +24,8 @@ from etude.analysis.verdict import Verdict, verdict
 from etude.api import make_plan, run
 from etude.present.sections import repetition as again_text
 from etude.present.sentences.repetition import outcome_reason
-from etude.stats.compare import Ratio, paired_ratio
 from etude.stats.cross_session import stated_session_spread
+from etude.stats.ratio import Ratio, paired_ratio
 from support.fakes import World
 from support.golden import Golden
 

@@ -34,7 +34,7 @@ from etude.present.sentences.verdict import status_line, verdict_lines
 from etude.present.sentences.warnings import found_text, group_text
 from etude.results.reader import load_results
 from etude.results.results import Results
-from etude.stats.compare import noise_floor, paired_ratio
+from etude.stats.ratio import noise_floor, paired_ratio
 from support.builders import as_if_killed, measurement, results_directory
 from support.fakes import World, around
 from support.golden import Golden

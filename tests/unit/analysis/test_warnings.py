@@ -12,7 +12,8 @@ from etude.analysis.output_equivalence import WorkDifference
 from etude.analysis.warnings import KINDS, Thresholds, series_warnings, work_warnings
 from etude.analysis.warnings.facts import NoTrialMade, OtherWork, RecordedSentence
 from etude.analysis.warnings.warning import warning
-from etude.present.sentences.warnings import advice, found_text, numbers_of, warning_text
+from etude.present.sentences.warning_numbers import numbers_of
+from etude.present.sentences.warnings import advice, found_text, warning_text
 from etude.results.series import Column, Failure, Series
 from etude.results.trial_join import joins_of
 from etude.stats.outliers import outlier_places

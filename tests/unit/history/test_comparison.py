@@ -11,8 +11,8 @@ from scipy.stats import t
 
 from etude.history.comparison import compare_sides
 from etude.history.selection import select_results
-from etude.stats.compare import Ratio
 from etude.stats.cross_session import CrossSessionRatio, NotSupported
+from etude.stats.ratio import Ratio
 from etude.store.entry import Entry, Machine
 from support.made_histories import HOST, history, on_another
 

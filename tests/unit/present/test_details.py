@@ -12,10 +12,10 @@ from etude.analysis.comparison import Comparison, Secondary
 from etude.analysis.time_breakdown import time_spent
 from etude.present.sentences.details import cache_line, detail_lines, p_text, time_line
 from etude.results.series import Series
-from etude.stats.compare import Ratio, paired_ratio, unpaired_ratio
 from etude.stats.equivalence import equivalence_of
 from etude.stats.intervals import Interval
 from etude.stats.ranks import wilcoxon
+from etude.stats.ratio import Ratio, paired_ratio, unpaired_ratio
 from etude.units.formatting import percent
 from support.builders import measurement, series_of_rows
 from support.golden import Golden

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from etude.analysis.differences import Difference, Differences
+from etude.analysis.snapshot_differences import Difference, Differences
 from etude.machine.quiet.apply_restore import Outcome
 from etude.machine.quiet.operation import Change
 from etude.machine.quiet.status import Row

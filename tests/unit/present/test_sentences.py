@@ -25,9 +25,9 @@ from etude.present.sentences.comparison import (
 )
 from etude.present.sentences.verdict import compared_lines, joined_lines
 from etude.results.trial_join import why_not_joined
-from etude.stats.compare import Ratio
 from etude.stats.describe import describe
 from etude.stats.intervals import Interval
+from etude.stats.ratio import Ratio
 from etude.units.formatting import level_text, span
 from support.golden import Golden
 

@@ -8,9 +8,9 @@ import sys
 import numpy as np
 import pytest
 
-from etude.stats.compare import paired_mean_ratio
 from etude.stats.factors import MEAN_FACTORS, RATIO_FACTORS
 from etude.stats.intervals import mean_interval
+from etude.stats.ratio import paired_mean_ratio
 from etude.stats.series import MACHINES, OWN, REFERENCE, deal_into_blocks, lognormal, normal
 from etude.stats.simulation import mean_stops, ratio_stops
 from etude.stats.stopping import MeanPrecision, RatioPrecision, SamplesSoFar
@@ -131,11 +131,11 @@ def test_blocks_hold_every_trial_once_and_in_random_order():
 def test_the_interactive_path_does_not_wait_for_scipy_stats():
     program = (
         "import sys, numpy as np\n"
-        "from etude.stats import compare, describe, stopping\n"
+        "from etude.stats import describe, ratio, stopping\n"
         "x = np.linspace(1.0, 1.1, 20)\n"
         "stopping.RatioPrecision().decide(stopping.SamplesSoFar((x, x)))\n"
         "stopping.MeanPrecision().decide(stopping.SamplesSoFar((x,)))\n"
-        "describe.describe(x), compare.unpaired_ratio(x, x)\n"
+        "describe.describe(x), ratio.unpaired_ratio(x, x)\n"
         "print([m for m in sys.modules if m.startswith(('scipy.stats', 'scipy.optimize'))])\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from etude.stats.compare import paired_ratio
 from etude.stats.describe import describe
 from etude.stats.factors import MEAN_FACTORS, RATIO_FACTORS
 from etude.stats.intervals import mean_interval
 from etude.stats.planning import noise_of_pairs, plan_for_effect
 from etude.stats.predicate import figures
+from etude.stats.ratio import paired_ratio
 from support.places import ROOT
 
 PAGE = (ROOT / "docs" / "statistics.md").read_text(encoding="utf-8")

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from etude.stats.compare import paired_mean_ratio, paired_ratio, unpaired_mean_ratio, unpaired_ratio
 from etude.stats.equivalence import equivalence_of, equivalent_means
 from etude.stats.moments import Moments
+from etude.stats.ratio import paired_mean_ratio, paired_ratio, unpaired_mean_ratio, unpaired_ratio
 
 RNG = np.random.default_rng(31)
 BASE, OTHER = RNG.normal(1.0, 0.02, (2, 12))

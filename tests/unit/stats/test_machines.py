@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from etude.stats.compare import paired_mean_ratio, paired_ratio
 from etude.stats.machines import (
     deviating_machines,
     ratio_over_machines,
     ratios_differ,
     unpaired_over_machines,
 )
+from etude.stats.ratio import paired_mean_ratio, paired_ratio
 
 VALUES = st.floats(0.5, 2.0)
 

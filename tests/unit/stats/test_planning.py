@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from etude.stats.compare import paired_ratio, unpaired_ratio
 from etude.stats.planning import (
     Noise,
     noise_of_pairs,
@@ -17,6 +16,7 @@ from etude.stats.planning import (
     plan_for_effect,
     trials_for_mean,
 )
+from etude.stats.ratio import paired_ratio, unpaired_ratio
 
 PAIRED = Noise(0.02, (0.015, 0.03), "paired", 1.0, 30.0)
 UNPAIRED = Noise(0.02, (0.015, 0.03), "unpaired", 1.0, 30.0)

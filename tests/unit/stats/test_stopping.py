@@ -7,9 +7,9 @@ import re
 import numpy as np
 import pytest
 
-from etude.stats.compare import paired_mean_ratio, paired_ratio
 from etude.stats.factors import next_look
 from etude.stats.intervals import mean_interval
+from etude.stats.ratio import paired_mean_ratio, paired_ratio
 from etude.stats.stopping import FixedCount, MeanPrecision, RatioPrecision, SamplesSoFar, TimeBudget
 
 STEADY = np.tile([1.0, 1.01], 30)

@@ -3,12 +3,13 @@
 use etude_calls::{Kind, Outcome};
 
 use crate::changes::{
-    DescriptorChange, NameChange, Opens, descriptor_change, is_of_descriptors, is_of_directory, name_change,
+    DescriptorChange, NameChange, descriptor_change, is_of_descriptors, is_of_directory, name_change,
 };
 use crate::done::Done;
 use crate::flags::{O_CREAT, O_DIRECTORY, O_TRUNC, SETTABLE, is_nameless};
 use crate::model::{Description, Effect, End, Model};
 use crate::names::{NodeId, NodeKind, unknown_file};
+use crate::rows::Opens;
 
 const EMPTY_FILE: NodeKind = NodeKind::File { bytes: 0, allocated: 0, seen: true };
 
@@ -17,7 +18,7 @@ impl Model {
     pub fn call(&mut self, process: u32, done: &Done) -> Effect {
         let mut effect = Effect::default();
         self.meet(process, done, &mut effect);
-        self.requests.step(process, done, &mut effect);
+        self.requests.step(process, done, &mut effect.requests);
         let paths = self.paths(process, done);
         for (_, path) in &paths {
             if let Some(node) = self.names.find(path) {

@@ -4,7 +4,7 @@ use etude_calls::{Call, Moves};
 
 use crate::done::Done;
 use crate::flags::{O_APPEND, O_CLOEXEC, O_RDWR, effective, opens_through};
-use crate::rows::{Follows, OfDescriptors, OfNames, Places, row};
+use crate::rows::{Follows, OfDescriptors, OfNames, Opens, Places, row};
 
 /// What a call does to the descriptors of its process, or to its working directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,24 +54,6 @@ pub enum DescriptorChange {
     /// The process goes to the directory that the call names.
     EntersPath,
     EntersDescriptor(i32),
-}
-
-/// What stands behind a new descriptor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Opens {
-    /// What the call names.
-    Path,
-    /// A file of which only a handle is known.
-    Handle,
-    /// A file in memory.
-    Memory,
-    Socket,
-    /// A socket that is connected.
-    Accepted,
-    /// A counter of events.
-    Events,
-    /// A queue of requests.
-    Ring,
 }
 
 /// What a call does to names.

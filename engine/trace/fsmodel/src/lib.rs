@@ -20,9 +20,8 @@ mod rows;
 mod table;
 
 pub use changes::{
-    DescriptorChange, End as DataEnd, NameChange, Opens, SizeChange, appends, descriptor_change, ends,
-    follows, is_link_target, is_of_descriptors, is_of_directory, name_change, name_operation, open_flags,
-    size_change,
+    DescriptorChange, End as DataEnd, NameChange, SizeChange, appends, descriptor_change, ends, follows,
+    is_link_target, is_of_descriptors, is_of_directory, name_change, name_operation, open_flags, size_change,
 };
 pub use data::from_positions;
 pub use done::Done;
@@ -30,4 +29,5 @@ pub use model::{Description, Effect, End, Model, Moved, Opened, Process};
 pub use names::{Names, Node, NodeId, NodeKind, ROOT, unknown_file};
 pub use paths::{EMPTY, SLASH, directory_of, key, moved, named, resolve};
 pub use requests::Requests;
+pub use rows::Opens;
 pub use table::{Closed, Reuse, Slot, Table};

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use etude_calls::{Interface, Role};
+use smallvec::SmallVec;
 
 use crate::done::Done;
-use crate::model::Effect;
 
 /// A queue: process, interface, number.
 type Queue = (u32, Interface, u64);
@@ -25,21 +25,22 @@ impl Requests {
         self.next
     }
 
-    pub(crate) fn step(&mut self, process: u32, done: &Done, effect: &mut Effect) {
+    /// Follows a call; `requests` gets the numbers of those that it makes, hands over, or finds done.
+    pub(crate) fn step(&mut self, process: u32, done: &Done, requests: &mut SmallVec<[u32; 1]>) {
         let words = done.arguments;
         match done.call.role() {
             Some(Role::Request { interface, tag }) => {
                 let queue = (process, interface, words[1]);
                 self.open.insert((queue, words[tag]), self.next);
                 self.told.entry(queue).or_default().push(self.next);
-                effect.requests.push(self.next);
+                requests.push(self.next);
                 self.next += 1;
             }
             Some(Role::Handover { interface }) => {
-                effect.requests.extend(self.told.remove(&(process, interface, words[0])).unwrap_or_default());
+                requests.extend(self.told.remove(&(process, interface, words[0])).unwrap_or_default());
             }
             Some(Role::Completion { interface }) => {
-                effect.requests.extend(self.open.remove(&((process, interface, words[0]), words[1])));
+                requests.extend(self.open.remove(&((process, interface, words[0]), words[1])));
             }
             None => {}
         }

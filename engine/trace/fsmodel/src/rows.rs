@@ -4,9 +4,26 @@ use std::sync::LazyLock;
 
 use etude_calls::{Call, Moves};
 
-use crate::changes::Opens;
 use crate::done::Done;
 use crate::flags::{O_CLOEXEC, O_CREAT, O_RDWR, O_TRUNC, O_WRONLY};
+
+/// The object behind a new descriptor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opens {
+    /// The file that the call names.
+    Path,
+    /// A file of which only a handle is known.
+    Handle,
+    /// A file in memory.
+    Memory,
+    Socket,
+    /// A socket that is connected.
+    Accepted,
+    /// A counter of events.
+    Events,
+    /// A queue of requests.
+    Ring,
+}
 
 /// What a call does, by its name alone.
 #[derive(Clone, Copy)]

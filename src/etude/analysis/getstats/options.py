@@ -1,4 +1,4 @@
-"""The options of `getstats`, read without any library of numbers: a script's stop rule reads them, too."""
+"""The options of `getstats`, read without a numerical library, since a script's stop rule reads them, too."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from etude.osutil.user_files import open_user_file
 from etude.stats.columns import metric_name
 
 JUDGED = ("elapsed", "user", "system")
-"""What a predicate is judged on unless columns are named: what is measured, not what is derived from it."""
+"""Default columns of a predicate: measured ones, not derived ones."""
 
 USAGE = """\
 usage: getstats [OPTION …] [--] FILE …
@@ -60,21 +60,21 @@ ERROR_BARS = ("interval", "minmax", "deviation")
 
 @dataclass(frozen=True)
 class Settings:
-    """What `--set` changes beside variables of the user's own."""
+    """Settings that `--set` changes, beside the user's own variables."""
 
     high_z: float = 2.0
-    """From how many standard deviations on a value is warned of."""
+    """z-score above which a value is reported in a warning."""
     slope: float | None = 1.0
-    """Above how many percent of the mean a slope per epoch is warned of; None: never."""
+    """Slope per epoch, in percent of the mean, above which a warning is given; None: never."""
     precision: int = 3
     """Decimals of a cell."""
     warn: bool = True
     confidence: float = 0.95
     error_bars: str = ERROR_BARS[0]
-    """What LOW and HIGH are."""
+    """Meaning of the columns LOW and HIGH: one of `ERROR_BARS`."""
 
     def with_set(self, variables: Mapping[str, float | str]) -> Settings:
-        """With those variables that have a meaning. Raises UsageError for a value that cannot be meant."""
+        """Settings with these variables, if they have a meaning. Raises UsageError for an invalid value."""
         found = self
         for name, value in variables.items():
             if name in _SETTINGS:
@@ -99,11 +99,11 @@ _SETTINGS = {
 
 @dataclass(frozen=True)
 class GetstatsOptions:
-    """What one call of `getstats` asks for."""
+    """Options of one call of `getstats`."""
 
     predicate: str | None = None
     columns: tuple[str, ...] | None = None
-    """Names of metrics as ours are; None: the usual ones."""
+    """Étude's names of metrics; None: the default ones."""
     confidence: float = 0.95
     """A fraction."""
     dump: bool = False
@@ -114,17 +114,17 @@ class GetstatsOptions:
     files: tuple[str, ...] = ()
     transforms: tuple[Transform, ...] = ()
     raw: bool = False
-    """Whether the dump is of the rows before they are joined: `--shift --dump`."""
+    """True if the dump shows the rows before they are joined: `--shift --dump`."""
     concat: bool = False
     standard: bool = True
-    """Whether the default transforms are done."""
+    """True if the default transforms run."""
     twosamplet: bool = False
     choice: Literal["F", "Levene"] | None = None
-    """By which test of variances the t test is chosen."""
+    """Test of variances that chooses the t test."""
     from_summary: bool = False
     errorbars: str = ERROR_BARS[0]
     variables: Mapping[str, float | str] = field(default_factory=dict)
-    """What was set with `--set`."""
+    """Variables set with `--set`."""
 
     @property
     def judged(self) -> tuple[str, ...]:
@@ -133,12 +133,12 @@ class GetstatsOptions:
 
     @property
     def relational(self) -> bool:
-        """Whether files are to be taken as relations that transforms change."""
+        """True if files are treated as relations that transforms change."""
         return bool(self.transforms) or self.concat or not self.standard
 
     @property
     def settings(self) -> Settings:
-        """Thresholds and the like. Raises UsageError where one was set to what it cannot be."""
+        """Thresholds and other settings. Raises UsageError for an invalid value."""
         return Settings(confidence=self.confidence, error_bars=self.errorbars).with_set(self.variables)
 
 
@@ -146,8 +146,8 @@ def parse_getstats(words: Sequence[str]) -> GetstatsOptions:
     """The options of a call, from the words after the program's name.
 
     Raises:
-        UsageError: an option that is unknown, stands twice, or lacks its value; a value that cannot be meant; a file of
-            options that cannot be read.
+        UsageError: an option that is unknown, repeated, or lacks its value; an invalid value; a file of options that
+            cannot be read.
     """
     rest, files = list(words), list[str]()
     members: dict[str, Any] = {}
@@ -218,7 +218,7 @@ def _words_of(path: str) -> list[str]:
 
 
 def _once(name: str, members: dict[str, Any], *values: str) -> None:
-    """Take in an option without a value."""
+    """Store an option without a value."""
     if name in members:
         raise UsageError(f"--{name} stands twice")
     if values:
@@ -227,7 +227,7 @@ def _once(name: str, members: dict[str, Any], *values: str) -> None:
 
 
 def _values(name: str, takes: int, given: list[str], rest: list[str]) -> list[str]:
-    """The values of an option: the one behind its equals sign, then words."""
+    """Values of an option: the one after its equals sign, then words."""
     if given and not takes:
         raise UsageError(f"--{name} takes no value")
     while len(given) < takes:

@@ -1,4 +1,4 @@
-"""Getstats' inputs as relations: what transforms change before tables are made, and what any reader's table becomes."""
+"""Getstats' inputs as relations, which transforms change before tables are made."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def read_sources(path: str) -> list[Source]:
     """The relations of a file or directory.
 
     Raises:
-        InputError: it cannot be read, or is nothing that can be.
+        InputError: it cannot be read, or has no known format.
     """
     file = Path(path)
     if is_ours(file):
@@ -45,7 +45,7 @@ def read_sources(path: str) -> list[Source]:
 
 
 def read_other(path: str) -> list[Source]:
-    """The tests of another program's file, each past the readpass; or its summaries."""
+    """Tests of another program's file after the readpass, or its summaries."""
     table = read_table(path)
     if table.summary_only:
         return list(of_table(path, table))
@@ -80,33 +80,33 @@ def transformed_sources(paths: Iterable[str], options: GetstatsOptions) -> list[
 
 
 def printed(sources: Sequence[Source]) -> list[str]:
-    """What transforms have printed on the way."""
+    """Text that transforms printed."""
     return [
         text for source in sources if isinstance(source, RelationSource) for text in source.relation.printed
     ]
 
 
 def warned(sources: Sequence[Source]) -> list[str]:
-    """What transforms have warned of, where there is no table to say it."""
+    """Warnings of transforms, for outputs without a table to show them."""
     relations = [source.relation for source in sources if isinstance(source, RelationSource)]
     return [line for relation in relations for line in relation.lines]
 
 
 def emptied(sources: Sequence[Source]) -> list[str]:
-    """Files of which a transform left no row: for outputs that have no warnings."""
+    """Messages on files of which a transform left no row, for outputs without warnings."""
     relations = [source.relation for source in sources if isinstance(source, RelationSource)]
     return [f"{relation.label}: {relation.emptied}" for relation in relations if relation.emptied]
 
 
 @dataclass(frozen=True)
 class RelationSource:
-    """A relation past the readpass, as what Getstats shows."""
+    """A relation after the readpass, as a source of Getstats."""
 
     relation: Relation
     projected: bool = False
-    """Whether the user said which columns there are."""
+    """True if the user chose the columns (`--project`)."""
     began: frozenset[str] = frozenset()
-    """The columns that were read: those that are shown only when asked for, unless they are the usual ones."""
+    """Columns of the input, which are shown only on request unless they are default ones."""
 
     @property
     def label(self) -> str:
@@ -179,7 +179,7 @@ def _read(path: str) -> list[Relation]:
 
 
 def _relations_of(path: str, table: Table) -> Iterator[Relation]:
-    """One for each test, and each combination of parameters."""
+    """One relation for each test and combination of parameters."""
     keys = ["test", *table.parameters]
     parts = table.frame.partition_by(keys, maintain_order=True, as_dict=True, include_key=True)
     ours = is_ours(Path(path))
@@ -193,7 +193,7 @@ def _relations_of(path: str, table: Table) -> Iterator[Relation]:
 
 
 def _named(keys: Sequence[str], values: Sequence[object]) -> str:
-    """A test's name, with those of its parameters that do not stand in it."""
+    """A test's name, with the parameters that are not part of it."""
     test, *texts = values
     parameters = zip(keys[1:], texts, strict=True)
     missing = [
@@ -203,7 +203,7 @@ def _named(keys: Sequence[str], values: Sequence[object]) -> str:
 
 
 def _plain_relation(path: str) -> Relation:
-    """A table as it stands in its file: no readpass, columns of numbers and of text."""
+    """A table as in its file: no readpass, columns of numbers and of text."""
     cells = delimited.read_table(path)
     columns, warnings = list[polars.Series](), list[str]()
     for name, texts in zip(cells.header, zip(*cells.rows, strict=True), strict=True):
@@ -211,7 +211,7 @@ def _plain_relation(path: str) -> Relation:
         text = isinstance(numbers, str)
         kind = polars.String if text else polars.Float64
         columns.append(polars.Series(name, list(texts) if text else numbers, dtype=kind))
-        if isinstance(numbers, str) and "in row 2 " not in numbers:  # it begins with a number
+        if isinstance(numbers, str) and "in row 2 " not in numbers:  # the first row has a number
             warnings.append(f"Column {name} is taken as text: {numbers}.")
     return Relation(path, polars.DataFrame(columns), {}, tuple(warnings), measured=False)
 

@@ -1,4 +1,4 @@
-"""What `getstats` reads: each test of a results file or directory, a table, or another program's output, as columns."""
+"""Inputs of `getstats` as columns: tests of a results file or directory, a table, or another program's output."""
 
 from __future__ import annotations
 
@@ -27,44 +27,44 @@ from etude.stats.columns import DISPLAY, display_name, metric_name
 
 
 class Source(Protocol):
-    """One relation. Columns are given by our names; None stands for the usual ones."""
+    """One input. Columns have Étude's names; None stands for the default ones."""
 
     @property
     def label(self) -> str:
-        """What it is called in tables and warnings."""
+        """Name in tables and warnings."""
 
     def judged(self, columns: Sequence[str] | None) -> dict[str, list[float]]:
-        """The values that a predicate is judged on. Raises UsageError for a column that is not there."""
+        """Values that a predicate is judged on. Raises UsageError for a missing column."""
 
     def shown(self, columns: Sequence[str] | None) -> File:
-        """What the table shows. Raises UsageError for a column that is not there."""
+        """Columns that the table shows. Raises UsageError for a missing column."""
 
     def raw(self) -> Raw:
         """The rows as they were read."""
 
 
 def is_ours(file: Path) -> bool:
-    """Whether a path is a results directory, or a file in Auto-pilot's format."""
+    """True for a results directory, or a file in Auto-pilot's format."""
     return os.path.isdir(file) or file.suffix == ".res" or _has_blocks(file)
 
 
 def is_plain_table(path: str) -> bool:
-    """Whether a file is to be read as a table of names and values: no other format claims it."""
+    """True for a file to read as a table of names and values, since no other format claims it."""
     from etude.results.readers import formats_of
 
     try:
         return formats_of(path) in ([], ["csv"]) and not path.startswith("csv:")
     except InputError:
-        return True  # why it cannot be read is said where it is
+        return True  # the reader reports the reason
 
 
 def _has_blocks(file: Path) -> bool:
-    """Whether a file with another name is in Auto-pilot's format: by its first lines."""
+    """True if the first lines of a file with another name are in Auto-pilot's format."""
     try:
         with open(file, "rb") as opened:
             head = opened.read(4096).decode("utf-8", "replace")
     except (OSError, ValueError):
-        return False  # said where it is read
+        return False  # the reader reports it
     return any(block.name for block in parse_blocks(head))
 
 
@@ -91,7 +91,7 @@ def tests_of(path: str, trials: Trials) -> list[Source]:
 
 @dataclass(frozen=True)
 class _TrialSource:
-    """A test of ours or of Auto-pilot's."""
+    """A test of Étude's or of Auto-pilot's results."""
 
     label: str
     series: Series
@@ -116,7 +116,7 @@ class _TrialSource:
         return [("epoch", "thread", "command", "user", "sys", "elapsed", "status", *names), *rows]
 
     def _rows(self) -> list[int]:
-        """Those of the test, trial by trial."""
+        """Row numbers of the test, trial by trial."""
         order = {trial: place for place, trial in enumerate(self.series.trials.tolist())}
         texts = self.columns.test.texts
         codes = self.columns.test.codes == (texts.index(self.series.test) if order else 0)
@@ -132,7 +132,7 @@ class _TrialSource:
 
 
 def _failures(series: Series, columns: Columns, rows: Sequence[int]) -> Iterator[str]:
-    """Commands of kept trials that failed, and trials that were excluded for another reason than being the first."""
+    """Warnings about failed commands of included trials, and about trials excluded though not the first run."""
     found: dict[int, list[str]] = {}
     for row in rows:
         status, worker, trial = (int(each[row]) for each in (columns.status, columns.worker, columns.trial))
@@ -148,7 +148,7 @@ def _failures(series: Series, columns: Columns, rows: Sequence[int]) -> Iterator
 
 
 def _texts(columns: Columns, metric: str) -> list[str]:
-    """The metric of each row, in whichever unit."""
+    """The metric of each row as text, whatever its unit; empty if there is none."""
     values = np.full(columns.rows, np.nan)
     for each in columns.metrics.values():
         if each.name == metric:

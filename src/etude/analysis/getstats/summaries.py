@@ -40,7 +40,7 @@ _COLUMNS = {
     "max": "max",
     "maximum": "max",
 }
-"""What the columns of such a table may be called; others (LOW, HIGH, HW%, O/H) are computed again."""
+"""Accepted names of the columns of such a table; others (LOW, HIGH, HW%, O/H) are computed again."""
 
 _NOTHING = ("", "-", "–", "na", "n/a", "nan")
 _UNKNOWN = math.nan
@@ -52,11 +52,11 @@ _NOT_TOLD = {
 
 @dataclass(frozen=True)
 class SummarySource:
-    """The summaries of one test, as what Getstats shows."""
+    """The summaries of one test, as a source of Getstats."""
 
     label: str
     figures: Mapping[str, Figures]
-    """By display name; their delta depends on the confidence, and is left to whoever shows them."""
+    """Figures by display name; their delta depends on the confidence and is computed when they are shown."""
     warnings: tuple[str, ...] = ()
 
     def judged(self, columns: Sequence[str] | None) -> dict[str, list[float]]:
@@ -124,7 +124,7 @@ def _source(label: str, columns: dict[str, Figures], settings: Settings) -> Summ
 def _derived(columns: Mapping[str, Figures]) -> dict[str, Figures]:
     """Wait and CPU% where they are not given but times are.
 
-    The mean waiting time is the difference of means. Its deviation cannot be told, nor can the mean of the runs' own
+    The mean waiting time is the difference of means. Its deviation is unknown, and so is the mean of the runs' own
     shares of the CPU: a ratio of means is another number (7.831 for 7.885 in figure 2 of the Auto-pilot paper).
     """
     times = [columns.get(name) for name in ("Elapsed", "System", "User")]
@@ -141,7 +141,7 @@ def _derived(columns: Mapping[str, Figures]) -> dict[str, Figures]:
 
 
 def _high_scores(name: str, f: Figures, threshold: float) -> Iterator[str]:
-    """Of the least and the greatest value: in which epoch they were is not known."""
+    """Warnings about the minimum and the maximum, whose epochs are unknown."""
     for where, value in (("minimum", f.minimum), ("maximum", f.maximum)):
         if f.stddev > 0.0 and math.isfinite(f.stddev) and abs(value - f.mean) / f.stddev > threshold:
             score = abs(value - f.mean) / f.stddev
@@ -234,7 +234,7 @@ def _cells(line: str) -> list[str]:
         try:
             rows = list(csv.reader([line], delimiter="\t" if "\t" in line else ","))
         except csv.Error:
-            return line.split()  # fits no line of names
+            return line.split()  # it matches no line of names
         return [cell.strip() for cell in rows[0]] if rows else []
     return line.split()
 

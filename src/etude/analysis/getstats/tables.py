@@ -1,7 +1,7 @@
 """The figures and tables of Auto-pilot's Getstats, in the layout of figure 2 of its paper.
 
-Plain Student intervals, with nothing paid for looking again and again and nothing for dependence: for numbers that
-can be compared with published ones. `etude stats` is more careful.
+Plain Student intervals, without correction for repeated looks or dependence, so that numbers can be compared with
+published ones. `etude stats` corrects for both.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from etude.stats.intervals import t_quantile
 from etude.stats.predicate import Figures, figures
 
 SCORES_ONLY = Settings(slope=None)
-"""What is warned of unless more is asked for."""
+"""Default settings of warnings: z-scores, but no slopes."""
 
 HEADINGS = ("NAME", "COUNT", "MEAN", "MEDIAN", "LOW", "HIGH", "MIN", "MAX", "SDEV%", "HW%")
 OVERHEAD = "O/H"
@@ -34,19 +34,19 @@ Raw = list[tuple[str, ...]]
 
 
 class File(NamedTuple):
-    """One column of values by display name, and what is known of them."""
+    """Columns of values by display name, with their epochs and warnings."""
 
     label: str
     samples: Mapping[str, Sequence[float]]
     epochs: Mapping[str, Sequence[int | str]] = {}
-    """The epoch of each value, or where else it is from in words; counted from 1 where a column has none."""
+    """Epoch of each value, or its origin as text; counted from 1 where a column has none."""
     warnings: Sequence[str] = ()
     summaries: Mapping[str, Figures] = {}
-    """Columns of which no value is known, only these figures; NaN where one of them is not."""
+    """Columns known only by these figures, without values; an unknown figure is NaN."""
     watched: Mapping[str, Sequence[float]] = {}
-    """Columns that are not shown, but whose slope is looked at."""
+    """Columns that are not shown, but whose slope is checked."""
     earlier: Sequence[str] = ()
-    """Lines of warnings that name the relation they were raised of, before it was joined or split."""
+    """Warnings raised before the relation was joined or split, each with its label."""
 
 
 def values_of(series: Series, column: str) -> Floats:
@@ -62,12 +62,12 @@ def values_of(series: Series, column: str) -> Floats:
 
 
 def judged(series: Series, columns: Iterable[str]) -> dict[str, list[float]]:
-    """The values of the kept trials by our names of these columns, as a predicate is judged on; may be empty."""
+    """Values of the included trials for each of these columns, which a predicate is judged on; may be empty."""
     return {column: _kept(series, column)[0].tolist() for column in map(metric_name, columns)}
 
 
 def file_of(label: str, series: Series, columns: Sequence[str] = tuple(DISPLAY)) -> File:
-    """What a table shows of a test: these columns, by our names, of its kept trials."""
+    """Table of a test: these columns of its included trials."""
     found = {column: _kept(series, column) for column in columns}
     there = sorted((column for column in columns if found[column][0].size), key=lambda c: found[c][1][0])
     numbers = series.trials[series.kept]
@@ -80,14 +80,14 @@ def file_of(label: str, series: Series, columns: Sequence[str] = tuple(DISPLAY))
 
 
 def _kept(series: Series, column: str) -> tuple[Floats, Whole]:
-    """The values of a column that kept trials have, and which of these trials have them."""
+    """Values of a column in the included trials, and the places of those trials that have one."""
     values = values_of(series, column)[series.kept]
     places = np.flatnonzero(~np.isnan(values))
     return values[places], places
 
 
 def without_values(columns: Sequence[str] | None, samples: Collection[str]) -> list[str]:
-    """Which columns that were named stand in no table, because no trial has a value of them."""
+    """Message naming the requested columns without a value in any trial; empty if there are none."""
     lacking = [name for name in columns or () if display_name(name) not in samples]
     return [f"No trial has a value of {', '.join(lacking)}."] if lacking else []
 
@@ -106,7 +106,7 @@ def table(
 def warnings_and_tables(
     files: Sequence[tuple[Any, ...]], confidence: float, settings: Settings
 ) -> tuple[list[str], list[tuple[str, list[list[str]]]]]:
-    """The lines of warnings; and of each file its label and the cells of its table."""
+    """Lines of warnings; and label and cells of each file's table."""
     warnings, tables = list[str](), list[tuple[str, list[list[str]]]]()
     for label, found, rows in _described(files, confidence, settings):
         warnings += found
@@ -147,13 +147,13 @@ Row = tuple[Any, ...]  # a column's name, then a number or None for each heading
 
 
 def figures_of(file: File, confidence: float) -> dict[str, Figures]:
-    """The figures of each column that has a value, or of which they are given."""
+    """Figures of each column that has values, or given figures."""
     found = {name: figures(values, confidence) for name, values in file.samples.items() if len(values)}
     return found | {name: _with_delta(f, confidence) for name, f in file.summaries.items()}
 
 
 def _with_delta(f: Figures, confidence: float) -> Figures:
-    """A summary's half width; NaN where its deviation is not known."""
+    """The figures with the margin of error as `delta`; NaN if the deviation is unknown."""
     half = t_quantile(confidence, f.count - 1) * f.stddev / math.sqrt(f.count) if f.count > 1 else math.nan
     return replace(f, delta=half)
 
@@ -197,7 +197,7 @@ def _overhead(f: Figures, baseline: Figures | None) -> float | None:
 
 
 def _warnpass(file: File, found: Mapping[str, Figures], settings: Settings) -> Iterator[str]:
-    """Of every column that has values."""
+    """Warnings about every column that has values."""
     for name, values in file.samples.items():
         if name in found and name not in file.summaries:
             epochs = file.epochs.get(name) or range(1, len(values) + 1)

@@ -21,7 +21,7 @@ HEADINGS = ("Null Hyp.", "Alt. Hyp.", "P-value", "Result")
 def comparison(files: Sequence[File], options: GetstatsOptions) -> str:
     """Warnings, the files' tables, and each later file (u1) compared with the first one (u2), column by column.
 
-    A column that the first file lacks, or whose values cannot be compared, has one line that says why.
+    A column that the first file lacks, or whose values cannot be compared, has one line with the reason.
     """
     warnings, tables = warnings_and_tables(files, options.confidence, options.settings)
     parts = ["\n".join([label, *to_the_left(rows)]) for label, rows in tables]
@@ -34,7 +34,7 @@ def comparison(files: Sequence[File], options: GetstatsOptions) -> str:
 
 
 def to_the_left(lines: Sequence[Sequence[str]]) -> list[str]:
-    """Rows of cells, each to the left with one blank behind: also the last."""
+    """Rows of left-aligned cells, each followed by one blank, also the last."""
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return [
         "".join(f"{cell.ljust(width)} " for cell, width in zip(row, widths, strict=True)) for row in lines

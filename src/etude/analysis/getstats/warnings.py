@@ -1,4 +1,4 @@
-"""What Getstats' warnpass says of a column: values far from its mean, and means that move with the epochs."""
+"""Warnings of Getstats' warnpass about a column: values far from its mean, and means that move with the epochs."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from etude.stats.columns import RAW, metric_name
 from etude.stats.predicate import Figures
 
 FREE = ("free", "memory_free", "memory_available")
-"""What a column of free memory may be called. It is watched also where a table does not show it."""
+"""Names of columns of free memory. They are checked even where a table does not show them."""
 
 REGRESSED = ("elapsed", "system", "user", *FREE)
-"""Of which columns the slope is looked at: times, and free memory (Auto-pilot paper, section 3.3)."""
+"""Columns whose slope is checked: times, and free memory (Auto-pilot paper, section 3.3)."""
 
 
 def raw_name(column: str) -> str:
-    """What Getstats itself calls a column: its warnings name that, not what the table shows."""
+    """Getstats' own name of a column, which its warnings use instead of the table's name."""
     return RAW.get(metric_name(column), column)
 
 
@@ -27,7 +27,7 @@ def high_scores(
 
     places: the epoch of each value, or another place in words.
 
-    Source: the deviation is that with n-1, as the score that figure 2 prints tells.
+    Source: the deviation is that with n-1, which reproduces the score printed in figure 2.
     """
     if found.count < 2 or not found.stddev > 0.0:
         return
@@ -41,7 +41,7 @@ def high_scores(
 def slopes(column: str, found: Figures, threshold: float) -> Iterator[str]:
     """A sentence if the least-squares slope per epoch is more than `threshold` percent of the mean.
 
-    Of free memory only a loss counts. A magnitude, not a test: it says nothing on how sure the slope is.
+    For free memory only a loss counts. The slope is a magnitude without a test of its significance.
     """
     if metric_name(column) not in REGRESSED or found.count < 2 or not found.mean:
         return

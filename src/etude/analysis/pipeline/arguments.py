@@ -14,7 +14,7 @@ def add_options(parser: argparse.ArgumentParser, leave_out: Collection[str] = ()
     """Declare the transforms: collected in the order given in `options.transforms`.
 
     `--set NAME=VALUE` goes to `options.variables`; `--shift` applies to the transform behind it.
-    leave_out: transforms whose names the parser has for something else.
+    leave_out: transforms whose names the parser uses for other options.
     """
     group = parser.add_argument_group(
         "transforms", "of the rows, before anything is computed, in the order given (docs/getstats.md)"

@@ -34,27 +34,27 @@ class Relation:
     label: str
     frame: polars.DataFrame
     units: Mapping[str, str]
-    """Of its metrics, as far as they are known."""
+    """Units of the metrics, if known."""
     warnings: tuple[str, ...] = ()
     earlier: tuple[str, ...] = ()
-    """Lines of warnings raised before it was joined or split, each with the label of then."""
+    """Warnings raised before the relation was joined or split, each with its label at that time."""
     printed: tuple[str, ...] = ()
     """The text that transforms print."""
     keys: tuple[str, ...] = ()
-    """Columns of which each value is a test of its own, beside `test`."""
+    """Columns besides `test` whose values each form a test of their own."""
     measured: bool = True
-    """Whether its rows are measurements that have yet to be joined into trials."""
+    """True if the rows are measurements not yet joined into trials."""
     ours: bool = False
-    """Whether they are of a results directory or an Auto-pilot file: then tables show times only."""
+    """True for rows of a results directory or an Auto-pilot file, whose tables show times only."""
     keep_places: bool = False
-    """Whether `--project` keeps the columns that say which measurement a row is."""
+    """True if `--project` keeps the columns that identify the measurement of a row."""
     known: Mapping[str, float | str] = field(default_factory=dict)
-    """Variables beside its columns."""
+    """Variables besides the columns."""
     settings: Settings = field(default_factory=Settings)
     joins: Mapping[str, str] = field(default_factory=dict)
-    """How workers are joined, of metrics whose rows say it."""
+    """Join of workers by metric, for metrics whose rows state it."""
     emptied: str = ""
-    """Which transform left no row, and of what; empty while there are rows."""
+    """Message naming the transform that left no row; empty while there are rows."""
 
     @property
     def others(self) -> dict[str, float | str]:
@@ -71,7 +71,7 @@ class Relation:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """All its warnings, each with the label of what it was raised of."""
+        """All warnings, each with the label of its relation."""
         return (*self.earlier, *(f"{self.label}: {line}" for line in self.warnings))
 
     @property
@@ -80,11 +80,11 @@ class Relation:
         return self.frame if self.keep_places else _in_getstats_words(self.frame)
 
     def warn(self, lines: Iterable[str]) -> Relation:
-        """With these lines as warnings."""
+        """The relation with these lines added as warnings."""
         return replace(self, warnings=(*self.warnings, *lines))
 
     def with_frame(self, frame: polars.DataFrame) -> Relation:
-        """With other rows."""
+        """The relation with other rows."""
         return replace(self, frame=frame)
 
 
@@ -114,9 +114,9 @@ def _step(relation: Relation, transform: Transform) -> list[Relation]:
 
 
 def read_pass(relation: Relation) -> Relation:
-    """What Getstats does first with measurements: a row a trial, with its waiting time and share of the CPU.
+    """Measurements joined into a row per trial, with waiting time and CPU share: the first step of Getstats.
 
-    Rows that are not kept are left out; of the others those that failed are warned of.
+    Excluded rows are left out; failed rows among the others get a warning.
     """
     if not relation.measured:
         return relation
@@ -137,8 +137,8 @@ def apply(
 ) -> Table:
     """The table after these transforms: those that are shifted, then the joining of each trial, then the others.
 
-    Without transforms behind it, the joining is left to whoever makes series of the table. What a transform warns of
-    is added to the table's warnings; what one prints is given to `out`.
+    Without later transforms the joining is left to the caller that makes series of the table. Warnings of transforms
+    are added to the table's warnings; text that they print goes to `out`.
 
     Raises:
         UsageError: there is no such column, an expression cannot be evaluated, or the table holds summaries only.
@@ -215,7 +215,7 @@ def _select(relation: Relation, expression: str) -> Relation:
 
 
 def _nothing_selected(frame: polars.DataFrame, expression: str) -> str:
-    """That no row was selected, and what the columns of text hold that the expression asks for."""
+    """Message that no row was selected, with the text values of the columns that the expression uses."""
     own = dict.fromkeys(find(frame, name) for name in compile_expression(expression).names)
     texts = {name: _cells(frame, name) for name in own if name and frame.schema[name] == polars.String}
     held = [f"; {name} is {_some(text for (text,) in cells)}" for name, cells in texts.items()]
@@ -271,7 +271,7 @@ MOST_GROUPS = 1000
 
 
 def _group_as_tests(relation: Relation, name: str) -> Relation:
-    """A column of text becomes a key; of one of numbers a copy does, since a place or metric must stay."""
+    """A text column becomes a key; any other column is copied as text first, since it must stay as it is."""
     own = column(relation.frame, name)
     if own == "test":
         return relation
@@ -288,14 +288,14 @@ def _aggregate(relation: Relation, text: str) -> Relation:
         column(relation.frame, name): "1" for name, function in functions.items() if function == "count"
     }
     rows = relation.frame
-    if "kept" in rows.columns:  # what is excluded is in no figure
+    if "kept" in rows.columns:  # figures leave out excluded rows
         rows = rows.filter(rows["kept"])
     frame = basic.aggregate(rows, functions, by)
     return replace(relation, frame=frame, units={**relation.units, **counted}, measured=False)
 
 
 def _joins(relation: Relation) -> tuple[dict[str, str], dict[str, str]]:
-    """How workers, and how the commands of one, are joined: as `experiment.progress.Trial.value` does it."""
+    """Join of workers, and of the commands of one, by metric: as in `experiment.progress.Trial.value`."""
     kinds = {
         name: metric_kind(
             "system" if name == "sys" else name, relation.units.get(name, "1"), relation.joins.get(name)
@@ -306,7 +306,7 @@ def _joins(relation: Relation) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _trial(relation: Relation) -> list[str]:
-    """The columns that say which trial a row is of. Raises NoColumnError where there is none."""
+    """Columns that identify the trial of a row. Raises NoColumnError if there is none."""
     keys = dict.fromkeys(["file", "test", *relation.keys, "sitting"])
     return [*(name for name in keys if name in relation.frame.columns), column(relation.frame, "trial")]
 
@@ -393,9 +393,9 @@ def _columns(relation: Relation) -> Iterable[tuple[str, list[float], list[int | 
 
 
 def places(frame: polars.DataFrame, name: str, row: str = "row ") -> list[int | str]:
-    """Where each finite value of a column is from: its epoch, with the file where there are several.
+    """Origin of each finite value of a column: its epoch, with the file if there are several.
 
-    row: what stands before the number of a row whose epoch is not known.
+    row: text before the number of a row whose epoch is unknown.
     """
     numbered = frame.with_row_index("row of it", 1)
     trial = find(frame, "trial")
@@ -425,7 +425,7 @@ def _slopes(relation: Relation) -> Relation:
 
 
 def _in_getstats_words(frame: polars.DataFrame) -> polars.DataFrame:
-    """With the names that expressions and warnings use: epoch, thread (from 1), sys, io."""
+    """The frame with the names that expressions and warnings use: epoch, thread (from 1), sys, io."""
     if "worker" in frame.columns and "thread" not in frame.columns:
         frame = frame.with_columns(polars.col("worker") + 1).rename({"worker": "thread"})
     words = {"trial": "epoch", "system": "sys", "wait": "io"}

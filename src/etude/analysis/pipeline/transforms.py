@@ -1,6 +1,6 @@
 """Transforms as command-line options, in the order given: one declaration for `getstats` and `etude stats`.
 
-Reading them loads no library of numbers; docs/getstats.md says what each does.
+Reading them loads no numerical library; docs/getstats.md describes each.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ class Transform:
     name: str
     arguments: tuple[str, ...] = ()
     shifted: bool = False
-    """Whether it is done before the commands and workers of a trial are joined."""
+    """True if it runs before the commands and workers of a trial are joined."""
     if_exists: str = ""
-    """Only where there is a column of that name, if one is named."""
+    """Column that must exist for the transform to run; empty: none."""
 
 
 @dataclass(frozen=True)
 class Declaration:
-    """What a transform is called with, and what it does in a line."""
+    """Arguments of a transform, and its line of help."""
 
     metavars: tuple[str, ...]
     help: str
@@ -61,7 +61,7 @@ TRANSFORMS: Mapping[str, Declaration] = {
 }
 
 FUNCTIONS = ("sum", "mean", "median", "min", "max", "first", "last", "count", "deviation")
-"""Of `--aggregate`."""
+"""Functions of `--aggregate`."""
 
 
 def variable(text: str, option: str = "set") -> tuple[str, float | str]:
@@ -86,7 +86,7 @@ def with_variable(option: str, text: str, variables: Mapping[str, float | str]) 
 
 
 def computed(text: str, known: Mapping[str, float | str]) -> tuple[str, float | str]:
-    """`NAME=EXPR` of `--setexpr`: a variable and its value, of those that are known. Raises UsageError."""
+    """`NAME=EXPR` of `--setexpr`: a variable and its value, computed from known ones. Raises UsageError."""
     name, _ = variable(text, "setexpr")
     expression = text.partition("=")[2]
     try:
@@ -97,7 +97,7 @@ def computed(text: str, known: Mapping[str, float | str]) -> tuple[str, float | 
 
 
 def checked(transform: Transform) -> Transform:
-    """The transform itself. Raises UsageError where its arguments cannot be meant."""
+    """The transform itself. Raises UsageError for invalid arguments."""
     check = _CHECKS.get(transform.name)
     if check is not None:
         check(*transform.arguments)
@@ -141,7 +141,7 @@ def aggregate_in(text: str) -> tuple[list[str], dict[str, str]]:
 
 
 def usage_of(option: str, error: ExpressionError) -> UsageError:
-    """What is wrong with an option's expression, as an error of usage."""
+    """UsageError for an error in an option's expression."""
     return UsageError(f"--{option}, column {error.column}: {error.message}")
 
 
@@ -169,7 +169,7 @@ _CHECKS: Mapping[str, Callable[..., object]] = {
 
 
 def usage_lines(names: Sequence[str]) -> str:
-    """These transforms for a page of help."""
+    """Help text of these transforms, a line each."""
     lines = []
     for name in names:
         option = " ".join([f"--{name}", *TRANSFORMS[name].metavars])

@@ -1,4 +1,4 @@
-"""What warnings are about: one dataclass for each thing that is found, with its figures and names."""
+"""Facts of warnings: one dataclass for each kind of finding, with its figures and names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from etude.analysis.subject import ResultNote
 
 @dataclass(frozen=True)
 class Facts:
-    """What one warning has found. Values are in `unit` where there is one, times in seconds, shares are relative."""
+    """Facts of one warning. Values are in `unit` where there is one, times in seconds, shares are relative."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class FailedTrials(Facts):
     """Trials that failed."""
 
     ways: tuple[tuple[str, tuple[int, ...]], ...]
-    """How, and which trials."""
+    """Ways of failing, each with the numbers of its trials."""
     of: int
     """All trials."""
     included: int
@@ -42,7 +42,7 @@ class NoTrialMade(Facts):
 
 @dataclass(frozen=True)
 class ExcludedTrials(Facts):
-    """Trials that were not kept, by the recorded reason, which may be empty."""
+    """Excluded trials, by the recorded reason, which may be empty."""
 
     reasons: tuple[tuple[str, tuple[int, ...]], ...]
     of: int
@@ -50,18 +50,18 @@ class ExcludedTrials(Facts):
 
 @dataclass(frozen=True)
 class NoValue(Facts):
-    """No kept trial has a value of the metric."""
+    """No included trial has a value of the metric."""
 
     reason: str | None
-    """The recorded one."""
+    """Recorded reason."""
     kept: int
     joined: bool
-    """Whether the values of workers can be joined into one."""
+    """True if the values of workers can be joined into one."""
 
 
 @dataclass(frozen=True)
 class TooFew(Facts):
-    """Trials with a value, and how many it takes."""
+    """Number of trials with a value, and the number that is needed."""
 
     count: int
     needed: int
@@ -69,7 +69,7 @@ class TooFew(Facts):
 
 @dataclass(frozen=True)
 class MissingValues(Facts):
-    """Kept trials without a value."""
+    """Included trials without a value."""
 
     count: int
     of: int
@@ -77,7 +77,7 @@ class MissingValues(Facts):
 
 @dataclass(frozen=True)
 class NoMatch(Facts):
-    """A METRIC without a number in any of so many trials."""
+    """A METRIC that found no number in any of `of` trials."""
 
     of: int
     reason: str
@@ -101,7 +101,7 @@ class CachesDiffer(Facts):
     wrong: tuple[tuple[int, str], ...]
     """Trial, and the recorded reason, which may be empty."""
     of: int
-    """Kept trials."""
+    """Number of included trials."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class DataNearMemory(Facts):
 
     share: float
     memory_bytes: int | None = None
-    """Of the machine, for a metric; None for a data set."""
+    """Memory of the machine, for a metric; None for a data set."""
 
 
 @dataclass(frozen=True)
@@ -130,9 +130,9 @@ class TooShort(Facts):
     unit: str
     ticks: float
     within: float
-    """How well a time should be known, relative."""
+    """Relative precision with which a time should be known."""
     times: float
-    """How many times as long it has to be."""
+    """Factor by which a trial must be longer."""
 
 
 @dataclass(frozen=True)
@@ -164,12 +164,12 @@ class TwoGroups(Facts):
     unit: str
     of: int
     alike: bool
-    """Whether neighbours tend to be in the same group."""
+    """True if consecutive trials tend to be in the same group."""
 
 
 @dataclass(frozen=True)
 class AutocorrelatedTrials(Facts):
-    """How many independent trials so many are worth."""
+    """Number of trials, and of independent trials that they are worth."""
 
     of: int
     worth: float
@@ -182,9 +182,9 @@ class FarValues(Facts):
     count: int
     of: int
     farthest: float
-    """Off the median, relative; 0 where that is not known."""
+    """Relative distance of the farthest value from the median; 0 if unknown."""
     among: int | None = None
-    """Trials on the level that they were looked for on, where those are not all."""
+    """Number of trials on the examined level; None if that has all of them."""
 
 
 @dataclass(frozen=True)
@@ -195,7 +195,7 @@ class SkewedValues(Facts):
     skewness: float
     of: int
     power: float
-    """Of the check, at this number of log-normal values of 30 %."""
+    """Power of the check for this number of log-normal values of 30 %."""
 
 
 @dataclass(frozen=True)
@@ -222,11 +222,11 @@ class NeverSteady(Facts):
 
 @dataclass(frozen=True)
 class OtherEnds(Facts):
-    """First and last trials on another level."""
+    """First and last trials with a level shift."""
 
     first: int
     shift: float
-    """Of the first ones off the median of the others, relative."""
+    """Relative distance of the first trials from the median of the others."""
     last: int
     shift_last: float
     method: str
@@ -240,7 +240,7 @@ class Leak(Facts):
     """Free memory that falls."""
 
     each: float
-    """A trial."""
+    """Loss per trial."""
     low: float
     high: float
     total: float
@@ -262,7 +262,7 @@ class MachineLevel(Facts):
 
 @dataclass(frozen=True)
 class MachinesApart(Facts):
-    """Machines with another level, and how many there are."""
+    """Machines with a level shift, and the number of machines."""
 
     apart: tuple[MachineLevel, ...]
     of: int
@@ -270,30 +270,30 @@ class MachinesApart(Facts):
 
 @dataclass(frozen=True)
 class UnknownMetric(Facts):
-    """A metric that was to be watched and is not there; those that there are."""
+    """A metric to watch that does not exist, and the existing ones."""
 
     known: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class PrecisionUnknown(Facts):
-    """A precision of which it cannot be known whether it is reached."""
+    """A precision that cannot be checked."""
 
     target: float
     single: bool
-    """Whether there is one value only; else the mean is 0."""
+    """True if there is only one value; else the mean is 0."""
 
 
 @dataclass(frozen=True)
 class NotConverged(Facts):
-    """The relative half width that a mean has and should have."""
+    """Relative margin of error of a mean, and its target."""
 
     width: float
     target: float
     more: int
-    """Further trials that would reach it; 0 where that is not known."""
+    """Further trials that would reach it; 0 if unknown."""
     reachable: bool
-    """Whether so many are worth advising."""
+    """True if `more` trials are worth recommending."""
 
 
 @dataclass(frozen=True)
@@ -301,9 +301,9 @@ class OtherLoad(Facts):
     """CPU time of other processes."""
 
     cpu_s: float
-    """A trial."""
+    """CPU time per trial."""
     share: float
-    """CPUs."""
+    """Mean number of CPUs that they used."""
     of: int
     names: tuple[tuple[str, float], ...]
     """The processes that used most, and their seconds."""
@@ -331,7 +331,7 @@ class StateChange(Facts):
 
 @dataclass(frozen=True)
 class MachineChanged(Facts):
-    """What changed about a machine, and between which sessions, or during which one."""
+    """Changes of a machine, and the sessions between or during which they happened."""
 
     between: tuple[tuple[int, int], ...]
     changes: tuple[StateChange, ...]
@@ -348,12 +348,12 @@ class SeveralMachines(Facts):
 
 @dataclass(frozen=True)
 class WithinShell(Facts):
-    """A time that cannot be told from the shell's own start."""
+    """A time that cannot be distinguished from the shell's own start."""
 
 
 @dataclass(frozen=True)
 class AgainstItself(Facts):
-    """The reference against itself."""
+    """The baseline against itself."""
 
     ratio: float
     low: float
@@ -370,6 +370,6 @@ class OtherWork(Facts):
 
 @dataclass(frozen=True)
 class NoteOnResult(Facts):
-    """What was left out on reading, or happened while measuring."""
+    """Note on something left out on reading, or on an event while measuring."""
 
     note: ResultNote | NoComparison

@@ -1,11 +1,11 @@
-"""From snapshots: what changed about the machine during an experiment, whether it was busy, how many there were."""
+"""Warnings from snapshots: changes of the machine during an experiment, a busy machine, several machines."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from etude.analysis.differences import compare_states
+from etude.analysis.snapshot_differences import compare_states
 from etude.analysis.subject import was_simulated
 from etude.analysis.warnings import facts
 from etude.analysis.warnings.facts import StateChange
@@ -13,18 +13,18 @@ from etude.analysis.warnings.warning import DataWarning, warning
 from etude.results.session_groups import restarted_into
 
 OF_AN_ENTRY = ("system.kernel_release", "system.kernel_version", "system.command_line")
-"""What an entry of the boot loader, which was asked for, decides."""
+"""Members that a requested entry of the boot loader decides."""
 BUSY = 0.75
-"""A load average for each CPU above which a machine counts as busy: what is measured one at a time, again and again,
-leaves one of 1 on all CPUs together."""
+"""Load average per CPU above which a machine counts as busy. Repeated measurements, one at a time, leave a load of 1 on
+all CPUs together."""
 
 
 def machine_warnings(experiment: Mapping[str, Any]) -> list[DataWarning]:
     """Differences between the snapshots of experiment.json: before, at the start of each later session, after.
 
-    A machine is held against itself; several machines are told of once, with what differs between the first of them
-    and the others. Members that either snapshot does not know are passed over. Nothing is found in what is no
-    experiment.json.
+    A machine is compared with itself; several machines give one warning, with the differences between the first and
+    the others. Members that either snapshot lacks are skipped. A document that is no experiment.json gives no
+    warnings.
     """
     alike: dict[tuple[StateChange, ...], list[tuple[int, int]]] = {}
     for between, old, new in _steps(experiment):
@@ -39,7 +39,7 @@ def machine_warnings(experiment: Mapping[str, Any]) -> list[DataWarning]:
 
 
 def busy_machine(experiment: Mapping[str, Any]) -> Iterator[DataWarning]:
-    """That a machine was busy at the start of a session: the busiest start counts. What is simulated does not care."""
+    """Warning that a machine was busy at the start of a session: the busiest one. None for simulations."""
     if was_simulated(experiment):
         return
     states = _states(experiment)
@@ -55,7 +55,7 @@ def busy_machine(experiment: Mapping[str, Any]) -> Iterator[DataWarning]:
 
 
 def _several(states: Sequence[_State]) -> Iterator[DataWarning]:
-    """That there are several machines."""
+    """Warning that there are several machines."""
     firsts: dict[object, _State] = {}
     for state in states:
         if state.host:
@@ -79,7 +79,7 @@ class _State:
         restarted: str | None = None,
         places: Collection[object] = (),
     ) -> None:
-        """`restarted`: the entry that the session before restarted the machine into, if it did. `places`: mount
+        """`restarted`: the boot entry into which the previous session restarted the machine, or None. `places`: mount
         points of the file systems under test."""
         self.restarted = restarted
         mounted = (*places, _member(snapshot, "directory", "mount_point"))
@@ -108,7 +108,7 @@ class _State:
 
 
 def _states(experiment: Mapping[str, Any]) -> list[_State]:
-    """At the start of each session."""
+    """States of the machine at the start of each session."""
     machine = experiment.get("machine")
     machine = machine if isinstance(machine, Mapping) else {}
     sittings = experiment.get("sittings")
@@ -129,7 +129,7 @@ def _states(experiment: Mapping[str, Any]) -> list[_State]:
 
 
 def _steps(experiment: Mapping[str, Any]) -> Iterator[tuple[tuple[int, int], _State, _State]]:
-    """Consecutive states of one machine, and the sessions at whose starts they were, the last one twice: at its end."""
+    """Consecutive states of one machine with their sessions; the last pair is the start and end of one session."""
     states = _states(experiment)
     last: dict[object, tuple[int, _State]] = {}
     for number, new in enumerate(states, start=1):

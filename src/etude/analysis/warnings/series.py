@@ -1,4 +1,4 @@
-"""All warnings about one metric of one test: what is named, and what one cause makes superfluous."""
+"""All warnings about one metric of one test, without those that another cause explains."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from etude.analysis.warnings.trials import (
 from etude.analysis.warnings.values import About, tamed
 from etude.analysis.warnings.warning import DataWarning, warning
 from etude.results.series import Series
-from etude.stats.compare import more_trials
 from etude.stats.intervals import mean_interval
 from etude.stats.machines import deviating_machines
+from etude.stats.ratio import more_trials
 
 
 def machine_apart(series: Series, metric: str) -> list[DataWarning]:
-    """The machines that stand out, in one warning; nothing where values are not above 0."""
+    """One warning about the machines that stand out; nothing unless all values are above 0."""
     names = machines_of(series, metric)
     values = series.sample(metric)
     if len(set(names)) < 2 or not bool(np.all(values > 0.0)):
@@ -47,7 +47,7 @@ def machine_apart(series: Series, metric: str) -> list[DataWarning]:
 
 
 def _counted(series: Series, metric: str) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-    """Which trials `Series.sample` has."""
+    """Mask of the trials that `Series.sample` has."""
     return np.asarray(series.kept & np.isfinite(series.columns[metric].values))
 
 
@@ -62,11 +62,11 @@ def series_warnings(
     resolution: float | None = None,
     watched: Sequence[str] = (),
 ) -> list[DataWarning]:
-    """What is to be told of a test and one of its metrics, most important first.
+    """Warnings about a test and one of its metrics, most important first.
 
-    factor: by which the stop rule widens the mean's interval. precision: the relative half width that was asked for.
-    memory_bytes: of the machine. resolution: of the clock, in the metric's unit, where it is known. watched: other
-    metrics that are looked at for a trend. What does not depend on the metric is said with each; `ranked` says it once.
+    factor: widening of the mean's interval by the stop rule. precision: requested relative margin of error.
+    memory_bytes: of the machine. resolution: of the clock, in the metric's unit, if known. watched: other metrics to
+    check for a trend. Warnings that do not depend on the metric come with each metric; `ranked` keeps them once.
     """
     found = [*failed(series), *caches_not_as_declared(series), *kernel_complained(series), *set_aside(series)]
     found += memory_cliff(series, memory_bytes, thresholds)
@@ -91,7 +91,7 @@ def series_warnings(
 
 
 def _in_the_course(series: Series, metric: str, thresholds: Thresholds) -> list[DataWarning]:
-    """Changes of a metric that is watched; where there is none of that name, the names that there are."""
+    """Warnings about changes of a watched metric; if it does not exist, a note with the existing names."""
     if metric not in series.columns:
         return [warning("note", series.test, metric, facts.UnknownMetric(tuple(series.columns)))]
     longest = _longest_session(series)
@@ -114,7 +114,7 @@ def _about(series: Series, metric: str, thresholds: Thresholds) -> About:
 def _of_each_machine(
     series: Series, metric: str, thresholds: Thresholds, resolution: float | None
 ) -> list[DataWarning]:
-    """What is to be said of the values of each machine: together they would have a shape that none of them has."""
+    """Warnings about the values of each machine alone; together they may have a shape that none of them has."""
     names = list(dict.fromkeys(machines_of(series, metric)))
     if len(names) < 2:
         return _about_values(_about(series, metric, thresholds), resolution)
@@ -142,19 +142,19 @@ def _longest_session(series: Series) -> Series:
 
 
 def _about_values(about: About, resolution: float | None) -> list[DataWarning]:
-    """One cause, one warning.
+    """Warnings about the shape of the values; one cause gives one warning.
 
-    All equal: nothing else. A trial too short for its clock, or a clock too coarse for the spread: no shapes. Another
-    level or a drift: no groups, no resemblance of neighbours, and outliers only among the trials that are left. Groups:
-    no outliers, and whether neighbours are alike in the same sentence. Outliers: no resemblance that is gone without
-    them. Not normal: only if nothing else explains it, which the steps of a count do.
+    All values equal: no other warning. A trial too short for its clock, or a clock too coarse for the spread: no
+    shapes. A level shift or a drift: no groups, no autocorrelation, and outliers only among the remaining trials.
+    Groups: no outliers; the same warning states autocorrelation. Outliers: no autocorrelation that disappears without
+    them. Not normal: only if nothing else explains it, such as the steps of a count.
     """
     if about.kind == "binary":
         return []
     if about.count >= 3 and bool(np.all(about.values == about.values[0])):
         return _all_equal(about)
     thresholds = about.thresholds
-    of_memory = about.metric in MEMORY  # what changes in its course is a leak, or nothing
+    of_memory = about.metric in MEMORY  # a change over the series is a leak, or nothing
     passing = Course() if of_memory else course(about)
     found = list(passing.warnings)
     ticking, tick = clock(about, resolution)
@@ -174,7 +174,7 @@ def _about_values(about: About, resolution: float | None) -> list[DataWarning]:
 
 
 def _all_equal(about: About) -> list[DataWarning]:
-    """Counts and sizes may well be the same every time; times and rates are not."""
+    """Warning that all values are equal; none for counts and sizes, which may well be the same every time."""
     if about.kind == "count" or about.unit == "B":
         return []
     value = about.plain(float(about.values[0]))

@@ -1,4 +1,4 @@
-"""What the values of a series look like: too coarse, two groups, far ones, neighbours alike, skewed."""
+"""Warnings about the shape of a series' values: coarse, two groups, outliers, autocorrelated, skewed."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from etude.stats.shape import Groups, Ticks, groups, normality, ticks
 from etude.stats.warmup import LevelShift
 
 AT_ONE_END = "outliers"
-"""Method of another level that consists of outliers."""
+"""Method of a level shift that consists of outliers."""
 FEW_OUTLIERS = 2
-"""So many are never called a distribution, however few the trials."""
+"""Number of outliers that are never called a distribution, however few the trials."""
 TIMES = ("s", "ms", "us", "µs", "ns", "min", "h")
-"""Units of what a clock counts."""
+"""Units of quantities that a clock counts."""
 
 
 def clock(about: About, resolution: float | None) -> tuple[list[DataWarning], Ticks | None]:
-    """What the clock's tick is too large for, and the step that all values are multiples of.
+    """Warning about a clock with too large a tick, and the step that all values are multiples of.
 
-    Of a time: a trial that is too short for it, else a spread that is; of a rate the latter only. The steps of other
-    quantities are their nature.
+    For a time, the trial may be too short for the tick, or else the spread too small; for a rate only the latter
+    counts. Other quantities have steps by nature.
     """
     step = None if resolution is None else resolution / about.scale
-    if step == math.inf:  # values so small that no clock of ours has counted them
+    if step == math.inf:  # too small for values counted by a clock
         return [], None
     found = ticks(about.values, resolution=step)
     if found is None:
@@ -51,7 +51,7 @@ def clock(about: About, resolution: float | None) -> tuple[list[DataWarning], Ti
 
 
 def modes(about: About, step: float, alike: bool) -> list[DataWarning]:
-    """Two groups, at least as far apart as matters; `alike`: neighbours tend to be of the same."""
+    """Warning about two groups that are far enough apart; `alike`: consecutive trials tend to share a group."""
     found = groups(about.values, step=step)
     if found is None or not _far_enough(found, about):
         return []
@@ -66,7 +66,7 @@ def _far_enough(found: Groups, about: About) -> bool:
 
 
 def neighbours_alike(values: Floats, thresholds: Thresholds) -> float | None:
-    """What the trials are worth where neighbours resemble each other enough to matter, else None."""
+    """Effective number of trials, if they are autocorrelated enough to matter; else None."""
     r, n = autocorrelation(values), values.size
     if n < 3 or r <= float(ndtri(1.0 - thresholds.autocorrelation)) / math.sqrt(n):
         return None
@@ -75,16 +75,16 @@ def neighbours_alike(values: Floats, thresholds: Thresholds) -> float | None:
 
 
 def autocorrelated(about: About, worth: float) -> DataWarning:
-    """That neighbours resemble each other, and what that costs."""
+    """Warning that consecutive trials are autocorrelated, with the effective number of trials."""
     return about.warn("autocorrelated", facts.AutocorrelatedTrials(about.count, worth))
 
 
 def far_ones(about: About, course: Course) -> tuple[list[DataWarning], Floats]:
-    """The outliers among the trials that are not at an end which is another level, and the values without them.
+    """Warning about outliers among the trials outside level shifts at the ends, and the values without them.
 
-    On logarithms, so that a slow tail is none, and those below the median on the plain values as well, so that
-    logarithms make none of the quickest. Two or more that all stand at one end are another level. A value nearer to
-    the median than matters is none, and a tenth of the trials or more are a distribution.
+    The test uses logarithms, so that a slow tail has no outliers; values below the median must also be outliers on
+    the plain scale, so that logarithms make none of the quickest. Two or more that are all at one end are a level
+    shift. A value too near to the median is no outlier, and more than a tenth of the trials are a distribution.
     """
     values = about.values[course.first : about.count - course.last]
     found = outlier_places(values, level=about.thresholds.outliers)
@@ -112,7 +112,7 @@ def far_ones(about: About, course: Course) -> tuple[list[DataWarning], Floats]:
 
 
 def _at_one_end(places: NDArray[np.intp], n: int) -> tuple[int, int] | None:
-    """How many of the first and the last trials they are, where they are two or more and nothing else."""
+    """Number of first and of last trials, if the places are two or more at one end and nothing else; else None."""
     count = int(places.size)
     if count < 2 or int(places[-1]) - int(places[0]) != count - 1:
         return None
@@ -122,7 +122,7 @@ def _at_one_end(places: NDArray[np.intp], n: int) -> tuple[int, int] | None:
 
 
 def skewed(about: About) -> list[DataWarning]:
-    """Not normal, and too few for Student's interval of so skewed values to hold nevertheless."""
+    """Warning about non-normal values too few for Student's interval to hold at their skewness."""
     values, n, thresholds = about.values, about.count, about.thresholds
     if n < 3:
         return []

@@ -1,4 +1,4 @@
-"""Every number that decides whether a warning is given, and how it is set on a command line."""
+"""Thresholds of all warnings, and how they are set on a command line."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ def _threshold(default: Any, read: Callable[[str], Any], meaning: str) -> Any:
 
 @dataclass(frozen=True)
 class Thresholds:
-    """What decides whether there is a warning. Shares and levels are fractions, sizes bytes."""
+    """Thresholds of warnings. Shares and levels are fractions, sizes bytes."""
 
     trend: float = _threshold(0.01, _level, "p of Kendall's test below which there is a trend")
-    """Of drift, leak and never-steady."""
+    """Threshold of drift, leak and never-steady."""
     drift: float = _threshold(0.02, _fraction, "change over the series, of its median, from which it drifts")
     drift_by: str = _threshold("theil-sen", _choice, "how drift is looked for: theil-sen or least-squares")
     leak: float = _threshold(
@@ -109,10 +109,10 @@ class Thresholds:
 
     @classmethod
     def parse(cls, items: Iterable[str]) -> Thresholds:
-        """Thresholds from such as `["drift=5%", "leak=4MiB"]`; the last of one name counts.
+        """Thresholds from items such as `["drift=5%", "leak=4MiB"]`; the last item of a name counts.
 
         Raises:
-            UsageError: an unknown name, or a value that cannot be meant.
+            UsageError: an unknown name, or an invalid value.
         """
         known = {_name(f): f for f in fields(cls)}
         given: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""What changes while a series goes on: drift, warm-up, another level at its end, free memory that falls."""
+"""Warnings about changes over a series: drift, warm-up, a level shift at its end, falling free memory."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from etude.stats.trend import trend_p
 from etude.stats.warmup import LevelShift, level_shift
 
 MEMORY = ("memory_obtainable", "memory_available", "memory_free", "free_memory")
-"""Metrics in which a leak shows; the first that there is. The last is that of the shipped hook."""
+"""Metrics that show a leak; the first existing one is used. The last is that of the shipped hook."""
 
 
 @dataclass(frozen=True)
 class Course:
-    """What was found, one warning at most, and how many trials at either end it is about."""
+    """The change over a series, as one warning at most, and the number of trials at either end that it is about."""
 
     warnings: tuple[DataWarning, ...] = ()
     first: int = 0
@@ -27,10 +27,10 @@ class Course:
 
 
 def course(about: About) -> Course:
-    """The one name for what changes in the course of a series.
+    """The change over a series, as one warning at most.
 
-    A trend and another level look alike: of both, the one is named that leaves the smaller sum of squares. Nothing
-    below ten trials.
+    A trend and a level shift look alike: the one that leaves the smaller sum of squares is reported. Nothing below
+    ten trials.
     """
     values, thresholds = about.values, about.thresholds
     level = level_shift(
@@ -49,12 +49,12 @@ def course(about: About) -> Course:
 
 
 def _trend(about: About, values: Floats) -> Drift | None:
-    """A trend that is both significant and large enough to matter."""
+    """A trend that is both significant and large enough to matter; else None."""
     thresholds = about.thresholds
     if thresholds.drift_by == "least-squares":
         found = drift(values, method="least squares")
     else:
-        p = trend_p(values)  # of most series this is enough to know
+        p = trend_p(values)  # sufficient for most series
         found = drift(values) if p is not None and p < thresholds.trend else None
     if found is None or not (found.p < thresholds.trend and abs(found.change) > thresholds.drift):
         return None
@@ -62,7 +62,7 @@ def _trend(about: About, values: Floats) -> Drift | None:
 
 
 def _line_is_nearer(values: Floats, level: LevelShift) -> bool:
-    """Whether a straight line leaves less than the levels do."""
+    """True if a straight line leaves a smaller sum of squares than the levels do."""
     n = values.size
     centred = values - values.mean()
     place = np.arange(n) - (n - 1) / 2.0
@@ -83,9 +83,9 @@ def _never_steady(about: About, level: LevelShift, left: Drift) -> DataWarning:
 
 
 def other_ends(about: About, level: LevelShift) -> DataWarning:
-    """That the first and last trials that are named, not both none, are another level.
+    """Warning that the first or last trials, or both, have a level shift.
 
-    Where both are, it comes back: runs before the first trial do not help, and it is no warm-up.
+    A shift at both ends is no warm-up, since the level returns: runs before the first trial do not help.
     """
     first, last = level.first, level.last
     places = ((first,) if first else ()) + ((about.count - last,) if last else ())
@@ -99,7 +99,7 @@ def _at_the_ends(about: About, first: int, last: int) -> list[int]:
 
 
 def leaks(about: About) -> list[DataWarning]:
-    """Whether free memory, in bytes after each trial, is being lost. Nothing below ten trials."""
+    """Warning that free memory, in bytes after each trial, is being lost; none below ten trials."""
     p = trend_p(about.values)
     if p is None or p >= about.thresholds.trend:
         return []

@@ -24,11 +24,11 @@ DATA = (
     "peak_memory",
     "tree_peak_memory",
 )
-"""Metrics that say how many bytes a trial read, wrote or used."""
+"""Metrics of the bytes that a trial read, wrote or used."""
 
 
 def failed(series: Series) -> list[DataWarning]:
-    """Trials whose commands failed; in more than one way is worse."""
+    """Warning about trials whose commands failed; failures of several kinds rank higher."""
     ways: dict[str, list[int]] = {}
     for failure in series.failures:
         if not failure.of_experiment:
@@ -44,7 +44,7 @@ def failed(series: Series) -> list[DataWarning]:
 
 
 def set_aside(series: Series) -> list[DataWarning]:
-    """Trials that were not kept, neither as planned nor because they failed."""
+    """Warning about trials excluded for another reason than the plan or a failure."""
     broken = {int(f.trial) for f in series.failures if not f.of_experiment}
     reasons: dict[str, list[int]] = {}
     for place in np.flatnonzero(~series.kept).tolist() if series.why else ():
@@ -61,7 +61,7 @@ def set_aside(series: Series) -> list[DataWarning]:
 
 
 def too_few(series: Series, metric: str, count: int, thresholds: Thresholds) -> list[DataWarning]:
-    """Fewer trials with a value than it takes, or than were kept."""
+    """Warnings if fewer trials have a value than are needed, or than are included."""
     kept = int(np.count_nonzero(series.kept))
     column = series.columns[metric]
     if count == 0:
@@ -76,28 +76,28 @@ def too_few(series: Series, metric: str, count: int, thresholds: Thresholds) -> 
 
 
 def never_begun(test: str, failure: Mapping[str, Any] | None) -> list[DataWarning]:
-    """No trial of a script's test got as far as its EXEC; `failure`: of its last one, in experiment.json."""
+    """Warning that no trial of a script's test reached its EXEC; `failure`: of its last one, in experiment.json."""
     if failure is None:
         return []
     return [warning("failed", test, "", facts.NoTrialMade(str(failure["why"]), str(failure["log"])))]
 
 
 def several_matches(test: str, notes: Mapping[str, str]) -> list[DataWarning]:
-    """Patterns that found values that differ in one output; `notes`: by metric."""
+    """Warnings about patterns that found different values in one output; `notes`: by metric."""
     return [
         warning("several-matches", test, name, facts.SeveralMatches(text)) for name, text in notes.items()
     ]
 
 
 def limited(test: str, reasons: Mapping[str, str]) -> list[DataWarning]:
-    """A limit ended the test of a script before its stop rule's aim was reached; `reasons`: of all such tests."""
+    """Warning that a limit ended a script's test before its stop rule's target; `reasons`: of all such tests."""
     if test not in reasons:
         return []
     return [warning("not-converged", test, "", facts.LimitReached(reasons[test]))]
 
 
 def printed(series: Series) -> list[DataWarning]:
-    """Metrics that the program was to print, of which no kept trial has a value, or not every one."""
+    """Warnings about metrics to be printed that no included trial, or not every one, has a value of."""
     found = []
     for name, column in series.columns.items():
         if not is_printed(name) or column.reason is None or column.joined == NONE:
@@ -115,7 +115,7 @@ def _missing(series: Series, metric: str, count: int, kept: int) -> DataWarning:
 
 
 def caches_not_as_declared(series: Series) -> list[DataWarning]:
-    """Kept trials before which the caches were not brought into their state, or were not in it afterwards."""
+    """Warning about included trials whose caches were not prepared, or not in the declared state afterwards."""
     wrong: dict[int, str] = {}
     for trial, kept, cache in zip(series.trials.tolist(), series.kept.tolist(), series.caches, strict=False):
         why = _why_not(cache) if kept and cache else None
@@ -129,11 +129,11 @@ def caches_not_as_declared(series: Series) -> list[DataWarning]:
 
 
 WARNING = 4
-"""The kernel's level of warnings; lower ones are worse, higher ones only tell."""
+"""Level of the kernel's warnings; lower levels are more severe."""
 
 
 def kernel_complained(series: Series) -> list[DataWarning]:
-    """Kept trials during which the kernel warned of something, or throttled CPUs because they were too hot."""
+    """Warning about included trials in which the kernel warned of something, or throttled hot CPUs."""
     said: dict[int, str] = {}
     slowed: dict[int, int] = {}
     for trial, kept, found in zip(series.trials.tolist(), series.kept.tolist(), series.kernel, strict=False):
@@ -156,8 +156,8 @@ def _why_not(cache: Mapping[str, Any]) -> str | None:
 
 
 def memory_cliff(series: Series, memory_bytes: int | None, thresholds: Thresholds) -> list[DataWarning]:
-    """Data that neither surely fit into the memory nor surely do not: the data set that was named, or else of all such
-    metrics the one nearest to it."""
+    """Warning about data of about the size of the memory: the named data set, or else the metric whose size is nearest
+    to it."""
     share = data_share(series, memory_bytes)
     if share is not None and thresholds.memory_low <= share <= thresholds.memory_high:
         return [warning("memory-cliff", series.test, "", facts.DataNearMemory(share))]
@@ -174,9 +174,9 @@ def memory_cliff(series: Series, memory_bytes: int | None, thresholds: Threshold
 
 
 def data_share(series: Series, memory_bytes: int | None) -> float | None:
-    """The size of the data set as a share of the memory, the machine's unless the trial itself knew better.
+    """Size of the data set as a share of the memory, as the trial recorded it, or else of the machine's.
 
-    None where no data set was named in a kept trial, or the memory is not known.
+    None if no included trial names a data set, or the memory is unknown.
     """
     shares = []
     for kept, cache in zip(series.kept.tolist(), series.caches, strict=False):

@@ -15,12 +15,12 @@ from etude.analysis.warnings.warning import DataWarning, warning
 
 Floats = NDArray[np.float64]
 
-_LARGE, _SMALL = 1e100, 1e-100  # squares and sums of what lies between are numbers, too
+_LARGE, _SMALL = 1e100, 1e-100  # squares and sums of values in between are finite
 
 
 @dataclass(frozen=True, eq=False)
 class About:
-    """One metric of one test: its finite values over the kept trials, in order of time."""
+    """One metric of one test: its finite values over the included trials, in order of time."""
 
     test: str
     metric: str
@@ -34,11 +34,11 @@ class About:
     """Number of each trial."""
     thresholds: Thresholds
     sessions: int = 1
-    """In how many its trials were made."""
+    """Number of sessions in which its trials were measured."""
 
     @property
     def count(self) -> int:
-        """Of the values."""
+        """Number of values."""
         return int(self.values.size)
 
     def warn(self, kind: str, facts: Facts, trials: Iterable[int] = ()) -> DataWarning:
@@ -51,7 +51,7 @@ class About:
 
 
 def tamed(values: Floats) -> tuple[Floats, float]:
-    """The values in a unit in which they can be squared and summed, and that unit."""
+    """The values in a unit in which they can be squared and summed, and the scale of that unit."""
     largest = float(np.max(np.abs(values))) if values.size else 0.0
     if largest == 0.0 or _SMALL < largest < _LARGE:
         return values, 1.0

@@ -1,4 +1,4 @@
-"""A warning as data: its kind, what was found, and which kinds matter most."""
+"""A warning as data: its kind and finding; and the ranks of the kinds."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import NamedTuple
 from etude.analysis.warnings.facts import Facts
 
 FOLDED_ABOVE = 3
-"""A kind that more tests than this share is one line."""
+"""Number of tests above which a kind of warning that they share becomes one line."""
 
 
 @dataclass(frozen=True)
 class DataWarning:
-    """One thing that speaks against a result; `present.sentences.warnings` has the words and the advice."""
+    """One warning about a result; `present.sentences.warnings` has its text and advice."""
 
     kind: str
     """One of KINDS."""
     test: str
     """Empty where it is about the whole experiment."""
     metric: str
-    """Empty where it is about no single one."""
+    """Empty where it is about no single metric."""
     facts: Facts
-    """What was found, with figures."""
+    """The finding, with figures."""
     trials: tuple[int, ...] = ()
-    """Numbers of the trials that it speaks of, all of them; empty where it is about none in particular."""
+    """Numbers of all trials that it is about; empty where it is about none in particular."""
     machine: str = ""
     """The machine whose values it is about; empty where it is about those of all."""
 
@@ -37,7 +37,7 @@ class DataWarning:
 
 @dataclass(frozen=True)
 class WarningGroup:
-    """Warnings of one kind that are one line."""
+    """Warnings of one kind that are shown as one line."""
 
     first: DataWarning
     also: tuple[str, ...] = ()
@@ -45,7 +45,7 @@ class WarningGroup:
     tests: tuple[str, ...] = ()
     """All tests that have it, where they are more than `FOLDED_ABOVE`; else empty."""
     of: int | None = None
-    """How many tests there are; None where that is not known."""
+    """Number of all tests; None if unknown."""
 
     @property
     def kind(self) -> str:
@@ -102,7 +102,7 @@ KINDS: Mapping[str, Kind] = {
 
 
 def meaning_of(kind: str) -> str:
-    """Its own name of a kind that is not known."""
+    """Meaning of a kind; the kind itself if it is unknown."""
     return KINDS[kind].meaning if kind in KINDS else kind
 
 
@@ -112,9 +112,9 @@ def warning(kind: str, test: str, metric: str, facts: Facts, trials: Iterable[in
 
 
 def ranked(warnings: Iterable[DataWarning], tests: int | None = None) -> list[WarningGroup]:
-    """By importance, each once: one line for a kind that several metrics of a test share, or more than three tests.
+    """Warnings by importance, each once: one line for a kind that metrics of a test, or many tests, share.
 
-    tests: how many there are, for "12 of 40 tests"; None where it is not known.
+    tests: number of all tests, for "12 of 40 tests"; None if unknown.
     """
     kinds: dict[tuple[int, str], list[DataWarning]] = {}
     for each in dict.fromkeys(warnings):
@@ -126,7 +126,7 @@ def ranked(warnings: Iterable[DataWarning], tests: int | None = None) -> list[Wa
 
 
 def _by_test(alike: Sequence[DataWarning]) -> list[WarningGroup]:
-    """One for a test, which names the further metrics. What is about no test or no metric stays as it is."""
+    """One group per test, with the further metrics. Warnings about no test or no metric stay alone."""
     firsts: dict[object, DataWarning] = {}
     further: dict[object, list[str]] = {}
     for place, each in enumerate(alike):

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from etude.analysis.differences import Differences, compare, compare_states, state_of
+from etude.analysis.snapshot_differences import Differences, compare, compare_states, state_of
 from etude.errors import InputError, UsageError
 from etude.machine import snapshot
 from etude.present.sections.machine import differences_blocks, differences_document

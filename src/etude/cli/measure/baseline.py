@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 
 from etude.analysis.cross_session import check_comparable
-from etude.analysis.differences import compare_states, state_of
 from etude.analysis.load_subject import read_ours
+from etude.analysis.snapshot_differences import compare_states, state_of
 from etude.analysis.subject import Subject
 from etude.cli.analyse.diff import NOW, state_now
 from etude.experiment.plan import Plan

@@ -18,7 +18,7 @@ from etude.history.rules import Alert, Rule, alerts_of, read_rules
 from etude.present.progress.bench import Display
 from etude.present.sentences.history import alert_line, backtest_lines, known_line, too_short_line
 from etude.present.terminal import Terminal
-from etude.stats.compare import Ratio
+from etude.stats.ratio import Ratio
 from etude.store.database import Store
 
 

@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any
 
 from etude.analysis.comparison import Comparison
-from etude.analysis.differences import Differences
 from etude.analysis.load_subject import Summaries
+from etude.analysis.snapshot_differences import Differences
 from etude.analysis.subject import ended_in
 from etude.analysis.verdict import TestVerdict, Verdict
 from etude.present.page.gather import Gathered

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from etude.analysis.cross_session import CrossSession, compare_with_first
-from etude.analysis.differences import Difference, compare
 from etude.analysis.load_subject import Summaries, read_subject
+from etude.analysis.snapshot_differences import Difference, compare
 from etude.analysis.subject import Subject
 from etude.analysis.verdict import Verdict, verdict
 from etude.analysis.verdict_options import VerdictOptions

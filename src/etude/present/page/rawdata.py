@@ -13,8 +13,8 @@ from etude.analysis.warnings import DataWarning
 from etude.masking import Mask
 from etude.present.page.gather import Gathered
 from etude.results.series import Column, Series
-from etude.stats.compare import Ratio
 from etude.stats.cross_session import CrossSessionRatio, NotSupported
+from etude.stats.ratio import Ratio
 from etude.units.formatting import scale_of
 
 MOST_VALUES = 250_000

@@ -36,7 +36,7 @@ COLUMNS = (
 )
 """Columns of the table; where it is too wide, those of the highest rank are left out first."""
 BESIDE = ("user", "system", "peak_memory")
-"""Metrics that the table shows beside the one that is judged."""
+"""Metrics that the table shows besides the judged one."""
 
 
 OF_THE_TEST = ("trials", *(metric.replace("_", " ") for metric in BESIDE))
@@ -105,7 +105,7 @@ def notes_blocks(
 
 
 def _is_answered(verdict: Verdict, warning: DataWarning, marked: Collection[str]) -> bool:
-    """True if a line of the verdict itself says as much."""
+    """True if a line of the verdict itself has the same statement."""
     if warning.kind != "not-converged":
         return False
     if warning.test in marked and not warning.metric:
@@ -145,7 +145,7 @@ def _without_interval(verdict: Verdict) -> Iterator[str]:
 
 
 def verdict_table(verdict: Verdict, metric: str) -> Table:
-    """The tests by one metric; by a further one only those that have it, without what the first table has said."""
+    """The tests by one metric; a further metric has only the tests with it, without columns of the first table."""
     first = metric == verdict.primary
     tests = [test for test in verdict.tests if first or test.metric(metric)]
     rows = [_cells(test, metric) for test in tests]
@@ -166,7 +166,7 @@ def verdict_table(verdict: Verdict, metric: str) -> Table:
 
 
 def _parameters(verdict: Verdict) -> list[Column]:
-    """A column for each parameter that differs between tests, where several do: one is plain from the names."""
+    """A column for each parameter that differs between tests, if several do; one is clear from the names."""
     names = dict.fromkeys(name for test in verdict.tests for name in test.parameters)
     values = {name: [test.parameters.get(name, "–") for test in verdict.tests] for name in names}
     differing = {name: cells for name, cells in values.items() if len(set(cells)) > 1}

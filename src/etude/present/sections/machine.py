@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from etude.analysis.differences import Difference, Differences
+from etude.analysis.snapshot_differences import Difference, Differences
 from etude.machine.quiet.apply_restore import Outcome
 from etude.machine.quiet.status import Row
 from etude.machine.reading import Finding
@@ -78,7 +78,7 @@ def differences_document(labels: tuple[str, str], found: Differences) -> dict[st
 
 
 def quiet_blocks(outcome: Outcome) -> Iterator[Block]:
-    """Lines on what was made quiet, what was so already, and what cannot be."""
+    """Lines on settings made quiet, quiet already, and not available."""
     yield from (Sentence(f"{name}: {_changes(changes)}") for name, changes in outcome.done.items())
     for name, items in outcome.refused.items():
         if items:
@@ -89,7 +89,7 @@ def quiet_blocks(outcome: Outcome) -> Iterator[Block]:
 
 
 def _changes(changes: Sequence[Any]) -> str:
-    """Each change where they are few; how many there were where they are many."""
+    """The changes if there are few; their number if there are many."""
     if len(changes) > FEW_CHANGES:
         return f"{len(changes)} changed"
     return "; ".join(f"{_item(each.item)} {each.was} -> {each.put}" for each in changes)
@@ -111,7 +111,7 @@ def rehearsal_blocks(rows: Sequence[Row]) -> Iterator[Block]:
 
 
 def status_blocks(rows: Sequence[Row]) -> Iterator[Block]:
-    """A line an operation: how it is now, how it is when quiet, and its state, which may wrap."""
+    """A line per operation: present value, quiet value, and its state, which may wrap."""
     cells = [("operation", "now", "quiet", "state"), *((r.name, r.now, r.quiet, r.state_text) for r in rows)]
     widths = [max(map(len, column)) for column in list(zip(*cells, strict=True))[:-1]]
     for *first, state in cells:

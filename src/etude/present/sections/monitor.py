@@ -1,4 +1,4 @@
-"""The part of a report about what ran beside the trials: a sentence for each outlier, and pictures of its seconds."""
+"""Part of a report on the monitor: a sentence for each outlier, and figures of its time."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ MOST_CLOSE = 3
 MOST_SITTINGS = 3
 """Sessions of a result that are drawn."""
 SHORT = 60
-"""Readings up to which the whole session is shown as it is."""
+"""Number of readings up to which the whole session is shown unchanged."""
 KEY = "monitor"
 
 
 def monitor_sections(found: Gathered) -> tuple[Section, ...]:
-    """One for each result that was monitored."""
+    """A section for each monitored result."""
     several = len(found.verdicts) > 1
     parts = (_part(verdict, number, several) for number, verdict in enumerate(found.verdicts))
     return tuple(part for part in parts if part is not None)

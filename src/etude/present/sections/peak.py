@@ -50,12 +50,12 @@ from etude.units.formatting import counted, digits, duration, percent, quantity
 
 FORMAT, VERSION = "etude-peak", 1
 HIGHEST = 3.0
-"""Readings beyond are not drawn: of a system that died one is 50."""
+"""Highest SLO ratio that is drawn: a system that fails has ratios such as 50."""
 
 
 @dataclass(frozen=True)
 class Search:
-    """One that has ended, or was read."""
+    """A search that has ended, or was read."""
 
     name: str
     task: Task
@@ -64,11 +64,11 @@ class Search:
     policy: str = ""
     factors: Mapping[str, str] = field(default_factory=dict)
     status: tuple[str, ...] = ()
-    """Words that a reader must know before the answer."""
+    """Words to show before the answer."""
     truth: float | None = None
-    """The peak of a simulated server."""
+    """Peak of a simulated server; None for a real one."""
     place: str = ""
-    """Its results directory."""
+    """Results directory of the search."""
 
 
 def search_of(kept: SearchStore, answer: Answer, truth: float | None = None) -> Search:
@@ -144,9 +144,9 @@ def _caption(task: Task, trials: Sequence[Trial]) -> str:
 
 
 def load_columns(task: Task, answer: Answer, trials: Sequence[Trial]) -> list[Column]:
-    """A row for each load that was measured next to the answer; a column of which nothing is known is left out.
+    """A row for each load that was measured next to the answer; columns without a value are left out.
 
-    What the goal limits is on every screen, however narrow.
+    Columns that the goal limits are on every screen, however narrow.
     """
     at = [
         [trial for trial in trials if trial.load == each.load and trial.of_server]
@@ -240,14 +240,14 @@ def search_figures(found: Sequence[Search]) -> dict[str, Figure]:
 
 
 def _course(search: Search) -> Course:
-    """Load factors are of the truth, else of the answer, else of the highest load that was tried."""
+    """Course of a search; load factors are of the truth, else of the answer, else of the highest tried load."""
     peak = search.truth or search.answer.rate or max(trial.load for trial in search.trials)
     loads, costs = (tuple(getattr(trial, name) for trial in search.trials) for name in ("load", "cost_s"))
     return Course(search.policy, peak, loads, costs)
 
 
 def _truth(sought: SearchSpec) -> float | None:
-    """The peak of a simulated server, whose name says it; None of a cell of a simulated surface, which has a seed."""
+    """Peak of a simulated server, known by its name; None for a cell of a simulated surface, which has a seed."""
     words = sought.harness.split()
     if len(words) != 2 or words[0] != "simulate":
         return None

@@ -1,4 +1,4 @@
-"""Several searches beside each other: their peak rates, the ratios of these, and what speaks against them."""
+"""Comparison of several searches: their peak rates, the ratios of these, and doubts about them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from etude.units.formatting import counted, duration, percent, span
 
 
 def searches_of(paths: Sequence[str]) -> tuple[Search, ...]:
-    """Those that lie there, by what they differ in: the values of their factors, else their places.
+    """The searches of these directories, named by what they differ in: values of their factors, else their places.
 
     Raises:
         InputError: one of them cannot be read.
@@ -34,13 +34,13 @@ def searches_of(paths: Sequence[str]) -> tuple[Search, ...]:
 
 
 def named_apart(found: Sequence[Search], paths: Sequence[str]) -> tuple[Search, ...]:
-    """Searches by what they differ in: the values of their factors, else their places."""
+    """The searches, named by what they differ in: the values of their factors, else their places."""
     names = names_of([search.factors for search in found], paths)
     return tuple(replace(search, name=name) for search, name in zip(found, names, strict=True))
 
 
 def names_of(factors: Sequence[Mapping[str, str]], paths: Sequence[str]) -> tuple[str, ...]:
-    """`fs=ext4` and `fs=xfs` where that is the factor in which they differ."""
+    """Names such as `fs=ext4` and `fs=xfs`, if that is the factor in which they differ."""
     every = sorted({name for table in factors for name in table})
     varying = [name for name in every if len({table.get(name) for table in factors}) > 1]
     names = tuple(" ".join(f"{name}={table.get(name, '–')}" for name in varying) for table in factors)
@@ -48,7 +48,7 @@ def names_of(factors: Sequence[Mapping[str, str]], paths: Sequence[str]) -> tupl
 
 
 def peaks_section(searches: Sequence[Search]) -> Section:
-    """The section of all of them; the first is what others are compared with."""
+    """Section on all searches; the first one is the baseline."""
     first, *others = searches
     told = incomparable_reasons([each.task for each in searches])
     ratios = [ratio(first.answer, each.answer) for each in others]

@@ -34,7 +34,7 @@ _WITH_VALUE = frozenset(
 ) | {"-r", "-m", "-M", "-o"}
 _ALONE = frozenset(("--json",))
 _HOOKS = (("--prepare", "-p"), ("--conclude", "-C"))
-"""Those of which each command may have one of its own."""
+"""Options that each command may have its own value of."""
 _NAMES = ("-n", "--name", "--command-name")
 HEADINGS = ("trials of each", "likely (80 %)", "time")
 
@@ -66,12 +66,12 @@ def cells(plan: TrialPlan, row: Row) -> tuple[str, ...]:
 
 
 def share_text(share: float) -> str:
-    """`0.5 %`: as it was asked for."""
+    """`0.5 %`: a share as it was requested."""
     return f"{100 * share:.4g} %"
 
 
 def lines(plan: TrialPlan, document: Mapping[str, Any] | None) -> Iterator[str]:
-    """All that stands below the table."""
+    """All lines below the table."""
     yield from _asked(plan)
     yield from _quieter(plan)
     yield from _deadline(plan)
@@ -114,7 +114,7 @@ def pilot_line(plan: TrialPlan) -> str:
 
 
 def _worth(worth: float) -> str:
-    """Sentence on the worth of each trial in independent ones; empty where it is one."""
+    """Sentence on the number of independent trials that each trial is worth; empty if it is one."""
     if worth >= 1:
         return ""
     return f" Consecutive trials are autocorrelated: each is worth {worth:.2f} independent ones."
@@ -124,7 +124,7 @@ LACKING = {
     "starts": "it is not recorded when trials began: elapsed alone, without what is done around a trial",
     "times": "neither when trials began nor how long they took is recorded",
 }
-"""Why the time of a trial is not known, or what it leaves out."""
+"""Reasons why the time of a trial is unknown or incomplete."""
 
 
 def _cost(plan: TrialPlan) -> str:
@@ -227,9 +227,9 @@ def _tests_of(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def without_tests(words: Sequence[str], left_out: Sequence[Mapping[str, Any]]) -> list[str] | None:
-    """The arguments of `etude bench` without the commands, and the names, of these tests.
+    """Arguments of `etude bench` without the commands and the names of these tests.
 
-    None where they cannot be told from the others: a test is no word of its own (`-P`), or each has its own hook.
+    None if they cannot be distinguished: a test has no word of its own (`-P`), or several have hooks of their own.
     """
     kept = list(words)
     if left_out and any(sum(word.partition("=")[0] in hook for word in kept) > 1 for hook in _HOOKS):
@@ -259,7 +259,7 @@ def _is_command(word: str, command: Sequence[str]) -> bool:
 
 
 def without_rule(words: Sequence[str]) -> list[str]:
-    """The arguments of `etude bench` without those that say how many trials, and what is made of the results."""
+    """Arguments of `etude bench` without those on the number of trials and the use of the results."""
     kept: list[str] = []
     rest = iter(words)
     for word in rest:

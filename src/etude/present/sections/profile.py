@@ -17,7 +17,7 @@ LEVELS = " ▁▂▃▄▅▆▇█"
 BAR = 50
 """Parts of the run that are shown."""
 MOST_ERRORS = 2
-"""Kinds that are told of a call."""
+"""Maximum number of kinds of errors that are named for a call."""
 
 
 def profile_blocks(profile: Profile, top: int, *, figure: str | None, said: Sequence[str]) -> Iterator[Block]:

@@ -84,7 +84,7 @@ def _calls(found: ProfileComparison, top: int) -> Iterator[Block]:
 
 
 def _forms(found: ProfileComparison) -> Iterator[Block]:
-    """Forms as the paper's table has them: beside A's text."""
+    """Size of each form, per event and relative to A's text, as in the paper's table."""
     forms = {name: form for name, form in found.forms.items() if form is not None}
     if not forms:
         return

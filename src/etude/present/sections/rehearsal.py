@@ -17,7 +17,7 @@ from etude.surface.rehearsal import RehearsedMap
 from etude.units.formatting import duration, percent
 
 SHOWN_FACTORS = (0.3, 0.9)
-"""Load factors of which Figure 5 of "Cutting Corners" shows trials."""
+"""Load factors whose trials Figure 5 of "Cutting Corners" shows."""
 
 
 def rehearsal_blocks(found: Rehearsal, place: Place) -> Iterator[Block]:
@@ -176,7 +176,7 @@ def _nearest(loads: Sequence[LoadCalibration]) -> list[LoadCalibration]:
 
 
 def _unit(task: Task) -> tuple[float, str, float]:
-    """Factor and label by which readings are drawn, and the limit in that unit."""
+    """Factor and label for drawing readings, and the limit in that unit."""
     (first, *others) = task.goal.criteria
     if others or first.of == "errors":
         return 1.0, "reading (share of the limit)", 1.0

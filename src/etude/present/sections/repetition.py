@@ -9,7 +9,7 @@ from etude.analysis.repetition import Change, RepeatedLevel, RepeatedRatio, Repe
 from etude.present.section import Block, Column, FilePath, Sentence, Table
 from etude.present.sentences import comparison as text
 from etude.present.sentences.repetition import outcome_reason, repetition_notes
-from etude.stats.compare import Ratio
+from etude.stats.ratio import Ratio
 from etude.units.formatting import quantity, span
 
 HEADINGS = {"then": 2, "now": 1, "now / then": 0, "verdict": 0}
@@ -37,7 +37,7 @@ def rows(again: Repetition) -> Iterator[tuple[str, ...]]:
 
 
 def lines(again: Repetition) -> Iterator[str]:
-    """All that stands below the table."""
+    """All lines below the table."""
     said: dict[str, list[str]] = {}
     for part in again.parts:
         said.setdefault(f"{part.outcome or 'not judged'}: {outcome_reason(part)}.", []).append(_name(part))

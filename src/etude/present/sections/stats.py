@@ -26,7 +26,7 @@ from etude.units.formatting import counted, level_text, percent, quantity, round
 
 FEWEST_FOR_QUARTILES = 4
 MANY = 8
-"""More tests than this are shown a line each, unless all is asked for."""
+"""Number of tests above which each is shown in one line, unless all is requested."""
 COLUMNS = {
     "n": 1,
     "n_eff": 5,
@@ -61,10 +61,10 @@ class Statistics:
     """Verdicts as sections, as the options say."""
 
     options: Any
-    """Those of `etude stats`."""
+    """Options of `etude stats`."""
     verdict_options: VerdictOptions
     width: int | None = None
-    """Characters in a line of the screen; None: as many as it takes."""
+    """Characters in a line of the screen; None: no limit."""
 
     def blocks(
         self,
@@ -146,7 +146,7 @@ class Statistics:
             yield Sentence(f"  {precision}")
 
     def _below(self, verdict: Verdict, test: TestVerdict) -> Iterator[str]:
-        """Levels, the means that were asked for, and percentiles, of the primary metric or all that were named."""
+        """Lines on levels, requested means and percentiles of the primary metric, or of all requested metrics."""
         series = verdict.subject.test(test.test)
         for m in test.metrics:
             if m.summary is None or (m.metric != verdict.primary and not self.options.metric):
@@ -161,7 +161,7 @@ class Statistics:
                 )
 
     def _grid(self, what: str, rows: Sequence[tuple[str, MetricSummary | None]]) -> Table:
-        """A line for each, with what is known of it."""
+        """A line for each metric of a test, with its figures."""
         cells = [["–"] * len(COLUMNS) if m is None or m.summary is None else self._cells(m) for _, m in rows]
         columns = [
             Column(heading, [row[place] for row in cells], rank)
@@ -234,7 +234,7 @@ def summary_cells(m: MetricSummary, bar: tuple[float, float] | None) -> dict[str
 
 
 def summaries_blocks(found: Summaries, confidence: float, *, wide: bool = False) -> Iterator[Block]:
-    """A file of which only summaries are known: what it states, and an interval where that can be computed."""
+    """Section on a file of summaries: its figures, and an interval where it can be computed."""
     yield Sentence(found.label, "strong")
     yield from (Sentence(f"! {warning}", "warning") for warning in found.warnings)
     yield Sentence("Only summaries: no trial can be looked at, so nothing is warned of.", "aside")
@@ -273,14 +273,14 @@ def _summary_cells(row: SummaryRow) -> tuple[str, ...]:
 
 
 def _is_nothing(m: MetricSummary) -> bool:
-    """True if it is 0 in each trial, and no time: a counter of an event that never happened."""
+    """True if it is 0 in each trial and no time: a counter of an event that never happened."""
     return m.summary is not None and m.summary.minimum == m.summary.maximum == 0.0 and m.unit != "s"
 
 
 def _without_value(test: TestVerdict, everything: bool) -> list[str]:
-    """The metrics that are always 0, or could not be measured, by reason; and means that there are not.
+    """Lines on metrics that are always 0 or were not measured, by reason, and on missing means.
 
-    Those that were not to be joined are in `joined_lines`.
+    Metrics whose workers could not be joined are in `joined_lines`.
     """
     reasons: dict[str, list[str]] = {}
     for m in test.metrics:

@@ -1,4 +1,4 @@
-"""A surface as a section: every cell, what they say, and figures; and as a document."""
+"""A surface as a section: every cell, the summary, and figures; and as a document."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ def surface_section(
     little: float = LITTLE,
     drawn: bool = True,
 ) -> Section:
-    """The section of one surface: its cells, then what they say.
+    """Section on one surface: its cells, then the summary.
 
-    status: what a reader must know first. target: a response of which is said how much of each factor it takes.
-    little: a change of less is called none. drawn: with figures, which take seconds.
+    status: words to show first. target: response for which the needed level of each factor is stated.
+    little: relative change below which none is reported. drawn: with figures, which take seconds.
     """
     said = summarise(mapped, target=target, little=little)
     drawings = figures_of(mapped) if drawn and mapped.filled.known.any() else {}
@@ -120,7 +120,7 @@ def _list(mapped: SurfaceResult, said: Summary) -> Iterator[Block]:
 
 
 def _short(each: Estimate, unit: str) -> str:
-    """`~ 512.4/s ± 8 %`: predicted, and half the width of its interval."""
+    """`~ 512.4/s ± 8 %`: predicted value, and the larger half of its interval."""
     told = estimate_text(each, unit)
     if each.value is None:
         return "–" if told == "failed" else told
@@ -132,7 +132,7 @@ def _short(each: Estimate, unit: str) -> str:
 
 
 def cells_table(mapped: SurfaceResult, said: Summary, key: str = "cells") -> Table:
-    """A row a cell: its response, how it is known, what limits it, what it cost."""
+    """A row per cell: its response, how it is known, what limits it, and its cost."""
     factors = mapped.space.factors
     limiting = {limit.cell: limit for limit in said.limits}
     rows = tuple(_row(mapped, cell, limiting.get(cell)) for cell in mapped.space)
@@ -146,7 +146,7 @@ def cells_table(mapped: SurfaceResult, said: Summary, key: str = "cells") -> Tab
 
 
 def effects_table(said: Summary, key: str = "effects") -> Table:
-    """A row a level of each factor."""
+    """A row per level of each factor."""
     rows = tuple(
         (
             effect.factor,

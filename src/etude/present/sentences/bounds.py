@@ -1,4 +1,4 @@
-"""What decides whether a bound of `--fail-if` is broken, in words."""
+"""Text of the reason why a bound of `--fail-if` is broken or not."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BOUNDED = {"mean": "its mean", "ratio": "the ratio", "difference": "the differe
 
 
 def answer_reason(answer: Answer) -> str:
-    """Why a bound is broken, holds or is undecided, without a full stop."""
+    """Reason why a bound is broken, holds or is undecided, without a full stop."""
     if answer.bounded is None:
         if answer.of_ratio:
             return "nothing varies, so that the ratio has no interval"
@@ -38,7 +38,7 @@ def _interval(found: BoundedInterval) -> str:
 
 
 def _told_apart(values: tuple[float, float, float], unit: str) -> tuple[str, ...]:
-    """As texts; ratios with as many digits as it takes for different ones to look different, up to eight."""
+    """Values as texts; ratios have as many digits, up to eight, as make different values look different."""
     if unit != "ratio":
         return tuple(quantity(value, unit) for value in values)
     texts = [tuple(f"{value:.{digits}g}" for value in values) for digits in range(4, 9)]

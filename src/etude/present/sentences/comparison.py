@@ -1,4 +1,4 @@
-"""The sentences that carry a verdict: comparisons, how sure they are, and what would narrow them."""
+"""The main sentences of a verdict: comparisons, their confidence, and how to narrow them."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from etude.units.formatting import (
 if TYPE_CHECKING:
     from etude.analysis.stop_rule_info import StopRuleInfo
     from etude.analysis.verdict import Comparison, MetricSummary, TestVerdict
-    from etude.stats.compare import Ratio
     from etude.stats.cross_session import CrossSessionRatio
     from etude.stats.describe import Summary
+    from etude.stats.ratio import Ratio
 
 GOES_ON = "To go on"
 MEASURES_ANEW = "To measure anew"
@@ -161,7 +161,7 @@ def _worth(ratio: Ratio) -> str:
 
 
 WORTH_TELLING = 0.5
-"""A relative margin of error above which nobody is told how to reach it, and no difference bounded."""
+"""Relative margin of error above which no advice on reaching it, and no bound of a difference, is given."""
 
 
 BEYOND_NOISE = " by the t test alone; what is claimed must also lie beyond the A/A noise"
@@ -191,7 +191,7 @@ def _two_digits(count: int) -> str:
 
 
 def reached_by(known: Comparison | TestVerdict, of: str) -> str:
-    """The way to the target, as a clause: so many more trials, or the alternatives where they would take too long."""
+    """The way to the target, as a clause: further trials, or the alternatives if these would take too long."""
     if not known.more:
         return ""
     if not known.within_reach:
@@ -200,19 +200,19 @@ def reached_by(known: Comparison | TestVerdict, of: str) -> str:
 
 
 def _typical(c: Comparison) -> str:
-    """The typical run's ratio, where it is not among those that the interval allows."""
+    """The typical run's ratio, if it is outside the interval; else empty."""
     if c.typical is None or c.ratio.low <= c.typical.ratio <= c.ratio.high:
         return ""
     return f"; typical {ratio_text(c.typical)}"
 
 
 MOMENT_S = 2.5
-"""A comparison over less time is one moment of a machine, and says so. The default `--min-time` takes longer, without
-its first run too."""
+"""Wall-clock time (s) below which a comparison is a moment of the machine, and states its duration. The default
+`--min-time` takes longer, even without its first run."""
 
 
 FEW = 10
-"""Pairs, or trials of each, below which the claim says how many they are."""
+"""Number of pairs, or trials of each test, below which the claim states it."""
 
 
 def caution(c: Comparison) -> str:
@@ -236,7 +236,7 @@ def caution(c: Comparison) -> str:
 
 
 def _machine_lines(c: Comparison) -> Iterator[str]:
-    """Lines with each machine's ratio, where it is not the same on all."""
+    """Lines with the ratio on each machine, if it differs between them."""
     if c.machines_p is None or c.machines_p >= 0.05:
         return
     each = ", ".join(

@@ -12,16 +12,16 @@ from etude.analysis.cross_session import CrossSession, overall
 from etude.analysis.time_breakdown import TimeBreakdown
 from etude.present.sentences import comparison as text
 from etude.results.series import Series
-from etude.stats.compare import Ratio
 from etude.stats.cross_session import CrossSessionRatio, NotSupported
 from etude.stats.equivalence import Equivalence
+from etude.stats.ratio import Ratio
 from etude.units.formatting import counted, level_text, percent, quantity, span
 
 LEVEL = 0.05
 """Level of the false discovery rate at which other metrics are reported."""
 MOST_METRICS = 6
 QUICK_S = 1e-3
-"""Preparations of caches that took less than this, in s, only looked at them."""
+"""Duration of a cache preparation (s) below which it only inspected the caches."""
 
 
 def detail_lines(c: Comparison) -> list[str]:
@@ -121,8 +121,8 @@ def time_line(spent: TimeBreakdown) -> str:
 
 
 def cache_line(series: Series) -> str | None:
-    """How caches were prepared before the included trials, and how much of the data set was in memory; None if not
-    known."""
+    """Preparation of the caches before the included trials, and the part of the data set that was in memory; None if
+    unknown."""
     kept = zip(series.kept.tolist(), series.caches, strict=False)
     caches = [cache for is_kept, cache in kept if is_kept and cache and cache["declared"] != "none"]
     if not caches:
@@ -268,7 +268,7 @@ def _differ(found: Sequence[Secondary]) -> str:
 
 
 def _first(shown: Sequence[str]) -> str:
-    """The first of what is shown, and how many more there are."""
+    """The first `MOST_METRICS` texts after a colon, and the number of the others."""
     more = [f"and {len(shown) - MOST_METRICS} more"] if len(shown) > MOST_METRICS else []
     return f": {'; '.join([*shown[:MOST_METRICS], *more])}" if shown else ""
 

@@ -1,4 +1,4 @@
-"""Sentences on why a trial is an outlier, by what the monitor and the trial itself tell."""
+"""Sentences on the cause of an outlier, by the monitor and the trial's own numbers."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from etude.present.sentences.phrases import every
 from etude.units.formatting import digits, percent, quantity, scale_of
 
 FINDINGS = NAMED + 1
-"""Findings of one trial that are told."""
+"""Maximum number of findings of one trial that are shown."""
 LONGEST_TEXT = 100
-"""Of a message of the kernel."""
+"""Maximum length of a kernel message."""
 
 NOTHING_ENOUGH = "nothing in the monitor's series accounts for the time it lost"
 NOTHING = "nothing in the monitor's series explains it"
 
 
 def explained_text(found: OutlierExplanation) -> str:
-    """What was unusual beside a trial."""
+    """Unusual observations during a trial."""
     findings = found.why.findings
     more = f"; and {len(findings) - FINDINGS} more" if len(findings) > FINDINGS else ""
     text = f"{'; '.join(map(_finding, findings[:FINDINGS]))}{more}"
@@ -41,7 +41,7 @@ def explained_text(found: OutlierExplanation) -> str:
 
 
 def suspects_text(why: Why) -> str:
-    """What to do about an outlier; empty where no process is suspected."""
+    """Advice on an outlier; empty if no process is suspected."""
     names = why.suspects
     if not names:
         return ""
@@ -50,7 +50,7 @@ def suspects_text(why: Why) -> str:
 
 
 def unexplained_text(found: NoExplanation) -> str:
-    """Why there is no explanation."""
+    """Reason why a trial has no explanation."""
     reasons = {
         "no reading": "the monitor has no reading of it",
         "few others": "too few other trials were read to tell what is usual",
@@ -63,7 +63,7 @@ def unexplained_text(found: NoExplanation) -> str:
 
 
 def unexplained_advice(found: NoExplanation) -> str:
-    """What helps to explain it; empty where nothing does."""
+    """Advice that helps to explain it; empty if nothing does."""
     if found.reason != "too coarse":
         return ""
     return "measure with etude bench --monitor 100ms or less, or make a trial longer"
@@ -139,7 +139,7 @@ def _others(found: OtherProcessesBeside) -> str:
 
 
 def _processes(found: OtherProcessesBeside) -> str:
-    """Who used the CPUs."""
+    """Processes that used the CPUs."""
     shown = list(map(_process, found.processes[:NAMED]))
     if len(found.processes) > NAMED:
         shown.append(f"and {len(found.processes) - NAMED} more")
@@ -157,7 +157,7 @@ def _pids(pids: Sequence[int]) -> str:
 
 
 def level_text(value: float, unit: str) -> str:
-    """`1.7 CPUs`, `12 %`, `12 MiB/s`, `2.41 GHz`: what the monitor tells, briefly."""
+    """`1.7 CPUs`, `12 %`, `12 MiB/s`, `2.41 GHz`: a value of the monitor, in short."""
     match unit:
         case "CPUs":
             return f"{value:.1f} CPUs"

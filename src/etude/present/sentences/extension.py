@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from etude.analysis.verdict import Verdict
 
 ROOM = 1.2
-"""Trials and time that are allowed, of those that are expected: the rule stops at its target, not at these."""
+"""Factor by which allowed trials and time exceed the expected ones; the rule stops at its target anyway."""
 DECIDES = "To decide it, if ratio and spread stay what they are"
 JUDGES = "To have enough trials to judge it, which may not decide it"
 
@@ -31,13 +31,13 @@ class Extension:
     directory: str
     trials: int | None = None
     min_trials: int | None = None
-    """Given anew only: an experiment that reached its target makes no more trials."""
+    """Minimum of a new measurement only: an experiment that reached its target makes no more trials."""
     max_trials: int | None = None
     time_s: int | None = None
     precision: float | None = None
     anew: tuple[str, ...] | None = None
-    """The arguments of a measurement from the start: more trials in another session do not narrow a single mean, whose
-    interval then goes over the sessions."""
+    """Arguments of a new measurement: further trials in another session do not narrow a single mean, whose interval is
+    then over the sessions."""
     judged: tuple[tuple[str, str], ...] = ()
     """Options that judge the result, and their values; `anew` may have some of them already."""
 
@@ -87,7 +87,7 @@ def limit_line(verdict: Verdict) -> str | None:
     if kept < rule["maximum"]:
         return f"Ended by --time {rule['budget_s']:g}."
     sooner = f", and not before {least_s:g} s" if least_s and kept > rule["maximum"] else ""
-    # Without a least time it is not known whether the limit was given.
+    # Without a minimum time it is unknown whether the limit was given.
     default = " (the default)" if least_s and not rule.get("exact") else ""
     return f"Ended by --max-trials {rule['maximum']:g}{default}{sooner}."
 
@@ -144,7 +144,7 @@ def _extension(
     trials = kept + math.ceil(ROOM * more)
     needed_s = math.ceil(ROOM * _spent_s(experiment) * (kept + more) / max(kept, 1))
     maximum, budget_s = rule["maximum"], rule["budget_s"]
-    if anew is not None:  # its limits are the usual ones, if nothing is said
+    if anew is not None:  # without options its limits are the defaults
         from etude.stats.stopping import MeanPrecision
 
         precision = (verdict.asked.compares and precision) or rule["precision"]

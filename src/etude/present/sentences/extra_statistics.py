@@ -46,7 +46,7 @@ def bar(m: MetricSummary, kind: str) -> tuple[float, float] | None:
 def mean_lines(
     series: Series, m: MetricSummary, which: Mean | None, trim: float | None, verdict_options: VerdictOptions
 ) -> Iterator[str]:
-    """The mean that was insisted on, or the refusal, and the trimmed mean.
+    """The requested mean, or its refusal, and the trimmed mean.
 
     Raises:
         UsageError: the mean does not fit the metric's kind.
@@ -58,7 +58,7 @@ def mean_lines(
         except MeanRefused as error:
             raise UsageError(f"--mean {which}: {m.metric}: {error}") from None
         except ValueError:
-            pass  # its summary says why there is none
+            pass  # the summary has the reason
     if trim is not None:
         found = trimmed_mean(values, trim, confidence=verdict_options.confidence, dependent=True)
         limits = found.interval
@@ -74,7 +74,7 @@ def mean_lines(
 
 
 def level_lines(m: MetricSummary) -> Iterator[str]:
-    """Over which level the interval goes, and how the variance is split."""
+    """Line on the level that the interval is over, and on the split of the variance."""
     if m.levels is None:
         return
     shares = [_share(c) for c in sorted(m.levels.components, key=lambda c: LEVELS.index(c.level))]
@@ -114,7 +114,7 @@ def percentile_lines(
 
 
 def further_lines(subject: Subject, c: Comparison, tests: Sequence[str]) -> Iterator[str]:
-    """Other two-sample tests of a comparison, as independent samples; sample 1 is the other test, 2 the reference."""
+    """Other two-sample tests of a comparison, as independent samples; sample 1 is the other test, 2 the baseline."""
     if not tests:
         return
     base, other = subject.test(c.base), subject.test(c.other)

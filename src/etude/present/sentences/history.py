@@ -36,7 +36,7 @@ def heading(course: Course) -> str:
 
 
 def lines(course: Course) -> Iterator[str]:
-    """Its steps, its drift, what of the machine changed elsewhere, and the noise around its levels."""
+    """Lines on the steps, the drift, other changes of the machine, and the noise around the levels."""
     for change in course.changes:
         yield change_line(course, change)
     if course.drift is not None:

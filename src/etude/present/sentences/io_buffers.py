@@ -13,7 +13,7 @@ from etude.iolab.shapes import PARTED, Parting, Shape
 from etude.units.formatting import percent, quantity, span
 
 SAME = 1.05
-"""A piece over which the rate changes by less against its costs is level."""
+"""Factor: a piece whose rate changes by less than this against its costs is level."""
 MOST_NAMED = 3
 
 OF_PAGES_READ = (
@@ -127,7 +127,7 @@ def _listed(names: list[str]) -> str:
 
 
 def _parting(found: Parting) -> str:
-    """Sentence on the size from which a buffer pays whose pages are there already, or are huge."""
+    """Sentence on the size from which a buffer with pages in place already, or with huge pages, pays off."""
     within = shown = ""
     if found.ratio_low is not None and found.ratio_high is not None:
         within = f" (95 %: {span(found.ratio_low, found.ratio_high)})"

@@ -48,7 +48,7 @@ def _ratios(found: Comparison) -> Iterator[str]:
 
 
 def _difference(found: Comparison) -> str:
-    """Text on the other's extra time: one number if it is the same at every size, as far as these trials can tell."""
+    """Text on the other's extra time: one number unless these trials show different times at different sizes."""
     difference = found.difference
     assert difference is not None
     middle, least, most = map(_more, (difference.median, difference.least, difference.most))

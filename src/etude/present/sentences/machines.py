@@ -1,19 +1,19 @@
-"""The line that stands before a comparison of results whose machines or settings differ."""
+"""Line before a comparison of results whose machines or settings differ."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from etude.analysis.cross_session import machines_compared
-from etude.analysis.differences import Differences
+from etude.analysis.snapshot_differences import Differences
 from etude.analysis.subject import Subject
 
 MOST_NAMED = 3
-"""Differences that are named."""
+"""Maximum number of differences that are named."""
 
 
 def machine_line(label: str, other: str, found: Differences) -> str | None:
-    """How the machine or settings of two results differ; None where they do not."""
+    """Line on how the machine or settings of two results differ; None if they do not."""
     if not found.differs:
         return None
     named = "; ".join(map(str, found.differs[:MOST_NAMED]))

@@ -1,4 +1,4 @@
-"""Notes: which stand below a verdict, and each in one short line, from its figures."""
+"""Notes: the choice of those below a verdict, and the short line of each, from its figures."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Any
 
 from etude.analysis.warnings import DataWarning, meaning_of
 from etude.present.sentences.phrases import named, signed, size
-from etude.present.sentences.warnings import numbers_of, words_of
+from etude.present.sentences.warning_numbers import numbers_of
+from etude.present.sentences.warnings import words_of
 from etude.units.formatting import counted, quantity
 
 Numbers = Mapping[str, Any]
 RESEMBLE = "neighbours resemble each other"
-"""Alternative to a trend or a level shift: one series cannot tell them apart."""
+"""Alternative to a trend or a level shift: one series cannot distinguish them."""
 
 
 def note_line(note: Note, tests: int) -> str:
@@ -45,7 +46,7 @@ def some_names(names: Sequence[str]) -> str:
 
 
 def listed_names(names: Sequence[str], most: int, what: str = "") -> str:
-    """`a, b and c`, or `a, b and 2 more tests`: at most so many names, and how many more there are of `what`."""
+    """`a, b and c`, or `a, b and 2 more tests`: up to `most` names, and the number of further ones, called `what`."""
     more = len(names) - most
     shown = [
         *names[:most],
@@ -73,7 +74,7 @@ def _from_median(n: Numbers) -> str:
 
 
 def _among(n: Numbers) -> int:
-    """Number of trials among which they were found."""
+    """Number of trials among which the outliers were found."""
     return int(n.get("among", n["of"]))
 
 
@@ -184,7 +185,7 @@ _SHORT: Mapping[str, Callable[[DataWarning, Numbers], str]] = {
 
 
 MOST = 3
-"""Notes that are shown unless all are asked for."""
+"""Maximum number of notes that are shown by default."""
 
 NAMED = 3
 """Tests that a note names; of more it has the text of the first one only."""

@@ -50,14 +50,14 @@ def value_text(criterion: Criterion, share: float) -> str:
 
 
 def worst(task: Task, trial: Trial) -> tuple[Criterion, float] | None:
-    """The criterion that is met least, and its reading; None where nothing is known. Of two that are as far beyond
-    their limits as is told, the errors: response times of requests of which none was answered are not known."""
+    """The criterion with the highest ratio to its limit, and that ratio; None if nothing is known. Errors win a tie,
+    since response times are unknown if no request was answered."""
     found = [(c, r) for c in task.goal.criteria if (r := c.reading(trial.windows)) is not None]
     return max(found, key=lambda each: (each[1], each[0].of == "errors"), default=None)
 
 
 def _measured_text(task: Task, trial: Trial) -> str | None:
-    """The criterion that is met least in its own unit; None where nothing is known."""
+    """Reading of the criterion with the highest ratio to its limit, in its own unit; None if nothing is known."""
     measured = worst(task, trial)
     if measured is None:
         return None
@@ -110,8 +110,8 @@ def missed_line(task: Task, answer: Answer) -> str:
 
 
 def why_missed(answer: Answer) -> str:
-    """The reason why the target is missed; of a peak outside the loads that may be offered, what to do. Requests that
-    fail at the lowest load are no matter of load."""
+    """Reason why the target is missed, with advice if the peak is outside the allowed loads. Requests that fail at the
+    lowest load are not caused by the load."""
     found = {each.kind: each.what for each in answer.findings}
     why = found["failing"] if found.keys() >= {"failing", "below-lowest"} else answer.why
     if why == BUDGET_SPENT:
@@ -128,7 +128,7 @@ def target_text(task: Task) -> str:
 
 
 def answer_lines(task: Task, answer: Answer, trials: Sequence[Trial]) -> list[str]:
-    """The end of a search in sentences: the rate, the response time there, the interval, what stands in the way."""
+    """Sentences on the end of a search: the rate, the response time there, the interval, obstacles and cost."""
     lines = [_first(task, answer), *_around(task, answer, trials)]
     if not answer.kept:
         lines.append(missed_line(task, answer))
@@ -145,7 +145,7 @@ def answer_lines(task: Task, answer: Answer, trials: Sequence[Trial]) -> list[st
 
 
 def finding_lines(answer: Answer) -> list[str]:
-    """The findings that make the answer doubtful, less those that were named as why it misses its target."""
+    """Findings that make the answer doubtful, except the one that is the reason why it misses its target."""
     lines = (f"{finding.kind}: {finding.what}" for finding in answer.findings)
     return [line for line in lines if answer.kept or line != answer.why]
 
@@ -202,7 +202,7 @@ def _kept(task: Task, answer: Answer) -> str:
 
 
 def neighbours(task: Task, answer: Answer, trials: Sequence[Trial]) -> list[Reading]:
-    """Readings at the loads next to the answer, ascending; one where a load is the answer, or the last."""
+    """Readings at the loads next to the answer, ascending; one if a load is the answer, or at the end of the loads."""
     known = slo_ratios(task, trials)
     middle = answer.rate or (answer.low if answer.low > 0 else answer.high)
     below = max((each for each in known if each.load <= middle), key=lambda each: each.load, default=None)
@@ -211,7 +211,7 @@ def neighbours(task: Task, answer: Answer, trials: Sequence[Trial]) -> list[Read
 
 
 def _around(task: Task, answer: Answer, trials: Sequence[Trial]) -> list[str]:
-    """The answer in the other unit: what was read at the loads next to it."""
+    """Line on the readings at the loads next to the answer, in their own unit; none without readings."""
     found = neighbours(task, answer, trials)
     if not found:
         return []

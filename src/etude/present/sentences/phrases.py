@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 
 NAMED = 5
-"""Of so many trials the numbers are named."""
+"""Maximum number of trials whose numbers are named."""
 EXTENDED = "extended after a look"
-"""Said of intervals that hold as often as they say only where no result was seen before the last trials were made."""
+"""Mark of intervals whose confidence holds only if no result was seen before the last trials were made."""
 INSTEAD = "make each trial longer, judge a less noisy metric, or accept a coarser precision"
 """The alternatives to more trials."""
 WITHOUT_SHELL = "leave out --shell, or give the command more to do"

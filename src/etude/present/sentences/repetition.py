@@ -1,4 +1,4 @@
-"""Why a verdict counts as reproduced or not, in words."""
+"""Text of the reason why a verdict counts as reproduced or not."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LEVELS = {"not reproduced": "another level; ", "reproduced": "not distinguishab
 
 
 def outcome_reason(part: RepeatedRatio | RepeatedLevel) -> str:
-    """Why the outcome is what it is, without a full stop."""
+    """Reason for the outcome, without a full stop."""
     level = _LEVELS.get(part.outcome or "", "") if isinstance(part, RepeatedLevel) else ""
     return level + _reason(part.reason)
 
@@ -52,7 +52,7 @@ def _reason(reason: Reason) -> str:
 
 
 def repetition_notes(again: Repetition) -> Iterator[str]:
-    """What stands beside the outcomes: given notes, and what could not be repeated."""
+    """Notes on the outcomes: given ones, and what could not be repeated."""
     yield from again.notes
     if again.refused:
         yield f"The tests' own {again.metric} was not compared: {again.refused}."

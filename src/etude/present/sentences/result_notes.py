@@ -1,4 +1,4 @@
-"""Sentences on what was left out on reading, what is not compared, and why a metric has no figures."""
+"""Sentences on what was left out on reading, on missing comparisons, and on metrics without figures."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def note_text(note: ResultNote | NoComparison) -> str:
 
 
 def uncompared_text(found: NoComparison) -> str:
-    """Why a metric that was asked for is not compared, without a full stop."""
+    """Reason why a requested metric is not compared, without a full stop."""
     names = ", ".join(found.tests)
     if not found.base:
         return f"no {found.metric} of {names}: no such metric"
@@ -49,7 +49,7 @@ def uncompared_text(found: NoComparison) -> str:
 
 
 def missing_reason(found: MetricSummary) -> str | None:
-    """Why there are no figures of a metric; None where there are."""
+    """Reason why there are no figures of a metric; None if there are."""
     if found.summary is not None:
         return None
     if found.within_shell:

@@ -1,4 +1,4 @@
-"""The words of the first line of a result: what a reader must know before any number, of whatever verb it is."""
+"""Words of the first line of a result of any verb: all that a reader must know before the numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a surface says in sentences: its optimum, what limits it, ranges, effects, accuracy and cost."""
+"""Sentences on a surface: its optimum, what limits it, ranges, effects, accuracy and cost."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from etude.units.formatting import counted, digits, duration, percent
 
 MOST_INTERACTIONS, MOST_CROSSOVERS, MOST_SETTINGS = 3, 6, 6
 MOST_NAMED = 4
-"""Cells that are named as good as the best."""
+"""Maximum number of cells that are named as equal to the best."""
 
 
 def summary_lines(said: Summary) -> list[tuple[str, tuple[str, ...]]]:
-    """Sentences under headings; those that have none are left out."""
+    """Headings with their sentences, without headings that have none."""
     if said.optimum is None:
         limits = (limits_text(said.limits),)
         return [
@@ -43,13 +43,13 @@ def summary_lines(said: Summary) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def _told(overall: Range, each: tuple[Range, ...]) -> list[Range]:
-    """Overall, and the settings in which it is another."""
+    """The overall range, and the ranges of the settings that differ from it."""
     others = [r for r in each if (r.low, r.high) != (overall.low, overall.high)]
     return [overall, *(others if len(others) <= MOST_SETTINGS else [])]
 
 
 def optimum_lines(found: Optimum) -> tuple[str, ...]:
-    """Where the response is best, what cannot be told from it, and whether it lies at an edge."""
+    """Lines on the best response, what cannot be distinguished from it, and whether it lies at an edge."""
     best, names = found.best, found.alike_names
     kind = "" if best.state == "measured" else f" ({best.state}, not measured)"
     value, span = value_text(best.value, found.unit), span_text(best.low, best.high, found.unit)
@@ -176,7 +176,7 @@ def limits_text(found: tuple[Limit, ...]) -> str:
 
 
 def break_even_lines(found: Sequence[BreakEven], most: int = 4) -> tuple[str, ...]:
-    """Each; of a factor with many settings, in how many of them which level reaches the target."""
+    """Line per setting; if a factor has many settings, line with the counts of levels that reach the target."""
     lines: list[str] = []
     for factor in dict.fromkeys(each.factor for each in found):
         mine = [each for each in found if each.factor == factor]

@@ -1,4 +1,4 @@
-"""A verdict as plain text: what is known in the end, and how more would be."""
+"""A verdict as plain text: the final results, and the way to more precise ones."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def compared_lines(verdict: Verdict) -> Iterator[str]:
-    """The comparisons of an experiment; what is alike of several of them is said in one line for all."""
+    """Lines on the comparisons of an experiment; what several of them share is one line for all."""
     comparisons = verdict.comparisons
     for c in comparisons:
         yield from ratio_lines(c)
@@ -145,7 +145,7 @@ def unanswered_lines(
     same_within: float | None,
     tests: Sequence[str] = (),
 ) -> list[str]:
-    """Lines on options of comparisons that have no answer here; none where they have one everywhere."""
+    """Lines on options of comparisons that do not apply here; none if they do."""
     options = ["--same-within"] * (same_within is not None) + ["--test"] * bool(tests)
     named = " and ".join(options)
     if options and across:

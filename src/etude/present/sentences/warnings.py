@@ -1,4 +1,4 @@
-"""Warnings in full sentences, each with what to do about it; `note_text.py` has the short ones."""
+"""Warnings in full sentences, each with advice; `notes.py` has the short ones."""
 
 from __future__ import annotations
 
@@ -7,45 +7,45 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from etude.analysis import outliers_explained as outliers
-from etude.analysis.snapshots import value_text
+from etude.analysis.snapshot_members import value_text
 from etude.analysis.warnings import DataWarning, WarningGroup, facts, meaning_of
 from etude.present.sentences import explanations, result_notes
 from etude.present.sentences.phrases import INSTEAD, WITHOUT_SHELL, named, signed, size, some_of
 from etude.units.formatting import counted, p_value, percent, quantity
 
 NAMED = 3
-"""Tests, and machines with another level, that a warning names."""
+"""Maximum number of tests, and of machines with a level shift, that a warning names."""
 NAMED_CHANGES = 4
-"""Changes of a machine, and machines, that a warning names."""
+"""Maximum number of changes of a machine, and of machines, that a warning names."""
 LONGEST = 100
-"""Of a message of the kernel."""
+"""Maximum length of a kernel message."""
 
 BETWEEN_CACHED = "between cached and uncached, where little changes decide"
 OTHER_DATA = "take clearly less data, or clearly more"
 FINER_CLOCK = "read a finer clock or make trials longer"
 
 Words = tuple[str, str]
-"""What was found, without a full stop; and what to do, a short clause, empty where the text says it."""
+"""The finding, without a full stop; and the advice, a short clause, empty if the text has it."""
 
 
 def words_of(warning: DataWarning) -> Words:
-    """What was found, and what to do."""
+    """Finding and advice of a warning."""
     text, advice = _WORDS[type(warning.facts)](warning, warning.facts)
     return (f"on {warning.machine}: {text}" if warning.machine else text), advice
 
 
 def found_text(warning: DataWarning) -> str:
-    """What was found, with figures; no full stop."""
+    """The finding, with figures; no full stop."""
     return words_of(warning)[0]
 
 
 def advice(warning: DataWarning) -> str:
-    """What to do, a short clause; empty where the text says it."""
+    """The advice, a short clause; empty if the text has it."""
     return words_of(warning)[1]
 
 
 def warning_text(warning: DataWarning) -> str:
-    """The test, what was found, and what to do."""
+    """Test, finding and advice of a warning."""
     return _joined(warning.test, *words_of(warning))
 
 
@@ -63,21 +63,6 @@ def group_text(group: WarningGroup) -> str:
 
 def _joined(*parts: str) -> str:
     return ": ".join(part for part in parts if part)
-
-
-def finding_document(warning: DataWarning) -> dict[str, Any]:
-    """The warning as JSON-able data (docs/formats.md)."""
-    text, what_to_do = words_of(warning)
-    return {
-        "kind": warning.kind,
-        "rank": warning.rank,
-        "test": warning.test,
-        "metric": warning.metric,
-        "text": text,
-        "advice": what_to_do,
-        "trials": warning.trials,
-        "numbers": numbers_of(warning),
-    }
 
 
 def _recorded(w: DataWarning, f: facts.RecordedSentence) -> Words:
@@ -164,7 +149,7 @@ def _kernel(w: DataWarning, f: facts.KernelComplained) -> Words:
 
 
 def shortened(text: str) -> str:
-    """On one line."""
+    """The text on one line of at most `LONGEST` characters."""
     plain = " ".join(text.split())
     return plain if len(plain) <= LONGEST else plain[: LONGEST - 1] + "…"
 
@@ -241,7 +226,7 @@ def _skewed(w: DataWarning, f: facts.SkewedValues) -> Words:
 
 
 _OF_METHOD = {"Theil-Sen": "; Kendall's", "least squares": ","}
-"""What its p is of, by the method of a trend."""
+"""Text between the method of a trend and its p."""
 
 
 def way(change: float) -> str:
@@ -288,7 +273,7 @@ def _other_ends(w: DataWarning, f: facts.OtherEnds) -> Words:
 
 
 def warm_up_runs(f: facts.OtherEnds) -> int:
-    """The first trials, and the first run of all, which is excluded anyway."""
+    """Number of warm-up runs: the first trials, and the first run of all, which is excluded anyway."""
     return f.first + 1
 
 
@@ -333,7 +318,7 @@ def _not_converged(w: DataWarning, f: facts.NotConverged) -> Words:
 
 
 def processes_text(f: facts.OtherLoad) -> str:
-    """`cc1 1.2 s, make 0.1 s`: who used most, a trial."""
+    """`cc1 1.2 s, make 0.1 s`: the largest users, per trial."""
     return ", ".join(f"{name} {quantity(seconds, 's')}" for name, seconds in f.names)
 
 
@@ -475,47 +460,3 @@ _WORDS: Mapping[type[facts.Facts], Callable[[DataWarning, Any], Words]] = {
     outliers.NotLookedAt: _not_looked_at,
     outliers.MonitorUnreadable: _monitor_unreadable,
 }
-
-
-_NUMBERS: Mapping[type[facts.Facts], tuple[str, ...]] = {
-    facts.TooFew: ("count", "needed"),
-    facts.MissingValues: ("count", "of"),
-    facts.NoMatch: ("of", "reason"),
-    facts.TooShort: ("times", "ticks"),
-    facts.CoarseClock: ("step", "unit"),
-    facts.AllEqual: ("of", "value", "unit"),
-    facts.TwoGroups: ("few", "many", "low", "high", "unit"),
-    facts.AutocorrelatedTrials: ("of", "worth"),
-    facts.SkewedValues: ("p", "skewness"),
-    facts.NeverSteady: ("first", "last", "change", "p"),
-    facts.Leak: ("each", "total", "of", "p"),
-    facts.NotConverged: ("width", "target", "more"),
-    facts.Busy: ("load", "cpus"),
-}
-"""The fields of facts that JSON has as `numbers`, in this order."""
-
-
-def numbers_of(warning: DataWarning) -> dict[str, Any]:
-    """The figures of a warning by name, as JSON has them; empty for kinds without."""
-    found = _numbers(warning, warning.facts)
-    return found | {"machine": warning.machine} if found and warning.machine else found
-
-
-def _numbers(w: DataWarning, f: facts.Facts) -> dict[str, Any]:
-    match f:
-        case facts.FailedTrials():
-            return {"count": len(w.trials), "of": f.of, "how": ways_text(f), "kept": f.included}
-        case facts.FarValues():
-            among = {} if f.among is None else {"among": f.among}
-            return {"count": f.count, "of": f.of, "farthest": f.farthest, **among}
-        case facts.DriftOfValues():
-            return {"of": f.of, "change": f.change, "p": f.p, "slower": int(f.slower)}
-        case facts.OtherEnds() if w.kind == "warm-up":
-            return {"first": f.first, "shift": f.shift, "runs": warm_up_runs(f)}
-        case facts.OtherEnds():
-            first = {"first": f.first, "shift_first": f.shift} if f.first else {}
-            return {"last": f.last, "shift": f.shift_last, **first}
-        case facts.OtherLoad():
-            return {"cpu_s": f.cpu_s, "share": f.share, "of": f.of, "named": processes_text(f)}
-        case _:
-            return {name: getattr(f, name) for name in _NUMBERS.get(type(f), ())}

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from etude.stats.compare import (
+from etude.stats.ratio import (
     Ratio,
     further_range,
     more_pairs,

@@ -1,4 +1,4 @@
-"""What a machine's snapshot says, as dotted names and values; and which of them change by themselves."""
+"""Members of a machine's snapshot as dotted names and values, and which of them change by themselves."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ALIASES = {
     "kernel.nmi_watchdog": "sysctl.kernel.nmi_watchdog",
     "kernel.autogroup": "sysctl.kernel.sched_autogroup_enabled",
 }
-"""Members that stood elsewhere before there was a part for them."""
+"""Current names of members that older snapshots have in another part."""
 
 MOVING = re.compile(
     r"load(?:\.|$)|system\.(?:uptime_s|boot_id)$|python\.executable$"
@@ -30,16 +30,16 @@ MOVING = re.compile(
 """Members that change by themselves, or with each login: load, free space, times, the clock rate right now."""
 
 LONGEST = 60
-"""Characters of a value that are shown."""
+"""Maximum number of characters of a value that are shown."""
 
 BEFORE = 16
-"""So many characters that two long values have in common are shown before what they have not."""
+"""Number of common characters of two long values that are shown before their first difference."""
 
 _FILES = ("programs", "toolchain")
 
 
 def members(part: Mapping[Any, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    """All members, with the names of those they stand in: `memory.total_bytes`. A program is one member."""
+    """All members with dotted names such as `memory.total_bytes`. A program is one member."""
     for key, value in part.items():
         name = f"{above}.{key}" if above else str(key)
         if isinstance(value, Mapping) and above in _FILES:
@@ -55,7 +55,7 @@ def members(part: Mapping[Any, Any], above: str = "") -> Iterator[tuple[str, Any
 
 
 def changes_by_itself(name: str) -> bool:
-    """Whether a member changes by itself."""
+    """True if a member changes by itself."""
     return MOVING.match(name) is not None
 
 
@@ -73,7 +73,7 @@ def value_text(value: object) -> str:
 
 
 def both_shown(one: object, other: object) -> tuple[str, str]:
-    """Two values, each on one line; of long ones from shortly before the place at which they part."""
+    """Two values, each on one line; long ones begin shortly before their first difference."""
     texts = _line(one), _line(other)
     if max(map(len, texts)) > LONGEST:
         same = (a == b for a, b in zip(*texts, strict=False))

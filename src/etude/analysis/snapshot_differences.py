@@ -1,4 +1,4 @@
-"""What differs between the machines and settings of two results: what does, what always does, what cannot be told."""
+"""Differences between the machines and settings of two results: lasting, always changing, and unknown ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
 
-from etude.analysis.snapshots import both_shown, changes_by_itself, members, value_text
+from etude.analysis.snapshot_members import both_shown, changes_by_itself, members, value_text
 from etude.masking import Mask, mask_of_all
 
 COLLECTIONS = (
@@ -20,28 +20,28 @@ COLLECTIONS = (
     "toolchain.",
     "quiet.",
 )
-"""What stands in one of two of these and not in the other is there only once; elsewhere it was not recorded."""
+"""Groups of members in which a missing member is absent; in other groups it was not recorded."""
 NOT_THERE = "not there"
 NOT_RECORDED = "not recorded"
 ANOTHER = "(another secret)"
 MOST_NAMED = 3
 PLACE = ("type", "device", "options", "scheduler", "size_bytes", "free_bytes", "free_inodes")
-"""Of the directory: what its mount says, too."""
+"""Members of the directory that its mount reports, too."""
 PLAN_MOVES = ("plan.seed",)
 PLAN_ASIDE = ("plan.kind", "plan.name", "plan.text", "plan.script")
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One member, such as `system.kernel_release`; None: not recorded."""
+    """Difference of one member, such as `system.kernel_release`; None: not recorded."""
 
     what: str
     then: str | None
     now: str | None
     typed: str = ""
-    """What stands for it on the command line, where something does."""
+    """Name of the member on the command line, such as an option; empty if there is none."""
     once: bool = field(default=False, kw_only=True)
-    """Whether it is in one of both only, as what a hook mounts is."""
+    """True if only one of both has it, such as a mount made by a hook."""
 
     def __str__(self) -> str:
         then, now = (value if value is not None else NOT_RECORDED for value in (self.then, self.now))
@@ -50,21 +50,21 @@ class Difference:
 
 @dataclass(frozen=True)
 class Differences:
-    """All that is not alike."""
+    """All differences of two results."""
 
     differs: tuple[Difference, ...]
-    """Of machine, settings, programs and plan."""
+    """Differences of machine, settings, programs and plan."""
     moved: tuple[Difference, ...]
-    """What changes by itself: load, free space, times, the seed."""
+    """Members that change by themselves: load, free space, times, the seed."""
     unknown: tuple[Difference, ...]
-    """What one of both did not record."""
+    """Members that one of both did not record."""
 
 
 def compare(then: Mapping[str, Any], now: Mapping[str, Any]) -> Differences:
-    """Differences of two experiment.json before their first trials; of a secret only that it is another.
+    """Differences of two experiment.json before their first trials; secrets are only reported as different.
 
     Raises:
-        InputError: a pattern of what is to be masked cannot be read.
+        InputError: a pattern for masking cannot be read.
     """
     mask = mask_of_all([("then", then), ("now", now)])
     old, new = state_of(then), state_of(now)
@@ -76,14 +76,14 @@ def compare(then: Mapping[str, Any], now: Mapping[str, Any]) -> Differences:
 
 
 def state_of(document: Mapping[str, Any], when: str = "before") -> dict[str, Any]:
-    """A snapshot of an experiment.json (`before` or `after` its trials), versions of what measured, what was quiet."""
+    """A snapshot (`before` or `after`) of an experiment.json, with its versions and quiet settings."""
     machine = _map(document.get("machine"))
     known = dict(_map(machine.get(when)))
     return known | {"version": dict(_map(document.get("versions"))), "quiet": _quiet(document)}
 
 
 def _quiet(document: Mapping[str, Any]) -> dict[str, str]:
-    """What scripts made quiet while they ran, which no snapshot shows; processes are not told apart."""
+    """Settings that scripts made quiet, by operation, which no snapshot has; processes are not distinguished."""
     entries = document.get("quiet")
     found: dict[str, str] = {}
     for entry in entries if isinstance(entries, list) else ():
@@ -98,7 +98,7 @@ def _quiet(document: Mapping[str, Any]) -> dict[str, str]:
 def compare_states(
     then: Mapping[str, Any], now: Mapping[str, Any], *, mask: Mask | None = None
 ) -> Differences:
-    """Differences of two snapshots; of a secret, as the mask finds it, only that it is another."""
+    """Differences of two snapshots; secrets that the mask finds are only reported as different."""
     mask = mask or Mask()
     old, new = dict(members(then)), dict(members(now))
     differs: list[Difference] = []
@@ -111,7 +111,7 @@ def compare_states(
         collection = next((name for name in COLLECTIONS if what.startswith(name)), None)
         told = collection is not None and _has(then, collection) and _has(now, collection)
         if told and collection in ("programs.", "toolchain."):
-            told = what in old and what in new  # else it was not looked for
+            told = what in old and what in new  # a program missing from one was not searched there
         absent = NOT_THERE if told else None
         is_file = collection in ("programs.", "toolchain.")
         one, other = _without_secrets(mask, what, one, other)
@@ -136,7 +136,7 @@ def _map(value: Any) -> Mapping[str, Any]:
 
 
 def _has(snapshot: Mapping[str, Any], collection: str) -> bool:
-    """Whether the snapshot looked at that at all."""
+    """True if the snapshot has that group of members at all."""
     value: Any = snapshot
     for name in collection.rstrip(".").split("."):
         value = value.get(name) if isinstance(value, Mapping) else None
@@ -146,7 +146,7 @@ def _has(snapshot: Mapping[str, Any], collection: str) -> bool:
 def _names(
     old: Mapping[str, Any], new: Mapping[str, Any], then: Mapping[str, Any], now: Mapping[str, Any]
 ) -> Iterator[str]:
-    """All members but those of the directory that are said of its mount already."""
+    """Names of all members, except those of the directory that its mount reports already."""
     places = [_map(snapshot.get("directory")).get("mount_point") for snapshot in (then, now)]
     same = places[0] is not None and places[0] == places[1]
     mounted = same and all(places[0] in _map(snapshot.get("mounts")) for snapshot in (then, now))
@@ -158,12 +158,12 @@ def _names(
 
 
 def _alike(one: Any, other: Any) -> bool:
-    """1 and 1.0 are; True and 1 are not: one of them is no number."""
+    """True if two values are equal; 1 and 1.0 are, True and 1 are not."""
     return one == other and isinstance(one, bool) == isinstance(other, bool)
 
 
 def _whole(differs: Sequence[Difference]) -> Iterator[Difference]:
-    """A mount or a disk that is there only once is one difference, not one for each of its members."""
+    """Differences, with a mount or disk of only one snapshot as one difference, not one per member."""
     told: set[tuple[str, bool, bool]] = set()
     for d in differs:
         part = next((name for name in ("mounts.", "disks.") if d.what.startswith(name)), None)
@@ -183,7 +183,7 @@ def _whole(differs: Sequence[Difference]) -> Iterator[Difference]:
 
 
 def _joined(differs: Iterator[Difference]) -> list[Difference]:
-    """Names of programs that stand for one file before and for one after are one difference."""
+    """Differences, with names of programs that stand for the same files before and after joined into one."""
     by_files: dict[tuple[str | None, str | None], list[str]] = {}
     found: list[Difference] = []
     for d in differs:
@@ -205,7 +205,7 @@ def _joined(differs: Iterator[Difference]) -> list[Difference]:
 
 
 def _parts(unknown: Sequence[Difference]) -> Iterator[Difference]:
-    """What is not recorded at all in one of both is one line a part."""
+    """Differences, with the unrecorded members of one part joined if there are more than `MOST_NAMED`."""
     counts: dict[tuple[str, bool], list[Difference]] = {}
     for d in unknown:
         counts.setdefault((d.what.partition(".")[0], d.then is None), []).append(d)
@@ -219,7 +219,7 @@ def _parts(unknown: Sequence[Difference]) -> Iterator[Difference]:
 
 
 def _without_secrets(mask: Mask, what: str, one: Any, other: Any) -> tuple[Any, Any]:
-    """Two values of a member that differ; where they do so by secrets alone, that is said of the second."""
+    """Two different values of a member, masked; if only secrets differ, the second one is marked."""
     path = what.split(".")[-2:]
     masked, also = (mask.member(value, *path) for value in (one, other))
     if masked != also or masked is None:
@@ -228,7 +228,7 @@ def _without_secrets(mask: Mask, what: str, one: Any, other: Any) -> tuple[Any, 
 
 
 def _plan(then: Mapping[str, Any], now: Mapping[str, Any], mask: Mask) -> Differences:
-    """What was asked for: the plan, and of a script its text."""
+    """Differences of the plans, and of the texts of scripts."""
     plans = [_map(document.get("plan")) for document in (then, now)]
     flat = [
         dict(members({"plan": {"verb": d.get("verb"), **plan}}))
@@ -263,7 +263,7 @@ def _shown_of_plan(what: str, value: object) -> str:
 
 
 def _single_tests(plans: Sequence[Mapping[str, Any]], mask: Mask) -> Iterator[Difference]:
-    """A test that only one of both plans has is one difference, not one for each of its members."""
+    """One difference for each test that only one of both plans has."""
     for number in range(max(len(_tests(plan)) for plan in plans)):
         pair = [test_at(plan, number) for plan in plans]
         if None in pair:
@@ -279,7 +279,7 @@ def _tests(plan: Mapping[str, Any]) -> Sequence[Any]:
 
 
 def _texts(then: Mapping[str, Any], now: Mapping[str, Any], mask: Mask) -> Iterator[Difference]:
-    """The first line of each file of a script that is another."""
+    """The first different line of each file of a script."""
     for file in dict.fromkeys((*then, *now)):
         lines = [each.get(file) for each in (then, now)]
         if lines[0] == lines[1]:
@@ -328,7 +328,7 @@ _MEMBER = re.compile(r"plan\.tests\.(\d+)\.([^.]+)(?:\.(.+))?")
 
 
 def as_typed(what: str, plans: Sequence[Mapping[str, Any]]) -> str:
-    """The option that stands for a member of one of these plans; empty where none does."""
+    """Name on the command line of a member of one of these plans; empty if there is none."""
     found = _MEMBER.fullmatch(what)
     if not found:
         return _PLAN.get(what.removeprefix("plan."), "")
@@ -348,7 +348,7 @@ def as_typed(what: str, plans: Sequence[Mapping[str, Any]]) -> str:
 
 
 def test_at(plan: Mapping[str, Any], number: int) -> Mapping[str, Any] | None:
-    """The test with that number, if the plan has so many."""
+    """The plan's test of that number, from 0; None if there is none."""
     tests = plan.get("tests")
     if not isinstance(tests, Sequence) or number >= len(tests) or not isinstance(tests[number], Mapping):
         return None
