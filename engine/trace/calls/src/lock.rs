@@ -75,11 +75,11 @@ impl Range {
     /// Bytes of `struct flock` in front of its process; the same on all processors of 64 bits.
     pub const BYTES: usize = 24;
 
-    /// None where the kernel would refuse it.
+    /// None where the kernel would refuse it. Bytes 4 to 7 are padding, which programs leave as they find it.
     pub fn of(bytes: &[u8]) -> Option<Range> {
         let bytes: &[u8; Range::BYTES] = bytes.try_into().ok()?;
         let long = |at: usize| i64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
-        let [kind, 0, whence @ 0..=2, 0, 0, 0, 0, 0] = bytes[..8] else { return None };
+        let [kind, 0, whence @ 0..=2, 0, ..] = bytes[..8] else { return None };
         let (kind, _) = *RangeKind::NAMES.get(usize::from(kind))?;
         Some(Range { kind, whence, start: long(8), length: long(16) })
     }
@@ -108,6 +108,16 @@ impl Range {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_stands_in_the_padding_does_not_matter() {
+        let range = Range { kind: RangeKind::Write, whence: 0, start: 4096, length: 1 };
+        let mut bytes = range.bytes();
+        bytes[4..8].copy_from_slice(&[0xde, 0xad, 0xbe, 0xef]);
+        assert_eq!(Range::of(&bytes), Some(range));
+        bytes[3] = 1;
+        assert_eq!(Range::of(&bytes), None);
+    }
 
     #[test]
     fn a_range_is_that_of_the_kernels_structure() {
