@@ -106,7 +106,7 @@ def read_trace(path: Path, *, partial: bool = False) -> Trace:
         raise InputError(f"{path!s:.200}: cannot be read: a zero byte in its name")
     name = os.fspath(path)
     try:
-        index, buffer = engine_columns(["trace", "columns", name], _MAGIC, VERSION, "traces")
+        index, buffer = engine_columns(["trace", "columns", "--", name], _MAGIC, VERSION, "traces")
     except InputError as error:
         raise InputError(_without_repeats(str(error), name)) from None
     why = _partial(index, name)
@@ -121,7 +121,7 @@ def text_bytes(path: Path) -> int:
     Raises:
         MachineRefuses: the engine cannot be run.
     """
-    command = [engine_path(), "trace", "events", os.fspath(path)]
+    command = [engine_path(), "trace", "events", "--", os.fspath(path)]
     try:
         with subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL

@@ -182,7 +182,7 @@ def test_events_are_printed_in_lines(path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("words", "code", "text"),
-    [([], 2, "--events"), (["--events", "nosuch"], 3, "nosuch"), (["--events", "other"], 3, "other")],
+    [([], 2, "TRACE"), (["--events", "nosuch"], 3, "nosuch"), (["--events", "other"], 3, "other")],
 )
 def test_events_that_cannot_be_printed_are_one_line(
     path: Path, words: list[str], code: int, text: str

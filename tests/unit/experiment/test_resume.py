@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
+from etude.analysis.subject import ResultNote
 from etude.analysis.verdict import verdict
+from etude.analysis.warnings.facts import NoteOnResult
 from etude.api import make_plan, run
 from etude.errors import EtudeError, InputError, Interrupted, MachineRefuses, UsageError
 from etude.experiment.new_limits import NewLimits
@@ -59,6 +61,10 @@ def cut(plan: Plan, directory: Path, number: int) -> None:
 
 def lines(results: Results) -> dict[str, list[Any]]:
     return {name: list(rows) for name, rows in results.measurements.items()}
+
+
+def notes_of(results: Results) -> list[Any]:
+    return [each.facts.note for each in verdict(results).every if isinstance(each.facts, NoteOnResult)]
 
 
 def check_resumed(plan: Plan, before: dict[str, list[Any]], results: Results) -> None:
@@ -144,9 +150,7 @@ def test_a_stop_rule_on_ratios_counts_whole_pairs_only(tmp_path: Path) -> None:
 def test_the_verdict_says_that_it_was_resumed(tmp_path: Path) -> None:
     cut(PLANS["compared"](), tmp_path, 6)
     results = resume(tmp_path, make_engine=world().make_engine).results
-    assert any(
-        line.startswith("resumed: ") and "2 sessions" in line for line in map(str, verdict(results).warnings)
-    )
+    assert ResultNote("sessions", number=2) in notes_of(results)
 
 
 def test_resuming_a_complete_experiment_measures_nothing(tmp_path: Path) -> None:
@@ -307,7 +311,7 @@ def test_a_torn_last_line_is_cut_off_and_said(tmp_path: Path) -> None:
     file.write_bytes(whole[:-7])
     results = resume(tmp_path, make_engine=world().make_engine).results
     assert results.torn == load_results(tmp_path).torn == ()
-    assert any(line.startswith("a: ") and "session 2" in line for line in map(str, verdict(results).warnings))
+    assert ResultNote("cut before session", "a", number=2) in notes_of(results)
     assert results.experiment["sittings"][1]["torn"] == ["a"]
     assert file.read_bytes().startswith(whole[: whole.rindex(b"\n", 0, -1) + 1])
     assert sum(m.kept for m in results.measurements["a"]) == 4

@@ -21,6 +21,7 @@ from etude.present.page.gather import Gathered
 from etude.present.sentences.comparison import UNPAIRED, precision_line
 from etude.present.sentences.status import status_of
 from etude.present.sentences.verdict import answer_lines, not_compared_lines, status_line
+from etude.present.sentences.warnings import found_text
 from etude.units.formatting import percent
 from support import pages
 from support.fakes import World, around
@@ -264,9 +265,9 @@ def test_a_limit_that_ended_a_script_s_test_is_told_wherever_the_verdict_stands(
     found = of(pages.results(tmp_path / "r", samples, compared=False, entries=entries))
     (verdict,) = found.verdicts
     assert status_of(verdict) == ("not converged",)
-    assert [(each.kind, each.test, each.text) for each in verdict.every if each.kind == "not-converged"] == [
-        ("not-converged", "A", "stopped by 7")
-    ]
+    assert [
+        (each.kind, each.test, found_text(each)) for each in verdict.every if each.kind == "not-converged"
+    ] == [("not-converged", "A", "stopped by 7")]
     document = json.loads(to_json(verdict))
     assert [test["ended"] for test in document["tests"]] == ["stopped by 7", "held"]
     assert headline(found)[0] == status_line(verdict)

@@ -20,7 +20,7 @@ pub(crate) fn needed(tree: &Tree, names: &mut Names, report: &mut Report) -> Vec
         let found = now.get(&node).and_then(|path| tree.found.get(*path));
         let holds = file.listed || inner.contains(&*file.first);
         match file.origin {
-            Origin::Before => all.file(file, found, holds),
+            Origin::Before => all.file(tree, file, found, holds),
             Origin::Perhaps => all.perhaps += 1,
             Origin::Created => {}
         }
@@ -46,7 +46,7 @@ struct All<'a, 'b> {
 }
 
 impl All<'_, '_> {
-    fn file(&mut self, file: &File, found: Option<&Found>, holds: bool) {
+    fn file(&mut self, tree: &Tree, file: &File, found: Option<&Found>, holds: bool) {
         if &*file.first == b"/" || file.first == self.names.cwd {
             return;
         }
@@ -62,7 +62,7 @@ impl All<'_, '_> {
                 self.blind += 1;
                 return;
             }
-            Kind::Link(target) => What::Link(self.target(&file.first, &target)),
+            Kind::Link(target) => What::Link(self.target(tree, &file.first, &target)),
             Kind::Special => return,
             Kind::File | Kind::Unknown => {
                 let last = found.filter(|found| found.kind == "file");
@@ -87,10 +87,8 @@ impl All<'_, '_> {
         }
     }
 
-    fn target(&mut self, link: &Path, target: &[u8]) -> Path {
-        let base: Path = parent(link).unwrap_or(b"/").into();
-        let text: Path = target.into();
-        let target = Tree::default().resolve(&base, &text, false);
+    fn target(&mut self, tree: &Tree, link: &Path, target: &[u8]) -> Path {
+        let target = tree.link_target(parent(link).unwrap_or(b"/"), target);
         self.names.target(link, &target)
     }
 
@@ -100,7 +98,7 @@ impl All<'_, '_> {
             let name = self.names.name(path);
             match &found.target {
                 Some(target) => {
-                    let target = self.target(path, target.as_bytes());
+                    let target = self.target(tree, path, target.as_bytes());
                     self.add(name, What::Link(target));
                 }
                 None if found.kind == "directory" => self.add(name, What::Directory),

@@ -488,6 +488,8 @@ fn the_recorders_list_gives_lengths_links_and_what_was_not_named() {
             found("/lib", "link", 0, Some("usr/lib")),
             found("/usr/lib/c.so", "link", 0, Some("c.so.1")),
             found("/usr/lib/c.so.1", "file", 10_000, None),
+            found("/usr/lib64/ld.so", "link", 0, Some("/lib/ld.so.1")),
+            found("/usr/lib/ld.so.1", "file", 20, None),
             found("/w/d", "directory", 0, None),
             found("/w/d/unnamed", "file", 7, None),
             found("/w/d/out", "link", 0, Some("/etc/passwd")),
@@ -506,6 +508,7 @@ fn the_recorders_list_gives_lengths_links_and_what_was_not_named() {
         event("open", (40, 41), &[0, 2], 6, &[(0, b"grown")]),
         event("pwrite64", (42, 43), &[6, 0, 100, 400], 100, &[]),
         event("open", (50, 51), &[0, 0o101, 0o600], 7, &[(0, b"new")]),
+        event("open", (60, 61), &[0, 0], 8, &[(0, b"/usr/lib64/ld.so")]),
     ]
     .map(|event| (0, event));
     let (script, report) = made(&metas, &trace, &Options::default());
@@ -525,6 +528,10 @@ fn the_recorders_list_gives_lengths_links_and_what_was_not_named() {
         ("usr/lib", What::Directory),
         ("usr/lib/c.so", What::Link(b"c.so.1"[..].into())),
         ("usr/lib/c.so.1", file(10_000, Some(4096), true)),
+        ("usr/lib/ld.so.1", file(20, None, true)),
+        ("usr/lib64", What::Directory),
+        // Not through /lib, which is a link that no call needs.
+        ("usr/lib64/ld.so", What::Link(b"../lib/ld.so.1"[..].into())),
     ];
     assert_eq!(needed, expected.map(|(path, what)| (path.to_owned(), what)).into());
     assert_eq!(report.unknown.len(), 2, "{:?}", report.unknown);

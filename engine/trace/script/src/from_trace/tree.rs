@@ -185,6 +185,12 @@ impl Tree {
         (path, passed)
     }
 
+    /// The path that stands in a link, with links in its directories followed: a script makes only links that calls name.
+    pub fn link_target(&self, base: &[u8], text: &[u8]) -> Path {
+        let base = if text.first() == Some(&b'/') { b"/" } else { base };
+        self.walk(base, text, false).0.into()
+    }
+
     /// What the recorder found in a directory, and no call names.
     pub fn in_directory(&self, directory: &Path) -> impl Iterator<Item = (&Path, &Found)> {
         let paths = self.listed.get(directory).into_iter().flatten();
