@@ -67,10 +67,10 @@ def test_many_changes_are_counted_and_few_are_named() -> None:
 def test_operations_are_rows_and_only_what_differs_would_be_changed() -> None:
     rows = [
         Row("a", "meaning", True, (Change("sys/x", "0", "1"), Change("sys/y", "1", "1"))),
-        Row("b", "meaning", True, why_not="no file"),
+        Row("b", "meaning", True, why_not="ENOENT"),
     ]
     assert [line.split()[0] for line in texts(*status_blocks(rows))] == ["operation", "a", "b"]
-    assert texts(*rehearsal_blocks(rows)) == ["a: /sys/x: 0 -> 1", "b: not here: no file"]
+    assert texts(*rehearsal_blocks(rows)) == ["a: /sys/x: 0 -> 1", "b: not here: ENOENT"]
     first, second = status_document(rows)["operations"]
     assert first["items"] == {"sys/x": ["0", "1"], "sys/y": ["1", "1"]}
-    assert second["why_not"] == "no file"
+    assert second["why_not"] == "ENOENT"
