@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 from etude.errors import MachineRefuses
 from etude.escaping import escaped
-from etude.osutil.user_files import APPEND, open_user_file
 
 if TYPE_CHECKING:
     import logging
@@ -88,6 +87,8 @@ def _handler(path: str) -> logging.Handler:
         complained = False
 
         def _open(self) -> io.TextIOWrapper:
+            from etude.osutil.user_files import APPEND, open_user_file  # what help does not wait for
+
             opened = open_user_file(self.baseFilename, APPEND)
             return open(opened, "a", encoding=self.encoding, errors=self.errors)
 
