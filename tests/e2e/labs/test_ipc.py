@@ -95,7 +95,7 @@ def test_the_text_is_the_labs() -> None:
 
 
 def test_help_is_no_failure() -> None:
-    assert ipc("--help").stdout.startswith("Usage: etude ipc [")
+    assert "\nusage: etude ipc [" in ipc("--help").stdout
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -116,9 +116,9 @@ def test_each_counter_has_a_count_or_a_reason(counters: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "1thread, 2thread or 2proc"),
-        (("4proc",), "1thread, 2thread, 2proc"),
-        (("-i", "udp", "2proc"), "pipe, local, tcp"),
+        ((), "MODE"),
+        (("4proc",), "1thread, 2thread or 2proc"),
+        (("-i", "udp", "2proc"), "pipe, local or tcp"),
         (("-b", "0", "2proc"), "1 B or more"),
         (("-t", "-5", "2proc"), "expected a size"),
         (("-t", "99999999999T", "2proc"), "at most"),

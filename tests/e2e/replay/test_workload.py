@@ -166,7 +166,7 @@ def test_without_a_file_there_are_no_windows(slow: Path) -> None:
     [
         (["--windows", "none/w"], "none/w: ", 5),
         (["--windows", "/dev/full"], "/dev/full: ", 5),
-        (["--window", "0.01"], "--window 0.01: ", 2),
+        (["--window", "0.01"], '--window "0.01": ', 2),
     ],
 )
 def test_windows_that_cannot_be_written_are_one_line(
