@@ -129,7 +129,7 @@ def test_a_file_set_larger_than_the_space_is_refused_in_one_line(place: Place) -
     with place.begin("--preset", "web", *big, "--rate", "1", "--seconds", "1") as process:
         said, wrong = process.communicate(timeout=120)
     assert (process.returncode, said, len(wrong.splitlines())) == (5, "", 1), wrong
-    assert "free there" in wrong
+    assert "MiB are free" in wrong
 
 
 @pytest.mark.parametrize(
