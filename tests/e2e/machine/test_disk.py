@@ -298,13 +298,13 @@ def test_files_whose_place_is_not_told_are_counted_apart(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("words", "what"),
     [
-        (["age"], "no path is given"),
-        (["age", ".", "--to", "80"], "--to: "),
+        (["age"], "DIR"),
+        (["age", ".", "--to", "80"], '--to "80": '),
         (["age", ".", "--to", "96%"], "less than --peak"),
         (["age", ".", "--sed", "1"], "--sed"),
-        (["age", ".", "."], "one path too many"),
-        (["fill", "."], "expected either --to or --leave"),
-        (["fill", ".", "--leave"], "--leave: expected a value"),
+        (["age", ".", "."], "one argument too many"),
+        (["fill", "."], "--to, --leave or --remove"),
+        (["fill", ".", "--leave"], "--leave needs a value"),
         (["fragments", "no-such"], "no-such: No such file"),
         (["precondition", "no-such"], "no-such: No such file"),
         (["precondition", ".", "--write", "1000"], "multiple of 4096"),
