@@ -1,4 +1,4 @@
-//! What is wrong with a command line, in one line: what, what was expected, what to do.
+//! Errors of a command line as one line: what is wrong, what was expected, what to do.
 
 use std::error::Error as _;
 use std::ffi::OsString;
@@ -87,7 +87,7 @@ fn verbs(command: &Command) -> Vec<String> {
     command.get_subcommands().map(|verb| verb.get_name().to_owned()).collect()
 }
 
-/// What is missing, and the option that needs it, where one does.
+/// The missing options, and the option that needs them, where one does.
 fn missing(names: &[String], command: &Command, words: &[OsString]) -> String {
     // As if any value would do: what an option needs does not depend on it.
     let command = command.clone().mut_args(|arg| match arg.get_action().takes_values() {
@@ -118,7 +118,7 @@ fn example(arg: &Arg) -> Vec<OsString> {
     option.into_iter().chain(value).collect()
 }
 
-/// What these words lack.
+/// The options that these words lack.
 fn lacking(command: &Command, words: &[OsString]) -> Vec<String> {
     let words = std::iter::once(OsString::new()).chain(words.iter().cloned());
     match command.clone().try_get_matches_from(words) {

@@ -183,7 +183,7 @@ pub struct Words {
 }
 
 impl Words {
-    /// What the options mean together.
+    /// The configuration that the options make together.
     ///
     /// # Errors
     /// A usage error.

@@ -113,7 +113,7 @@ pub(crate) struct Words {
 struct Cpus(Vec<usize>);
 
 impl Words {
-    /// What the options mean together.
+    /// The configuration that the options make together.
     ///
     /// # Errors
     /// A usage error.

@@ -1,4 +1,4 @@
-//! What must not be overtaken: a request that makes or removes an object is alone with it. It waits for those on the object
+//! The gate for requests that must not be overtaken: a request that makes or removes an object is alone with it. It waits for those on the object
 //! that came before, and those that came after wait for it.
 
 use std::collections::{HashMap, VecDeque};
@@ -41,7 +41,7 @@ impl Numbers {
             .chain((0..self.links).map(Object::Link))
     }
 
-    /// What an operation needs.
+    /// The objects that an operation needs.
     pub fn claim(self, operation: &Operation) -> Claim {
         let object = self.number(operation.object);
         let other = (operation.kind == Kind::Rename)
@@ -56,7 +56,7 @@ pub(crate) fn renamed(operation: &Operation) -> Object {
     Object::File(usize::try_from(operation.offset).unwrap_or(usize::MAX))
 }
 
-/// What a request needs: one object, or two.
+/// The objects that a request needs: one, or two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Claim {
     pub object: usize,
@@ -70,16 +70,16 @@ impl Claim {
         std::iter::once(self.object).chain(self.other)
     }
 
-    /// Whether one of both has to wait for the other.
+    /// True if one of both has to wait for the other.
     #[cfg(test)]
     pub fn meets(self, other: Claim) -> bool {
         (self.alone || other.alone) && self.objects().any(|at| other.objects().any(|also| at == also))
     }
 }
 
-/// In an object's state: a request is alone there.
+/// Bit of an object's state: a request is alone there.
 const ALONE: u32 = 1 << 31;
-/// In an object's state: requests are held back.
+/// Bit of an object's state: requests are held back.
 const QUEUE: u32 = 1 << 30;
 
 /// `J`: what goes with a request that is held back. Objects that nobody uses cost a word each.
@@ -99,7 +99,7 @@ impl<J> Gate<J> {
         self.held.len()
     }
 
-    /// In no order.
+    /// Requests in no order.
     pub fn all_held(&self) -> impl Iterator<Item = &J> {
         self.held.values().map(|(_, job)| job)
     }

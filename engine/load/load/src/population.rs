@@ -1,4 +1,4 @@
-//! What a file set consists of, as both populators go through it, and whether what is missing has room.
+//! The objects of a file set, in the order of both populators, and the room that the missing ones need.
 
 use etude_workload::{FileSet, Object};
 
@@ -34,7 +34,7 @@ impl Population {
         }
     }
 
-    /// Whether it exists before the first request.
+    /// True if it exists before the first request.
     pub fn at_first(&self, object: Object) -> bool {
         match object {
             Object::Directory(index) => index < self.set.directories(),
@@ -57,7 +57,7 @@ impl Population {
         self.numbers.all().filter(|object| self.at_first(*object))
     }
 
-    /// What is in each directory before the first request; the root is in none.
+    /// Objects in each directory before the first request; the root is in none.
     pub fn contents(&self) -> Vec<Vec<Object>> {
         let mut found = vec![Vec::new(); self.set.directories()];
         for object in self.all_at_first().filter(|object| *object != Object::Directory(0)) {
@@ -69,7 +69,7 @@ impl Population {
     }
 }
 
-/// What a file system has left; None: it does not say, or makes inodes as they are wanted (btrfs).
+/// Free space and inodes; None: it does not report them, or makes inodes on demand (btrfs).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Room {
     pub bytes: Option<u64>,
@@ -77,7 +77,7 @@ pub(crate) struct Room {
     pub block: u64,
 }
 
-/// What the missing part of a file set takes.
+/// Space and inodes that the missing part of a file set takes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Need {
     pub bytes: u64,

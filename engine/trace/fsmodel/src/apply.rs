@@ -1,4 +1,4 @@
-//! What a call does.
+//! The effect of a call on the model.
 
 use etude_calls::{Kind, Outcome};
 
@@ -50,7 +50,7 @@ impl Model {
         effect
     }
 
-    /// What its descriptors stand for.
+    /// The descriptions of its descriptors.
     fn meet(&mut self, process: u32, done: &Done, effect: &mut Effect) {
         for index in 0..done.call.used(done.arguments) {
             let descriptor = done.arguments[index] as i32;
@@ -112,7 +112,7 @@ impl Model {
         effect.of_names = true;
     }
 
-    /// What has a name; where nothing is known of it, it was there before.
+    /// The file of a name; an unknown one was there before.
     fn found_or(&mut self, path: &[u8], kind: NodeKind) -> NodeId {
         self.names.find(path).unwrap_or_else(|| self.names.add(path.to_vec(), kind, false))
     }

@@ -1,4 +1,4 @@
-//! What a call did: its row (`rows.rs`), and what its arguments make of it.
+//! The changes of a call that was made: its row (`rows.rs`) with its arguments.
 
 use etude_calls::{Call, Moves};
 
@@ -6,7 +6,7 @@ use crate::done::Done;
 use crate::flags::{O_APPEND, O_CLOEXEC, O_RDWR, effective, opens_through};
 use crate::rows::{Follows, OfDescriptors, OfNames, Opens, Places, row};
 
-/// What a call does to the descriptors of its process, or to its working directory.
+/// A change of a process's descriptors, or of its working directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DescriptorChange {
     Nothing,
@@ -56,7 +56,7 @@ pub enum DescriptorChange {
     EntersDescriptor(i32),
 }
 
-/// What a call does to names.
+/// A change of names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameChange {
     Nothing,
@@ -75,11 +75,11 @@ pub enum NameChange {
         swaps: bool,
     },
     Links,
-    /// What is open gets one more name (AT_EMPTY_PATH).
+    /// An open file gets one more name (AT_EMPTY_PATH).
     LinksDescriptor(i32),
 }
 
-/// What a call does to the length of the file that it names, or whose descriptor it has.
+/// A change of the length of the file that a call names, or whose descriptor it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SizeChange {
     Nothing,
@@ -94,7 +94,7 @@ pub enum SizeChange {
     Allocates,
 }
 
-/// Where a call reads or writes data.
+/// One side of a transfer: a file and a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct End {
     /// The argument with the descriptor.
@@ -102,11 +102,11 @@ pub struct End {
     /// Place in the file; None for the descriptor's own position, which moves.
     pub at: Option<u64>,
     pub writes: bool,
-    /// Whether it goes to the end of the file, whatever the flags of what is open (RWF_APPEND).
+    /// True if it goes to the end of the file, whatever the flags of what is open (RWF_APPEND).
     pub appends: bool,
 }
 
-/// Whether a call may change descriptors, or what stands behind them, by its name alone.
+/// True if a call may change descriptors, or what stands behind them, by its name alone.
 pub fn is_of_descriptors(call: Call) -> bool {
     !matches!(
         row(call).descriptors,
@@ -114,7 +114,7 @@ pub fn is_of_descriptors(call: Call) -> bool {
     )
 }
 
-/// Whether a call moves its process to another directory.
+/// True if a call moves its process to another directory.
 pub fn is_of_directory(call: Call) -> bool {
     matches!(row(call).descriptors, OfDescriptors::Chdir | OfDescriptors::Fchdir)
 }
@@ -127,12 +127,12 @@ pub fn open_flags(done: &Done) -> Option<u64> {
     }
 }
 
-/// Whether argument `index` is a text that a link shall hold, and no path to go.
+/// True if argument `index` is a text that a link shall hold, and no path to go.
 pub fn is_link_target(call: Call, index: usize) -> bool {
     index == 0 && matches!(row(call).names, OfNames::Symlink)
 }
 
-/// Whether a call goes through a link that is the last component of its path in argument `index`.
+/// True if a call goes through a link that is the last component of its path in argument `index`.
 pub fn follows(done: &Done, index: usize) -> bool {
     match row(done.call).follows {
         Follows::Always => true,
@@ -143,7 +143,7 @@ pub fn follows(done: &Done, index: usize) -> bool {
     }
 }
 
-/// What a call does to descriptors: nothing where it failed. A close that fails has closed, unless there was nothing to
+/// The change of descriptors by a call: none where it failed. A close that fails has closed, unless there was nothing to
 /// close (EBADF).
 pub fn descriptor_change(done: &Done) -> DescriptorChange {
     use DescriptorChange as Change;
@@ -249,12 +249,12 @@ fn fcntl(done: &Done) -> DescriptorChange {
 const AT_REMOVEDIR: u64 = 0x200;
 const AT_EMPTY_PATH: u64 = 0x1000;
 
-/// What a call does to names; nothing where it failed.
+/// The change of names by a call; none where it failed.
 pub fn name_change(done: &Done) -> NameChange {
     if done.failed() { NameChange::Nothing } else { name_operation(done) }
 }
 
-/// What a call does to names where it succeeds.
+/// The change of names by a call that succeeds.
 pub fn name_operation(done: &Done) -> NameChange {
     const RENAME_EXCHANGE: u64 = 2;
     let words = done.arguments;
@@ -275,7 +275,7 @@ pub fn name_operation(done: &Done) -> NameChange {
     }
 }
 
-/// What a call that succeeded does to a length, besides the writes that [`ends`] has.
+/// The change of a length by a call that succeeded, besides the writes that [`ends`] has.
 pub fn size_change(done: &Done) -> SizeChange {
     const KEEP_SIZE: u64 = 1;
     const PUNCH_HOLE: u64 = 2;
@@ -294,7 +294,7 @@ pub fn size_change(done: &Done) -> SizeChange {
     }
 }
 
-/// From where a call reads, and to where it writes.
+/// The sides of a call's transfer: source and destination.
 pub fn ends(done: &Done) -> [Option<End>; 2] {
     const RWF_APPEND: u64 = 0x10;
     let in_memory = |index: usize| done.text(index)?.try_into().ok().map(u64::from_le_bytes);
@@ -314,7 +314,7 @@ pub fn ends(done: &Done) -> [Option<End>; 2] {
     }
 }
 
-/// Whether writes to something open with these flags go to the end of its file.
+/// True if writes to something open with these flags go to the end of its file.
 pub const fn appends(flags: u64) -> bool {
     flags & O_APPEND != 0
 }

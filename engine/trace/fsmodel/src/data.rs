@@ -1,4 +1,4 @@
-//! What a call does to what files hold: their sizes, and how far they were read.
+//! The effect of a call on the contents of files: their sizes, and how far they were read.
 
 use crate::changes::{End, SizeChange, appends, ends, size_change};
 use crate::done::Done;

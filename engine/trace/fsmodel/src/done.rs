@@ -33,7 +33,7 @@ impl<'a> Done<'a> {
         self.texts.iter().map(|(at, text)| (usize::from(*at), *text))
     }
 
-    /// Whether the result is an error.
+    /// True if the result is an error.
     pub fn failed(&self) -> bool {
         (-4095..0).contains(&self.result)
     }

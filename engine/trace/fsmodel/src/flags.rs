@@ -18,7 +18,7 @@ pub const SETTABLE: u64 = O_APPEND | 0o4000 | 0o40000 | 0o1000000;
 
 pub const AT_FDCWD: i32 = -100;
 
-/// Whether an open makes a file without a name. O_DIRECTORY alone opens a directory, and `__O_TMPFILE` alone is refused
+/// True if an open makes a file without a name. O_DIRECTORY alone opens a directory, and `__O_TMPFILE` alone is refused
 /// (EINVAL) by each kernel that knows it (since Linux 3.11); older ones ignore it, and open what is there.
 pub const fn is_nameless(flags: u64) -> bool {
     flags & O_TMPFILE == O_TMPFILE
@@ -29,7 +29,7 @@ pub const fn effective(flags: u64) -> u64 {
     if flags & O_PATH != 0 { flags & (O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) } else { flags }
 }
 
-/// Whether an open goes through a link that is the last component of its path.
+/// True if an open goes through a link that is the last component of its path.
 pub const fn opens_through(flags: u64) -> bool {
     flags & O_NOFOLLOW == 0 && flags & (O_CREAT | O_EXCL) != O_CREAT | O_EXCL
 }

@@ -20,9 +20,9 @@ pub type Description = u32;
 pub struct Opened {
     /// None for what has no file: a pipe, a socket.
     pub node: Option<NodeId>,
-    /// Of which pipe, or pair of sockets, it is an end.
+    /// The pipe, or pair of sockets, that it is an end of.
     pub pipe: Option<End>,
-    /// As they were given to open, with what fcntl changed.
+    /// Flags of the open, with the changes by fcntl.
     pub flags: u64,
     pub position: u64,
 }
@@ -43,13 +43,13 @@ impl End {
     }
 }
 
-/// What threads of a process share.
+/// State that the threads of a process share.
 #[derive(Clone, Debug)]
 pub struct Process {
     pub table: Table<Description>,
     /// Its working directory.
     pub place: NodeId,
-    /// Where files are in memory: begin, length.
+    /// Mappings of files: begin, length.
     pub mappings: BTreeMap<u64, (u64, Option<Description>)>,
 }
 
@@ -64,7 +64,7 @@ impl Process {
         self.table.get(descriptor).copied()
     }
 
-    /// What lies in memory there.
+    /// The file that is mapped there.
     pub fn mapping(&self, address: u64) -> Option<(u64, Option<Description>)> {
         let (begin, (length, description)) = self.mappings.range(..=address).next_back()?;
         (address - begin < *length).then_some((*begin, *description))
@@ -80,10 +80,10 @@ pub struct Moved {
     pub writes: bool,
 }
 
-/// What a call met, and did.
+/// The objects that a call met, and the kinds of its changes.
 #[derive(Clone, Debug, Default)]
 pub struct Effect {
-    /// What stands behind the descriptors that it used, made or closed.
+    /// Descriptions of the descriptors that it used, made or closed.
     pub descriptions: SmallVec<[Description; 2]>,
     /// Bytes that it moved from or to files.
     pub moved: SmallVec<[Moved; 2]>,
@@ -93,11 +93,11 @@ pub struct Effect {
     pub above: SmallVec<[NodeId; 2]>,
     /// Paths that it named, from the root.
     pub paths: SmallVec<[Vec<u8>; 1]>,
-    /// Whether it makes, copies or closes descriptors.
+    /// True if it makes, copies or closes descriptors.
     pub of_descriptors: bool,
-    /// Whether it adds or takes away names.
+    /// True if it adds or takes away names.
     pub of_names: bool,
-    /// Whether it moves its process to another directory.
+    /// True if it moves its process to another directory.
     pub of_place: bool,
     /// Requests that it makes, hands over, or finds done: numbers of their own.
     pub requests: SmallVec<[u32; 1]>,
@@ -112,7 +112,7 @@ pub struct Model {
     pub opened: Vec<Opened>,
     /// Streams of pipes and pairs of sockets so far.
     pub streams: u32,
-    /// Of connections that are half made, by their names: the end that is missing, and the one that is there.
+    /// Half-made connections by name: the end that is missing, and the one that is there.
     pub half_made: HashMap<Vec<u8>, (End, Description)>,
     pub processes: HashMap<u32, Process>,
     pub requests: Requests,

@@ -17,13 +17,13 @@ pub struct Node {
     pub kind: NodeKind,
     /// From the root, without a slash before; the root's is empty.
     pub names: Vec<Vec<u8>>,
-    /// Whether a call made it.
+    /// True if a call made it.
     pub made: bool,
-    /// Whether it was there at first by itself, not only as a directory of something else.
+    /// True if it was there at first by itself, not only as a directory of something else.
     pub asked: bool,
-    /// Whether a call met it.
+    /// True if a call met it.
     pub used: bool,
-    /// Whether a call read which names are in it.
+    /// True if a call read which names are in it.
     pub listed: bool,
     /// How far it was read.
     pub reached: u64,
@@ -171,7 +171,7 @@ impl Names {
         self.by_path.iter().map(|(path, node)| (&path[..], *node))
     }
 
-    /// Where a path leads from a directory.
+    /// The path that a path leads to from a directory.
     pub fn resolve(&self, base: &[u8], path: &[u8], follow: bool) -> Vec<u8> {
         self.resolve_through(base, path, follow, |_| ())
     }

@@ -8,7 +8,7 @@ use crate::changes::is_link_target;
 use crate::done::Done;
 use crate::flags::AT_FDCWD;
 
-/// As the kernel: more links than this are a circle.
+/// The kernel's limit: more links than this count as a circle.
 const MOST_LINKS: usize = 40;
 
 /// How the root is written: `/usr` is below the one, `usr` below the other.

@@ -1,4 +1,4 @@
-//! What a call of each name does: a row a call of the table of `calls`.
+//! The effect of each call by its name: a row for each call in the table of `calls`.
 
 use std::sync::LazyLock;
 
@@ -25,7 +25,7 @@ pub enum Opens {
     Ring,
 }
 
-/// What a call does, by its name alone.
+/// The effect of a call, by its name alone.
 #[derive(Clone, Copy)]
 pub struct Row {
     pub descriptors: OfDescriptors,
@@ -34,7 +34,7 @@ pub struct Row {
     pub places: Places,
 }
 
-/// Where flags stand.
+/// The place of flags.
 #[derive(Clone, Copy)]
 pub enum FlagsAt {
     Argument(usize),
@@ -50,7 +50,7 @@ impl FlagsAt {
     }
 }
 
-/// What a call does to descriptors.
+/// The effect on descriptors.
 #[derive(Clone, Copy)]
 pub enum OfDescriptors {
     Nothing,
@@ -68,7 +68,7 @@ pub enum OfDescriptors {
     Fchdir,
 }
 
-/// What a call does to names.
+/// The effect on names.
 #[derive(Clone, Copy)]
 pub enum OfNames {
     Nothing,
@@ -84,19 +84,19 @@ pub enum OfNames {
     LinkAt,
 }
 
-/// Whether a call goes through a link that is the last component of its path.
+/// True if a call goes through a link that is the last component of its path.
 #[derive(Clone, Copy)]
 pub enum Follows {
     Always,
     Never,
-    /// By the flags of open.
+    /// Depends on the flags of open.
     Open(FlagsAt),
     /// With a bit of an argument, the first of its paths only.
     With(usize, u64),
     Without(usize, u64),
 }
 
-/// Where a call moves data.
+/// The direction of a transfer.
 #[derive(Clone, Copy)]
 pub enum Places {
     Nowhere,

@@ -13,7 +13,7 @@ pub struct Slot<S> {
     pub closes_at_exec: bool,
 }
 
-/// What a table does with a number that is given anew while it is open.
+/// The treatment of a number that is given anew while it is open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reuse {
     /// Calls come in the order in which they took effect: the close of what was there is missing.
@@ -39,7 +39,7 @@ impl<S: Clone> Table<S> {
         Table { slots: BTreeMap::new(), reuse }
     }
 
-    /// What a descriptor stands for: of several the youngest.
+    /// The description of a descriptor: of several the youngest.
     pub fn get(&self, descriptor: i32) -> Option<&Slot<S>> {
         self.slots.get(&descriptor)?.back()
     }
@@ -62,7 +62,7 @@ impl<S: Clone> Table<S> {
         self.slots.keys().copied()
     }
 
-    /// What is open in a range of numbers.
+    /// The open descriptors in a range of numbers.
     pub fn range(&self, first: i32, last: i32) -> impl Iterator<Item = (i32, &Slot<S>)> {
         let range = (first <= last).then(|| self.slots.range(first..=last));
         range.into_iter().flatten().flat_map(|(number, slots)| slots.iter().map(|slot| (*number, slot)))

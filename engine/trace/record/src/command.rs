@@ -88,7 +88,7 @@ pub fn main(arguments: impl Iterator<Item = OsString>) -> u8 {
 }
 
 impl Options {
-    /// What this processor or a process that runs already does not allow.
+    /// Checks for options that this processor, or a process that runs already, does not allow.
     fn check(&self) -> Result<(), String> {
         let here = crate::PROCESSOR.name();
         let rewrites = self.technique == Some(TechniqueOption::Rewrite);

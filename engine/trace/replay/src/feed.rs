@@ -32,7 +32,7 @@ impl Feed {
     /// Those of all threads, with what comes first of each decoded.
     ///
     /// # Errors
-    /// What is wrong with the roll.
+    /// The error of the roll.
     pub fn begin(roll: &Roll) -> Result<Vec<Feed>, String> {
         let mut feeds: Vec<Feed> = (0..roll.head.threads.len()).map(Feed::new).collect();
         let (mut room, mut ahead, mut more) = (MOST_BEFORE, 1, true);
@@ -54,7 +54,7 @@ impl Feed {
     /// The next calls, None where there are no more; and whether they were decoded only now.
     ///
     /// # Errors
-    /// What is wrong with the roll.
+    /// The error of the roll.
     pub fn next(&mut self, roll: &Roll) -> Result<(Option<Vec<Event>>, bool), String> {
         let late = self.ready.is_empty() && self.more(roll, 1)?;
         Ok((self.ready.pop_front(), late))

@@ -71,7 +71,7 @@ struct Content {
     pipe: Option<End>,
 }
 
-/// What stands behind a descriptor.
+/// The description of a descriptor.
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     description: usize,

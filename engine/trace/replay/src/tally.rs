@@ -1,4 +1,4 @@
-//! What the calls of a replay are counted by.
+//! The counters of a replay's calls.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

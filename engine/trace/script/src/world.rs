@@ -1,4 +1,4 @@
-//! What a script's steps do to names, files and descriptors: the model (`fsmodel`) with the threads of a script.
+//! The effect of a script's steps on names, files and descriptors: the model (`fsmodel`) with the threads of a script.
 
 #[cfg(test)]
 mod tests;
@@ -68,13 +68,13 @@ impl Called {
         Done::new(self.call, &self.arguments, self.result, texts)
     }
 
-    /// Whether its result is an error.
+    /// True if its result is an error.
     pub fn failed(&self) -> bool {
         (-4095..0).contains(&self.result)
     }
 }
 
-/// What is there before the first step.
+/// The files that are there before the first step.
 pub fn names_of(needed: &[Needed]) -> Names {
     let mut names = Names::default();
     for each in needed {
@@ -100,7 +100,7 @@ pub fn names_of(needed: &[Needed]) -> Names {
     names
 }
 
-/// What has to be there for a script that begins with these names. A directory that has names in it is made with them.
+/// The files that have to be there for a script that begins with these names. A directory that has names in it is made with them.
 pub fn needed_of(names: &Names) -> Vec<Needed> {
     let mut needed = Vec::new();
     let mut later = Vec::new();

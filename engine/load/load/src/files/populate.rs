@@ -65,8 +65,8 @@ fn refusal(directory: &Path, error: &io::Error) -> String {
     }
 }
 
-/// What is missing below a root that exists, directories after their parents; files whose size is wrong count as missing.
-/// What is there too much is removed.
+/// Objects that are missing below a root that exists, directories after their parents; also files of a wrong size.
+/// Surplus objects are removed.
 fn missing(root: &Path, population: &Population) -> io::Result<Vec<Object>> {
     let mut missing = Vec::new();
     compare(root, population, &population.contents(), 0, &mut missing)?;
@@ -171,7 +171,7 @@ fn fill(path: &Path, number: u64, bytes: u64, data: &Data) -> io::Result<()> {
     Ok(())
 }
 
-/// What a file system has left for this user.
+/// Space and inodes that a file system has left for this user.
 ///
 /// # Errors
 /// The file system does not say (statvfs(3)).

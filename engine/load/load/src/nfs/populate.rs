@@ -113,7 +113,7 @@ fn own_directory(client: &mut Client, export: Handle, name: &[u8]) -> Result<Han
     }
 }
 
-/// Whether what is missing has room, that of the run's own files included.
+/// Checks that the missing objects have room, with that of the run's own files.
 fn enough(objects: &Objects, sizes: &HashMap<usize, u64>, space: &Space) -> Result<(), String> {
     let room = Room {
         bytes: (space.all_bytes > 0).then_some(space.free_bytes),

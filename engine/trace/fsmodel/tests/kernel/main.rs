@@ -4,17 +4,17 @@
 //! ETUDE_FSMODEL_SEQUENCES says how many (without it 50 times PROPTEST_CASES, or 2,000), ETUDE_FSMODEL_SEED with which they
 //! begin. 100,000 of them: `ETUDE_FSMODEL_SEQUENCES=100000 cargo test --profile checks -p etude-fsmodel --test kernel`.
 
-mod drawn;
-mod seen;
+mod kernel_state;
+mod random_calls;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use drawn::Random;
 use etude_calls::{Call, Processor};
 use etude_fsmodel::{Done, Model, flags};
-use seen::Seen;
+use kernel_state::KernelState;
+use random_calls::Random;
 
 /// Calls of a sequence.
 const LENGTH: usize = 30;
@@ -83,7 +83,7 @@ fn sequences(first: u64, last: u64) -> ExitCode {
 fn sequence(seed: u64, place: &Path) -> Result<(), (Vec<String>, String)> {
     std::env::set_current_dir(place).expect("it was made");
     let mut model = begin(place);
-    let (mut random, mut seen, mut calls) = (Random::new(seed), Seen::new(place), Vec::new());
+    let (mut random, mut kernel, mut calls) = (Random::new(seed), KernelState::new(place), Vec::new());
     for _ in 0..LENGTH {
         let drawn = random.call(&model, place);
         let (call, result) = (Call::named(drawn.name).expect("it is in the table"), drawn.make());
@@ -93,9 +93,9 @@ fn sequence(seed: u64, place: &Path) -> Result<(), (Vec<String>, String)> {
         calls.push(format!("{}{:?} {} = {result}", drawn.name, drawn.arguments, drawn.shown()));
         let texts = texts.iter().map(|(at, text)| (*at, &text[..]));
         model.call(0, &Done::new(call, &arguments, result, texts));
-        seen.compare(&model).map_err(|what| (std::mem::take(&mut calls), what))?;
+        kernel.compare(&model).map_err(|what| (std::mem::take(&mut calls), what))?;
     }
-    seen.compare_all(&model).map_err(|what| (calls, what))
+    kernel.compare_all(&model).map_err(|what| (calls, what))
 }
 
 /// The model of this process in an empty directory.

@@ -1,4 +1,4 @@
-//! What the hook keeps on the stack of its thread while a call is made, and the launcher's look at it.
+//! The hook's frame on the stack of its thread while a call is made, and the launcher's look at it.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use crate::rewrite::remote::Memory;
 
 /// Bytes that the stack pointer goes down: the red zone's 128, and the frame's own.
 pub const BYTES: usize = 288;
-/// Where the program goes on.
+/// The address at which the program continues.
 pub const BACK: usize = 0;
 /// The third argument.
 pub const RDX: usize = 8;
@@ -15,7 +15,7 @@ pub const NUMBER: usize = 16;
 /// Ticks when the call began.
 pub const BEGUN: usize = 24;
 pub const RESULT: usize = 32;
-/// Where both texts are, or 0.
+/// The addresses of both texts, or 0.
 pub const TEXTS: [usize; 2] = [40, 48];
 /// The first word of the record.
 pub const WORD: usize = 56;
@@ -27,11 +27,11 @@ pub const LENGTHS: [usize; 2] = [72, 76];
 pub const FURTHER: usize = 80;
 /// How many bytes of the first text are not copied, four bytes.
 pub const UNREAD: usize = 84;
-/// From here on a stamp may use 64 bytes.
+/// 64 bytes for the use of a stamp.
 pub const FREE: usize = 88;
 /// Texts that are copies of eight bytes, when no stamp is taken any more.
 pub const COPIES: [usize; 2] = [88, 96];
-/// Where a text ends while it is copied to the ring.
+/// The end of a text while it is copied to the ring.
 pub const END: usize = 104;
 /// While room is waited for: rdi, rsi, r10, a timeout (16 bytes), and where it goes on with room and without.
 pub const KEPT: usize = 104;

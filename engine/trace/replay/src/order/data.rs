@@ -11,7 +11,7 @@ use super::pipes::{End as PipeEnd, Pipe};
 use super::sizes::Use;
 use super::waits::Point;
 
-/// Whether a call moved less than it was to; of a vectored one that is not known.
+/// True if a call moved less than it was to; of a vectored one that is not known.
 fn is_short(called: &Called) -> bool {
     let asked = called.call.row().arguments.iter().position(|kind| *kind == Kind::Size);
     asked.is_none_or(|index| (called.result as u64) < called.arguments[index])

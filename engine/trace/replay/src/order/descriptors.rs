@@ -41,7 +41,7 @@ impl Order {
         Some(self.tables.get(&process)?.get(descriptor)?.behind)
     }
 
-    /// What a process has open.
+    /// The open descriptors of a process.
     pub(super) fn slots_of(&self, process: u32) -> impl Iterator<Item = Slot> {
         self.tables.get(&process).into_iter().flat_map(Table::iter).map(|(_, slot)| slot.behind)
     }
@@ -101,7 +101,7 @@ impl Order {
         }
     }
 
-    /// What a call leaves behind.
+    /// The effect that a call leaves behind.
     pub(super) fn results(&mut self, here: Point, process: u32, called: &Called) {
         let done = called.done();
         match descriptor_change(&done) {

@@ -14,7 +14,7 @@ const DELETED: &[u8] = b" (deleted)";
 /// Number of a file, whatever it is called at a time.
 pub(crate) type Node = usize;
 
-/// Whether a file was there before the first call.
+/// True if a file was there before the first call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     Before,
@@ -131,7 +131,7 @@ pub(crate) struct Tree {
     pub files: Vec<File>,
     /// What the recorder found at the end.
     pub found: HashMap<Path, Found>,
-    /// Whether there are links at all: else no path has to be looked at component by component.
+    /// True if there are links at all: else no path has to be looked at component by component.
     linked: bool,
     /// Paths as they were given (behind their directory), and what they mean: true, if the last link is followed.
     known: HashMap<(Path, Path, bool), Path>,
@@ -228,12 +228,12 @@ impl Tree {
         self.names.get(path).copied().flatten()
     }
 
-    /// Whether two paths are names of one file, as far as that is known.
+    /// True if two paths are names of one file, as far as that is known.
     pub fn is_same(&self, one: &[u8], other: &[u8]) -> bool {
         self.at(one).is_some_and(|node| self.at(other) == Some(node))
     }
 
-    /// Whether it is gone, though a process may still be in it.
+    /// True if it is gone, though a process may still be in it.
     pub fn is_removed(&self, directory: &[u8]) -> bool {
         match self.names.get(directory) {
             Some(node) => node.is_none(),
@@ -241,7 +241,7 @@ impl Tree {
         }
     }
 
-    /// Whether nothing is there, as far as calls tell: it was looked for, or its directory is new.
+    /// True if nothing is there, as far as calls tell: it was looked for, or its directory is new.
     pub fn is_free(&self, path: &Path) -> bool {
         let is_new = |node: Node| {
             let file = &self.files[node];

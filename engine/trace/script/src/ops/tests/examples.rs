@@ -1,4 +1,4 @@
-//! What operations make of small scripts.
+//! Results of operations on small scripts.
 
 use super::*;
 

@@ -27,7 +27,7 @@ const HERE: u64 = libc::AT_FDCWD as i64 as u64;
 /// Bytes that a call moves at most.
 const ROOM: usize = 8192;
 
-/// With how many of a hundred each is drawn, about.
+/// Approximate share of each, percent.
 const CALLS: &[(&str, u64)] = &[
     ("open", 10),
     ("openat", 14),
@@ -192,7 +192,7 @@ impl Random {
         path
     }
 
-    /// What a link shall hold: no path that leads up, wherever the link stands.
+    /// The text of a link: no path that leads up, wherever the link is.
     fn target(&mut self, place: &Path) -> CString {
         let path = self.components(place, false);
         let up = path.windows(2).any(|pair| pair == b"..");

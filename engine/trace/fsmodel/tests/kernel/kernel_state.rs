@@ -1,4 +1,4 @@
-//! What the kernel has, beside what the model has.
+//! The state of the kernel, compared with the model's.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::CStr;
@@ -11,8 +11,8 @@ use etude_fsmodel::{Model, NodeId, NodeKind, flags, key};
 
 use crate::absolute;
 
-/// Compares, and remembers which file of the kernel is which of the model.
-pub struct Seen {
+/// Files of the kernel by those of the model, found while comparing.
+pub struct KernelState {
     base: Vec<u8>,
     inodes: HashMap<NodeId, (u64, u64)>,
     nodes: HashMap<(u64, u64), NodeId>,
@@ -31,11 +31,11 @@ macro_rules! same {
     }};
 }
 
-impl Seen {
-    pub fn new(place: &Path) -> Seen {
+impl KernelState {
+    pub fn new(place: &Path) -> KernelState {
         let top = place.parent().expect("it is in another");
         let base = key(top.as_os_str().as_bytes());
-        Seen { base, inodes: HashMap::new(), nodes: HashMap::new(), names: 0 }
+        KernelState { base, inodes: HashMap::new(), nodes: HashMap::new(), names: 0 }
     }
 
     pub fn compare(&mut self, model: &Model) -> Difference {
@@ -138,7 +138,7 @@ impl Seen {
     }
 }
 
-/// What /proc/self/fd lists, without the descriptor by which it is read.
+/// The list of /proc/self/fd, without the descriptor by which it is read.
 fn open_descriptors() -> BTreeSet<i32> {
     let mut found = BTreeSet::new();
     // SAFETY: the directory is open until it is closed, an entry lives until the next is read.
