@@ -1,4 +1,6 @@
-//! The gate for requests that must not be overtaken: a request that makes or removes an object is alone with it. It waits for those on the object
+//! The gate for requests that must not be overtaken.
+//!
+//! A request that makes or removes an object is alone with it. It waits for those on the object
 //! that came before, and those that came after wait for it.
 
 use std::collections::{HashMap, VecDeque};

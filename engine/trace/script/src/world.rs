@@ -100,7 +100,9 @@ pub fn names_of(needed: &[Needed]) -> Names {
     names
 }
 
-/// The files that have to be there for a script that begins with these names. A directory that has names in it is made with them.
+/// The files that have to be there for a script that begins with these names.
+///
+/// A directory that has names in it is made with them.
 pub fn needed_of(names: &Names) -> Vec<Needed> {
     let mut needed = Vec::new();
     let mut later = Vec::new();
