@@ -285,13 +285,17 @@ def _once(columns: Columns) -> NDArray[np.intp] | None:
     No two commands of one worker start at one instant.
     """
     start = columns.start_ns
-    if np.unique(start[start >= 0]).size == np.count_nonzero(start >= 0):
+    same_start = np.sort(start[start >= 0])
+    if not (same_start[1:] == same_start[:-1]).any():
         return None
-    own = (columns.test.codes, columns.sitting, columns.trial, columns.worker, start)
-    _, first, group = np.unique(np.stack(own, axis=1), axis=0, return_index=True, return_inverse=True)
-    first = first[group.ravel()]
+    own = (start, columns.worker, columns.trial, columns.sitting, columns.test.codes)
+    order = np.lexsort(own)
+    new = np.ones(start.size, dtype=bool)
+    new[1:] = np.any([column[order[1:]] != column[order[:-1]] for column in own], axis=0)
+    first = np.empty_like(order)
+    first[order] = order[np.flatnonzero(new)[np.cumsum(new) - 1]]
     again = (first < np.arange(start.size)) & (start >= 0)
-    for column in all_values(columns):
+    for column in all_values(columns) if again.any() else ():
         again &= (column == column[first]) | ((column != column) & (column[first] != column[first]))
     return np.flatnonzero(~again) if again.any() else None
 
