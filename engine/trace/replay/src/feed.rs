@@ -25,8 +25,7 @@ pub struct Feed {
 
 impl Feed {
     pub fn new(thread: usize) -> Feed {
-        let reading = Reading::new(thread).expect("memory for decompression");
-        Feed { reading, ready: VecDeque::new(), spare: Vec::new(), takes: 200_000 }
+        Feed { reading: Reading::new(thread), ready: VecDeque::new(), spare: Vec::new(), takes: 200_000 }
     }
 
     /// Those of all threads, with what comes first of each decoded.

@@ -33,7 +33,7 @@ pub fn other_results(roll: &Roll, shared: &Shared) -> Vec<OtherResult> {
     }
     let mut found = Vec::new();
     for (thread, steps) in threads {
-        let Ok(mut reading) = Reading::new(thread as usize) else { continue };
+        let mut reading = Reading::new(thread as usize);
         let (mut events, mut first) = (Vec::new(), 0);
         while reading.more(roll) && reading.read(roll, &mut events).is_ok() {
             let end = first + events.len() as u64;

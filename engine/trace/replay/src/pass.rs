@@ -191,9 +191,9 @@ impl Played {
         let read = |number: &AtomicU64| number.load(Ordering::Relaxed);
         // What has ended is read before what has begun: else more might have ended.
         for call in Call::all() {
-            let calls = &owed.calls[usize::from(call.code())];
+            let calls = owed.of(call);
             let mut responses = Sums::default();
-            calls.responses.add_to(&mut responses);
+            owed.add_responses(call, &mut responses);
             let (failed, ns) = (read(&calls.failed), read(&calls.ns));
             if failed > 0 || ns > 0 || responses.count() > 0 {
                 let of = self.by.entry(call.name()).or_default();

@@ -13,8 +13,8 @@ use crate::perform::{Made, Performer, is_done_later, is_same};
 use crate::requests::{Finished, Place};
 use crate::roll::{Mark, Marked, Roll};
 use crate::schedule::is_request;
-use crate::shared::{GONE, LINGERS, Lane, Owed, Shared, sleep_on, wake};
-use crate::tally::{add, note, owe};
+use crate::shared::{GONE, LINGERS, Lane, Owed, Shared, add, sleep_on, wake};
+use crate::tally::{note, owe};
 
 /// When calls are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

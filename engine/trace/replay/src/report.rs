@@ -218,7 +218,7 @@ fn of_call(shared: &Shared, call: Call) -> Option<OfCall> {
     let mut found =
         OfCall { count: 0, errors: 0, mismatches: 0, bytes: 0, time_s: 0.0, median_s: 0.0, p99_s: 0.0 };
     for lane in shared.lanes() {
-        let calls = &lane.calls[usize::from(call.code())];
+        let calls = lane.of(call);
         let count = calls.count.load(Ordering::Relaxed);
         if count == 0 {
             continue;
@@ -228,7 +228,7 @@ fn of_call(shared: &Shared, call: Call) -> Option<OfCall> {
         found.mismatches += calls.mismatches.load(Ordering::Relaxed);
         found.bytes += calls.bytes.load(Ordering::Relaxed);
         found.time_s += seconds(calls.ns.load(Ordering::Relaxed));
-        calls.times.add_to(&mut times);
+        lane.add_times(call, &mut times);
     }
     found.median_s = seconds(times.quantile(0.5)?);
     found.p99_s = seconds(times.quantile(0.99)?);

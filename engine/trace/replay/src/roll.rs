@@ -10,7 +10,6 @@ mod times;
 mod write;
 
 use std::ffi::CString;
-use std::io;
 use std::ops::Range;
 use std::path::Path;
 
@@ -151,13 +150,14 @@ impl Foretold {
 pub struct Reading {
     thread: usize,
     next: usize,
-    decoder: Decoder,
+    /// Made at the first chunk: what a process has when it forks costs time at each fork.
+    decoder: Option<Decoder>,
     so_far: Foretold,
 }
 
 impl Reading {
-    pub fn new(thread: usize) -> io::Result<Reading> {
-        Ok(Reading { thread, next: 0, decoder: Decoder::new()?, so_far: Foretold::default() })
+    pub fn new(thread: usize) -> Reading {
+        Reading { thread, next: 0, decoder: None, so_far: Foretold::default() }
     }
 
     /// Whether there are more.
@@ -168,7 +168,11 @@ impl Reading {
     /// The calls of the next chunk, into `events`: times in ns since the thread began, of what it computes and calls.
     pub fn read(&mut self, roll: &Roll, events: &mut Vec<Event>) -> Result<(), String> {
         let payload = &roll.bytes[roll.chunks[self.thread][self.next].clone()];
-        self.decoder.decode_alone(payload, events)?;
+        let decoder = match &mut self.decoder {
+            Some(decoder) => decoder,
+            none => none.insert(Decoder::new().map_err(|error| error.to_string())?),
+        };
+        decoder.decode_alone(payload, events)?;
         events.iter_mut().for_each(|event| self.so_far.read(event, &roll.rhythm, &roll.sizes));
         self.next += 1;
         Ok(())

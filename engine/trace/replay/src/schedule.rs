@@ -98,7 +98,7 @@ struct Walk<'a> {
 impl Walk<'_> {
     /// The threads that it starts, and when.
     fn thread(&mut self, roll: &Roll) -> Result<Vec<(usize, u64)>, String> {
-        let mut reading = Reading::new(self.thread).map_err(|error| error.to_string())?;
+        let mut reading = Reading::new(self.thread);
         let (mut marks, mut events, mut done) = (roll.marks[self.thread].iter().peekable(), Vec::new(), 0);
         let mut started = Vec::new();
         while reading.more(roll) {
@@ -148,7 +148,7 @@ impl Walk<'_> {
 /// The roll is damaged.
 pub fn changes_files(roll: &Roll) -> Result<bool, String> {
     for thread in 0..roll.head.threads.len() {
-        let mut reading = Reading::new(thread).map_err(|error| error.to_string())?;
+        let mut reading = Reading::new(thread);
         let mut events = Vec::new();
         while reading.more(roll) {
             reading.read(roll, &mut events)?;

@@ -98,7 +98,6 @@ pub struct Calls {
     pub mismatches: AtomicU64,
     pub ns: AtomicU64,
     pub bytes: AtomicU64,
-    pub times: Histogram,
 }
 
 /// A thread has ended.
@@ -134,17 +133,19 @@ pub struct Lane {
     pub most_late_ns: AtomicU64,
     pub lateness: Histogram,
     pub calls: [Calls; CALLS],
+    /// Apart from the counts: reading those of a thousand threads takes no memory for empty histograms.
+    times: [Histogram; CALLS],
 }
 
 /// Of one call's name in one thread of a load.
 #[repr(C)]
 pub struct Answered {
+    /// With the original's result.
+    pub answered: AtomicU64,
     /// Other results than the original's.
     pub failed: AtomicU64,
-    /// Of `responses`, exactly.
+    /// Of the response times, exactly.
     pub ns: AtomicU64,
-    /// From when a call was due until it had ended, of those with the original's result.
-    pub responses: Histogram,
 }
 
 /// Of one thread of a load: of calls that were due when they began to count.
@@ -162,6 +163,54 @@ pub struct Owed {
     /// Other results by error; 0: no error, but another result.
     pub errors: [AtomicU64; ERRORS],
     pub calls: [Answered; CALLS],
+    responses: [Histogram; CALLS],
+}
+
+impl Lane {
+    /// Counts a call and how long it took, ns.
+    pub fn count(&self, call: Call, ns: u64) {
+        let (code, calls) = (usize::from(call.code()), self.of(call));
+        add(&calls.count, 1);
+        add(&calls.ns, ns);
+        self.times[code].add(ns);
+    }
+
+    pub fn of(&self, call: Call) -> &Calls {
+        &self.calls[usize::from(call.code())]
+    }
+
+    /// How long calls of one name took, into sums.
+    pub fn add_times(&self, call: Call, sums: &mut Sums) {
+        if self.of(call).count.load(Ordering::Relaxed) > 0 {
+            self.times[usize::from(call.code())].add_to(sums);
+        }
+    }
+}
+
+impl Owed {
+    /// Counts a call with the original's result and its response time, ns: from when it was due until it had ended.
+    pub fn answer(&self, call: Call, response_ns: u64) {
+        let (code, calls) = (usize::from(call.code()), self.of(call));
+        add(&calls.answered, 1);
+        self.responses[code].add(response_ns);
+        add(&calls.ns, response_ns);
+    }
+
+    pub fn of(&self, call: Call) -> &Answered {
+        &self.calls[usize::from(call.code())]
+    }
+
+    /// Response times of calls of one name, into sums.
+    pub fn add_responses(&self, call: Call, sums: &mut Sums) {
+        if self.of(call).answered.load(Ordering::Relaxed) > 0 {
+            self.responses[usize::from(call.code())].add_to(sums);
+        }
+    }
+}
+
+/// Adds to a number that only this thread writes.
+pub fn add(number: &AtomicU64, more: u64) {
+    number.store(number.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
 }
 
 /// A call with another result than the original's.
@@ -349,5 +398,21 @@ mod tests {
     #[test]
     fn every_bin_holds_its_own_middle() {
         (0..BINS).for_each(|at| assert_eq!(bin(middle(at)), at));
+    }
+
+    #[test]
+    fn reading_the_counts_of_many_threads_takes_no_memory_for_calls_that_they_did_not_make() {
+        let (shared, made) = (Shared::new(100).expect("memory"), Call::named("read").expect("a call"));
+        shared.lanes().for_each(|lane| lane.count(made, 1000));
+        let mut sums = Sums::default();
+        for call in Call::all() {
+            shared.lanes().for_each(|lane| lane.add_times(call, &mut sums));
+        }
+        assert_eq!(sums.count(), 100);
+        let mut pages = vec![0u8; shared.length.div_ceil(4096)];
+        // SAFETY: the whole of the mapping, and a byte for each of its pages.
+        assert_eq!(unsafe { libc::mincore(shared.at.cast(), shared.length, pages.as_mut_ptr()) }, 0);
+        let resident = pages.iter().filter(|page| **page & 1 != 0).count();
+        assert!(resident < 100 * 10, "{resident} pages");
     }
 }

@@ -1,18 +1,14 @@
 //! The counters of a replay's calls.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use etude_calls::{Call, Moves};
 
-use crate::shared::{ERRORS, Lane, Owed};
+use crate::shared::{ERRORS, Lane, Owed, add};
 
 /// Counts a call that was made: its time, and its bytes or that it failed.
 pub fn note(lane: &Lane, call: Call, result: i64, ns: u64, same: bool) {
-    let calls = &lane.calls[usize::from(call.code())];
+    let calls = lane.of(call);
     add(&lane.done, 1);
-    add(&calls.count, 1);
-    add(&calls.ns, ns);
-    calls.times.add(ns);
+    lane.count(call, ns);
     if result < 0 && result > -4096 {
         add(&calls.errors, 1);
     } else if call.row().moves != Moves::Nothing {
@@ -27,18 +23,11 @@ pub fn note(lane: &Lane, call: Call, result: i64, ns: u64, same: bool) {
 pub fn owe(owed: &Owed, call: Call, result: i64, late_ns: u64, response_ns: u64, same: bool) {
     owed.lateness.add(late_ns);
     add(&owed.late_ns, late_ns);
-    let calls = &owed.calls[usize::from(call.code())];
     if same {
-        calls.responses.add(response_ns);
-        add(&calls.ns, response_ns);
+        owed.answer(call, response_ns);
     } else {
         let error = usize::try_from(-result).unwrap_or(0);
         add(&owed.errors[if error < ERRORS { error } else { 0 }], 1);
-        add(&calls.failed, 1);
+        add(&owed.of(call).failed, 1);
     }
-}
-
-/// Adds to a number that only this thread writes.
-pub fn add(number: &AtomicU64, more: u64) {
-    number.store(number.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
 }

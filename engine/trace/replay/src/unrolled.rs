@@ -159,7 +159,7 @@ enum Next {
 
 impl Lane {
     fn new(roll: &Roll, thread: usize) -> Result<Lane, String> {
-        let reading = Reading::new(thread).map_err(|error| error.to_string())?;
+        let reading = Reading::new(thread);
         let marks = roll.marks[thread].iter().copied().collect();
         Ok(Lane { reading, events: VecDeque::new(), marks, done: 0, clock: 0, recorded: 0 })
     }

@@ -70,7 +70,7 @@ fn a_roll_of_unrolled_steps_is_the_same_roll() {
     assert_eq!(second.names, first.names);
     assert_eq!(second.needed, first.needed);
     let events = |roll: &Roll, thread| {
-        let (mut reading, mut all, mut events) = (Reading::new(thread).unwrap(), Vec::new(), Vec::new());
+        let (mut reading, mut all, mut events) = (Reading::new(thread), Vec::new(), Vec::new());
         while reading.more(roll) {
             reading.read(roll, &mut events).unwrap();
             all.extend(events.iter().cloned());

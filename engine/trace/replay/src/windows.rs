@@ -143,7 +143,7 @@ fn unwritten(path: &Path, error: &io::Error) -> String {
 
 /// The calls of one name since they were told last; None where there are none.
 fn newly(shared: &Shared, call: Call, told: &mut Told, coder: &mut Coder) -> Option<Answers> {
-    let of = || shared.lanes().map(|lane| &lane.calls[usize::from(call.code())]);
+    let of = || shared.lanes().map(|lane| lane.of(call));
     // A player counts a call first and its time next: where both sums are the same, there is nothing new.
     if of().map(|calls| calls.count.load(Ordering::Relaxed)).sum::<u64>() == told.times.count() {
         return None;
@@ -151,7 +151,7 @@ fn newly(shared: &Shared, call: Call, told: &mut Told, coder: &mut Coder) -> Opt
     // It counts another result last, so what is seen of those here belongs to times that are seen below.
     let mismatches: u64 = of().map(|calls| calls.mismatches.load(Ordering::Acquire)).sum();
     let mut times = Sums::default();
-    of().for_each(|calls| calls.times.add_to(&mut times));
+    shared.lanes().for_each(|lane| lane.add_times(call, &mut times));
     let (completed, latency) = coder.text(times.since(&told.times));
     let failed = (mismatches - told.mismatches).min(completed);
     *told = Told { times, mismatches: told.mismatches + failed };
@@ -229,10 +229,9 @@ mod tests {
     }
 
     fn made(shared: &Shared, lane: usize, call: &str, ns: u64, same: bool) {
-        let calls = &shared.lane(lane).calls[usize::from(Call::named(call).unwrap().code())];
-        calls.count.fetch_add(1, Ordering::Relaxed);
-        calls.times.add(ns);
-        calls.mismatches.fetch_add(u64::from(!same), Ordering::Relaxed);
+        let (lane, call) = (shared.lane(lane), Call::named(call).unwrap());
+        lane.count(call, ns);
+        lane.of(call).mismatches.fetch_add(u64::from(!same), Ordering::Relaxed);
     }
 
     fn held(of: &Value) -> Histogram<u64> {

@@ -27,7 +27,7 @@ fn through(events: &[Event]) -> Vec<Event> {
     writer.marks(0, &[Mark { at: calls, gap_us: 0, what: Marked::End }]).unwrap();
     writer.calls(0, &mut events.to_vec()).unwrap();
     let roll = Roll::read(writer.finish().unwrap()).unwrap();
-    let (mut reading, mut chunk, mut all) = (Reading::new(0).unwrap(), Vec::new(), Vec::new());
+    let (mut reading, mut chunk, mut all) = (Reading::new(0), Vec::new(), Vec::new());
     while reading.more(&roll) {
         reading.read(&roll, &mut chunk).unwrap();
         all.append(&mut chunk);

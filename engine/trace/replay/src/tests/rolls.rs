@@ -66,7 +66,7 @@ proptest! {
         let mut events = Vec::new();
         let mut decoded = 0;
         for thread in 0..2 {
-            let mut reading = Reading::new(thread).unwrap();
+            let mut reading = Reading::new(thread);
             while reading.more(&roll) {
                 reading.read(&roll, &mut events).unwrap();
                 decoded += events.len() as u64;

@@ -228,7 +228,7 @@ fn possible(mut needed: Needed) -> Needed {
 fn decoded(roll: &Roll) -> Result<u64, String> {
     let (mut events, mut all) = (Vec::new(), 0);
     for thread in 0..roll.marks.len() {
-        let mut reading = Reading::new(thread).expect("memory");
+        let mut reading = Reading::new(thread);
         while reading.more(roll) {
             reading.read(roll, &mut events)?;
             all += events.len() as u64;
